@@ -1,0 +1,82 @@
+"""The subject system of the Microbus service bus over NATS.
+
+Four questions: what is this subject, who gets it, who may send or hear it, what really happened.
+Importing this package imports nothing optional.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+
+from . import _engine, reference
+from ._engine import Engine
+from .errors import (
+    AddressError,
+    BusError,
+    HostnameCollision,
+    InvalidName,
+    PatternError,
+    PermissionsError,
+    SubjectError,
+    SubtrieError,
+    WireError,
+)
+from .subject import Pattern, Subject
+
+
+def _choose() -> None:
+    """Takes the native engine unless ``SUBTRIE_ENGINE=reference`` or no extension fits."""
+    wanted = os.environ.get("SUBTRIE_ENGINE", "")
+    if wanted not in ("", "native", "reference"):
+        raise ValueError(f"SUBTRIE_ENGINE must be 'native' or 'reference', not {wanted!r}")
+    if wanted == "reference":
+        _engine.active = reference
+        _engine.report = Engine("reference", "SUBTRIE_ENGINE=reference")
+        return
+    try:
+        from . import _subtrie
+    except ImportError as error:
+        if wanted == "native":
+            raise
+        _engine.active = reference
+        _engine.report = Engine("reference", f"the native extension cannot be imported: {error}")
+        warnings.warn(
+            f"subtrie uses its pure-Python reference engine: {error}", RuntimeWarning, stacklevel=3
+        )
+    else:
+        _engine.active = _subtrie
+        why = "SUBTRIE_ENGINE=native" if wanted else "the extension fits this interpreter"
+        _engine.report = Engine("native", why)
+
+
+_choose()
+
+try:
+    __version__ = version("subtrie")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+unknown"
+
+
+def engine() -> Engine:
+    """The engine in use (``.name``: ``native`` or ``reference``) and why (``.reason``)."""
+    return _engine.report
+
+
+__all__ = [
+    "AddressError",
+    "BusError",
+    "Engine",
+    "HostnameCollision",
+    "InvalidName",
+    "Pattern",
+    "PatternError",
+    "PermissionsError",
+    "Subject",
+    "SubjectError",
+    "SubtrieError",
+    "WireError",
+    "engine",
+    "reference",
+]

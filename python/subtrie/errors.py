@@ -1,0 +1,133 @@
+"""The exception tree, in one place, shared by both engines.
+
+Every error is a ``ValueError`` that says what was refused, where, why, and what would work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .reasons import REASONS
+
+# Longest part of a refused value that a message repeats.
+_SHOWN = 60
+
+
+class SubtrieError(ValueError):
+    """An input was refused.
+
+    ``reason`` is a stable code of the table in ``docs/errors.md``; ``position`` a byte offset into
+    the UTF-8 of the refused text, or None; ``field`` the argument that held it, or None; ``hint``
+    what would work; ``status`` the HTTP status that fits.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "invalid",
+        position: int | None = None,
+        field: str | None = None,
+        hint: str = "",
+        status: int = 400,
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.position = position
+        self.field = field
+        self.hint = hint
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # BaseException would call the class with the message alone and lose the rest.
+        return (type(self), self.args, self.__dict__)
+
+
+class SubjectError(SubtrieError):
+    """The text is no subject of the dialect."""
+
+
+class PatternError(SubtrieError):
+    """The text is no pattern of the dialect."""
+
+
+class InvalidName(SubtrieError):
+    """The text breaks a naming rule of ADR-6."""
+
+
+class AddressError(SubtrieError):
+    """A part of a Microbus address is wrong, or a subject is no canonical address."""
+
+
+class HostnameCollision(AddressError):
+    """Two hosts flatten to the same token (decision A5)."""
+
+
+class WireError(SubtrieError):
+    """Bytes on the wire break the protocol."""
+
+
+class PermissionsError(SubtrieError):
+    """A permission entry or the file it came from is wrong."""
+
+
+class BusError(SubtrieError):
+    """A request over the bus failed."""
+
+
+_NOUNS = {
+    "SubjectError": "not a subject",
+    "PatternError": "not a pattern",
+    "InvalidName": "not a valid name",
+    "AddressError": "not a Microbus address",
+    "HostnameCollision": "host collides",
+}
+
+
+def shown(value: object) -> str:
+    """The value as a message repeats it: one line, escaped, shortened."""
+    if isinstance(value, str) and len(value) > _SHOWN:
+        return f"{ascii(value[:_SHOWN])}… ({len(value)} characters)"
+    return ascii(value)
+
+
+def refusal(
+    kind: str,
+    reason: str,
+    value: object,
+    position: int | None = None,
+    field: str | None = None,
+) -> SubtrieError:
+    """Builds the error both engines raise for a broken rule, from the table of reasons."""
+    rule = REASONS[reason]
+    if reason == "surrogate" and position is None:
+        position = _first_surrogate(str(value))
+    place = "" if position is None else f" (byte {position})"
+    part = "" if field is None else f"{field} "
+    message = (
+        f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
+    )
+    error: SubtrieError = _CLASSES[kind](
+        message,
+        reason=reason,
+        position=position,
+        field=field,
+        hint=rule.hint,
+        status=rule.status,
+    )
+    return error
+
+
+def _first_surrogate(text: str) -> int | None:
+    """Where UTF-8 fails, counted in the bytes before it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return len(text[: error.start].encode())
+    return None
+
+
+_CLASSES: dict[str, type[SubtrieError]] = {
+    cls.__name__: cls
+    for cls in (SubjectError, PatternError, InvalidName, AddressError, HostnameCollision)
+}

@@ -1,0 +1,10 @@
+//! The subject system of the Microbus service bus over NATS.
+//!
+//! Bytes become subjects ([`grammar`]). The crate is plain Rust; only `src/python/`, behind the
+//! feature `python`, knows that an interpreter exists.
+
+pub mod error;
+pub mod grammar;
+
+#[cfg(feature = "python")]
+mod python;

@@ -1,0 +1,82 @@
+//! The border: Python text and options in, Python exceptions out.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+
+use crate::error::Error;
+use crate::grammar::{Bounds, Dialect};
+
+/// Which exception class of `subtrie.errors` a refusal becomes.
+#[derive(Clone, Copy)]
+pub enum Area {
+    Subject,
+    Pattern,
+}
+
+impl Area {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Subject => "SubjectError",
+            Self::Pattern => "PatternError",
+        }
+    }
+}
+
+/// Borrows the UTF-8 of a `str`; anything else is a `TypeError`, a lone surrogate a refusal.
+pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, area: Area) -> PyResult<&'a str> {
+    let Ok(string) = value.cast::<PyString>() else {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be str, not {}",
+            value.get_type().name()?
+        )));
+    };
+    string.to_str().map_err(|_| refused_any(value, area, "surrogate", None, None))
+}
+
+/// Turns a refusal of the core into the Python exception both engines raise.
+pub fn refused(py: Python<'_>, error: &Error, area: Area, value: &str) -> PyErr {
+    let value = PyString::new(py, value).into_any();
+    refused_any(&value, area, error.reason, error.position, error.field)
+}
+
+fn refused_any(
+    value: &Bound<'_, PyAny>,
+    area: Area,
+    reason: &str,
+    position: Option<usize>,
+    field: Option<&str>,
+) -> PyErr {
+    static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    let build = || -> PyResult<Bound<'_, PyAny>> {
+        REFUSAL
+            .import(py, "subtrie.errors", "refusal")?
+            .call1((area.class(), reason, value, position, field))
+    };
+    match build() {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
+}
+
+/// Reads the name of a dialect.
+pub fn dialect(name: &str) -> PyResult<Dialect> {
+    Dialect::named(name).ok_or_else(|| {
+        PyValueError::new_err(format!("dialect must be 'strict' or 'server', not '{name}'"))
+    })
+}
+
+/// The dialect's own bounds, but for those that are given.
+pub fn bounds(
+    dialect: Dialect,
+    max_tokens: Option<usize>,
+    max_length: Option<usize>,
+) -> Bounds {
+    let own = dialect.bounds();
+    Bounds {
+        max_tokens: max_tokens.unwrap_or(own.max_tokens),
+        max_length: max_length.unwrap_or(own.max_length),
+    }
+}
