@@ -20,7 +20,11 @@ impl Error {
     /// A refusal at byte `position` of the only text given.
     #[must_use]
     pub const fn at(reason: &'static str, position: usize) -> Self {
-        Self { reason, position: Some(position), field: None }
+        Self {
+            reason,
+            position: Some(position),
+            field: None,
+        }
     }
 
     /// The same refusal, naming the argument it was found in.

@@ -87,7 +87,7 @@ _NOUNS = {
 def shown(value: object) -> str:
     """The value as a message repeats it: one line, escaped, shortened."""
     if isinstance(value, str) and len(value) > _SHOWN:
-        return f"{ascii(value[:_SHOWN])}… ({len(value)} characters)"
+        return f"{value[:_SHOWN]!a}… ({len(value)} characters)"
     return ascii(value)
 
 
@@ -104,9 +104,7 @@ def refusal(
         position = _first_surrogate(str(value))
     place = "" if position is None else f" (byte {position})"
     part = "" if field is None else f"{field} "
-    message = (
-        f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
-    )
+    message = f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
     error: SubtrieError = _CLASSES[kind](
         message,
         reason=reason,

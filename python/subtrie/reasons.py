@@ -19,9 +19,7 @@ class Reason(NamedTuple):
 
 GRAMMAR: dict[str, Reason] = {
     "empty": Reason("it is empty", "a subject has at least one token"),
-    "empty-token": Reason(
-        "a token is empty", "remove the leading, trailing or double dot"
-    ),
+    "empty-token": Reason("a token is empty", "remove the leading, trailing or double dot"),
     "whitespace": Reason("it holds whitespace", "subjects hold no blank of any kind"),
     "control": Reason(
         "it holds a control character", "use printable characters, or dialect='server'"

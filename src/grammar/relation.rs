@@ -23,7 +23,9 @@ pub fn matches(pattern: &str, subject: &str) -> bool {
 pub fn covers(pattern: &str, other: &str) -> bool {
     let mut others = tokens(other);
     for token in tokens(pattern) {
-        let Some(other) = others.next() else { return false };
+        let Some(other) = others.next() else {
+            return false;
+        };
         match (token, other) {
             (">", _) => return true,
             (_, ">") => return false,
@@ -63,5 +65,9 @@ pub fn overlaps(left: &str, right: &str) -> Option<String> {
 }
 
 fn concrete(token: &str) -> &str {
-    if matches!(token, "*" | ">") { FREE } else { token }
+    if matches!(token, "*" | ">") {
+        FREE
+    } else {
+        token
+    }
 }

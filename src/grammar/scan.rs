@@ -19,9 +19,15 @@ impl Dialect {
     #[must_use]
     pub const fn bounds(self) -> Bounds {
         match self {
-            Self::Strict => Bounds { max_tokens: 64, max_length: 1024 },
+            Self::Strict => Bounds {
+                max_tokens: 64,
+                max_length: 1024,
+            },
             // The broker's control line bounds the bytes, and so the tokens.
-            Self::Server => Bounds { max_tokens: usize::MAX, max_length: 4096 },
+            Self::Server => Bounds {
+                max_tokens: usize::MAX,
+                max_length: 4096,
+            },
         }
     }
 

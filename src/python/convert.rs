@@ -32,7 +32,9 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, area: Area) -> PyResult
             value.get_type().name()?
         )));
     };
-    string.to_str().map_err(|_| refused_any(value, area, "surrogate", None, None))
+    string
+        .to_str()
+        .map_err(|_| refused_any(value, area, "surrogate", None, None))
 }
 
 /// Turns a refusal of the core into the Python exception both engines raise.
@@ -51,9 +53,13 @@ fn refused_any(
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = value.py();
     let build = || -> PyResult<Bound<'_, PyAny>> {
-        REFUSAL
-            .import(py, "subtrie.errors", "refusal")?
-            .call1((area.class(), reason, value, position, field))
+        REFUSAL.import(py, "subtrie.errors", "refusal")?.call1((
+            area.class(),
+            reason,
+            value,
+            position,
+            field,
+        ))
     };
     match build() {
         Ok(error) => PyErr::from_value(error),
@@ -64,16 +70,14 @@ fn refused_any(
 /// Reads the name of a dialect.
 pub fn dialect(name: &str) -> PyResult<Dialect> {
     Dialect::named(name).ok_or_else(|| {
-        PyValueError::new_err(format!("dialect must be 'strict' or 'server', not '{name}'"))
+        PyValueError::new_err(format!(
+            "dialect must be 'strict' or 'server', not '{name}'"
+        ))
     })
 }
 
 /// The dialect's own bounds, but for those that are given.
-pub fn bounds(
-    dialect: Dialect,
-    max_tokens: Option<usize>,
-    max_length: Option<usize>,
-) -> Bounds {
+pub fn bounds(dialect: Dialect, max_tokens: Option<usize>, max_length: Option<usize>) -> Bounds {
     let own = dialect.bounds();
     Bounds {
         max_tokens: max_tokens.unwrap_or(own.max_tokens),

@@ -28,7 +28,14 @@ pub fn check_subject(
     max_tokens: Option<usize>,
     max_length: Option<usize>,
 ) -> PyResult<()> {
-    check(text, Area::Subject, Form::Subject, dialect, max_tokens, max_length)
+    check(
+        text,
+        Area::Subject,
+        Form::Subject,
+        dialect,
+        max_tokens,
+        max_length,
+    )
 }
 
 /// Raises `PatternError` unless the text is a pattern of the dialect.
@@ -40,7 +47,14 @@ pub fn check_pattern(
     max_tokens: Option<usize>,
     max_length: Option<usize>,
 ) -> PyResult<()> {
-    check(text, Area::Pattern, Form::Pattern, dialect, max_tokens, max_length)
+    check(
+        text,
+        Area::Pattern,
+        Form::Pattern,
+        dialect,
+        max_tokens,
+        max_length,
+    )
 }
 
 /// Does the pattern match the subject? Both must have been checked.

@@ -4,8 +4,8 @@ Each rule cites the row of the requirements it implements. It imports nothing na
 no wheel fits, and answers beside the native engine in every test.
 """
 
-from .grammar import check_pattern, check_subject, covers, matches, overlaps
 from ..subject import Pattern, Subject
+from .grammar import check_pattern, check_subject, covers, matches, overlaps
 
 __all__ = [
     "Pattern",

@@ -1,0 +1,21 @@
+"""Every test of the core runs on both engines, through the ``engine`` fixture."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+import subtrie._subtrie
+import subtrie.reference
+
+ENGINES: dict[str, ModuleType] = {
+    "native": subtrie._subtrie,
+    "reference": subtrie.reference,
+}
+
+
+@pytest.fixture(params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> ModuleType:
+    """The module under test: the flat names both engines share."""
+    return ENGINES[request.param]
