@@ -46,7 +46,7 @@ class Kind:
         if "differs" in row:  # a decision of ours stands against the recorded answer
             ours = row.get("ours")
             return Refused() if ours is None else ours
-        if "quirk" in row:  # a slip of the broker, beside the plain meaning of wildcards
+        if row.get("quirk"):  # a slip of the broker, beside the plain meaning of wildcards
             return row["strict"]
         answer = row[self.expected]
         if row.get("error"):
