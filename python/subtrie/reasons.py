@@ -47,4 +47,10 @@ GRAMMAR: dict[str, Reason] = {
     "too-many-tokens": Reason("it has too many tokens", "64 in strict", 414),
 }
 
-REASONS: dict[str, Reason] = {**GRAMMAR}
+#: The areas, as the docs show them.
+AREAS: dict[str, dict[str, Reason]] = {"Subjects and patterns": GRAMMAR}
+
+#: Every reason by its code.
+REASONS: dict[str, Reason] = {
+    code: rule for area in AREAS.values() for code, rule in area.items()
+}
