@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie import conformance
-from subtrie.cli import main
+from subtrie.cli.app import app
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -221,7 +221,7 @@ def test_paths_that_are_not_there(tmp_path):
 
 
 def command(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(main, ["conformance", *map(str, arguments)])
+    done = CliRunner().invoke(app, ["conformance", *map(str, arguments)])
     return done.exit_code, done.output
 
 

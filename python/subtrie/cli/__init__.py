@@ -1,16 +1,20 @@
-"""The command ``subtrie``: one file a verb."""
+"""The command ``subtrie``: one file per verb, each loaded when it is called.
+
+Exit codes: 0 yes, 1 no, 2 bad input. Needs the extra ``cli`` (click and rich).
+"""
 
 from __future__ import annotations
 
-import click
-
-from .conformance import conformance
+import sys
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="subtrie")
 def main() -> None:
-    """The subject system of the Microbus service bus over NATS."""
-
-
-main.add_command(conformance)
+    """Runs the command line."""
+    try:
+        from .app import app
+    except ImportError as error:
+        if error.name not in ("click", "rich"):
+            raise
+        print(f"subtrie: {error.name} is missing; pip install 'subtrie[cli]'", file=sys.stderr)
+        raise SystemExit(2) from None
+    app()
