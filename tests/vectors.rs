@@ -38,7 +38,11 @@ fn has_wildcard(text: &str) -> Result<bool, Error> {
 
 /// The core's answer to a row, or `None` where the kind belongs elsewhere.
 fn answer(row: &Value) -> Option<Result<bool, Error>> {
-    let field = |name: &str| row[name].as_str().unwrap_or_else(|| panic!("{name}: {row}"));
+    let field = |name: &str| {
+        row[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("{name}: {row}"))
+    };
     let text = || field("subject");
     let no_form_feed = || !text().contains('\u{c}');
     Some(match field("kind") {
