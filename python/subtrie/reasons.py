@@ -32,6 +32,7 @@ GRAMMAR: dict[str, Reason] = {
         "it holds a lone surrogate, which no UTF-8 can carry",
         "decode the bytes it came from properly",
     ),
+    "not-utf8": Reason("its bytes are no UTF-8", "subjects are text"),
     "partial-wildcard": Reason(
         "a wildcard is part of a longer token",
         "a wildcard stands alone between dots; dialect='server' takes it as text",
