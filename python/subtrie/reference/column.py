@@ -62,7 +62,7 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
         except UnicodeDecodeError as error:
             bad = data[error.start : error.start + 2]
             surrogate = bad[:1] == b"\xed" and bad[1:] >= b"\xa0"
-            yield NotText("surrogate" if surrogate else "not-utf8")
+            yield NotText("surrogate" if surrogate else "utf8")
 
 
 def _text_kinds(pa: Any) -> tuple[Any, ...]:
