@@ -2,6 +2,9 @@
 
 mod convert;
 mod grammar;
+mod trie;
+mod trie_rows;
+mod trie_state;
 
 use pyo3::prelude::*;
 
@@ -9,4 +12,6 @@ use pyo3::prelude::*;
 mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
+    #[pymodule_export]
+    use super::trie::SubjectTrie;
 }
