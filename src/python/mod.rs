@@ -3,6 +3,9 @@
 mod arrow;
 mod convert;
 mod grammar;
+mod trie;
+mod trie_rows;
+mod trie_state;
 
 use pyo3::prelude::*;
 
@@ -10,4 +13,6 @@ use pyo3::prelude::*;
 mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
+    #[pymodule_export]
+    use super::trie::SubjectTrie;
 }
