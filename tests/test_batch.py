@@ -6,9 +6,9 @@ import random
 
 import pyarrow as pa
 import pytest
-from subtrie.address import ReplyAddress
 
 import subtrie
+from subtrie.address import ReplyAddress
 
 REQUEST = "p.safe.443.web_shop.orders_shop._.GET.order.17%2ea"
 REPLY = "p.reply._.orders_shop.web_shop.id-abc"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
+
+from subtrie import reference
 
 # Refuses the extension as an interpreter does that no wheel fits.
 WITHOUT_EXTENSION = """
@@ -130,3 +133,14 @@ def test_importing_brings_nothing_optional(name):
 def test_M_02_importing_the_package_starts_no_asyncio_loop_or_thread():
     done = python("import threading, subtrie; print(threading.active_count())")
     assert done.stdout.strip() == "1", done.stderr
+
+
+def test_no_module_of_the_reference_hides_a_function():
+    """``reference/matches.py`` once stood where the function ``matches`` was looked for."""
+    hidden = [
+        name
+        for name in reference.__all__
+        if isinstance(getattr(reference, name), ModuleType) and name != "microbus"
+    ]
+    assert not hidden
+    assert reference.matches("a.*", "a.b")

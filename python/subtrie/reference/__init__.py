@@ -8,7 +8,7 @@ from ..subject import Pattern, Subject
 from . import microbus
 from .batch import Batch, decode_batch
 from .grammar import check_pattern, check_subject, covers, matches, overlaps
-from .matches import Matches
+from .matched import Matches
 from .microbus import (
     check_identity_host,
     check_locality,

@@ -28,7 +28,7 @@ from . import tree
 from .column import rows_of
 from .drawing import draw
 from .grammar import bounds, check_pattern, check_subject, encoded
-from .matches import Matches
+from .matched import Matches
 from .tree import Node, Row, by_id
 
 # A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
