@@ -49,10 +49,12 @@ class Difference(NamedTuple):
 def ask(seed: int, number: int) -> Iterator[tuple[str, object, object]]:
     """One round: the questions of one family, each with both answers."""
     random = Random(f"{seed}:{number}")
-    if number % 3 == 2:
+    if number % (cross_questions.FAMILIES + 1) == cross_questions.FAMILIES:
         yield from cross_tries.program(random, NATIVE, REFERENCE)
     else:
-        for name, arguments, keywords in cross_questions.questions(random, number):
+        for name, arguments, keywords in cross_questions.questions(
+            random, number % (cross_questions.FAMILIES + 1)
+        ):
             yield (
                 f"{name}(*{arguments!a}, **{keywords!a})",
                 cross_questions.answer(NATIVE, name, arguments, keywords),

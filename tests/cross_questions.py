@@ -237,10 +237,13 @@ def _parts(random: Random) -> Iterator[Question]:
 
 _FAMILIES = [_grammar, _relations, _encoding, _addresses, _decoding, _parts]
 
+#: How many families of questions there are.
+FAMILIES = len(_FAMILIES)
 
-def questions(random: Random, number: int) -> Iterator[Question]:
+
+def questions(random: Random, family: int) -> Iterator[Question]:
     """The questions of one round, all of one family."""
-    yield from _FAMILIES[number % len(_FAMILIES)](random)
+    yield from _FAMILIES[family](random)
 
 
 def answer(engine: ModuleType, name: str, arguments: Any, keywords: Any) -> object:
