@@ -3,6 +3,7 @@
 mod arrow;
 mod convert;
 mod grammar;
+mod matches;
 mod trie;
 mod trie_rows;
 mod trie_state;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
+    #[pymodule_export]
+    use super::matches::Matches;
     #[pymodule_export]
     use super::trie::SubjectTrie;
 }
