@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
+import pathlib
 import time
 
 import pytest
@@ -585,3 +587,40 @@ def test_a_deep_tree_is_walked_without_recursion(engine):
     assert trie.copy().match(deep) == (1,)
     assert trie.remove(handle)
     trie.clear()
+
+
+# What the broker said
+
+
+# The broker's index looks up anything; ours looks up subjects (A17, S1-014, S1-026).
+_NO_SUBJECT = {"*": "wildcard", "foo.*": "wildcard", "": "empty"} | dict.fromkeys(
+    ["..foo", "foo..", "foo...bar"], "empty-token"
+)
+
+
+def _broker_rows():
+    path = pathlib.Path(__file__).parent / "vectors" / "nats_match.jsonl"
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        if row["kind"] == "match":
+            yield pytest.param(row, id=row["id"])
+
+
+@pytest.mark.parametrize("row", list(_broker_rows()))
+def test_M_05_the_broker_agrees(engine, row):
+    trie = engine.SubjectTrie(dialect="server")
+    for number, pattern in enumerate(row["patterns"]):
+        if isinstance(pattern, dict):
+            trie.add(pattern["s"], number, queue=pattern["q"])
+        else:
+            trie.add(pattern, number)
+    if row["subject"] in _NO_SUBJECT:
+        with pytest.raises(subtrie.SubjectError) as caught:
+            trie.groups(row["subject"])
+        assert caught.value.reason == _NO_SUBJECT[row["subject"]]
+        return
+    groups = trie.groups(row["subject"])
+    assert list(groups.plain) == sorted(row["expect"]["plain"])
+    assert {name: list(group) for name, group in groups.queues.items()} == {
+        name: sorted(group) for name, group in row["expect"]["queues"].items()
+    }
