@@ -131,6 +131,8 @@ class SubjectTrie:
                 return False
             tree.delete(self._root, row)
             del self._rows[row.id]
+            if not self._rows:
+                self._rows = {}
         return True  # the row, and with it perhaps the value, goes after the lock
 
     def clear(self) -> None:
