@@ -14,6 +14,7 @@ pub enum Area {
     Subject,
     Pattern,
     Name,
+    Address,
 }
 
 impl Area {
@@ -22,6 +23,7 @@ impl Area {
             Self::Subject => "SubjectError",
             Self::Pattern => "PatternError",
             Self::Name => "InvalidName",
+            Self::Address => "AddressError",
         }
     }
 }
@@ -55,7 +57,7 @@ pub fn refused(py: Python<'_>, error: &Error, area: Area, value: &str) -> PyErr 
     refused_any(&value, area, error.reason, error.position, error.field)
 }
 
-fn refused_any(
+pub fn refused_any(
     value: &Bound<'_, PyAny>,
     area: Area,
     reason: &str,

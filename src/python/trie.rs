@@ -1,5 +1,7 @@
 //! `trie` for Python: `SubjectTrie`.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -7,8 +9,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use super::convert::{Area, bounds, dialect, refused, text};
+use super::matches::Matches;
 use super::trie_rows::{Limit, bound, id_of, is_subscription, shared};
-use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk};
+use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, copied};
 use crate::error::Error;
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::trie::{Index, Ticket};
@@ -155,6 +158,12 @@ impl SubjectTrie {
         shared!(py, "Groups")?.call1((PyTuple::new(py, plain)?, mapping))
     }
 
+    /// Matches a column: an Arrow string array, a stream of them, or an iterable of `str`.
+    #[pyo3(signature = (subjects, *, threads=1))]
+    fn match_batch(&self, subjects: &Bound<'_, PyAny>, threads: usize) -> PyResult<Matches> {
+        self.matches(subjects, threads)
+    }
+
     /// Does any subscription match?
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
         asked(subject, |desk, text| {
@@ -260,18 +269,12 @@ impl SubjectTrie {
     /// An independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> Self {
         let twin = Self::empty(self.dialect, self.given);
-        let (index, kept) = self.state.read(|state| {
-            let copied = state.kept.iter().map(|kept| {
-                kept.as_ref().map(|kept| Kept {
-                    handle: kept.handle.clone_ref(py),
-                    value: kept.value.clone_ref(py),
-                })
-            });
-            (Index::clone(&state.index), copied.collect())
-        });
+        let (index, kept) = self
+            .state
+            .read(|state| (Index::clone(&state.index), copied(py, &state.kept)));
         twin.state.write(|state| {
             *state = State {
-                kept,
+                kept: Arc::new(kept),
                 ..State::new(index)
             }
         });
@@ -314,8 +317,8 @@ impl SubjectTrie {
         (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)
     }
 
-    fn __setstate__(&self, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.restored(state.0, state.1)?;
+    fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
+        let fresh = self.restored(py, state.0, state.1)?;
         drop(self.state.write(|state| std::mem::replace(state, fresh)));
         Ok(())
     }

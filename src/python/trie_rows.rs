@@ -121,12 +121,17 @@ impl SubjectTrie {
             });
             made.push(handle);
         }
-        self.state.write(|state| state.place(rows));
+        self.state.write(|state| state.place(py, rows));
         Ok(made)
     }
 
     /// Makes the content that a pickle describes.
-    pub(super) fn restored(&self, next: u64, found: Vec<Bound<'_, PyTuple>>) -> PyResult<State> {
+    pub(super) fn restored(
+        &self,
+        py: Python<'_>,
+        next: u64,
+        found: Vec<Bound<'_, PyTuple>>,
+    ) -> PyResult<State> {
         let mut rows: Vec<Row> = Vec::with_capacity(found.len());
         for row in found {
             let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
@@ -147,7 +152,7 @@ impl SubjectTrie {
             });
         }
         let mut state = State::new(Index::new(self.dialect, self.bounds));
-        state.place(rows);
+        state.place(py, rows);
         state.set_next_id(next);
         Ok(state)
     }

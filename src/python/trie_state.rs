@@ -44,17 +44,26 @@ pub struct Row {
     pub kept: Kept,
 }
 
-/// The index and, by slot, the objects. A batch shares the index; a change then copies it first.
+/// The index and, by slot, the objects. A batch shares both; a change then copies them first.
 pub struct State {
     pub index: Arc<Index>,
-    pub kept: Vec<Option<Kept>>,
+    pub kept: Arc<Vec<Option<Kept>>>,
+}
+
+/// The same objects once more.
+pub fn copied(py: Python<'_>, kept: &[Option<Kept>]) -> Vec<Option<Kept>> {
+    let copy = |kept: &Kept| Kept {
+        handle: kept.handle.clone_ref(py),
+        value: kept.value.clone_ref(py),
+    };
+    kept.iter().map(|kept| kept.as_ref().map(copy)).collect()
 }
 
 impl State {
     pub fn new(index: Index) -> Self {
         Self {
             index: Arc::new(index),
-            kept: Vec::new(),
+            kept: Arc::default(),
         }
     }
 
@@ -89,15 +98,16 @@ impl State {
     }
 
     /// Puts rows in. Nothing can fail any more.
-    pub fn place(&mut self, rows: Vec<Row>) {
+    pub fn place(&mut self, py: Python<'_>, rows: Vec<Row>) {
         let index = Arc::make_mut(&mut self.index);
+        let all = own(py, &mut self.kept);
         for row in rows {
             let ticket = index.place(row.id, &row.pattern, row.queue.as_deref(), row.turn);
             let slot = ticket.slot as usize;
-            if slot >= self.kept.len() {
-                self.kept.resize_with(slot + 1, || None);
+            if slot >= all.len() {
+                all.resize_with(slot + 1, || None);
             }
-            self.kept[slot] = Some(row.kept);
+            all[slot] = Some(row.kept);
         }
     }
 
@@ -109,10 +119,11 @@ impl State {
         }
         let index = Arc::make_mut(&mut self.index);
         let slot = index.remove(id)? as usize;
-        let gone = self.kept.get_mut(slot)?.take();
+        let all = own(handle.py(), &mut self.kept);
+        let gone = all.get_mut(slot)?.take();
         if let Some(order) = index.compact() {
-            let mut old = std::mem::take(&mut self.kept);
-            self.kept = order
+            let mut old = std::mem::take(all);
+            *all = order
                 .into_iter()
                 .map(|slot| old.get_mut(slot as usize).and_then(Option::take))
                 .collect();
@@ -121,10 +132,19 @@ impl State {
     }
 
     /// Empties the state and hands out what was in it.
-    pub fn clear(&mut self) -> Vec<Option<Kept>> {
+    pub fn clear(&mut self) -> Arc<Vec<Option<Kept>>> {
         Arc::make_mut(&mut self.index).clear();
         std::mem::take(&mut self.kept)
     }
+}
+
+/// The objects for a change: copied first where a batch still looks at them.
+fn own<'a>(py: Python<'_>, kept: &'a mut Arc<Vec<Option<Kept>>>) -> &'a mut Vec<Option<Kept>> {
+    if Arc::get_mut(kept).is_none() {
+        // The batch lets go of its objects itself, and never under the lock.
+        *kept = Arc::new(copied(py, kept));
+    }
+    Arc::get_mut(kept).unwrap_or_else(|| unreachable!("nobody else has seen it"))
 }
 
 /// The lock around a state. A panic under it leaves nothing half done that a reader could trip over.
