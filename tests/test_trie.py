@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import itertools
 import json
 import pathlib
@@ -371,6 +372,32 @@ def test_removal_gives_the_tree_back(trie):
     assert trie.stats()[:5] == (0, 0, 0, 0, 0)
     assert trie.stats().memory < full / 20
     assert str(trie) == "SubjectTrie: 0 subscriptions"
+
+
+def test_T10_churn_leaves_memory_flat(trie):
+    trie.add("kept", "kept")
+
+    def churn(start):
+        for n in range(start, start + 2000):
+            assert trie.remove(trie.add(f"once{n}.*.x{n}", n, queue=f"q{n}"))
+        return trie.stats().memory
+
+    early = churn(0)
+    assert max(churn(n * 2000) for n in range(1, 6)) <= 2 * early
+    assert early < 100_000
+    assert trie.match("kept") == ("kept",)
+
+
+def test_text_is_what_a_str_subclass_holds_not_what_it_prints(trie):
+    class Name(str, enum.Enum):  # noqa: UP042 - its str() is the point
+        A = "a.b"
+
+    assert str(Name.A) != "a.b"
+    made = trie.add(Name.A, 1, queue=Name.A)
+    assert (type(made.pattern), made.pattern, made.queue) == (Pattern, "a.b", "a.b")
+    assert trie.match(Name.A) == (1,)
+    assert trie.explain(Name.A).subject == "a.b"
+    assert type(made.queue) is str
 
 
 def test_update_is_all_or_nothing(trie):

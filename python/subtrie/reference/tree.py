@@ -53,7 +53,8 @@ class Node:
 
 
 def by_id(rows: list[Row]) -> list[Row]:
-    rows.sort(key=_id)
+    if len(rows) > 1:
+        rows.sort(key=_id)
     return rows
 
 
