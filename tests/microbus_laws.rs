@@ -126,8 +126,10 @@ proptest! {
 
     #[test]
     fn hosts_and_segments_round_trip(text in "(?s).{0,20}") {
-        let segment = microbus::escape_segment(&text);
-        prop_assert_eq!(microbus::unescape_segment(&segment).as_deref(), Ok(text.as_str()));
+        let part = text.replace('/', ""); // a slash separates parts (A14)
+        let segment = microbus::escape_segment(&part);
+        let read = microbus::unescape_segment(&segment);
+        prop_assert_eq!(read.as_deref(), Ok(part.as_str()));
         let token = microbus::flatten_host(&text);
         if let Ok(host) = microbus::unflatten_host(&token) {
             prop_assert_eq!(microbus::flatten_host(&host), token);

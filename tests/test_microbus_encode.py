@@ -393,5 +393,10 @@ def test_segment(engine, segment, token):
     assert engine.unescape_segment(token) == segment
 
 
+def test_A14_a_slash_is_never_inside_a_token(engine):
+    with pytest.raises(subtrie.AddressError):
+        engine.unescape_segment("%2f")
+
+
 def test_A13_underscore_is_the_empty_segment(engine):
     assert engine.unescape_segment("_") == ""

@@ -62,7 +62,8 @@ def test_A5_replies_round_trip(plane, source, host, word):
 @given(texts)
 def test_hosts_and_segments_round_trip(text):
     for engine in ENGINES:
-        assert engine.unescape_segment(engine.escape_segment(text)) == text
+        part = text.replace("/", "")  # a slash separates parts (A14)
+        assert engine.unescape_segment(engine.escape_segment(part)) == part
         token = engine.flatten_host(text)
         if token != "_":
             assert engine.flatten_host(engine.unflatten_host(token)) == token
