@@ -1,0 +1,1 @@
+"""The audit of traffic on Spark: functions from DataFrame to DataFrame."""
