@@ -1,7 +1,7 @@
 """Who got which publish, on Spark: windows and delivery lines meet by subject, reply and size.
 
-The rule itself is ``window_sweep``; this brings together what competes. The rows of one contest come
-to one task, sorted, and pass through it as a stream; contests are hashed over the tasks.
+The rule itself is ``window_sweep``; this brings together what competes. The rows of one contest
+come to one task, sorted, and pass through it as a stream; contests are hashed over the tasks.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _PYSPARK = (4, 0)
 
 
 class CannotStart(RuntimeError):
-    """Something the audit stands on is missing; the text says what, and the command that brings it."""
+    """Something the audit stands on is missing: the text says what, and how to get it."""
 
 
 def local_session(*, memory: str = "1g", cores: str = "*", name: str = "subtrie") -> SparkSession:
@@ -73,7 +73,10 @@ def check() -> None:
 def _check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    how = f"install a JDK {_JAVA} or newer (Debian, Ubuntu: sudo apt-get install openjdk-17-jre-headless)"
+    how = (
+        f"install a JDK {_JAVA} or newer, as in: sudo apt-get install openjdk-17-jre-headless "
+        "(Debian, Ubuntu), brew install openjdk (macOS)"
+    )
     if java is None or not os.path.exists(java):
         where = f"JAVA_HOME={home} holds none" if home else "no java on PATH"
         raise CannotStart(f"Spark needs Java {_JAVA} or newer and there is {where}: {how}")

@@ -46,7 +46,7 @@ def subscriptions(rows: DataFrame) -> DataFrame:
 
 
 def coverage(stood: DataFrame) -> DataFrame:
-    """For each log and pattern the stretches in which anyone held it: ``log, pattern, start, end``."""
+    """Stretches in which anyone held a pattern: ``log``, ``pattern``, ``start``, ``end``."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
