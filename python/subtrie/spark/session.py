@@ -5,27 +5,35 @@ Library functions never make a session; the command line does, through here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _JAVA = 17
 _PYSPARK = (4, 0)
+_SHUFFLED = 64 * 1024 * 1024  # bytes of log for each part of a shuffle
 
 
 class CannotStart(RuntimeError):
     """Something the audit stands on is missing: the text says what, and how to get it."""
 
 
-def local_session(*, memory: str = "1g", cores: str = "*", name: str = "subtrie") -> SparkSession:
+def local_session(
+    *, memory: str = "1g", cores: str = "*", log_bytes: int = 0, name: str = "subtrie"
+) -> SparkSession:
     """The running session, else a new local one with a driver heap of ``memory``.
 
+    ``log_bytes``, the size of what will be read, sets how finely shuffles are cut. What the JVM
+    writes to standard error as it starts goes to a file, and is shown only when it does not start.
     Raises ``CannotStart``. Cost: 3 to 6 s for the first of a process.
     """
     check()
@@ -36,6 +44,7 @@ def local_session(*, memory: str = "1g", cores: str = "*", name: str = "subtrie"
         return running
     # Workers run whatever python3 is on PATH unless told: they would miss pyarrow and subtrie.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    parts = min(200, max(os.cpu_count() or 2, -(-log_bytes // _SHUFFLED)))
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName(name)
@@ -44,11 +53,32 @@ def local_session(*, memory: str = "1g", cores: str = "*", name: str = "subtrie"
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
         .config("spark.log.level", "ERROR")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(parts))
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
     )
-    return builder.getOrCreate()
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            with _stderr_to(said):
+                return builder.getOrCreate()
+        except Exception as error:
+            said.seek(0)
+            raise CannotStart(f"Spark did not start: {error}\n{said.read()[-4000:]}") from error
+
+
+@contextlib.contextmanager
+def _stderr_to(file: IO[str]) -> Iterator[None]:
+    """What this process and those it starts write to standard error goes to ``file``."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def check() -> None:

@@ -49,7 +49,7 @@ def planes(subjects: DataFrame, stood: DataFrame, given: Sequence[str] = ()) -> 
         return spark.createDataFrame([(plane,) for plane in sorted(set(given))], "plane string")
     accepted = (F.col("published") > 0) | (F.col("delivered") > 0)
     published = subjects.where(accepted & F.col("address.kind").isNotNull())
-    read = F.udf(plane_of_pattern, StringType())
+    read = F.udf(plane_of_pattern, StringType(), useArrow=False)
     subscribed = stood.select("pattern").distinct().select(read("pattern").alias("plane"))
     return (
         published.select(F.col("address.plane").alias("plane"))
@@ -155,7 +155,7 @@ def spoofed(rows: DataFrame, planes: DataFrame) -> DataFrame:
     name), where that is a host. ``accepted`` of ``count`` passed the broker."""
     from pyspark.sql import functions as F
 
-    claim = F.udf(_claim, "struct<who: string, claimed: string, plane: string>")
+    claim = F.udf(_claim, "struct<who: string, claimed: string, plane: string>", useArrow=False)
     grouped = (
         rows.where((F.col("kind") == "publish") & F.coalesce("user", "name").isNotNull())
         .groupBy("user", "name", "subject")
