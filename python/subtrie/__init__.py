@@ -10,7 +10,7 @@ import os
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 
-from . import _engine, reference
+from . import _engine, microbus, reference
 from ._engine import Engine
 from .errors import (
     AddressError,
@@ -21,8 +21,10 @@ from .errors import (
     PermissionsError,
     SubjectError,
     SubtrieError,
+    UnheardPort,
     WireError,
 )
+from .microbus import classify
 from .subject import Pattern, Subject
 from .subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 
@@ -55,7 +57,7 @@ def _choose() -> None:
 _choose()
 
 #: The index of the engine in use.
-SubjectTrie = getattr(_engine.active, "SubjectTrie", reference.SubjectTrie)
+SubjectTrie = _engine.active.SubjectTrie
 
 try:
     __version__ = version("subtrie")
@@ -86,7 +88,10 @@ __all__ = [
     "Subscription",
     "SubtrieError",
     "TrieStats",
+    "UnheardPort",
     "WireError",
+    "classify",
     "engine",
+    "microbus",
     "reference",
 ]

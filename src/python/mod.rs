@@ -3,6 +3,11 @@
 mod arrow;
 mod convert;
 mod grammar;
+mod matches;
+mod microbus;
+mod trie;
+mod trie_rows;
+mod trie_state;
 
 use pyo3::prelude::*;
 
@@ -10,4 +15,16 @@ use pyo3::prelude::*;
 mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
+    #[pymodule_export]
+    use super::matches::Matches;
+    #[pymodule_export]
+    use super::microbus::{
+        check_identity_host, check_locality, check_method, check_plane, check_route_host,
+        check_route_path, classify, common_locality, cut_slot, decode, decode_subscription,
+        encode_reply, encode_reply_subscription, encode_request, encode_subscription,
+        escape_segment, flatten_host, locality_slot, locality_slots, request_from_url,
+        resolve_route, source_of, subscription_from_route, unescape_segment, unflatten_host,
+    };
+    #[pymodule_export]
+    use super::trie::SubjectTrie;
 }

@@ -11,9 +11,10 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, final
 
-from ..errors import refusal
+from ..errors import SubjectError, refusal
 from ..subscription import (
     Explanation,
     Groups,
@@ -24,8 +25,10 @@ from ..subscription import (
     subscribed,
 )
 from . import tree
+from .column import rows_of
 from .drawing import draw
 from .grammar import bounds, check_pattern, check_subject, encoded
+from .matches import Matches
 from .tree import Node, Row, by_id
 
 # A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
@@ -62,11 +65,10 @@ class SubjectTrie:
         max_tokens: int | None = None,
         max_length: int | None = None,
     ) -> None:
-        self._max_tokens, self._max_length = bounds(
-            dialect, _bound("max_tokens", max_tokens), _bound("max_length", max_length)
-        )
+        bounds(dialect, None, None)  # refuses an unknown dialect before anything else
+        self._given = (_bound("max_tokens", max_tokens), _bound("max_length", max_length))
+        self._max_tokens, self._max_length = bounds(dialect, *self._given)
         self._dialect = dialect
-        self._given = (max_tokens, max_length)
         self._next = 0
         self._root = Node()
         self._rows: dict[int, Row] = {}
@@ -97,7 +99,7 @@ class SubjectTrie:
         with _writing:
             return self._insert(pattern, value, queue)
 
-    def update(self, rows: Iterable[tuple[Any, ...]]) -> list[Subscription]:
+    def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
         """Adds rows ``(pattern, value)`` or ``(pattern, value, queue)``: all, or none of them.
 
         Raises ``TypeError`` or ``ValueError`` for a row of another shape.
@@ -192,6 +194,25 @@ class SubjectTrie:
         """The subscriptions whose pattern matches nothing but what ``pattern`` matches."""
         text = self._checked(pattern)
         return _handles(by_id(tree.covered(self._root, text)))
+
+    def match_batch(self, subjects: Any, *, threads: int = 1) -> Matches:
+        """Matches a column: an Arrow string array, a stream of them, or an iterable of ``str``.
+
+        A row that is null or no subject matches nothing and is marked. ``threads`` is for the
+        native engine; here it is checked and one is used. Cost: one ``match`` a row.
+        """
+        if operator.index(threads) < 1:
+            raise ValueError("threads must be at least 1")
+        found: list[list[int] | None] = []
+        values: dict[int, Any] = {}
+        for row in rows_of(subjects):
+            hits = None
+            if isinstance(row, str):
+                with suppress(SubjectError):
+                    hits = self._hits(row)
+            found.append(None if hits is None else [hit.id for hit in hits])
+            values.update((hit.id, hit.value) for hit in hits or ())
+        return Matches._of(found, values)
 
     def explain(self, subject: str, *, limit: int = 3) -> Explanation:
         """The subscriptions that match, or up to ``limit`` nearest patterns.
@@ -383,4 +404,4 @@ def _bound(name: str, given: int | None) -> int | None:
     given = operator.index(given)
     if given < 1:
         raise ValueError(f"{name} must be at least 1")
-    return given
+    return min(given, 2**64 - 1)  # what the native engine can hold
