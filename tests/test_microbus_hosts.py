@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 
 import pytest
 
@@ -250,3 +251,13 @@ def test_A77_without_anything_the_plane_is_microbus(monkeypatch):
     monkeypatch.delenv("MICROBUS_PLANE", raising=False)
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert microbus.default_plane() == "microbus"
+
+
+def test_the_reference_offers_the_same_public_names_and_signatures():
+    assert set(subtrie.reference.microbus.__all__) == set(microbus.__all__)
+    for name in microbus.__all__:
+        ours, theirs = getattr(microbus, name), getattr(subtrie.reference.microbus, name)
+        assert inspect.signature(ours) == inspect.signature(theirs), name
+        if ours is not theirs:
+            native = inspect.signature(getattr(subtrie._subtrie, name))
+            assert [*native.parameters] == [*inspect.signature(ours).parameters], name
