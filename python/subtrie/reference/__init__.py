@@ -7,7 +7,7 @@ no wheel fits, and answers beside the native engine in every test.
 from ..subject import Pattern, Subject
 from . import microbus
 from .grammar import check_pattern, check_subject, covers, matches, overlaps
-from .matched import Matches
+from .match_batch import Matches
 from .microbus import (
     Batch,
     check_identity_host,
