@@ -133,7 +133,7 @@ class Service:
         to = microbus.decode(message.subject)
         self.tally.handled[source, to.host, to.port, to.method] += 1
         asked = Message.parse(message.data)
-        path = route.path.fullmatch("/" + to.path.lstrip("/"))
+        path = route.path.fullmatch(to.path)
         arguments = path.groupdict() if path else {}
         try:
             body = await route.handler(self, Request(source, arguments, asked.body))
