@@ -1,0 +1,130 @@
+"""``make demo``: a shop on a real broker, then what the broker's own log says about it.
+
+1. starts a nats-server on loopback, tracing every operation to a file;
+2. runs the shop for a few seconds, some of its traffic wrong on purpose;
+3. stops everything, reads the trace with Spark and prints the tables;
+4. holds them against what the services counted, and exits 1 on any difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import audit, broker, traffic
+from .comparison import differences
+from .tally import Tally
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demo; 0 when every number agrees, 1 when one does not, 2 when it cannot run."""
+    parser = argparse.ArgumentParser(prog="python -m examples.shop", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where files go")
+    parser.add_argument("--seconds", type=float, default=4, help="how long customers come in")
+    parser.add_argument("--seed", type=int, default=1, help="which customers")
+    parser.add_argument(
+        "--again", action="store_true", help="audit the log of an earlier run in OUT once more"
+    )
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        if not options.again:
+            _run(options.out, options.seconds, options.seed)
+        return _audit(options.out)
+    except KeyboardInterrupt:
+        console.print("\nInterrupted; everything is stopped.")
+        return 130
+    except (broker.BrokerError, FileNotFoundError) as error:
+        console.print(f"[red]{error}[/red]")
+        return 2
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(out: Path, seconds: float, seed: int) -> None:
+    """Steps 1 and 2; leaves the trace and the services' counts in ``out``."""
+    with broker.running(out) as server:
+        console.print(f"[bold]1[/bold]  nats-server at {server.url}, tracing to {out}/trace.log")
+        columns = (
+            TextColumn("[bold]2[/bold]  the shop is open"),
+            BarColumn(30),
+            TextColumn("{task.completed:.0f} of {task.total:.0f} customers"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("shop", total=None)
+
+            def progress(done: int, of: int) -> None:
+                bar.update(task, completed=done, total=of)
+
+            tally = asyncio.run(
+                traffic.run(server.url, seconds=seconds, seed=seed, progress=progress)
+            )
+    console.print(
+        f"[bold]2[/bold]  six services, seven connections: {sum(tally.sent.values())} requests and"
+        f" events sent, {sum(tally.handled.values())} handled, {sum(tally.replies.values())}"
+        f" answered; {sum(tally.unheard.values())} heard by nobody,"
+        f" {sum(tally.malformed.values())} malformed, {sum(tally.spoofed.values())} spoofed"
+    )
+    save_counts(tally, out / "counts.json")
+
+
+def _audit(out: Path) -> int:
+    """Steps 3 and 4."""
+    log = out / "trace.log"
+    with log.open("rb") as lines:
+        count = sum(1 for _ in lines)
+    console.print(f"[bold]3[/bold]  all stopped; Spark reads {count} lines of the broker's log")
+    started = time.monotonic()
+    report = audit.of(log, out / "tables", plane=traffic.PLANE, console=console)
+    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    console.print(
+        f"{report['lines']} lines read = {report['operations']} operations"
+        f" + {report['payloads']} payloads + {report['server']} of the server"
+        f" + {report['quarantined']} quarantined  ({time.monotonic() - started:.0f} s)"
+    )
+    console.print(f"Tables as Parquet: {out}/tables")
+    wrong = differences(load_counts(out / "counts.json"), report, count)
+    for each in wrong:
+        console.print(f"[red]differs[/red]  {each}")
+    if wrong:
+        console.print(f"[bold]4[/bold]  [red]{len(wrong)} numbers differ[/red]")
+        return 1
+    console.print("[bold]4[/bold]  every number agrees with what the services counted themselves")
+    return 0
+
+
+def save_counts(tally: Tally, path: Path) -> None:
+    """Writes the counts as lists, since JSON has no keys of several parts."""
+    tables = {f.name: [[key, n] for key, n in getattr(tally, f.name).items()] for f in fields(tally)}
+    path.write_text(json.dumps(tables, indent=1) + "\n")
+
+
+def load_counts(path: Path) -> Tally:
+    """Reads what ``save_counts`` wrote."""
+    tally = Tally()
+    for name, rows in json.loads(path.read_text()).items():
+        counter: Counter[object] = getattr(tally, name)
+        for key, count in rows:
+            counter[tuple(key) if isinstance(key, list) else key] += count
+    return tally
+
+
+if __name__ == "__main__":
+    sys.exit(main())
