@@ -3,6 +3,8 @@
 //! Bytes become subjects ([`grammar`]). The crate is plain Rust; only `src/python/`, behind the
 //! feature `python`, knows that an interpreter exists.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 pub mod error;
 pub mod grammar;
 

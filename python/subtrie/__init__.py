@@ -24,6 +24,7 @@ from .errors import (
     WireError,
 )
 from .subject import Pattern, Subject
+from .subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 
 
 def _choose() -> None:
@@ -53,6 +54,9 @@ def _choose() -> None:
 
 _choose()
 
+#: The index of the engine in use.
+SubjectTrie = getattr(_engine.active, "SubjectTrie", reference.SubjectTrie)
+
 try:
     __version__ = version("subtrie")
 except PackageNotFoundError:  # a source tree that was never installed
@@ -68,14 +72,20 @@ __all__ = [
     "AddressError",
     "BusError",
     "Engine",
+    "Explanation",
+    "Groups",
     "HostnameCollision",
     "InvalidName",
+    "NearMiss",
     "Pattern",
     "PatternError",
     "PermissionsError",
     "Subject",
     "SubjectError",
+    "SubjectTrie",
+    "Subscription",
     "SubtrieError",
+    "TrieStats",
     "WireError",
     "engine",
     "reference",

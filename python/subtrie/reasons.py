@@ -47,4 +47,19 @@ GRAMMAR: dict[str, Reason] = {
     "too-many-tokens": Reason("it has too many tokens", "64 in strict", 414),
 }
 
-REASONS: dict[str, Reason] = {**GRAMMAR}
+INDEX: dict[str, Reason] = {
+    "queue-empty": Reason("a queue name is never empty", "leave it out for no queue"),
+    "queue-whitespace": Reason(
+        "a queue name holds no whitespace", "on the wire a blank would end the name"
+    ),
+    "queue-wildcard": Reason(
+        "a queue name holds no wildcard token", "'*' and '>' stand for nothing here"
+    ),
+    "index-full": Reason("the index is full", "spread the patterns over several indexes", 507),
+}
+
+#: The areas, as the docs show them.
+AREAS: dict[str, dict[str, Reason]] = {"Subjects and patterns": GRAMMAR, "Index": INDEX}
+
+#: Every reason by its code.
+REASONS: dict[str, Reason] = {code: rule for area in AREAS.values() for code, rule in area.items()}

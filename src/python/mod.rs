@@ -1,5 +1,6 @@
 //! The extension module: convert in, call the core, convert out. Nothing here decides anything.
 
+mod arrow;
 mod convert;
 mod grammar;
 

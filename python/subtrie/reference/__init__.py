@@ -6,10 +6,12 @@ no wheel fits, and answers beside the native engine in every test.
 
 from ..subject import Pattern, Subject
 from .grammar import check_pattern, check_subject, covers, matches, overlaps
+from .trie import SubjectTrie
 
 __all__ = [
     "Pattern",
     "Subject",
+    "SubjectTrie",
     "check_pattern",
     "check_subject",
     "covers",

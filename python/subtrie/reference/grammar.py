@@ -9,7 +9,7 @@ from ..errors import SubtrieError, refusal
 _Refuse = Callable[[str, int], SubtrieError]
 
 # A37: the broker bounds the bytes of its control line, and so the tokens.
-_BOUNDS = {"strict": (64, 1024), "server": (None, 4096)}
+_BOUNDS: dict[str, tuple[int | None, int]] = {"strict": (64, 1024), "server": (None, 4096)}
 
 # S1-015, S1-016, A36. Vertical tab and form feed are blanks to a reader, not to the broker.
 _BLANKS = {"strict": b" \t\r\n\x0b\x0c", "server": b" \t\r\n"}
@@ -35,14 +35,25 @@ def check_pattern(
     _check(text, "PatternError", dialect, max_tokens, max_length)
 
 
-def encoded(text: str, kind: str, name: str = "text") -> bytes:
+def encoded(text: str, kind: str, name: str = "text", field: str | None = None) -> bytes:
     """The UTF-8 of a text, or the error that says why there is none."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be str, not {type(text).__name__}")
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise refusal(kind, "surrogate", text) from None
+        raise refusal(kind, "surrogate", text, field=field) from None
+
+
+def bounds(dialect: str, max_tokens: int | None, max_length: int | None) -> tuple[int | None, int]:
+    """The dialect's most tokens and most bytes, but for those that are given (A37)."""
+    if dialect not in _BOUNDS:
+        raise ValueError(f"dialect must be 'strict' or 'server', not '{dialect}'")
+    tokens, length = _BOUNDS[dialect]
+    return (
+        tokens if max_tokens is None else max_tokens,
+        length if max_length is None else max_length,
+    )
 
 
 def _check(
@@ -57,11 +68,7 @@ def _check(
     def refuse(reason: str, position: int) -> SubtrieError:
         return refusal(kind, reason, text, position)
 
-    if dialect not in _BOUNDS:
-        raise ValueError(f"dialect must be 'strict' or 'server', not '{dialect}'")
-    own_tokens, own_length = _BOUNDS[dialect]
-    most_tokens = own_tokens if max_tokens is None else max_tokens
-    most_bytes = own_length if max_length is None else max_length
+    most_tokens, most_bytes = bounds(dialect, max_tokens, max_length)
     data = encoded(text, kind)
     if not data:  # S1-014, S1-027
         raise refuse("empty", 0)

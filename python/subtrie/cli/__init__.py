@@ -1,0 +1,20 @@
+"""The command ``subtrie``: one file per verb, each loaded when it is called.
+
+Exit codes: 0 yes, 1 no, 2 bad input. Needs the extra ``cli`` (click and rich).
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs the command line."""
+    try:
+        from .app import app
+    except ImportError as error:
+        if error.name not in ("click", "rich"):
+            raise
+        print(f"subtrie: {error.name} is missing; pip install 'subtrie[cli]'", file=sys.stderr)
+        raise SystemExit(2) from None
+    app()

@@ -1,0 +1,198 @@
+"""The command line as people and pipes use it: real processes, exit codes, JSON lines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+GET = "microbus.safe.443.web_shop.orders_shop._.GET.order.17"
+
+
+def run(*arguments, text=None, data=None):
+    """Runs the command in a process of its own."""
+    given = data if data is not None else (text or "").encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie.cli", *arguments],
+        input=given,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def rows(output):
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_check_says_what_it_is():
+    code, out, _ = run("check", GET, "_INBOX.abc", "$JS.API.INFO")
+    assert code == 0
+    assert [line.split()[-1] for line in out.splitlines()] == [
+        "microbus-request",
+        "inbox",
+        "jetstream",
+    ]
+
+
+def test_check_reads_standard_input_and_answers_line_by_line():
+    code, out, _ = run("check", "--json", text="foo.bar\nfoo..bar\n\n")
+    assert code == 1
+    valid, double, empty = rows(out)
+    assert (valid["valid"], valid["tokens"], valid["class"]) == (True, 2, "other")
+    assert (double["reason"], double["position"]) == ("empty-token", 4)
+    assert empty["reason"] == "empty"
+
+
+def test_check_takes_any_bytes():
+    code, out, _ = run("check", "--json", data=b"caf\xe9\n\xff\xfe.x\n" + b"a" * 200_000 + b"\nok\n")
+    assert code == 1
+    first, second, long, last = rows(out)
+    assert (first["reason"], first["position"]) == ("surrogate", 3)
+    assert (second["reason"], second["position"]) == ("surrogate", 0)
+    assert long["reason"] == "too-long"
+    assert last["valid"]
+
+
+def test_check_dialect_and_warnings():
+    assert run("check", "foo*")[0] == 1
+    code, out, _ = run("check", "--dialect", "server", "--json", "foo*", "р\u202ea")
+    assert code == 0
+    star, cyrillic = rows(out)
+    assert star["warnings"] == ["a wildcard character inside a token is plain text"]
+    assert len(cyrillic["warnings"]) == 2
+
+
+def test_T19_terminal_codes_never_reach_the_terminal():
+    _, out, err = run("check", "--dialect", "server", "a\x1b[2Jb", "c d\x1b[31m")
+    assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize("verb", ["check", "decode"])
+def test_plain_when_piped(verb):
+    assert "\x1b" not in run(verb, GET, "a..b")[1]
+
+
+def test_decode():
+    code, out, _ = run("decode", "--json", GET)
+    assert code == 0
+    assert rows(out) == [
+        {
+            "subject": GET,
+            "kind": "request",
+            "plane": "microbus",
+            "trust": "safe",
+            "port": 443,
+            "source": "web.shop",
+            "host": "orders.shop",
+            "slot": "",
+            "method": "GET",
+            "path": "/order/17",
+        }
+    ]
+    code, out, _ = run("decode", "foo.bar")
+    assert code == 1
+    assert "foo.bar" in out
+
+
+def test_decode_subscription():
+    code, out, _ = run(
+        "decode", "--subscription", "--json", "microbus.safe.*.*.orders_shop._.*.order.*"
+    )
+    assert code == 0
+    (row,) = rows(out)
+    assert (row["port"], row["host"]) == (None, "orders.shop")
+
+
+def test_encode_url_and_route():
+    code, out, _ = run(
+        "encode", "--plane", "microbus", "--source", "web.shop", "https://orders.shop/order/17"
+    )
+    assert (code, out.strip()) == (0, GET)
+    code, out, _ = run(
+        "encode", "--plane", "microbus", "--host", "orders.shop", text="/order/{id}\n:417/x\n"
+    )
+    assert code == 0
+    assert out.splitlines() == [
+        "microbus.safe.443.*.orders_shop._.*.order.*",
+        "microbus.safe.417.*.orders_shop._.*.x",
+    ]
+
+
+def test_encode_refuses_with_2():
+    code, out, _ = run("encode", "--source", "web.shop", "--json", "https://h:99999/x")
+    assert code == 2
+    assert rows(out)[0]["subject"] is None
+    assert run("encode", "https://h/x")[0] == 2  # neither --source nor --host
+
+
+@pytest.fixture
+def patterns(tmp_path):
+    file = tmp_path / "patterns.txt"
+    file.write_text("# who listens\norders.*.new q1\norders.>\n\nusers.*\n")
+    return str(file)
+
+
+def test_who(patterns):
+    code, out, _ = run("who", "-s", patterns, "--json", "orders.eu.new", "orders.x")
+    assert code == 0
+    first, second = rows(out)
+    assert [(m["pattern"], m["queue"], m["line"]) for m in first["matches"]] == [
+        ("orders.*.new", "q1", 2),
+        ("orders.>", None, 3),
+    ]
+    assert [m["pattern"] for m in second["matches"]] == ["orders.>"]
+
+
+def test_who_nobody_names_the_nearest(patterns):
+    code, out, _ = run("who", "-s", patterns, "--json", "users.a.b")
+    assert code == 1
+    assert rows(out)[0]["nearest"][0] == {"pattern": "users.*", "differs_at": 2}
+    code, out, _ = run("who", "-s", patterns, "users.a.b")
+    assert "nobody" in out
+    assert "users.*" in out
+
+
+def test_who_names_the_line_of_a_bad_pattern(tmp_path):
+    file = tmp_path / "bad.txt"
+    file.write_text("a.*\nb..c\n")
+    code, _, err = run("who", "-s", str(file), "a.b")
+    assert code == 2
+    assert "line 2" in err
+
+
+def test_usage_is_2_and_help_is_instant():
+    assert run("nonsense")[0] == 2
+    assert run("who", "a.b")[0] == 2
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "audit" in out
+
+
+def test_a_closed_pipe_is_quiet():
+    done = subprocess.run(
+        f"yes a.b | head -c 2000000 | {sys.executable} -m subtrie.cli check | head -1",
+        shell=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.decode().startswith("✓ a.b")
+    assert b"Traceback" not in done.stderr
+
+
+def test_without_click_one_line_names_the_extra():
+    code = (
+        "import sys; sys.modules['click'] = None\n"
+        "import subtrie.cli\n"
+        "subtrie.cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=False, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "subtrie[cli]" in done.stderr

@@ -1,0 +1,269 @@
+"""The short circuit: whom a message reaches, on which thread or loop, and what failures do."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import threading
+
+import pytest
+
+import subtrie
+from subtrie import Dispatcher
+
+
+@pytest.fixture(params=["native", "reference"])
+def dispatcher(request, monkeypatch):
+    """A dispatcher on each engine."""
+    from subtrie import _engine
+
+    module = subtrie.reference if request.param == "reference" else subtrie._subtrie
+    monkeypatch.setattr(_engine, "active", module)
+    return Dispatcher()
+
+
+def test_M_06_S0_127_calls_the_handlers_of_matching_patterns(dispatcher):
+    heard = []
+    dispatcher.subscribe("a.*", lambda message: heard.append(("star", message)))
+    dispatcher.subscribe("a.>", lambda message: heard.append(("tail", message)))
+    dispatcher.subscribe("b.*", lambda message: heard.append(("other", message)))
+    message = {"live": "object"}
+    assert dispatcher.dispatch("a.x", message) == 2
+    assert [who for who, _ in heard] == ["star", "tail"]
+    assert all(what is message for _, what in heard)  # the live object, nothing serialised
+
+
+def test_A18_A19_queue_groups_take_turns_across_patterns(dispatcher):
+    heard = []
+    dispatcher.subscribe("a.*", lambda _: heard.append(1), queue="q")
+    dispatcher.subscribe("a.>", lambda _: heard.append(2), queue="q")
+    for _ in range(4):
+        assert dispatcher.dispatch("a.x", None) == 1
+    assert heard == [1, 2, 1, 2]
+
+
+def test_nobody_is_zero(dispatcher):
+    assert dispatcher.dispatch("a.x", None) == 0
+    assert dispatcher.handlers("a.x") == ()
+
+
+def test_S0_054_bad_subject_reaches_nobody(dispatcher):
+    dispatcher.subscribe(">", lambda _: pytest.fail("a wildcard was published"))
+    for bad in ("a.*", ">", "a..b", ""):
+        with pytest.raises(subtrie.SubjectError):
+            dispatcher.dispatch(bad, None)
+
+
+def test_unsubscribe_is_idempotent(dispatcher):
+    heard = []
+    place = dispatcher.subscribe("a", heard.append)
+    assert (place.pattern, place.queue, len(dispatcher)) == ("a", None, 1)
+    assert place.unsubscribe() is True
+    assert place.unsubscribe() is False
+    assert dispatcher.dispatch("a", 1) == 0
+    assert (heard, len(dispatcher)) == ([], 0)
+
+
+def test_T21_one_failure_does_not_stop_the_others(dispatcher):
+    heard = []
+
+    def fail(message):
+        raise LookupError(message)
+
+    dispatcher.subscribe("a", fail)
+    dispatcher.subscribe("a", heard.append)
+    dispatcher.subscribe("a", fail)
+    with pytest.raises(ExceptionGroup) as caught:
+        dispatcher.dispatch("a", "m")
+    assert heard == ["m"]
+    assert [type(error) for error in caught.value.exceptions] == [LookupError, LookupError]
+
+
+def test_T21_handlers_may_subscribe_unsubscribe_and_dispatch(dispatcher):
+    heard = []
+
+    def once(message):
+        heard.append(("once", message))
+        place.unsubscribe()
+        dispatcher.subscribe("later", lambda m: heard.append(("later", m)))
+        dispatcher.dispatch("later", "nested")
+
+    place = dispatcher.subscribe("a", once)
+    assert dispatcher.dispatch("a", 1) == 1
+    assert dispatcher.dispatch("a", 2) == 0
+    assert heard == [("once", 1), ("later", "nested")]
+
+
+async def _coroutine(message):
+    raise AssertionError("never awaited")
+
+
+class _AsyncCallable:
+    async def __call__(self, message):
+        raise AssertionError("never awaited")
+
+
+@pytest.mark.parametrize(
+    "handler", [_coroutine, functools.partial(_coroutine), _AsyncCallable()], ids=str
+)
+def test_coroutine_function_without_its_loop_is_refused(dispatcher, handler):
+    with pytest.raises(TypeError, match="loop="):
+        dispatcher.subscribe("a", handler)
+    assert len(dispatcher) == 0
+
+
+def test_not_callable_is_refused(dispatcher):
+    with pytest.raises(TypeError, match="callable"):
+        dispatcher.subscribe("a", 3)
+
+
+def test_dispatch_schedules_coroutines_on_their_loop(dispatcher):
+    async def main():
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        threads = []
+
+        async def handler(message):
+            threads.append((threading.get_ident(), message))
+            done.set()
+
+        dispatcher.subscribe("a", handler, loop=loop)
+        counted = await asyncio.to_thread(dispatcher.dispatch, "a", 7)
+        await asyncio.wait_for(done.wait(), 5)
+        assert counted == 1
+        assert threads == [(threading.get_ident(), 7)]
+
+    asyncio.run(main())
+
+
+def test_a_scheduled_failure_reaches_the_loop(dispatcher):
+    async def main():
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+        contexts = []
+
+        def note(_, context):
+            contexts.append(context)
+            told.set()
+
+        loop.set_exception_handler(note)
+
+        async def fail(message):
+            raise LookupError(message)
+
+        dispatcher.subscribe("a", fail, loop=loop)
+        assert dispatcher.dispatch("a", "m") == 1
+        await asyncio.wait_for(told.wait(), 5)
+        assert isinstance(contexts[0]["exception"], LookupError)
+
+    asyncio.run(main())
+
+
+def test_a_closed_loop_is_an_error_not_a_silence(dispatcher):
+    loop = asyncio.new_event_loop()
+    loop.close()
+    dispatcher.subscribe("a", _coroutine, loop=loop)
+    with pytest.raises(ExceptionGroup) as caught:
+        dispatcher.dispatch("a", None)
+    assert "closed" in str(caught.value.exceptions[0])
+
+
+def test_dispatch_async_awaits_them_all_at_once(dispatcher):
+    async def main():
+        loop = asyncio.get_running_loop()
+        first, order = asyncio.Event(), []
+
+        async def waits(message):
+            await first.wait()
+            order.append("waits")
+
+        async def releases(message):
+            order.append("releases")
+            first.set()
+
+        dispatcher.subscribe("a", waits, loop=loop)
+        dispatcher.subscribe("a", releases, loop=loop)
+        dispatcher.subscribe("a", lambda m: order.append("plain"))
+        assert await asyncio.wait_for(dispatcher.dispatch_async("a", 1), 5) == 3
+        assert sorted(order) == ["plain", "releases", "waits"]
+
+    asyncio.run(main())
+
+
+def test_dispatch_async_gathers_failures(dispatcher):
+    async def main():
+        async def fail(message):
+            raise LookupError("async")
+
+        def fail_plainly(message):
+            raise LookupError("plain")
+
+        dispatcher.subscribe("a", fail, loop=asyncio.get_running_loop())
+        dispatcher.subscribe("a", fail_plainly)
+        with pytest.raises(ExceptionGroup) as caught:
+            await dispatcher.dispatch_async("a", 1)
+        assert sorted(str(error) for error in caught.value.exceptions) == ["async", "plain"]
+
+    asyncio.run(main())
+
+
+def test_T20_shared_is_one_for_all_threads():
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(Dispatcher.shared())) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id(each) for each in found} == {id(Dispatcher.shared())}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_S0_134_T20_a_forked_child_begins_with_an_empty_one():
+    shared, stop = Dispatcher.shared(), threading.Event()
+    place = shared.subscribe("fork.test", lambda _: None)
+
+    def busy():
+        while not stop.is_set():
+            shared.subscribe("fork.churn", print).unsubscribe()
+            shared.handlers("fork.test")
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                empty = len(shared) == 0 and shared.dispatch("fork.test", 1) == 0
+                usable = bool(shared.subscribe("x", print)) and len(shared) == 1
+                os._exit(0 if empty and usable else 1)
+            _, status = os.waitpid(child, 0)
+            assert status == 0
+    finally:
+        stop.set()
+        thread.join()
+        assert place.unsubscribe()
+
+
+def test_many_threads_at_once(dispatcher):
+    counts, lock = [0], threading.Lock()
+
+    def count(_):
+        with lock:
+            counts[0] += 1
+
+    dispatcher.subscribe("a.*", count)
+
+    def work():
+        for turn in range(200):
+            extra = dispatcher.subscribe("a.>", lambda _: None)
+            assert dispatcher.dispatch("a.x", turn) >= 2
+            extra.unsubscribe()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (counts[0], len(dispatcher)) == (1200, 1)
