@@ -112,7 +112,9 @@ def _audit(out: Path) -> int:
 
 def save_counts(tally: Tally, path: Path) -> None:
     """Writes the counts as lists, since JSON has no keys of several parts."""
-    tables = {f.name: [[key, n] for key, n in getattr(tally, f.name).items()] for f in fields(tally)}
+    tables = {
+        f.name: [[key, n] for key, n in getattr(tally, f.name).items()] for f in fields(tally)
+    }
     path.write_text(json.dumps(tables, indent=1) + "\n")
 
 
