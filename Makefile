@@ -19,6 +19,7 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 test: ## all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
 	cargo test --locked
+	cargo test --locked --features arrow --lib arrow::
 	$(PYTHON) -m pytest
 
 check: ## formatting, lints, types, stubs, documentation
@@ -26,6 +27,7 @@ check: ## formatting, lints, types, stubs, documentation
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
+	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
