@@ -14,19 +14,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-nats = pytest.importorskip("nats")
-
-from examples.shop import broker, traffic, wrong  # noqa: E402
-from examples.shop.inventory import Inventory  # noqa: E402
-from examples.shop.ledger import Ledger  # noqa: E402
-from examples.shop.message import Message, Refused, answer, question  # noqa: E402
-from examples.shop.orders import Orders  # noqa: E402
-from examples.shop.payments import Payments  # noqa: E402
-from examples.shop.service import Service  # noqa: E402
-from examples.shop.tokens import Token  # noqa: E402
-from examples.shop.web import Web  # noqa: E402
+from examples.shop import broker, traffic, wrong
+from examples.shop.inventory import Inventory
+from examples.shop.ledger import Ledger
+from examples.shop.message import Message, Refused, answer, question
+from examples.shop.orders import Orders
+from examples.shop.payments import Payments
+from examples.shop.service import Service
+from examples.shop.tokens import Token
+from examples.shop.web import Web
 
 
 @pytest.fixture(scope="module")
@@ -182,12 +178,19 @@ def pid_of(log: Path) -> int:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_the_broker_stops_whatever_happens(tmp_path, error):
-    with pytest.raises(error), broker.running(tmp_path) as running:
-        assert running.url.startswith("nats://127.0.0.1:")
-        assert is_running(pid_of(running.log))
-        raise error
-    assert not is_running(pid_of(running.log))
-    assert "Server Exiting" in running.log.read_text()
+    log = tmp_path / "trace.log"
+
+    def run() -> None:
+        with broker.running(tmp_path) as running:
+            assert running.url.startswith("nats://127.0.0.1:")
+            assert running.log == log
+            assert is_running(pid_of(log))
+            raise error
+
+    with pytest.raises(error):
+        run()
+    assert not is_running(pid_of(log))
+    assert "Server Exiting" in log.read_text()
 
 
 def test_two_brokers_at_once_have_two_ports(tmp_path):

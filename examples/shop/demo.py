@@ -23,7 +23,7 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import audit, broker, traffic
+from . import broker, traffic
 from .comparison import differences
 from .tally import Tally
 
