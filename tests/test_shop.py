@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
 from examples.shop import broker, traffic, wrong
 from examples.shop.inventory import Inventory
 from examples.shop.ledger import Ledger
@@ -23,6 +22,8 @@ from examples.shop.payments import Payments
 from examples.shop.service import Service
 from examples.shop.tokens import Token
 from examples.shop.web import Web
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
