@@ -73,7 +73,7 @@ def test_a_falsified_count_ends_with_exit_1(shown, tmp_path):
     name = " ".join(str(part) for part in edge)
     wanted = f"delivered, {name}: the services counted {number + 1}, the audit says {number}"
     assert wanted in done.stdout
-    assert "1 numbers differ" in done.stdout
+    assert "differing numbers: 1" in done.stdout
 
 
 def test_a_line_taken_out_of_the_log_ends_with_exit_1(shown, tmp_path):

@@ -104,7 +104,7 @@ def _audit(out: Path) -> int:
     for each in wrong:
         console.print(f"[red]differs[/red]  {each}")
     if wrong:
-        console.print(f"[bold]4[/bold]  [red]{len(wrong)} numbers differ[/red]")
+        console.print(f"[bold]4[/bold]  [red]differing numbers: {len(wrong)}[/red]")
         return 1
     console.print("[bold]4[/bold]  every number agrees with what the services counted themselves")
     return 0
