@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
 from examples.shop.comparison import differences
 from examples.shop.demo import load_counts, save_counts
 from examples.shop.tally import Tally
