@@ -48,7 +48,9 @@ def test_check_reads_standard_input_and_answers_line_by_line():
 
 
 def test_check_takes_any_bytes():
-    code, out, _ = run("check", "--json", data=b"caf\xe9\n\xff\xfe.x\n" + b"a" * 200_000 + b"\nok\n")
+    code, out, _ = run(
+        "check", "--json", data=b"caf\xe9\n\xff\xfe.x\n" + b"a" * 200_000 + b"\nok\n"
+    )
     assert code == 1
     first, second, long, last = rows(out)
     assert (first["reason"], first["position"]) == ("surrogate", 3)
@@ -185,11 +187,7 @@ def test_a_closed_pipe_is_quiet():
 
 
 def test_without_click_one_line_names_the_extra():
-    code = (
-        "import sys; sys.modules['click'] = None\n"
-        "import subtrie.cli\n"
-        "subtrie.cli.main()"
-    )
+    code = "import sys; sys.modules['click'] = None\nimport subtrie.cli\nsubtrie.cli.main()"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, timeout=60, check=False, text=True
     )

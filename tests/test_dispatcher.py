@@ -208,9 +208,7 @@ def test_dispatch_async_gathers_failures(dispatcher):
 
 def test_T20_shared_is_one_for_all_threads():
     found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(Dispatcher.shared())) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(Dispatcher.shared())) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

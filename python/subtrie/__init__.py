@@ -10,7 +10,7 @@ import os
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 
-from . import _engine, reference
+from . import _engine, microbus, reference
 from ._engine import Engine
 from .errors import (
     AddressError,
@@ -21,8 +21,10 @@ from .errors import (
     PermissionsError,
     SubjectError,
     SubtrieError,
+    UnheardPort,
     WireError,
 )
+from .microbus import classify
 from .subject import Pattern, Subject
 from .subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 
@@ -86,7 +88,10 @@ __all__ = [
     "Subscription",
     "SubtrieError",
     "TrieStats",
+    "UnheardPort",
     "WireError",
+    "classify",
     "engine",
+    "microbus",
     "reference",
 ]

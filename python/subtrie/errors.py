@@ -75,6 +75,10 @@ class BusError(SubtrieError):
     """A request over the bus failed."""
 
 
+class UnheardPort(UserWarning):
+    """A request to port 0, which stands for any port in routes: by convention nothing listens."""
+
+
 _NOUNS = {
     "SubjectError": "not a subject",
     "PatternError": "not a pattern",

@@ -139,6 +139,6 @@ impl Values {
 const fn reason_of(bytes: &[u8]) -> &'static str {
     match bytes {
         [0xed, 0xa0..=0xbf, ..] => "surrogate",
-        _ => "not-utf8",
+        _ => "utf8",
     }
 }

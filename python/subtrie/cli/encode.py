@@ -1,4 +1,4 @@
-"""``subtrie encode``: a URL to the subject of its request, a route to the pattern of its service."""
+"""``subtrie encode``: a URL to a request's subject, a route to its service's pattern."""
 
 from __future__ import annotations
 

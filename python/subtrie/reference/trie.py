@@ -11,9 +11,10 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, final
 
-from ..errors import refusal
+from ..errors import SubjectError, refusal
 from ..subscription import (
     Explanation,
     Groups,
@@ -24,8 +25,10 @@ from ..subscription import (
     subscribed,
 )
 from . import tree
+from .column import rows_of
 from .drawing import draw
 from .grammar import bounds, check_pattern, check_subject, encoded
+from .matches import Matches
 from .tree import Node, Row, by_id
 
 # A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
@@ -192,6 +195,25 @@ class SubjectTrie:
         """The subscriptions whose pattern matches nothing but what ``pattern`` matches."""
         text = self._checked(pattern)
         return _handles(by_id(tree.covered(self._root, text)))
+
+    def match_batch(self, subjects: Any, *, threads: int = 1) -> Matches:
+        """Matches a column: an Arrow string array, a stream of them, or an iterable of ``str``.
+
+        A row that is null or no subject matches nothing and is marked. ``threads`` is for the
+        native engine; here it is checked and one is used. Cost: one ``match`` a row.
+        """
+        if operator.index(threads) < 1:
+            raise ValueError("threads must be at least 1")
+        found: list[list[int] | None] = []
+        values: dict[int, Any] = {}
+        for row in rows_of(subjects):
+            hits = None
+            if isinstance(row, str):
+                with suppress(SubjectError):
+                    hits = self._hits(row)
+            found.append(None if hits is None else [hit.id for hit in hits])
+            values.update((hit.id, hit.value) for hit in hits or ())
+        return Matches._of(found, values)
 
     def explain(self, subject: str, *, limit: int = 3) -> Explanation:
         """The subscriptions that match, or up to ``limit`` nearest patterns.

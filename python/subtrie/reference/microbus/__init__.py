@@ -1,0 +1,44 @@
+"""The Microbus codec in plain Python: the same public names as ``subtrie.microbus``."""
+
+from ...address import ReplyAddress, RequestAddress, SubscriptionAddress
+from ...plane import default_plane
+from .decode import classify, decode, decode_subscription, source_of
+from .encode import encode_reply, encode_reply_subscription, encode_request, encode_subscription
+from .escape import escape_segment, flatten_host, unescape_segment, unflatten_host
+from .fields import check_method, check_plane
+from .hosts import check_identity_host, check_route_host, cut_slot
+from .locality import check_locality, common_locality, locality_slot, locality_slots
+from .paths import check_route_path
+from .route import request_from_url, resolve_route, subscription_from_route
+
+__all__ = [
+    "ReplyAddress",
+    "RequestAddress",
+    "SubscriptionAddress",
+    "check_identity_host",
+    "check_locality",
+    "check_method",
+    "check_plane",
+    "check_route_host",
+    "check_route_path",
+    "classify",
+    "common_locality",
+    "cut_slot",
+    "decode",
+    "decode_subscription",
+    "default_plane",
+    "encode_reply",
+    "encode_reply_subscription",
+    "encode_request",
+    "encode_subscription",
+    "escape_segment",
+    "flatten_host",
+    "locality_slot",
+    "locality_slots",
+    "request_from_url",
+    "resolve_route",
+    "source_of",
+    "subscription_from_route",
+    "unescape_segment",
+    "unflatten_host",
+]

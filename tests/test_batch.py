@@ -1,0 +1,184 @@
+"""Whole columns: every Arrow layout, nulls, bytes that are no text; rows equal scalar answers."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+from subtrie.address import ReplyAddress
+
+import subtrie
+
+REQUEST = "p.safe.443.web_shop.orders_shop._.GET.order.17%2ea"
+REPLY = "p.reply._.orders_shop.web_shop.id-abc"
+SUBJECTS = [REQUEST, None, REPLY, "foo..bar", "p.safe.666.a.b._.GET.x", "", "a.*", REQUEST, "é"]
+
+LAYOUTS = {
+    "list": list,
+    "tuple": tuple,
+    "generator": iter,
+    "string": lambda rows: pa.array(rows, pa.string()),
+    "large_string": lambda rows: pa.array(rows, pa.large_string()),
+    "string_view": lambda rows: pa.array(rows, pa.string_view()),
+    "binary": lambda rows: pa.array([r and r.encode() for r in rows], pa.binary()),
+    "dictionary": lambda rows: pa.array(rows, pa.string()).dictionary_encode(),
+    "sliced": lambda rows: pa.array(["x", *rows, "y"], pa.string()).slice(1, len(rows)),
+    "chunked": lambda rows: pa.chunked_array([rows[:2], [], rows[2:]], pa.string()),
+    "interface": lambda rows: _Interface(pa.array(rows, pa.string())),
+}
+
+
+class _Interface:
+    """Somebody else's array: nothing but the Arrow C interface."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._inner.__arrow_c_array__(requested_schema)
+
+
+def expected(engine, subject):
+    """The row a batch must hold, from the scalar function."""
+    if subject is None:
+        return None
+    names = ["kind", "plane", "trust", "port", "source", "host", "slot", "method", "path", "reason"]
+    row = dict.fromkeys(names)
+    try:
+        address = engine.decode(subject)
+    except subtrie.AddressError as error:
+        return {**row, "kind": 0, "reason": error.reason}
+    if isinstance(address, ReplyAddress):
+        parts = {"source": address.source, "host": address.host, "slot": address.id}
+        return {**row, **parts, "kind": 2, "plane": address.plane, "trust": "reply"}
+    return {**row, **{name: getattr(address, name) for name in names[1:9]}, "kind": 1}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_decode_batch_equals_decode(engine, layout):
+    batch = engine.decode_batch(LAYOUTS[layout](SUBJECTS))
+    rows = [expected(engine, subject) for subject in SUBJECTS]
+    assert [batch[index] for index in range(len(batch))] == rows
+    assert pa.array(batch).to_pylist() == rows
+    assert batch[-1] == rows[-1]
+    with pytest.raises(IndexError):
+        batch[len(SUBJECTS)]
+
+
+def test_decode_batch_has_one_schema(engine):
+    names = pa.dictionary(pa.int32(), pa.string())
+    wanted = pa.struct(
+        [
+            ("kind", pa.int8()),
+            ("plane", names),
+            ("trust", names),
+            ("port", pa.int32()),
+            ("source", names),
+            ("host", names),
+            ("slot", names),
+            ("method", names),
+            ("path", pa.string()),
+            ("reason", names),
+        ]
+    )
+    for rows in ([], [None], SUBJECTS):
+        assert pa.array(engine.decode_batch(rows)).type == wanted
+
+
+def make_trie(engine):
+    trie = engine.SubjectTrie(dialect="server")
+    for number, pattern in enumerate(["p.>", "p.safe.443.*.orders_shop._.GET.>", "é", "foo.*"]):
+        trie.add(pattern, f"value {number}", queue="q" if number == 1 else None)
+    trie.remove(trie.add("p.>", "gone"))
+    trie.add("p.>", "again")
+    return trie
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_match_batch_equals_match(engine, layout, threads):
+    trie = make_trie(engine)
+    found = trie.match_batch(LAYOUTS[layout](SUBJECTS), threads=threads)
+    assert len(found) == len(SUBJECTS)
+    offsets, ids = list(found.offsets), list(found.ids)
+    assert len(offsets) == len(SUBJECTS) + 1
+    lists = []
+    for row, subject in enumerate(SUBJECTS):
+        try:
+            wanted = None if subject is None else trie.subscriptions(subject)
+        except subtrie.SubjectError:
+            wanted = None
+        assert bool(found.valid[row // 8] >> row % 8 & 1) is (wanted is not None)
+        assert ids[offsets[row] : offsets[row + 1]] == [each.id for each in wanted or ()]
+        assert found.values(row) == tuple(each.value for each in wanted or ())
+        lists.append(None if wanted is None else [each.id for each in wanted])
+    arrow = pa.array(found)
+    assert arrow.type == pa.list_(pa.int32())
+    assert arrow.to_pylist() == lists
+    assert (found.offsets.format, found.ids.format) == ("i", "i")
+    assert found.offsets.readonly
+
+
+def test_values_are_those_of_the_moment(engine):
+    trie = engine.SubjectTrie()
+    subscription = trie.add("a", "kept")
+    found = trie.match_batch(["a"])
+    trie.remove(subscription)
+    assert found.values(0) == ("kept",)
+    assert found.values(-1) == ("kept",)
+    with pytest.raises(IndexError):
+        found.values(1)
+
+
+def test_bytes_that_are_no_text(engine):
+    data = [b"ok", b"\xff", b"a\xed\xa0\x80", b"caf\xc3", None]
+    column = pa.array(data, pa.binary())
+    batch = engine.decode_batch(column)
+    reasons = [row and row["reason"] for row in pa.array(batch).to_pylist()]
+    assert reasons[1:] == ["utf8", "surrogate", "not-utf8", None]
+    assert list(engine.SubjectTrie().match_batch(column).valid) == [0b00001]
+    assert engine.decode_batch(["a\ud800"])[0]["reason"] == "surrogate"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("a.b", TypeError),
+        (3, TypeError),
+        (["a", 3], TypeError),
+        ([b"a"], TypeError),
+        (pa.array([1, 2]), ValueError),
+        (pa.array([["a"]]), ValueError),
+    ],
+    ids=str,
+)
+def test_wrong_columns_are_refused(engine, given, error):
+    with pytest.raises(error):
+        engine.decode_batch(given)
+    with pytest.raises(error):
+        engine.SubjectTrie().match_batch(given)
+
+
+def test_threads_below_one_are_refused(engine):
+    with pytest.raises(ValueError, match="threads"):
+        engine.SubjectTrie().match_batch(["a"], threads=0)
+
+
+@pytest.mark.parametrize("kind", ["Batch", "Matches"])
+def test_results_are_not_made_by_hand(engine, kind):
+    with pytest.raises(TypeError):
+        getattr(engine, kind)()
+
+
+def test_a_large_batch_from_many_threads_equals_the_scalar_answers(engine):
+    random.seed(7)
+    words = ["a", "b", "c", "*"]
+    trie = engine.SubjectTrie()
+    for number in range(200):
+        trie.add(".".join(random.choices(words, k=random.randint(1, 4))), number)
+    subjects = [".".join(random.choices(words[:3], k=random.randint(1, 5))) for _ in range(5000)]
+    for threads in (1, 4):
+        found = trie.match_batch(pa.array(subjects), threads=threads)
+        for row in range(0, 5000, 37):
+            assert found.values(row) == trie.match(subjects[row])
