@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from subtrie import microbus
-
-from .tally import Tally
+from .tally import Tally, edge_of
 
 Report = Mapping[str, Any]
 
@@ -34,8 +32,7 @@ def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, in
 
     unheard = Counter[Any]()
     for subject, count in counted.unheard.items():
-        to = microbus.decode(subject)
-        unheard[to.source, to.host, to.port, to.method] += count
+        unheard[edge_of(subject)] += count
     edge = ("source", "destination", "port", "method")
     for column, ours in (
         ("published", counted.sent),

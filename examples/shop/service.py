@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 from subtrie import microbus
 
 from .message import Message, Refused, Request, answer, question
-from .tally import Tally
+from .tally import Tally, edge_of
 
 Handler = Callable[[Any, Request], Awaitable[Any]]
 
@@ -121,17 +121,16 @@ class Service:
         subject = microbus.request_from_url(
             plane=self.plane, source=self.host, method=method, url=url
         )
-        to = microbus.decode(subject)
-        self.tally.sent[self.host, to.host, to.port, to.method] += 1
+        self.tally.sent[edge_of(subject)] += 1
         return subject
 
     async def _on_request(self, route: Route, message: Msg) -> None:
         source = microbus.source_of(message.subject)
-        if source is None:  # nobody vouches for the caller: no handler, no answer (A25)
-            self.tally.rejected[message.subject] += 1
+        to = microbus.decode(message.subject) if source else None
+        if source is None or not isinstance(to, microbus.RequestAddress):
+            self.tally.rejected[message.subject] += 1  # no handler, no answer (A25)
             return
-        to = microbus.decode(message.subject)
-        self.tally.handled[source, to.host, to.port, to.method] += 1
+        self.tally.handled[edge_of(message.subject)] += 1
         asked = Message.parse(message.data)
         path = route.path.fullmatch(to.path)
         arguments = path.groupdict() if path else {}

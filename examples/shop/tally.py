@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
+from subtrie.microbus import RequestAddress, decode
+
 #: Who asks whom, at which port, with which method.
 Edge = tuple[str, str, int, str]
+
+
+def edge_of(subject: str) -> Edge:
+    """The edge of the call graph to which a request belongs."""
+    to = decode(subject)
+    assert isinstance(to, RequestAddress), subject
+    return to.source, to.host, to.port, to.method
 
 
 @dataclass
