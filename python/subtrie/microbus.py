@@ -231,7 +231,7 @@ def unflatten_host(token: str) -> str:
 
 
 def escape_segment(segment: str) -> str:
-    """The token of one path part (S0-064 to S0-067). Empty text stays empty; encoders write ``_``."""
+    """The token of one path part (S0-064 to S0-067). Empty stays empty; encoders write ``_``."""
     token: str = _engine.active.escape_segment(segment)
     return token
 

@@ -13,6 +13,7 @@ use crate::grammar::{Bounds, Dialect};
 pub enum Area {
     Subject,
     Pattern,
+    Address,
 }
 
 impl Area {
@@ -20,6 +21,7 @@ impl Area {
         match self {
             Self::Subject => "SubjectError",
             Self::Pattern => "PatternError",
+            Self::Address => "AddressError",
         }
     }
 }
@@ -43,7 +45,7 @@ pub fn refused(py: Python<'_>, error: &Error, area: Area, value: &str) -> PyErr 
     refused_any(&value, area, error.reason, error.position, error.field)
 }
 
-fn refused_any(
+pub fn refused_any(
     value: &Bound<'_, PyAny>,
     area: Area,
     reason: &str,

@@ -3,6 +3,7 @@
 mod arrow;
 mod convert;
 mod grammar;
+mod microbus;
 
 use pyo3::prelude::*;
 
@@ -10,4 +11,12 @@ use pyo3::prelude::*;
 mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
+    #[pymodule_export]
+    use super::microbus::{
+        check_identity_host, check_locality, check_method, check_plane, check_route_host,
+        check_route_path, classify, common_locality, cut_slot, decode, decode_subscription,
+        encode_reply, encode_reply_subscription, encode_request, encode_subscription,
+        escape_segment, flatten_host, locality_slot, locality_slots, request_from_url,
+        resolve_route, source_of, subscription_from_route, unescape_segment, unflatten_host,
+    };
 }

@@ -208,7 +208,7 @@ def _id(token: str) -> str:
 
 
 def _lower(token: str, folded: str) -> str:
-    for at, (char, lower) in enumerate(zip(token, folded)):
+    for at, (char, lower) in enumerate(zip(token, folded, strict=False)):
         if char != lower:
             raise Broken("not-canonical", at)
     return folded

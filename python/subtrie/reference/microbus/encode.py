@@ -53,8 +53,16 @@ def encode_request(
     with of("host", host):
         addressed_host_of(host, slot)
     return subject_of(
-        [plane, trust_of(number), str(number), source_token, host_token, slot_token, method_token]
-        + path_tokens(path),
+        [
+            plane,
+            trust_of(number),
+            str(number),
+            source_token,
+            host_token,
+            slot_token,
+            method_token,
+            *path_tokens(path),
+        ],
         path,
     )
 

@@ -54,7 +54,9 @@ def locality_slot(locality: str) -> str:
 def common_locality(one: str, other: str) -> str:
     """The longest common prefix of two localities, by whole parts; empty where there is none."""
     common = []
-    for left, right in zip(text(one, "one").split("-"), text(other, "other").split("-")):
+    for left, right in zip(
+        text(one, "one").split("-"), text(other, "other").split("-"), strict=False
+    ):
         if left != right:
             break
         common.append(left)

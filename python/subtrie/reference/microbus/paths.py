@@ -21,7 +21,9 @@ def path_tokens(path: str) -> list[str]:
 
 def path_of(tokens: list[str], starts: list[int]) -> str:
     """The path of canonical tokens, with a leading slash; a sole ``_`` is ``/`` (A13)."""
-    return "/" + "/".join(_segment(token, start) for token, start in zip(tokens, starts))
+    return "/" + "/".join(
+        _segment(token, start) for token, start in zip(tokens, starts, strict=False)
+    )
 
 
 def _segment(token: str, start: int) -> str:
@@ -72,7 +74,7 @@ def _route_token(part: str, last: bool) -> str:
 def route_path_of(tokens: list[str], starts: list[int]) -> str:
     """The path of canonical pattern tokens; arguments come back without their names."""
     parts = []
-    for token, start in zip(tokens, starts):
+    for token, start in zip(tokens, starts, strict=False):
         if token in ("*", ">"):
             parts.append("{}" if token == "*" else "{...}")
             continue

@@ -15,7 +15,7 @@ from .arguments import Broken, of, text
 from .encode import pattern_of, subject_of
 from .escape import flatten_host
 from .fields import method_of, plane_of, published_method_of, slot_of, trust_of
-from .hosts import route_host_of, slot_cut_of, source_of_encoder
+from .hosts import any_host_of, route_host_of, slot_cut_of, source_of_encoder
 from .paths import path_tokens, route_tokens
 from .url import path_text, target_of, url_port, without_extras
 
@@ -35,6 +35,7 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
     with of("url", url):
         target = target_of(url)
         host, slot = _placeless(slot_cut_of, target.host)
+        _placeless(any_host_of, host)
     return subject_of(
         [
             plane,
@@ -44,8 +45,8 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
             flatten_host(host),
             slot or "_",
             method_token,
-        ]
-        + path_tokens(target.path),
+            *path_tokens(target.path),
+        ],
         url,
     )
 
@@ -82,8 +83,8 @@ def subscription_from_route(
             flatten_host(target.host),
             slot_token,
             "*" if method_token == "ANY" else method_token,
-        ]
-        + tokens,
+            *tokens,
+        ],
         route,
     )
 

@@ -53,7 +53,7 @@ def without_extras(raw: bytes) -> tuple[bytes, int]:
 def _scheme(raw: bytes) -> tuple[bytes, int]:
     """The scheme in lower case, if there is one, and where the rest begins."""
     for at, byte in enumerate(raw):
-        if byte == ord(":"):
+        if byte == ord(":") and at > 0:
             return raw[:at].lower(), at + 1
         if byte not in _SCHEME or (at == 0 and not chr(byte).isalpha()):
             break

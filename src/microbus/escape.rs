@@ -1,0 +1,223 @@
+//! Hosts and path parts as tokens, and back: only the one canonical spelling is read.
+//!
+//! A host: each dot becomes `_`, then every byte beyond `[A-Za-z0-9_-]` becomes `%xx` (S0-028 to
+//! S0-030). A path part: every byte beyond `[A-Za-z0-9-]` becomes `%xx` (S0-064 to S0-067). Hex is
+//! lower case (A4). What the encoder would have written otherwise does not decode (A7).
+
+use std::borrow::Cow;
+
+use super::fold::{fold, folded};
+use crate::error::Error;
+
+/// The token of a host, in lower case.
+#[must_use]
+pub fn flatten_host(host: &str) -> String {
+    let mut token = String::with_capacity(host.len());
+    push_host(&mut token, host);
+    token
+}
+
+/// The token of one path part; an empty part gives empty text, which encoders write `_`.
+#[must_use]
+pub fn escape_segment(segment: &str) -> String {
+    let mut token = String::with_capacity(segment.len());
+    push_segment(&mut token, segment);
+    token
+}
+
+pub(super) fn push_host(out: &mut String, host: &str) {
+    for byte in fold(host).bytes() {
+        match byte {
+            b'.' | b'_' => out.push('_'),
+            _ => push_byte(out, byte),
+        }
+    }
+}
+
+pub(super) fn push_segment(out: &mut String, segment: &str) {
+    for byte in segment.bytes() {
+        push_byte(out, byte);
+    }
+}
+
+fn push_byte(out: &mut String, byte: u8) {
+    if is_plain(byte) {
+        out.push(char::from(byte));
+    } else {
+        out.push('%');
+        out.push(hex(byte >> 4));
+        out.push(hex(byte & 15));
+    }
+}
+
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+fn hex(digit: u8) -> char {
+    char::from(if digit < 10 {
+        b'0' + digit
+    } else {
+        b'a' - 10 + digit
+    })
+}
+
+/// The host of a canonical token; `_` is always a dot (A5), and alone it is no host (A7).
+pub fn unflatten_host(token: &str) -> Result<Cow<'_, str>, Error> {
+    if token == "_" {
+        return Err(Error::at("placeholder", 0));
+    }
+    Ok(HostToken::check(token)?.text())
+}
+
+/// The path part of a canonical token; `_` is the empty part (A13).
+pub fn unescape_segment(token: &str) -> Result<Cow<'_, str>, Error> {
+    check_segment(token)?;
+    let mut segment = String::new();
+    if token == "_" || token.bytes().all(is_plain) {
+        return Ok(Cow::Borrowed(if token == "_" { "" } else { token }));
+    }
+    push_unescaped_segment(&mut segment, token);
+    Ok(Cow::Owned(segment))
+}
+
+/// A canonical host token: read without allocation, spelled out on demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostToken<'a>(&'a str);
+
+impl<'a> HostToken<'a> {
+    /// Checks that the token is the one spelling of its host. Cost: one pass.
+    pub(super) fn check(token: &'a str) -> Result<Self, Error> {
+        let bytes = token.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => at += 1,
+                b'%' => {
+                    let (char, end) = escape_at(bytes, at)?;
+                    // What is written plainly, or folded away, is never written as an escape.
+                    if matches!(char, '.' | '_' | '-')
+                        || char.is_ascii_alphanumeric()
+                        || folded(char) != char
+                    {
+                        return Err(Error::at("not-canonical", at));
+                    }
+                    at = end;
+                }
+                _ => return Err(Error::at("not-canonical", at)),
+            }
+        }
+        Ok(Self(token))
+    }
+
+    /// The token as it stands in the subject.
+    #[must_use]
+    pub const fn token(self) -> &'a str {
+        self.0
+    }
+
+    /// The host: borrowed where the token is the host.
+    #[must_use]
+    pub fn text(self) -> Cow<'a, str> {
+        if self.0.bytes().any(|byte| matches!(byte, b'_' | b'%')) {
+            let mut host = String::with_capacity(self.0.len());
+            self.push_to(&mut host);
+            Cow::Owned(host)
+        } else {
+            Cow::Borrowed(self.0)
+        }
+    }
+
+    /// Appends the host.
+    pub fn push_to(self, out: &mut String) {
+        push_unescaped(out, self.0, '.');
+    }
+}
+
+/// Checks that the token is the one spelling of its path part. Cost: one pass.
+pub(super) fn check_segment(token: &str) -> Result<(), Error> {
+    if token == "_" {
+        return Ok(());
+    }
+    let bytes = token.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'%' => {
+                let (char, end) = escape_at(bytes, at)?;
+                // A slash separates parts and so is never inside one (A14).
+                if matches!(char, '-' | '/') || char.is_ascii_alphanumeric() {
+                    return Err(Error::at("not-canonical", at));
+                }
+                at = end;
+            }
+            _ if is_plain(byte) => at += 1,
+            _ => return Err(Error::at("not-canonical", at)),
+        }
+    }
+    Ok(())
+}
+
+/// Appends the path part of a checked token.
+pub(super) fn push_unescaped_segment(out: &mut String, token: &str) {
+    if token != "_" {
+        push_unescaped(out, token, '_');
+    }
+}
+
+/// Appends the text of a checked token, in which `_` stands for `underscore`.
+fn push_unescaped(out: &mut String, token: &str, underscore: char) {
+    let bytes = token.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let (char, end) = match byte {
+            b'%' => escape_at(bytes, at).unwrap_or(('%', at + 1)),
+            b'_' => (underscore, at + 1),
+            _ => (char::from(byte), at + 1),
+        };
+        out.push(char);
+        at = end;
+    }
+}
+
+/// The character whose bytes are escaped from `at` on, and where its escapes end (A73).
+fn escape_at(token: &[u8], at: usize) -> Result<(char, usize), Error> {
+    let first = byte_at(token, at).ok_or_else(|| Error::at("escape", at))?;
+    let mut data = [first, 0, 0, 0];
+    let mut read = 1;
+    let length = match first {
+        ..0xC0 => 1,
+        0xC0..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0.. => 4,
+    };
+    for slot in data.iter_mut().take(length).skip(1) {
+        let Some(byte) = byte_at(token, at + 3 * read) else {
+            break;
+        };
+        *slot = byte;
+        read += 1;
+    }
+    data.get(..read)
+        .and_then(|data| std::str::from_utf8(data).ok())
+        .and_then(|text| text.chars().next())
+        .map(|char| (char, at + 3 * read))
+        .ok_or_else(|| Error::at("utf8", at))
+}
+
+/// The byte of the escape at `at`, or `None` where there is none.
+fn byte_at(token: &[u8], at: usize) -> Option<u8> {
+    match token.get(at..at + 3)? {
+        [b'%', high, low] => Some(nibble(*high)? << 4 | nibble(*low)?),
+        _ => None,
+    }
+}
+
+/// A lower-case hexadecimal digit.
+const fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}

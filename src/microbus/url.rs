@@ -1,0 +1,188 @@
+//! What does a URL name: which host, port and path? As Go's URL parser reads it (A74).
+//!
+//! The path is percent-decoded, so that `%2F` separates parts (A14). Query, fragment and user are
+//! dropped. A port must be canonical (A10), and one that is begun must be given.
+
+use std::net::Ipv6Addr;
+
+use super::fields::{Port, port_of};
+use super::hosts::is_url_host;
+use crate::error::Error;
+
+/// Where a URL or a route leads. Port 0 of a route is any port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// As it was written, percent-decoded.
+    pub host: String,
+    /// 0 to 65535.
+    pub port: u16,
+    /// Percent-decoded.
+    pub path: String,
+}
+
+/// The host, port and decoded path that a URL names.
+pub(super) fn target_of(url: &str) -> Result<Target, Error> {
+    let raw = without_extras(url)?;
+    let (scheme, start) = scheme_of(raw);
+    let rest = raw.get(start..).unwrap_or_default();
+    let hosted = rest.strip_prefix("//");
+    let Some(hosted) = hosted.filter(|_| !scheme.is_empty() || !rest.starts_with("///")) else {
+        return Err(Error::at("url-host", start));
+    };
+    let end = hosted.find('/').unwrap_or(hosted.len());
+    let (authority, path) = hosted.split_at(end);
+    let (host, port) = authority_of(authority, start + 2, &scheme)?;
+    let default = if scheme == "http" { 80 } else { 443 };
+    Ok(Target {
+        host,
+        port: port.unwrap_or(default),
+        path: path_text(path, start + 2 + end)?,
+    })
+}
+
+/// The URL without query and fragment; all of it is checked as Go does.
+pub(super) fn without_extras(url: &str) -> Result<&str, Error> {
+    if let Some(at) = url.find('`') {
+        return Err(Error::at("url-backtick", at));
+    }
+    let (before, fragment) = match url.split_once('#') {
+        Some((before, fragment)) => (before, Some(fragment)),
+        None => (url, None),
+    };
+    if let Some(at) = before.bytes().position(|byte| byte.is_ascii_control()) {
+        return Err(Error::at("url-control", at));
+    }
+    if let Some(fragment) = fragment {
+        unescaped(fragment, before.len() + 1)?;
+    }
+    Ok(before.split_once('?').map_or(before, |(bare, _)| bare))
+}
+
+/// The scheme in lower case, if there is one, and where the rest begins.
+fn scheme_of(raw: &str) -> (String, usize) {
+    let mut scheme = String::new();
+    for (at, char) in raw.char_indices() {
+        match char {
+            ':' if at > 0 => return (scheme, at + 1),
+            'a'..='z' | 'A'..='Z' => scheme.push(char.to_ascii_lowercase()),
+            '0'..='9' | '+' | '-' | '.' if at > 0 => scheme.push(char),
+            _ => break,
+        }
+    }
+    (String::new(), 0)
+}
+
+/// The host and the port, if there is one.
+fn authority_of(
+    authority: &str,
+    start: usize,
+    scheme: &str,
+) -> Result<(String, Option<u16>), Error> {
+    let (user, authority) = authority
+        .rsplit_once('@')
+        .map_or((None, authority), |(user, rest)| (Some(user), rest));
+    let start = match user {
+        Some(user) => {
+            check_user(user, start)?;
+            start + user.len() + 1
+        }
+        None => start,
+    };
+    let (host, end) = match authority.rfind('[') {
+        Some(0) => {
+            let close = authority.rfind(']').unwrap_or(0);
+            let address = authority.get(1..close).unwrap_or_default();
+            if address.parse::<Ipv6Addr>().is_err() {
+                return Err(Error::at("url-address", start));
+            }
+            (address.to_owned(), close + 1)
+        }
+        Some(bracket) => return Err(Error::at("url-address", start + bracket)),
+        None => {
+            // Go lets a host hold colons unless the scheme is http or https.
+            let colon = if matches!(scheme, "http" | "https") {
+                authority.find(':')
+            } else {
+                authority.rfind(':')
+            };
+            let end = colon.unwrap_or(authority.len());
+            let host = authority.get(..end).unwrap_or_default();
+            (host_text(host, start)?, end)
+        }
+    };
+    if host.is_empty() {
+        return Err(Error::at("url-host", start));
+    }
+    match authority.get(end..).unwrap_or_default() {
+        "" => Ok((host, None)),
+        rest => match rest.strip_prefix(':') {
+            Some(digits) => Ok((host, Some(url_port(digits, start + end + 1)?))),
+            None => Err(Error::at("url-address", start + end)),
+        },
+    }
+}
+
+/// The user part, which is dropped but must be well formed.
+fn check_user(user: &str, start: usize) -> Result<(), Error> {
+    let stray = user
+        .bytes()
+        .position(|byte| !byte.is_ascii_alphanumeric() && !b"-._:~!$&'()*+,;=%@".contains(&byte));
+    if let Some(at) = stray {
+        return Err(Error::at("url-user", start + at));
+    }
+    unescaped(user, start).map(drop)
+}
+
+/// The port of a URL, canonical as any other (A10).
+pub(super) fn url_port(digits: &str, start: usize) -> Result<u16, Error> {
+    port_of(Port::Text(digits))
+        .map_err(|error| Error::at(error.reason, start + error.position.unwrap_or(0)))
+}
+
+/// The host, whose bytes beyond ASCII, and only these, may be percent-encoded.
+fn host_text(raw: &str, start: usize) -> Result<String, Error> {
+    let bytes = raw.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte == b'%' {
+            match escaped_at(bytes, at) {
+                None => return Err(Error::at("url-escape", start + at)),
+                Some(..0x80) => return Err(Error::at("host-character", start + at)),
+                Some(_) => {}
+            }
+        } else if byte.is_ascii() && !is_url_host(char::from(byte)) {
+            return Err(Error::at("host-character", start + at));
+        }
+    }
+    path_text(raw, start)
+}
+
+/// The decoded text, whose bytes must be UTF-8 (A73).
+pub(super) fn path_text(raw: &str, start: usize) -> Result<String, Error> {
+    String::from_utf8(unescaped(raw, start)?).map_err(|_| Error::at("utf8", start))
+}
+
+/// The bytes, with each `%xx` replaced by the one it stands for.
+fn unescaped(raw: &str, start: usize) -> Result<Vec<u8>, Error> {
+    let bytes = raw.as_bytes();
+    let mut data = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'%' {
+            data.push(escaped_at(bytes, at).ok_or_else(|| Error::at("url-escape", start + at))?);
+            at += 3;
+        } else {
+            data.push(byte);
+            at += 1;
+        }
+    }
+    Ok(data)
+}
+
+/// The byte of the escape at `at`, in either case of hex.
+fn escaped_at(bytes: &[u8], at: usize) -> Option<u8> {
+    let digit = |at: usize| {
+        let digit = char::from(*bytes.get(at)?).to_digit(16)?;
+        u8::try_from(digit).ok()
+    };
+    Some(digit(at + 1)? << 4 | digit(at + 2)?)
+}
