@@ -57,7 +57,7 @@ def _choose() -> None:
 _choose()
 
 #: The index of the engine in use.
-SubjectTrie = getattr(_engine.active, "SubjectTrie", reference.SubjectTrie)
+SubjectTrie = _engine.active.SubjectTrie
 
 try:
     __version__ = version("subtrie")

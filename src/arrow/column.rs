@@ -37,7 +37,10 @@ impl Column {
     /// Cost: offsets and keys are checked once; the text is neither read nor copied.
     pub fn new(data: ArrayData) -> Result<Self, ArrowError> {
         if !matches!(data.data_type(), DataType::Dictionary(..)) {
-            return Ok(Self { values: Values::new(data)?, keys: None });
+            return Ok(Self {
+                values: Values::new(data)?,
+                keys: None,
+            });
         }
         data.validate_data()?;
         let rows = data.len();
@@ -51,15 +54,23 @@ impl Column {
             let nulls = dictionary.keys().nulls();
             let present = |row| nulls.is_none_or(|nulls| nulls.is_valid(row));
             let keys = dictionary.normalized_keys();
-            keys.into_iter().enumerate().map(|(row, key)| present(row).then_some(key)).collect()
+            keys.into_iter()
+                .enumerate()
+                .map(|(row, key)| present(row).then_some(key))
+                .collect()
         };
-        Ok(Self { values, keys: Some(keys) })
+        Ok(Self {
+            values,
+            keys: Some(keys),
+        })
     }
 
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.as_ref().map_or_else(|| self.values.len(), Vec::len)
+        self.keys
+            .as_ref()
+            .map_or_else(|| self.values.len(), Vec::len)
     }
 
     /// Is there no row?

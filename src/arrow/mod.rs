@@ -1,5 +1,7 @@
-//! Whole columns of subjects: Arrow arrays in, Arrow arrays out, no interpreter involved.
+//! Whole columns of subjects: Arrow arrays in, plain vectors or Arrow arrays out, no interpreter.
 
 mod column;
+mod matches;
 
 pub use column::{Column, Text};
+pub use matches::{Found, match_columns};

@@ -4,17 +4,19 @@
 //! Arrow structure, and the interface says that the name is enough.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
+use arrow_array::Array;
 use arrow_array::builder::LargeBinaryBuilder;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::Array;
+use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyMemoryView, PyString, PyTuple};
 
 use crate::arrow::Column;
 
@@ -33,7 +35,10 @@ pub fn columns(subjects: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
     } else {
         vec![from_iterable(subjects)?]
     };
-    chunks.into_iter().map(|data| Column::new(data).map_err(arrow_error)).collect()
+    chunks
+        .into_iter()
+        .map(|data| Column::new(data).map_err(arrow_error))
+        .collect()
 }
 
 /// What Arrow refuses becomes a `ValueError`.
@@ -61,7 +66,9 @@ pub fn export_schema<'py>(py: Python<'py>, kind: &DataType) -> PyResult<Bound<'p
 
 fn import_array(pair: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
-    let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
+    let schema = schema
+        .pointer_checked(Some(SCHEMA))?
+        .cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: the capsules carry the names of the interface, are alive here, and the array is
     // moved out as the interface asks, which marks the capsule's copy as released.
@@ -71,12 +78,16 @@ fn import_array(pair: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
 
 fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayData>> {
     let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+    let pointer = capsule
+        .pointer_checked(Some(STREAM))?
+        .cast::<FFI_ArrowArrayStream>();
     // SAFETY: named by the interface, alive here, and moved out as the interface asks.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     let released = || PyValueError::new_err("the Arrow stream has been released");
-    let (get_schema, get_next) =
-        (stream.get_schema.ok_or_else(released)?, stream.get_next.ok_or_else(released)?);
+    let (get_schema, get_next) = (
+        stream.get_schema.ok_or_else(released)?,
+        stream.get_next.ok_or_else(released)?,
+    );
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: the stream's own functions, on the stream and a structure for the answer.
     let status = unsafe { get_schema(&raw mut stream, &raw mut schema) };
@@ -104,11 +115,15 @@ fn stream_status(stream: &mut FFI_ArrowArrayStream, status: i32) -> PyResult<()>
     let text = match text {
         Some(text) if !text.is_null() => {
             // SAFETY: not null, and ended by a zero byte by the interface.
-            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+            unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned()
         }
         _ => format!("status {status}"),
     };
-    Err(PyValueError::new_err(format!("the Arrow stream failed: {text}")))
+    Err(PyValueError::new_err(format!(
+        "the Arrow stream failed: {text}"
+    )))
 }
 
 /// Copies an iterable of `str` and `None` into one array. Lone surrogates stay recognisable.
@@ -118,7 +133,11 @@ fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
         return Err(PyTypeError::new_err(format!("{wanted}, not a single str")));
     }
     let items = subjects.try_iter().map_err(|_| {
-        let kind = subjects.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        let kind = subjects
+            .get_type()
+            .name()
+            .map(|name| name.to_string())
+            .unwrap_or_default();
         PyTypeError::new_err(format!("{wanted}, not {kind}"))
     })?;
     let mut builder = LargeBinaryBuilder::new();
@@ -130,13 +149,47 @@ fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
             match text.to_str() {
                 Ok(text) => builder.append_value(text),
                 Err(_) => builder.append_value(
-                    item.call_method1("encode", ("utf-8", "surrogatepass"))?.extract::<&[u8]>()?,
+                    item.call_method1("encode", ("utf-8", "surrogatepass"))?
+                        .extract::<&[u8]>()?,
                 ),
             }
         } else {
             let kind = item.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("row {row} must be str or None, not {kind}")));
+            return Err(PyTypeError::new_err(format!(
+                "row {row} must be str or None, not {kind}"
+            )));
         }
     }
     Ok(builder.finish().into_data())
+}
+
+/// A read-only `memoryview` of a buffer, of items of the given `struct` format.
+pub fn view<'py>(py: Python<'py>, buffer: &Buffer, format: &str) -> PyResult<Bound<'py, PyAny>> {
+    let memory = Bound::new(py, Memory(buffer.clone()))?;
+    PyMemoryView::from(memory.as_any())?.call_method1("cast", (format,))
+}
+
+/// Arrow memory lent to Python for as long as a view of it lives.
+#[pyclass(frozen, module = "subtrie._subtrie")]
+struct Memory(Buffer);
+
+#[pymethods]
+impl Memory {
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let buffer = &slf.get().0;
+        let (start, length) = (buffer.as_ptr().cast_mut(), buffer.len().cast_signed());
+        // SAFETY: the buffer never changes and lives as long as `slf`, which the view holds; it
+        // is lent read-only.
+        let status =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start.cast(), length, 1, flags) };
+        if status == 0 {
+            Ok(())
+        } else {
+            Err(PyErr::fetch(slf.py()))
+        }
+    }
 }

@@ -13,6 +13,7 @@ use crate::grammar::{Bounds, Dialect};
 pub enum Area {
     Subject,
     Pattern,
+    Name,
     Address,
 }
 
@@ -21,6 +22,7 @@ impl Area {
         match self {
             Self::Subject => "SubjectError",
             Self::Pattern => "PatternError",
+            Self::Name => "InvalidName",
             Self::Address => "AddressError",
         }
     }
@@ -28,6 +30,16 @@ impl Area {
 
 /// Borrows the UTF-8 of a `str`; anything else is a `TypeError`, a lone surrogate a refusal.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, area: Area) -> PyResult<&'a str> {
+    field_text(value, name, area, None)
+}
+
+/// The same for one of several texts: the refusal names its field.
+pub fn field_text<'a>(
+    value: &'a Bound<'_, PyAny>,
+    name: &str,
+    area: Area,
+    field: Option<&str>,
+) -> PyResult<&'a str> {
     let Ok(string) = value.cast::<PyString>() else {
         return Err(PyTypeError::new_err(format!(
             "{name} must be str, not {}",
@@ -36,7 +48,7 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, area: Area) -> PyResult
     };
     string
         .to_str()
-        .map_err(|_| refused_any(value, area, "surrogate", None, None))
+        .map_err(|_| refused_any(value, area, "surrogate", None, field))
 }
 
 /// Turns a refusal of the core into the Python exception both engines raise.

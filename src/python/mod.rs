@@ -3,7 +3,11 @@
 mod arrow;
 mod convert;
 mod grammar;
+mod matches;
 mod microbus;
+mod trie;
+mod trie_rows;
+mod trie_state;
 
 use pyo3::prelude::*;
 
@@ -12,6 +16,8 @@ mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
     #[pymodule_export]
+    use super::matches::Matches;
+    #[pymodule_export]
     use super::microbus::{
         check_identity_host, check_locality, check_method, check_plane, check_route_host,
         check_route_path, classify, common_locality, cut_slot, decode, decode_subscription,
@@ -19,4 +25,6 @@ mod _subtrie {
         escape_segment, flatten_host, locality_slot, locality_slots, request_from_url,
         resolve_route, source_of, subscription_from_route, unescape_segment, unflatten_host,
     };
+    #[pymodule_export]
+    use super::trie::SubjectTrie;
 }

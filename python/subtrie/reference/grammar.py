@@ -47,6 +47,8 @@ def encoded(text: str, kind: str, name: str = "text", field: str | None = None) 
 
 def bounds(dialect: str, max_tokens: int | None, max_length: int | None) -> tuple[int | None, int]:
     """The dialect's most tokens and most bytes, but for those that are given (A37)."""
+    if not isinstance(dialect, str):
+        raise TypeError(f"dialect must be str, not {type(dialect).__name__}")
     if dialect not in _BOUNDS:
         raise ValueError(f"dialect must be 'strict' or 'server', not '{dialect}'")
     tokens, length = _BOUNDS[dialect]

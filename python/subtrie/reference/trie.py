@@ -65,11 +65,10 @@ class SubjectTrie:
         max_tokens: int | None = None,
         max_length: int | None = None,
     ) -> None:
-        self._max_tokens, self._max_length = bounds(
-            dialect, _bound("max_tokens", max_tokens), _bound("max_length", max_length)
-        )
+        bounds(dialect, None, None)  # refuses an unknown dialect before anything else
+        self._given = (_bound("max_tokens", max_tokens), _bound("max_length", max_length))
+        self._max_tokens, self._max_length = bounds(dialect, *self._given)
         self._dialect = dialect
-        self._given = (max_tokens, max_length)
         self._next = 0
         self._root = Node()
         self._rows: dict[int, Row] = {}
@@ -100,7 +99,7 @@ class SubjectTrie:
         with _writing:
             return self._insert(pattern, value, queue)
 
-    def update(self, rows: Iterable[tuple[Any, ...]]) -> list[Subscription]:
+    def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
         """Adds rows ``(pattern, value)`` or ``(pattern, value, queue)``: all, or none of them.
 
         Raises ``TypeError`` or ``ValueError`` for a row of another shape.
@@ -405,4 +404,4 @@ def _bound(name: str, given: int | None) -> int | None:
     given = operator.index(given)
     if given < 1:
         raise ValueError(f"{name} must be at least 1")
-    return given
+    return min(given, 2**64 - 1)  # what the native engine can hold

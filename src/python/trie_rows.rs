@@ -1,0 +1,204 @@
+//! What goes into a `SubjectTrie`: rows admitted, subscriptions made, numbers read.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple};
+
+use super::convert::{Area, field_text, refused, text};
+use super::trie::SubjectTrie;
+use super::trie_state::{Kept, Row, State};
+use crate::error::Error;
+use crate::grammar::tokens;
+use crate::trie::{Index, check_queue};
+
+/// A name of `subtrie.subscription`.
+macro_rules! shared {
+    ($py:expr, $name:literal) => {{
+        static FOUND: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        FOUND.import($py, "subtrie.subscription", $name)
+    }};
+}
+pub(super) use shared;
+
+/// A row of a pickle: subscription, pattern, value, queue, id, turn.
+type Pickled<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    u64,
+    u64,
+);
+
+/// A row that may go in: its value has no subscription yet.
+pub struct Admitted<'py> {
+    pub pattern: String,
+    pub value: Bound<'py, PyAny>,
+    pub queue: Option<String>,
+}
+
+impl SubjectTrie {
+    /// Checks a pattern and a queue name.
+    pub(super) fn admitted<'py>(
+        &self,
+        pattern: &Bound<'py, PyAny>,
+        value: Bound<'py, PyAny>,
+        queue: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Admitted<'py>> {
+        let py = pattern.py();
+        let pattern = text(pattern, "pattern", Area::Pattern)?;
+        self.check_pattern(pattern)
+            .map_err(|error| refused(py, &error, Area::Pattern, pattern))?;
+        let queue = queue.map(|queue| {
+            let name = field_text(queue, "queue", Area::Name, Some("queue"))?;
+            check_queue(name).map_err(|error| refused(py, &error, Area::Name, name))?;
+            Ok::<_, PyErr>(name.to_owned())
+        });
+        Ok(Admitted {
+            pattern: pattern.to_owned(),
+            value,
+            queue: queue.transpose()?,
+        })
+    }
+
+    /// Reads a row of `update`.
+    pub(super) fn admitted_row<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Admitted<'py>> {
+        if row.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(
+                "a row must be (pattern, value) or (pattern, value, queue), not str",
+            ));
+        }
+        let parts = row.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        match &parts[..] {
+            [pattern, value] => self.admitted(pattern, value.clone(), None),
+            [pattern, value, queue] => {
+                let queue = (!queue.is_none()).then_some(queue);
+                self.admitted(pattern, value.clone(), queue)
+            }
+            _ => Err(PyValueError::new_err(format!(
+                "a row must be (pattern, value) or (pattern, value, queue), not {} parts",
+                parts.len()
+            ))),
+        }
+    }
+
+    /// Sets ids aside, makes the subscriptions without the lock, and puts all rows in at once.
+    pub(super) fn subscribe<'py>(
+        &self,
+        py: Python<'py>,
+        admitted: Vec<Admitted<'py>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let depth = admitted
+            .iter()
+            .map(|row| tokens(&row.pattern).count())
+            .sum();
+        let first = self
+            .state
+            .write(|state| state.reserve(admitted.len(), depth))
+            .map_err(|error: Error| refused(py, &error, Area::Pattern, ""))?;
+        let subscribed = shared!(py, "subscribed")?;
+        let mut rows = Vec::with_capacity(admitted.len());
+        let mut made = Vec::with_capacity(admitted.len());
+        for (id, row) in (first..).zip(admitted) {
+            let arguments = (
+                &row.pattern,
+                self.dialect.name(),
+                &row.value,
+                row.queue.as_deref(),
+                id,
+            );
+            let handle = subscribed.call1(arguments)?;
+            rows.push(Row {
+                id,
+                pattern: row.pattern,
+                queue: row.queue,
+                turn: 0,
+                kept: Kept {
+                    handle: handle.clone().unbind(),
+                    value: row.value.unbind(),
+                },
+            });
+            made.push(handle);
+        }
+        self.state.write(|state| state.place(py, rows));
+        Ok(made)
+    }
+
+    /// Makes the content that a pickle describes.
+    pub(super) fn restored(
+        &self,
+        py: Python<'_>,
+        next: u64,
+        found: Vec<Bound<'_, PyTuple>>,
+    ) -> PyResult<State> {
+        let mut rows: Vec<Row> = Vec::with_capacity(found.len());
+        for row in found {
+            let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
+            let row = self.admitted(&pattern, value, queue.as_ref())?;
+            let ascends = rows.last().is_none_or(|last| last.id < id);
+            if !ascends || id >= next || !is_subscription(&handle)? {
+                return Err(PyValueError::new_err("not the state of a SubjectTrie"));
+            }
+            rows.push(Row {
+                id,
+                pattern: row.pattern,
+                queue: row.queue,
+                turn,
+                kept: Kept {
+                    handle: handle.unbind(),
+                    value: row.value.unbind(),
+                },
+            });
+        }
+        let mut state = State::new(Index::new(self.dialect, self.bounds));
+        state.place(py, rows);
+        state.set_next_id(next);
+        Ok(state)
+    }
+}
+
+pub fn is_subscription(handle: &Bound<'_, PyAny>) -> PyResult<bool> {
+    handle.is_instance(shared!(handle.py(), "Subscription")?)
+}
+
+/// The id of a subscription, if it has one that this engine could have given.
+pub fn id_of(subscription: &Bound<'_, PyAny>) -> Option<u64> {
+    subscription.getattr("id").ok()?.extract().ok()
+}
+
+/// The whole number that an argument stands for.
+fn index<'py>(number: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static INDEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    INDEX
+        .import(number.py(), "operator", "index")?
+        .call1((number,))
+}
+
+/// A bound: at least 1, and never more than 64 bits hold.
+pub fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let given = index(given)?;
+    if given.lt(1)? {
+        return Err(PyValueError::new_err(format!("{name} must be at least 1")));
+    }
+    Ok(Some(given.extract().unwrap_or(u64::MAX)))
+}
+
+/// How many nearest patterns are wanted: not negative.
+#[derive(Clone, Copy)]
+pub struct Limit(pub usize);
+
+impl<'py> FromPyObject<'_, 'py> for Limit {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given = index(&given)?;
+        if given.lt(0)? {
+            return Err(PyValueError::new_err("limit must not be negative"));
+        }
+        Ok(Self(given.extract().unwrap_or(usize::MAX)))
+    }
+}
