@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -88,19 +89,18 @@ def _run(out: Path, seconds: float, seed: int) -> None:
 def _audit(out: Path) -> int:
     """Steps 3 and 4."""
     log = out / "trace.log"
-    with log.open("rb") as lines:
-        count = sum(1 for _ in lines)
-    console.print(f"[bold]3[/bold]  all stopped; Spark reads {count} lines of the broker's log")
+    with log.open("rb") as opened:
+        lines = sum(1 for _ in opened)
+    console.print(f"[bold]3[/bold]  all stopped; Spark reads {lines} lines of the broker's log")
     started = time.monotonic()
-    report = audit.of(log, out / "tables", plane=traffic.PLANE, console=console)
-    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    report = _report(log, out)
     console.print(
         f"{report['lines']} lines read = {report['operations']} operations"
         f" + {report['payloads']} payloads + {report['server']} of the server"
-        f" + {report['quarantined']} quarantined  ({time.monotonic() - started:.0f} s)"
+        f" + {report['quarantined']} quarantined ({time.monotonic() - started:.0f} s)"
     )
-    console.print(f"Tables as Parquet: {out}/tables")
-    wrong = differences(load_counts(out / "counts.json"), report, count)
+    console.print(f"The tables as Parquet: {out}/tables")
+    wrong = differences(load_counts(out / "counts.json"), report, lines)
     for each in wrong:
         console.print(f"[red]differs[/red]  {each}")
     if wrong:
@@ -108,6 +108,25 @@ def _audit(out: Path) -> int:
         return 1
     console.print("[bold]4[/bold]  every number agrees with what the services counted themselves")
     return 0
+
+
+def _report(log: Path, out: Path) -> dict[str, Any]:
+    """Audits the log and prints the tables."""
+    from subtrie.spark import audit, local_session
+
+    spark = local_session(name="shop")
+    try:
+        with console.status("starting Spark") as status:
+            result = audit(
+                spark,
+                [str(log)],
+                planes=[traffic.PLANE],
+                out=out / "tables",
+                step=lambda name: status.update(name),
+            )
+    finally:
+        spark.stop()
+    return {**result.summary, **{name: list(result.rows(name)) for name in TABLES}}
 
 
 def save_counts(tally: Tally, path: Path) -> None:
