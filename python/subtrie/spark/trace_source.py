@@ -1,0 +1,101 @@
+"""``spark.read.format("nats-trace")``: a broker's trace log as rows, read in byte ranges.
+
+Options: ``splitBytes`` (the most a partition reads, 32 MiB unless given) and ``splits`` (the fewest
+partitions, the session's cores unless given). A small file is cut as well, so that no core idles.
+Columns: ``row_batch.COLUMNS``. A path is a local file, or a URI that ``pyarrow.fs`` can open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from .lines import ranges
+from .row_batch import SCHEMA
+from .trace_rows import rows_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+SPLIT_BYTES = 32 * 1024 * 1024
+
+
+class ByteRange(InputPartition):
+    """The lines of one log that begin in ``[start, end)``."""
+
+    def __init__(self, log: int, path: str, start: int, end: int, size: int) -> None:
+        self.log = log
+        self.path = path
+        self.start = start
+        self.end = end
+        self.size = size  # of the whole log when the job was planned: what is appended is not read
+
+
+class TraceReader(DataSourceReader):
+    """Plans the byte ranges, and reads one."""
+
+    def __init__(self, schema: StructType, options: dict[str, str]) -> None:
+        self._names = schema.fieldNames()
+        paths = options.get("paths") or json.dumps([options["path"]])
+        self._paths: list[str] = json.loads(paths)
+        self._target = int(options.get("splitbytes") or options.get("splitBytes") or SPLIT_BYTES)
+        self._at_least = int(options.get("splits") or 2)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        found: list[InputPartition] = []
+        for number, path in enumerate(self._paths):
+            size = size_of(path)
+            for start, end in ranges(size, at_least=self._at_least, target=self._target):
+                found.append(ByteRange(number, path, start, end, size))
+        return found or [ByteRange(0, self._paths[0], 0, 0, 0)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        part = cast(ByteRange, partition)
+        with open_log(part.path) as stream:
+            for batch in rows_of(stream, part.log, part.start, part.end, part.size):
+                yield batch.to_arrow(self._names)
+
+
+class TraceSource(DataSource):
+    """The data source ``nats-trace``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "nats-trace"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return TraceReader(schema, dict(self.options))
+
+
+def read_logs(
+    spark: SparkSession, paths: Sequence[str], *, split_bytes: int = SPLIT_BYTES
+) -> DataFrame:
+    """The rows of these logs; ``log`` counts them in the order given."""
+    spark.dataSource.register(TraceSource)
+    reader = spark.read.format("nats-trace").option("paths", json.dumps(list(paths)))
+    cores = spark.sparkContext.defaultParallelism
+    return reader.option("splitBytes", str(split_bytes)).option("splits", str(cores)).load()
+
+
+def open_log(path: str) -> BinaryIO:
+    """Opens a log for reading bytes, wherever it lies."""
+    if "://" not in path:
+        return open(path, "rb")
+    from pyarrow import fs
+
+    system, inner = fs.FileSystem.from_uri(path)
+    return cast(BinaryIO, system.open_input_file(inner))
+
+
+def size_of(path: str) -> int:
+    """Bytes of the log now. Raises ``OSError`` where there is no such file."""
+    with open_log(path) as stream:
+        return int(stream.seek(0, 2))
