@@ -12,8 +12,8 @@ import argparse
 import asyncio
 import json
 import signal
+import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
@@ -21,8 +21,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pyarrow.parquet as pq
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from . import broker, traffic
 from .comparison import differences
@@ -65,7 +66,8 @@ def _run(out: Path, seconds: float, seed: int) -> None:
         columns = (
             TextColumn("[bold]2[/bold]  the shop is open"),
             BarColumn(30),
-            TextColumn("{task.completed:.0f} of {task.total:.0f} customers"),
+            MofNCompleteColumn(),
+            TextColumn("customers"),
             TimeElapsedColumn(),
         )
         with Progress(*columns, console=console, transient=True) as bar:
@@ -88,19 +90,16 @@ def _run(out: Path, seconds: float, seed: int) -> None:
 
 def _audit(out: Path) -> int:
     """Steps 3 and 4."""
-    log = out / "trace.log"
+    log, tables = out / "trace.log", out / "tables"
     with log.open("rb") as opened:
         lines = sum(1 for _ in opened)
-    console.print(f"[bold]3[/bold]  all stopped; Spark reads {lines} lines of the broker's log")
-    started = time.monotonic()
-    report = _report(log, out)
-    console.print(
-        f"{report['lines']} lines read = {report['operations']} operations"
-        f" + {report['payloads']} payloads + {report['server']} of the server"
-        f" + {report['quarantined']} quarantined ({time.monotonic() - started:.0f} s)"
-    )
-    console.print(f"The tables as Parquet: {out}/tables")
-    wrong = differences(load_counts(out / "counts.json"), report, lines)
+    counted = load_counts(out / "counts.json")
+    arguments = ["audit", str(log), "--plane", traffic.PLANE, "--out", str(tables)]
+    console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
+    done = subprocess.run([sys.executable, "-m", "subtrie.cli", *arguments], check=False)
+    if done.returncode:
+        return 2
+    wrong = differences(counted, read_tables(tables), lines)
     for each in wrong:
         console.print(f"[red]differs[/red]  {each}")
     if wrong:
@@ -110,23 +109,10 @@ def _audit(out: Path) -> int:
     return 0
 
 
-def _report(log: Path, out: Path) -> dict[str, Any]:
-    """Audits the log and prints the tables."""
-    from subtrie.spark import audit, local_session
-
-    spark = local_session(name="shop")
-    try:
-        with console.status("starting Spark") as status:
-            result = audit(
-                spark,
-                [str(log)],
-                planes=[traffic.PLANE],
-                out=out / "tables",
-                step=lambda name: status.update(name),
-            )
-    finally:
-        spark.stop()
-    return {**result.summary, **{name: list(result.rows(name)) for name in TABLES}}
+def read_tables(folder: Path) -> dict[str, Any]:
+    """What an audit wrote: the counts, and each Parquet file as a list of rows."""
+    tables = {path.stem: pq.read_table(path).to_pylist() for path in folder.glob("*.parquet")}
+    return {**json.loads((folder / "audit.json").read_text()), **tables}
 
 
 def save_counts(tally: Tally, path: Path) -> None:
