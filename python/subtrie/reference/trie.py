@@ -131,6 +131,8 @@ class SubjectTrie:
                 return False
             tree.delete(self._root, row)
             del self._rows[row.id]
+            if not self._rows:
+                self._rows = {}
         return True  # the row, and with it perhaps the value, goes after the lock
 
     def clear(self) -> None:
@@ -229,7 +231,7 @@ class SubjectTrie:
         if not hits:
             near = tree.nearest(self._root, subject.split("."), limit)
         return explained(
-            subject,
+            str.__str__(subject),
             self._dialect,
             _handles(hits),
             [(row.subscription, place) for row, place in near],
@@ -363,13 +365,13 @@ class SubjectTrie:
     def _checked(self, pattern: str) -> str:
         encoded(pattern, "PatternError", "pattern")
         check_pattern(pattern, self._dialect, self._max_tokens, self._max_length)
-        return str(pattern)
+        return str.__str__(pattern)  # the text itself, whatever a subclass prints
 
     def _admitted(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
         pattern = self._checked(pattern)
         if queue is not None:
             check_queue(queue)
-            queue = str(queue)
+            queue = str.__str__(queue)
         return pattern, queue
 
 
