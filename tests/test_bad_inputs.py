@@ -270,3 +270,29 @@ def test_T9_tokens_that_collide_in_a_known_hash(engine):
     trie = engine.SubjectTrie()
     trie.update([(f"a.{token}", token) for token in tokens])
     assert all(trie.match(f"a.{token}") == (token,) for token in tokens[::16])
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_length"])
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError), (b"", TypeError)],
+)
+def test_bounds_that_are_no_bounds(engine, name, given, kind):
+    for call in (
+        lambda: engine.check_subject("a", **{name: given}),
+        lambda: engine.check_pattern("a", **{name: given}),
+        lambda: engine.SubjectTrie(**{name: given}),
+    ):
+        with pytest.raises(kind) as caught:
+            call()
+        assert not isinstance(caught.value, SubtrieError)
+
+
+def test_a_bound_of_more_than_64_bits_is_no_bound(engine):
+    engine.check_subject(".".join("a" * 500), max_tokens=2**70)
+    engine.check_subject("a" * 5000, max_length=2**70)
+
+
+def test_cut_slot_gives_plain_text_whatever_class_it_was_given(engine):
+    host, slot = engine.cut_slot(subtrie.Subject("a.b"))
+    assert (type(host), type(slot)) == (str, str)
