@@ -5,7 +5,7 @@
 //! left to [`crate::grammar::check`], which names the first broken rule.
 
 use super::Index;
-use super::record::Ticket;
+use super::ticket::Ticket;
 use crate::error::Error;
 use crate::grammar::{Form, check};
 
