@@ -124,6 +124,11 @@ def test_an_engine_that_lacks_a_function_fails_the_row_and_not_the_run(rows):
             id="differs-is-not-content-with-an-answer",
         ),
         pytest.param(
+            {"op": "validate_plane", "in": {"plane": ""}, "out": True, "strict": "reject"},
+            True,
+            id="reject-wants-a-refusal",
+        ),
+        pytest.param(
             {"op": "flatten_host", "in": {"host": "A.b"}, "out": "A_b", "differs": "A74 folded"},
             False,
             id="differs-without-ours-wants-a-refusal",
