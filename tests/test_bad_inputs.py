@@ -296,3 +296,20 @@ def test_a_bound_of_more_than_64_bits_is_no_bound(engine):
 def test_cut_slot_gives_plain_text_whatever_class_it_was_given(engine):
     host, slot = engine.cut_slot(subtrie.Subject("a.b"))
     assert (type(host), type(slot)) == (str, str)
+
+
+def test_whole_columns_give_the_reasons_of_single_texts(engine):
+    """``decode_batch`` says why a row is no address; ``match_batch`` gives it no match."""
+    rows = [row for row in ROWS["decode"] if isinstance(_arguments(row)["subject"], str)]
+    texts = [_arguments(row)["subject"] for row in rows]
+    batch = engine.decode_batch(texts)
+    assert len(batch) == len(texts) > 130
+    for index, row in enumerate(rows):
+        assert batch[index]["reason"] == row.get("reason"), row["with"]
+
+    trie = engine.SubjectTrie()
+    trie.add("p.safe.>", 0)
+    matches = trie.match_batch(texts)
+    for index, text in enumerate(texts):
+        valid = _raised(trie.match, text) == ("fine",)
+        assert matches.values(index) == (trie.match(text) if valid else ()), text
