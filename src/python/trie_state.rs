@@ -190,12 +190,14 @@ const ROOMY: usize = 4096;
 
 /// Lends the thread's desk. Python may run in `work`: who asks again meanwhile gets a new desk.
 pub fn at_desk<R>(work: impl FnOnce(&mut Desk) -> R) -> R {
-    let mut desk = DESK.take().unwrap_or_default();
+    // A thread that is ending has no desk any more.
+    let lent = DESK.try_with(Cell::take);
+    let mut desk = lent.ok().flatten().unwrap_or_default();
     let result = work(&mut desk);
     desk.tickets.clear();
     desk.objects.clear();
     if desk.tickets.capacity() <= ROOMY {
-        DESK.set(Some(desk));
+        let _ = DESK.try_with(|place| place.set(Some(desk)));
     }
     result
 }

@@ -133,10 +133,9 @@ impl Nodes {
     /// All children: literals in no order, then `*`.
     pub fn children(&self, at: u32) -> impl Iterator<Item = u32> {
         let node = self.get(at);
-        let chain = std::iter::successors(Some(node.first), |&at| Some(self.get(at).next));
-        chain
-            .take_while(|&at| at != NONE)
-            .chain((node.star != NONE).then_some(node.star))
+        let there = |at: u32| (at != NONE).then_some(at);
+        std::iter::successors(there(node.first), move |&at| there(self.get(at).next))
+            .chain(there(node.star))
     }
 
     /// Calls `visit` for every node under `at`, `at` itself left out.

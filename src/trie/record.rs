@@ -81,10 +81,12 @@ impl Records {
 
     /// Sets ids aside, or `None` where there is no room for as many.
     pub fn reserve(&mut self, count: usize) -> Option<u64> {
+        if count >= (NONE as usize).saturating_sub(self.slots.len()) {
+            return None;
+        }
         let first = self.next;
-        let room = (NONE as usize).checked_sub(self.slots.len())?;
         self.next = first.checked_add(u64::try_from(count).ok()?)?;
-        (count < room).then_some(first)
+        Some(first)
     }
 
     pub fn find(&self, id: u64) -> Option<Ticket> {

@@ -53,7 +53,8 @@ class Node:
 
 
 def by_id(rows: list[Row]) -> list[Row]:
-    rows.sort(key=_id)
+    if len(rows) > 1:
+        rows.sort(key=_id)
     return rows
 
 
@@ -92,7 +93,10 @@ def delete(root: Node, row: Row) -> None:
     for token in reversed(tokens):
         if not path.pop().is_bare():
             break
-        del path[-1].children[token]
+        above = path[-1]
+        del above.children[token]
+        if not above.children:
+            above.children = {}  # an emptied dictionary keeps its room, a new one has none
 
 
 def hits(root: Node, tokens: list[str]) -> list[Row]:

@@ -28,7 +28,7 @@ from . import tree
 from .column import rows_of
 from .drawing import draw
 from .grammar import bounds, check_pattern, check_subject, encoded
-from .matches import Matches
+from .match_batch import Matches
 from .tree import Node, Row, by_id
 
 # A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
@@ -57,21 +57,31 @@ class SubjectTrie:
     __slots__ = (
         "__weakref__", "_dialect", "_given", "_max_length", "_max_tokens", "_next", "_root", "_rows"
     )  # fmt: skip
+    _dialect: str
+    _given: tuple[int | None, int | None]
+    _max_length: int
+    _max_tokens: int | None
+    _next: int
+    _root: Node
+    _rows: dict[int, Row]
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         dialect: str = "strict",
         max_tokens: int | None = None,
         max_length: int | None = None,
-    ) -> None:
-        bounds(dialect, None, None)  # refuses an unknown dialect before anything else
-        self._given = (_bound("max_tokens", max_tokens), _bound("max_length", max_length))
-        self._max_tokens, self._max_length = bounds(dialect, *self._given)
+    ) -> SubjectTrie:
+        self = object.__new__(cls)
+        self._max_tokens, self._max_length = bounds(
+            dialect, _bound("max_tokens", max_tokens), _bound("max_length", max_length)
+        )
         self._dialect = dialect
+        self._given = (max_tokens, max_length)
         self._next = 0
         self._root = Node()
-        self._rows: dict[int, Row] = {}
+        self._rows = {}
+        return self
 
     @property
     def dialect(self) -> str:
@@ -131,6 +141,8 @@ class SubjectTrie:
                 return False
             tree.delete(self._root, row)
             del self._rows[row.id]
+            if not self._rows:
+                self._rows = {}
         return True  # the row, and with it perhaps the value, goes after the lock
 
     def clear(self) -> None:
@@ -229,7 +241,7 @@ class SubjectTrie:
         if not hits:
             near = tree.nearest(self._root, subject.split("."), limit)
         return explained(
-            subject,
+            str.__str__(subject),
             self._dialect,
             _handles(hits),
             [(row.subscription, place) for row, place in near],
@@ -363,13 +375,13 @@ class SubjectTrie:
     def _checked(self, pattern: str) -> str:
         encoded(pattern, "PatternError", "pattern")
         check_pattern(pattern, self._dialect, self._max_tokens, self._max_length)
-        return str(pattern)
+        return str.__str__(pattern)  # the text itself, whatever a subclass prints
 
     def _admitted(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
         pattern = self._checked(pattern)
         if queue is not None:
             check_queue(queue)
-            queue = str(queue)
+            queue = str.__str__(queue)
         return pattern, queue
 
 

@@ -1,0 +1,69 @@
+# Every target brings what it needs into .venv by itself (tools/bootstrap); none needs root.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench fuzz docs coverage-table cross conformance clean
+
+PYTHON := .venv/bin/python
+CASES ?= 100000
+FUZZ_CASES ?= 20000
+VECTORS ?= tests/vectors
+SECONDS ?= 4
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
+	    printf '  make %-15s %s\n' "$$name" "$$text"; done
+
+demo: ## run the shop on a real nats-server, then audit its trace log with Spark
+	@tools/bootstrap demo
+	@$(PYTHON) -m examples.shop --seconds $(SECONDS) --out out/demo
+
+test: ## all tests: the Rust core, then Python on both engines
+	@tools/bootstrap test
+	cargo test --locked
+	cargo test --locked --features arrow --lib arrow::
+	$(PYTHON) -m pytest
+
+check: ## formatting, lints, types, stubs, documentation
+	@tools/bootstrap check
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
+	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
+	tools/stubcheck $(PYTHON)
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo build --locked --lib
+	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
+
+bench: ## benchmarks, with a dated record under benches/records/
+	@tools/bootstrap bench
+	@mkdir -p benches/records
+	$(PYTHON) -m pytest benches --benchmark-only \
+	    --benchmark-json=benches/records/$$(date -u +%Y-%m-%d).json
+
+fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), in Rust and across the engines
+	@tools/bootstrap test
+	PROPTEST_CASES=$(FUZZ_CASES) cargo test --locked --release
+	$(PYTHON) tests/cross_engine.py --cases $(CASES) --seed $$(date +%s)
+
+docs: ## run every example of the documentation
+	@tools/bootstrap test
+	$(PYTHON) -m pytest -q tests/test_docs.py
+
+coverage-table: ## which requirement has which test
+	@tools/bootstrap test
+	@$(PYTHON) tests/coverage_table.py
+
+cross: ## both engines on random programs, case by case (CASES=1000000)
+	@tools/bootstrap test
+	$(PYTHON) tests/cross_engine.py --cases $(CASES)
+
+conformance: ## the vector files against both engines (VECTORS=path)
+	@tools/bootstrap demo
+	.venv/bin/subtrie conformance $(VECTORS) --engine native
+	.venv/bin/subtrie conformance $(VECTORS) --engine reference
+
+clean: ## remove the environment, build output and what the demo wrote
+	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	    .benchmarks spark-warehouse metastore_db derby.log python/subtrie/_subtrie*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""``python -m examples.shop``."""
+
+import sys
+
+from .demo import main
+
+sys.exit(main())

@@ -1,0 +1,71 @@
+"""Holds what the audit read in the broker's log against what the services counted themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .tally import Tally, edge_of
+
+Report = Mapping[str, Any]
+
+
+def differences(counted: Tally, report: Report, lines: int) -> list[str]:
+    """One sentence for each number on which the two disagree; an empty list when none does.
+
+    ``lines`` is the number of lines in the log, counted by reading it and nothing else.
+    """
+    return [
+        f"{what}: the services counted {ours}, the audit says {theirs}"
+        for what, ours, theirs in _pairs(counted, report, lines)
+        if ours != theirs
+    ]
+
+
+def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, int, int]]:
+    """Every number that has two sources: what it is, the services' value, the audit's."""
+    yield "lines in the log", lines, report["lines"]
+    parts = ("operations", "payloads", "server", "quarantined")
+    yield "lines in all tables", lines, sum(report[part] for part in parts)
+    yield "deliveries of no publish", 0, report["orphans"]
+
+    unheard = Counter[Any]()
+    for subject, count in counted.unheard.items():
+        unheard[edge_of(subject)] += count
+    edge = ("source", "destination", "port", "method")
+    for column, ours in (
+        ("published", counted.sent),
+        ("delivered", counted.handled),
+        ("undelivered", unheard),
+        ("refused", Counter[Any]()),
+    ):
+        theirs = _counts(report["call_graph"], edge, column)
+        yield from _each(f"call graph, {column}", ours, theirs)
+
+    for table, ours, key in (
+        ("replies", counted.replies, ("replier", "caller")),
+        ("undelivered", counted.unheard, ("subject",)),
+        ("malformed", counted.malformed, ("subject",)),
+        ("spoofed", counted.spoofed, ("who", "claimed", "subject")),
+        ("foreign", counted.foreign, ("subject",)),
+        ("refused", Counter[Any](), ("subject",)),
+    ):
+        yield from _each(table, ours, _counts(report[table], key, "count"))
+    heard = _counts(report["malformed"], ("subject",), "heard")
+    yield from _each("malformed but heard", counted.rejected, heard)
+
+
+def _counts(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], column: str) -> Counter[Any]:
+    """The rows of a table as counts by key; a key of one column stands by itself."""
+    counts = Counter[Any]()
+    for row in rows:
+        values = tuple(row[name] for name in key)
+        counts[values if len(values) > 1 else values[0]] += int(row[column])
+    return counts
+
+
+def _each(what: str, ours: Counter[Any], theirs: Counter[Any]) -> Iterator[tuple[str, int, int]]:
+    for key in sorted(ours.keys() | theirs.keys(), key=str):
+        name = " ".join(str(part) for part in key) if isinstance(key, tuple) else key
+        yield f"{what}, {name}", ours[key], theirs[key]

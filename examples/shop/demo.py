@@ -1,0 +1,137 @@
+"""``make demo``: a shop on a real broker, then what the broker's own log says about it.
+
+1. starts a nats-server on loopback, tracing every operation to a file;
+2. runs the shop for a few seconds, some of its traffic wrong on purpose;
+3. stops everything, reads the trace with Spark and prints the tables;
+4. holds them against what the services counted, and exits 1 on any difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import broker, traffic
+from .comparison import differences
+from .tally import Tally
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demo; 0 when every number agrees, 1 when one does not, 2 when it cannot run."""
+    parser = argparse.ArgumentParser(prog="python -m examples.shop", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where files go")
+    parser.add_argument("--seconds", type=float, default=4, help="how long customers come in")
+    parser.add_argument("--seed", type=int, default=1, help="which customers")
+    parser.add_argument(
+        "--again", action="store_true", help="audit the log of an earlier run in OUT once more"
+    )
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        if not options.again:
+            _run(options.out, options.seconds, options.seed)
+        return _audit(options.out)
+    except KeyboardInterrupt:
+        console.print("\nInterrupted; everything is stopped.")
+        return 130
+    except (broker.BrokerError, FileNotFoundError) as error:
+        console.print(f"[red]{error}[/red]")
+        return 2
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(out: Path, seconds: float, seed: int) -> None:
+    """Steps 1 and 2; leaves the trace and the services' counts in ``out``."""
+    with broker.running(out) as server:
+        console.print(f"[bold]1[/bold]  nats-server at {server.url}, tracing to {out}/trace.log")
+        columns = (
+            TextColumn("[bold]2[/bold]  the shop is open"),
+            BarColumn(30),
+            MofNCompleteColumn(),
+            TextColumn("customers"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("shop", total=None)
+
+            def progress(done: int, of: int) -> None:
+                bar.update(task, completed=done, total=of)
+
+            tally = asyncio.run(
+                traffic.run(server.url, seconds=seconds, seed=seed, progress=progress)
+            )
+    console.print(
+        f"[bold]2[/bold]  six services, seven connections: {sum(tally.sent.values())} requests and"
+        f" events sent, {sum(tally.handled.values())} handled, {sum(tally.replies.values())}"
+        f" answered; {sum(tally.unheard.values())} heard by nobody,"
+        f" {sum(tally.malformed.values())} malformed, {sum(tally.spoofed.values())} spoofed"
+    )
+    save_counts(tally, out / "counts.json")
+
+
+def _audit(out: Path) -> int:
+    """Steps 3 and 4."""
+    log, tables = out / "trace.log", out / "tables"
+    with log.open("rb") as opened:
+        lines = sum(1 for _ in opened)
+    counted = load_counts(out / "counts.json")
+    arguments = ["audit", str(log), "--plane", traffic.PLANE, "--out", str(tables)]
+    console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
+    done = subprocess.run([sys.executable, "-m", "subtrie.cli", *arguments], check=False)
+    if done.returncode:
+        return 2
+    wrong = differences(counted, read_tables(tables), lines)
+    for each in wrong:
+        console.print(f"[red]differs[/red]  {each}")
+    if wrong:
+        console.print(f"[bold]4[/bold]  [red]differing numbers: {len(wrong)}[/red]")
+        return 1
+    console.print("[bold]4[/bold]  every number agrees with what the services counted themselves")
+    return 0
+
+
+def read_tables(folder: Path) -> dict[str, Any]:
+    """What an audit wrote: the counts, and each Parquet file as a list of rows."""
+    tables = {path.stem: pq.read_table(path).to_pylist() for path in folder.glob("*.parquet")}
+    return {**json.loads((folder / "audit.json").read_text()), **tables}
+
+
+def save_counts(tally: Tally, path: Path) -> None:
+    """Writes the counts as lists, since JSON has no keys of several parts."""
+    tables = {
+        f.name: [[key, n] for key, n in getattr(tally, f.name).items()] for f in fields(tally)
+    }
+    path.write_text(json.dumps(tables, indent=1) + "\n")
+
+
+def load_counts(path: Path) -> Tally:
+    """Reads what ``save_counts`` wrote."""
+    tally = Tally()
+    for name, rows in json.loads(path.read_text()).items():
+        counter: Counter[object] = getattr(tally, name)
+        for key, count in rows:
+            counter[tuple(key) if isinstance(key, list) else key] += count
+    return tally
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""What an index keeps, the garbage collector knows; what it drops, it drops with no lock held."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+
+import pytest
+
+
+class Value:
+    """Something that can be watched, and that can point back."""
+
+
+@pytest.fixture
+def trie(engine):
+    return engine.SubjectTrie()
+
+
+@pytest.mark.parametrize("how", ["value", "attribute", "bound method", "subscription"])
+def test_cycles_are_collected(engine, how):
+    trie = engine.SubjectTrie()
+    value = Value()
+    watch = weakref.ref(value)
+    trie.add("a", value)
+    if how == "value":
+        trie.add("b", trie)
+        value.me = value
+    elif how == "attribute":
+        value.trie = trie
+    elif how == "bound method":
+        value.call = trie.match
+    else:
+        value.subscription = next(iter(trie))
+        value.trie = trie
+    watch_trie = weakref.ref(trie)
+    del trie, value
+    gc.collect()
+    assert watch() is None
+    assert watch_trie() is None
+
+
+def test_each_kept_object_is_reported_once():
+    import subtrie._subtrie
+
+    trie = subtrie._subtrie.SubjectTrie()
+    values = [Value() for _ in range(9)]
+    handles = [trie.add(f"a.{n}", value) for n, value in enumerate(values)]
+    seen = Counter(map(id, gc.get_referents(trie)))
+    assert all(seen[id(thing)] == 1 for thing in [*values, *handles])
+    trie.remove(handles[0])
+    seen = Counter(map(id, gc.get_referents(trie)))
+    assert seen[id(values[0])] == seen[id(handles[0])] == 0
+    trie.clear()
+    assert not any(id(thing) in map(id, gc.get_referents(trie)) for thing in values)
+
+
+@pytest.mark.parametrize("drop", ["remove", "clear", "setstate", "forget"])
+def test_values_go_when_they_are_dropped(engine, drop):
+    trie = engine.SubjectTrie()
+    value = Value()
+    watch = weakref.ref(value)
+    handle = trie.add("a", value)
+    del value
+    assert watch() is not None
+    if drop == "remove":
+        trie.remove(handle)
+    elif drop == "clear":
+        trie.clear()
+    elif drop == "setstate":
+        trie.__setstate__((5, ()))
+    else:
+        del trie
+    del handle
+    gc.collect()
+    assert watch() is None
+
+
+@pytest.mark.parametrize("drop", ["remove", "clear", "setstate"])
+def test_a_value_may_use_the_index_while_it_goes(trie, drop):
+    seen = []
+
+    class Last:
+        def __del__(self):
+            seen.append(trie.match("b"))
+            trie.add("from.the.grave", 1)
+            trie.clear()
+            trie.add("after", 2)
+
+    trie.add("b", 0)
+    handle = trie.add("a", Last())
+    if drop == "remove":
+        assert trie.remove(handle)
+        del handle
+    elif drop == "clear":
+        del handle
+        trie.clear()
+    else:
+        del handle
+        trie.__setstate__((5, ()))
+    gc.collect()
+    assert len(seen) == 1
+    assert trie.match("after") == (2,)
+
+
+def test_a_collection_may_run_anywhere(trie):
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for n in range(300):
+            value = Value()
+            value.trie, value.me = trie, value
+            handle = trie.add("a.*", value)
+            trie.groups("a.b"), trie.explain("b"), trie.copy(), list(trie), trie.match("a.b")
+            assert trie.remove(handle)
+            assert len(trie) == 0, n
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_values_are_never_hashed_nor_compared(trie):
+    class Shy:
+        __hash__ = None
+
+        def __eq__(self, other):
+            raise AssertionError("compared")
+
+        def __bool__(self):
+            raise AssertionError("judged")
+
+        def __repr__(self):
+            raise AssertionError("shown")
+
+    shy = Shy()
+    handle = trie.add("a.*", shy, queue="q")
+    for ask in (trie.match, trie.select):
+        (found,) = ask("a.b")
+        assert found is shy
+    assert trie.groups("a.b").queues["q"][0] is shy
+    assert (str(trie), repr(trie), str(trie.explain("a.b"))) != ("", "", "")
+    assert handle in trie
+    assert trie.remove(handle)

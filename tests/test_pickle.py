@@ -1,0 +1,133 @@
+"""Pickles: subscriptions and indexes, whole, in either engine, with values that lead back."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import subtrie
+from conftest import ENGINES
+from subtrie import _engine
+
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
+
+
+@pytest.fixture
+def trie(engine):
+    return engine.SubjectTrie()
+
+
+class Service:
+    """A value that knows the index it is in."""
+
+    def __init__(self, trie):
+        self.trie = trie
+        self.subscription = trie.add("a.*", self, queue="q")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_everything_comes_back(engine, trie, protocol):
+    handles = trie.update([("a.>", 0, "q"), ("a", 1), ("*.b", 2, "q")])
+    trie.remove(handles[1])
+    trie.select("a.b")
+    back = pickle.loads(pickle.dumps(trie, protocol))
+    assert type(back) is subtrie.SubjectTrie
+    assert [(s.id, s.pattern, s.value, s.queue) for s in back] == [
+        (0, "a.>", 0, "q"), (2, "*.b", 2, "q")]  # fmt: skip
+    assert back.select("a.b") == (2,)  # the turn came along
+    assert back.add("x", 1).id == 3
+    assert type(next(iter(back)).pattern) is subtrie.Pattern
+    assert not any(handle in back for handle in handles)
+
+
+@pytest.mark.parametrize("options", [
+    {"dialect": "server"}, {"max_tokens": 3}, {"max_length": 9, "dialect": "server"}])  # fmt: skip
+def test_options_come_back(engine, options):
+    trie = engine.SubjectTrie(**options)
+    back = pickle.loads(pickle.dumps(trie))
+    for name in ("dialect", "max_tokens", "max_length"):
+        assert getattr(back, name) == getattr(trie, name)
+
+
+def test_both_engines_write_the_same_form():
+    forms = []
+    for engine in ENGINES.values():
+        trie = engine.SubjectTrie(dialect="server", max_tokens=7)
+        handles = [trie.add("a.é", ["value"], queue="q"), trie.add("b", None)]
+        made, arguments, (following, rows) = trie.__reduce__()
+        assert [row[0] for row in rows] == handles
+        assert type(rows) is tuple
+        assert all(type(part) is str for row in rows for part in (row[1], row[3]) if part)
+        forms.append((made, arguments, following, [row[1:] for row in rows]))
+    assert forms[0] == forms[1]
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+def test_a_pickle_loads_in_the_engine_in_use(trie, name, monkeypatch):
+    handle = trie.add("a.*", "v")
+    data = pickle.dumps((trie, handle))
+    monkeypatch.setattr(_engine, "active", ENGINES[name])
+    back, again = pickle.loads(data)
+    assert type(back) is ENGINES[name].SubjectTrie
+    assert again in back
+    assert back.match("a.b") == ("v",)
+
+
+@pytest.mark.parametrize("first", ["trie", "subscription", "value"])
+def test_values_may_lead_back(trie, first):
+    service = Service(trie)
+    things = {"trie": trie, "subscription": service.subscription, "value": service}
+    order = [first, *(name for name in things if name != first)]
+    back = dict(zip(order, pickle.loads(pickle.dumps([things[n] for n in order])), strict=True))
+    assert back["value"].trie is back["trie"]
+    assert back["value"].subscription is back["subscription"]
+    assert back["subscription"] in back["trie"]
+    assert back["subscription"].value is back["value"]
+    assert back["trie"].match("a.b") == (back["value"],)
+
+
+def test_deepcopy_keeps_the_engine_and_the_shape(trie):
+    service = Service(trie)
+    twin = copy.deepcopy(trie)
+    assert type(twin) is type(trie)
+    (again,) = twin.match("a.b")
+    assert again is not service
+    assert again.trie is twin
+    assert again.subscription in twin
+
+
+def test_a_subscription_alone(trie):
+    handle = trie.add("a.*", [1], queue="q")
+    back = pickle.loads(pickle.dumps(handle))
+    assert back != handle
+    assert (back.id, back.pattern, back.value, back.queue) == (0, "a.*", [1], "q")
+    with pytest.raises(AttributeError):
+        back.__setstate__(("b", 1, None, 3))
+
+
+def test_answers_can_be_pickled(trie):
+    trie.add("a", 1, queue="q")
+    trie.add("a.b.c", 2)
+    groups, why = trie.groups("a"), trie.explain("a.b")
+    assert pickle.loads(pickle.dumps(groups)) == groups
+    back = pickle.loads(pickle.dumps(why))
+    assert str(back) == str(why)
+    assert back.differs_at == why.differs_at == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("pattern", "a..b"), ("queue", ""), ("id", 5), ("id", -1), ("twice", 0), ("handle", None)],
+)
+def test_a_state_that_cannot_be_is_refused(trie, change):
+    handle = trie.add("a", 1)
+    names = ["handle", "pattern", "value", "queue", "id", "turn"]
+    good = dict(zip(names, (handle, "a", 1, None, 0, 0), strict=True))
+    name, value = change
+    bad = [good | {name: value}] if name in good else [good, good]
+    state = (1, tuple(tuple(row[n] for n in names) for row in bad))
+    with pytest.raises((ValueError, OverflowError)):
+        trie.__setstate__(state)
+    assert list(trie) == [handle]

@@ -1,0 +1,125 @@
+"""A demo that could not fail would prove nothing: each number that is off is found and named."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from examples.shop.comparison import differences
+from examples.shop.demo import load_counts, save_counts
+from examples.shop.tally import Tally
+
+EDGE = ("web.shop", "orders.shop", 443, "GET")
+FORGED = ("payments.shop", "token.shop", 666, "POST")
+UNHEARD = "shop.safe.443.web_shop.orders_shop._.GET.nothing"
+MALFORMED = "shop.safe.443.web%2eshop.orders_shop._.GET.orders"
+SPOOFED = "shop.danger.666.payments_shop.token_shop._.POST.mint"
+LINES = 40
+
+
+def counted() -> Tally:
+    return Tally(
+        sent=Counter({EDGE: 5, FORGED: 1}),
+        handled=Counter({EDGE: 3, FORGED: 1}),
+        replies=Counter({("orders.shop", "web.shop"): 3}),
+        unheard=Counter({UNHEARD: 2}),
+        malformed=Counter({MALFORMED: 4}),
+        rejected=Counter({MALFORMED: 4}),
+        spoofed=Counter({("web.shop", "payments.shop", SPOOFED): 1}),
+        foreign=Counter({"cron.hourly": 6}),
+    )
+
+
+def row(edge: tuple[str, str, int, str], **counts: int) -> dict[str, Any]:
+    return {"plane": "shop", **dict(zip(EDGE_COLUMNS, edge, strict=True)), **counts}
+
+
+EDGE_COLUMNS = ("source", "destination", "port", "method")
+
+
+def report() -> dict[str, Any]:
+    spoofed = {"who": "web.shop", "claimed": "payments.shop", "subject": SPOOFED, "count": 1}
+    return {
+        "lines": LINES,
+        "operations": 20,
+        "payloads": 15,
+        "server": 4,
+        "quarantined": 1,
+        "contested": 0,
+        "orphans": 0,
+        "call_graph": [
+            row(EDGE, published=5, refused=0, delivered=3, undelivered=2),
+            row(FORGED, published=1, refused=0, delivered=1, undelivered=0),
+        ],
+        "replies": [{"replier": "orders.shop", "caller": "web.shop", "count": 3}],
+        "undelivered": [{"subject": UNHEARD, "count": 2, "nearest": None, "differs_at": None}],
+        "malformed": [{"subject": MALFORMED, "count": 4, "heard": 4, "reason": "escape"}],
+        "spoofed": [{**spoofed, "accepted": True}],
+        "foreign": [{"subject": "cron.hourly", "count": 6, "class": "other"}],
+        "refused": [],
+    }
+
+
+def test_agreement():
+    assert differences(counted(), report(), LINES) == []
+
+
+@pytest.mark.parametrize("name", list(vars(Tally())))
+def test_a_falsified_count_is_found(name):
+    tally = counted()
+    counter = getattr(tally, name)
+    counter[next(iter(counter))] += 1
+    assert differences(tally, report(), LINES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("lines",),
+        ("operations",),
+        ("payloads",),
+        ("server",),
+        ("quarantined",),
+        ("orphans",),
+        *(("call_graph", 0, c) for c in ("published", "refused", "delivered", "undelivered")),
+        *((t, 0, "count") for t in ("replies", "undelivered", "malformed", "spoofed", "foreign")),
+        ("malformed", 0, "heard"),
+    ],
+    ids=str,
+)
+def test_an_audit_that_is_one_off_is_found(path):
+    wrong = report()
+    place: Any = wrong
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] += 1
+    (difference,) = differences(counted(), wrong, LINES)[:1]
+    assert "the services counted" in difference
+
+
+@pytest.mark.parametrize("table", ["call_graph", "replies", "undelivered", "malformed", "spoofed"])
+def test_a_lost_row_and_an_invented_one_are_found(table):
+    lost = report()
+    lost[table].pop()
+    assert differences(counted(), lost, LINES)
+    invented = report()
+    extra = copy.deepcopy(invented[table][0])
+    extra.update({key: "nobody" for key in ("source", "replier", "subject") if key in extra})
+    invented[table].append(extra)
+    assert differences(counted(), invented, LINES)
+
+
+def test_a_refusal_nobody_expected_is_found():
+    wrong = report()
+    wrong["refused"] = [{"who": "web.shop", "subject": "a.b", "count": 1, "kind": "publish"}]
+    assert differences(counted(), wrong, LINES) == [
+        "refused, a.b: the services counted 0, the audit says 1"
+    ]
+
+
+def test_counts_survive_their_file(tmp_path):
+    save_counts(counted(), tmp_path / "counts.json")
+    assert load_counts(tmp_path / "counts.json") == counted()

@@ -1,0 +1,301 @@
+//! Laws of the index: answers equal a scan, a refused pattern leaves nothing, the empty index is
+//! empty again; and the broker's own verdicts from `vectors/nats_match.jsonl`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use subtrie::grammar::{Dialect, covers, matches, overlaps};
+use subtrie::trie::{Index, Scratch, Ticket};
+
+fn strict() -> Index {
+    Index::new(Dialect::Strict, Dialect::Strict.bounds())
+}
+
+fn ids(tickets: &[Ticket]) -> Vec<u64> {
+    tickets.iter().map(|ticket| ticket.id).collect()
+}
+
+fn matched(index: &Index, subject: &str) -> Vec<u64> {
+    let (mut found, mut only_ids, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+    index.match_into(subject, &mut scratch, &mut found).unwrap();
+    index
+        .match_ids(subject, &mut scratch, &mut only_ids)
+        .unwrap();
+    assert_eq!(ids(&found), only_ids);
+    assert_eq!(index.count(subject, &mut scratch), Ok(found.len()));
+    assert_eq!(
+        index.has_interest(subject, &mut scratch),
+        Ok(!found.is_empty())
+    );
+    only_ids
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec!["a", "a", "b", "*"]);
+    (prop::collection::vec(token, 1..5), any::<bool>()).prop_map(|(mut tokens, tail)| {
+        if tail {
+            tokens.push(">");
+        }
+        tokens.join(".")
+    })
+}
+
+fn subject() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec!["a", "a", "b", "x"]);
+    prop::collection::vec(token, 1..6).prop_map(|tokens| tokens.join("."))
+}
+
+/// What explain promises, told without a tree.
+fn nearest(patterns: &[(u64, String)], subject: &str, limit: usize) -> Vec<(u64, usize)> {
+    let mut best: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for (id, pattern) in patterns {
+        let mut agree = 0;
+        for (token, other) in subject.split('.').zip(pattern.split('.')) {
+            if other != "*" && other != token {
+                break;
+            }
+            agree += 1;
+        }
+        best.entry(pattern).or_insert((usize::MAX - agree, *id));
+    }
+    let mut all: Vec<(usize, u64)> = best.into_values().collect();
+    all.sort_unstable();
+    all.truncate(limit);
+    all.into_iter()
+        .map(|(rank, id)| (id, usize::MAX - rank))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn answers_equal_a_scan(
+        patterns in prop::collection::vec(pattern(), 0..40),
+        dropped in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+        subject in subject(),
+        query in pattern(),
+        limit in 0usize..6,
+    ) {
+        let mut index = strict();
+        let mut live: Vec<(u64, String)> = Vec::new();
+        for pattern in patterns {
+            let ticket = index.insert(&pattern, None).unwrap();
+            prop_assert_eq!(&index.pattern(ticket), &pattern);
+            live.push((ticket.id, pattern));
+        }
+        for place in dropped {
+            if !live.is_empty() {
+                let (id, _) = live.remove(place.index(live.len()));
+                prop_assert!(index.remove(id).is_some());
+                prop_assert_eq!(index.remove(id), None);
+                index.compact();
+            }
+        }
+        let scan = |keep: &dyn Fn(&str) -> bool| -> Vec<u64> {
+            live.iter().filter(|(_, p)| keep(p)).map(|(id, _)| *id).collect()
+        };
+        prop_assert_eq!(ids(&index.tickets()), scan(&|_| true));
+        let heard = scan(&|p| matches(p, &subject));
+        prop_assert_eq!(&matched(&index, &subject), &heard);
+        let overlapping = ids(&index.matching(&query).unwrap());
+        prop_assert_eq!(overlapping, scan(&|p| overlaps(&query, p).is_some()));
+        let covered = ids(&index.covered_by(&query).unwrap());
+        prop_assert_eq!(covered, scan(&|p| covers(&query, p)));
+        let why = index.explain(&subject, limit, &mut Scratch::default()).unwrap();
+        let near: Vec<(u64, usize)> = why.nearest.iter().map(|(t, place)| (t.id, *place)).collect();
+        let expected = if heard.is_empty() { nearest(&live, &subject, limit) } else { Vec::new() };
+        prop_assert_eq!(near, expected);
+        prop_assert_eq!(ids(&why.matches), heard);
+    }
+
+    #[test]
+    fn add_then_remove_leaves_an_empty_index(patterns in prop::collection::vec(pattern(), 1..200)) {
+        let mut index = strict();
+        let empty = index.stats();
+        let made: Vec<u64> = patterns
+            .iter()
+            .map(|pattern| index.insert(pattern, Some(pattern.trim_matches(&['*', '>', '.'][..]))
+                .filter(|name| !name.is_empty())
+                .filter(|name| !name.contains('*'))).unwrap().id)
+            .collect();
+        for id in made {
+            index.remove(id).unwrap();
+            index.compact();
+        }
+        prop_assert_eq!(index.stats(), empty);
+        prop_assert_eq!(index.to_string(), "SubjectTrie: 0 subscriptions");
+        prop_assert_eq!(index.next_id(), patterns.len() as u64);
+    }
+
+    #[test]
+    fn groups_and_turns(
+        rows in prop::collection::vec((pattern(), 0usize..4), 0..20),
+        subjects in prop::collection::vec(subject(), 1..20),
+    ) {
+        let names = [None, Some("q"), Some("w"), None];
+        let mut index = strict();
+        for (pattern, name) in &rows {
+            index.insert(pattern, names[*name]).unwrap();
+        }
+        let mut turns: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut scratch = Scratch::default();
+        for subject in subjects {
+            let mut plain = Vec::new();
+            let mut queues: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+            for (id, (pattern, name)) in (0u64..).zip(&rows) {
+                match names[*name] {
+                    _ if !matches(pattern, &subject) => {}
+                    None => plain.push(id),
+                    Some(name) => queues.entry(name).or_default().push(id),
+                }
+            }
+            let groups = index.groups(&subject, &mut scratch).unwrap();
+            prop_assert_eq!(ids(&groups.plain), plain.clone());
+            let mut members: Vec<Vec<u64>> = queues.into_values().collect();
+            members.sort_unstable();
+            let found: Vec<Vec<u64>> = groups.queues.iter().map(|group| ids(group)).collect();
+            prop_assert_eq!(&found, &members);
+            for group in members {
+                let turn = turns.entry(group[0]).or_default();
+                plain.push(group[*turn % group.len()]);
+                *turn += 1;
+            }
+            plain.sort_unstable();
+            let mut selected = Vec::new();
+            index.select_into(&subject, &mut scratch, &mut selected).unwrap();
+            prop_assert_eq!(ids(&selected), plain);
+        }
+    }
+
+    #[test]
+    fn whatever_goes_in_nothing_panics(
+        text in "\\PC{0,12}|[a*>. ]{0,12}",
+        queue in "\\PC{0,6}|[a*>. ]{0,6}",
+        dialect in prop::sample::select(vec![Dialect::Strict, Dialect::Server]),
+    ) {
+        let mut index = Index::new(dialect, dialect.bounds());
+        let empty = index.stats();
+        if let Ok(ticket) = index.insert(&text, Some(&queue)) {
+            prop_assert_eq!(index.pattern(ticket), text.clone());
+            prop_assert_eq!(index.queue(ticket), Some(&*queue));
+        } else {
+            prop_assert_eq!(index.stats(), empty);
+            prop_assert_eq!(index.next_id(), 0);
+        }
+        let mut scratch = Scratch::default();
+        let mut found = Vec::new();
+        if index.match_into(&text, &mut scratch, &mut found).is_ok() && !index.is_empty() {
+            prop_assert_eq!(found.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn m_05_the_broker_agrees() {
+    let rows = include_str!("vectors/nats_match.jsonl");
+    let (mut checked, mut refused) = (0, 0);
+    for row in rows.lines() {
+        let row: Value = serde_json::from_str(row).unwrap();
+        if row["kind"] != "match" {
+            continue;
+        }
+        let mut index = Index::new(Dialect::Server, Dialect::Server.bounds());
+        for pattern in row["patterns"].as_array().unwrap() {
+            // A pattern is text, or text with the queue it is subscribed to with.
+            let (text, queue) = match pattern {
+                Value::Object(parts) => (parts["s"].as_str(), parts["q"].as_str()),
+                _ => (pattern.as_str(), None),
+            };
+            index.insert(text.unwrap(), queue).unwrap();
+        }
+        let subject = row["subject"].as_str().unwrap();
+        let groups = match index.groups(subject, &mut Scratch::default()) {
+            Ok(groups) => groups,
+            Err(error) => {
+                // The broker's index looks up anything; ours looks up subjects (A17).
+                assert!(
+                    ["wildcard", "empty", "empty-token"].contains(&error.reason),
+                    "{row}"
+                );
+                refused += 1;
+                continue;
+            }
+        };
+        let numbers = |list: &Value| -> Vec<u64> {
+            let mut all: Vec<u64> = list
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|n| n.as_u64().unwrap())
+                .collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(
+            ids(&groups.plain),
+            numbers(&row["expect"]["plain"]),
+            "{row}"
+        );
+        let found: BTreeMap<String, Vec<u64>> = groups
+            .queues
+            .iter()
+            .map(|group| (index.queue(group[0]).unwrap().to_owned(), ids(group)))
+            .collect();
+        let expected: BTreeMap<String, Vec<u64>> = row["expect"]["queues"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, list)| (name.clone(), numbers(list)))
+            .collect();
+        assert_eq!(found, expected, "{row}");
+        checked += 1;
+    }
+    assert_eq!((checked, refused), (143, 9));
+}
+
+#[test]
+fn a37_long_subjects_take_the_same_way() {
+    let bounds = Dialect::Server.bounds();
+    let mut index = Index::new(Dialect::Server, bounds);
+    let deep = vec!["é"; 1000].join(".");
+    let id = index.insert(&deep, None).unwrap().id;
+    index
+        .insert(&format!("{}.>", vec!["*"; 900].join(".")), None)
+        .unwrap();
+    assert_eq!(matched(&index, &deep), [id, id + 1]);
+    assert_eq!(index.stats().depth, 1000);
+}
+
+#[test]
+fn compaction_keeps_ids_turns_and_queues() {
+    let mut index = strict();
+    let first = index.insert("a.*", Some("q")).unwrap();
+    let many: Vec<Ticket> = (0..500)
+        .map(|n| {
+            index
+                .insert(&format!("b.{n}"), Some(&format!("q{n}")))
+                .unwrap()
+        })
+        .collect();
+    let last = index.insert("a.b", Some("q")).unwrap();
+    let select = |index: &Index| {
+        let mut found = Vec::new();
+        index
+            .select_into("a.b", &mut Scratch::default(), &mut found)
+            .unwrap();
+        ids(&found)
+    };
+    assert_eq!(select(&index), [first.id]);
+    let mut moved = false;
+    for ticket in many {
+        index.remove(ticket.id).unwrap();
+        moved |= index.compact().is_some();
+    }
+    assert!(moved);
+    assert!(index.find(last.id).unwrap().slot < 100);
+    assert_eq!(select(&index), [last.id]);
+    assert_eq!(index.pattern(index.find(first.id).unwrap()), "a.*");
+    assert_eq!(index.insert("c", None).unwrap().id, last.id + 1);
+}
