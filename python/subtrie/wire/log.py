@@ -57,6 +57,8 @@ _FRAMED = re.compile(
     rf".{{0,200}}?\[(?P<pid>\d{{1,10}})\] (?P<ts>{_TIME}) \[(?P<level>{_LEVEL})\] (?P<rest>.*)",
     re.DOTALL,
 )
+# What the broker traces of itself: the system account, JetStream and the like.
+_INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _LOGIN = re.compile(
@@ -166,7 +168,7 @@ def parse_line(text: str) -> LogRecord | None:
         return None if found is None else LogRecord(*found[0], message=found[1])
     front, rest = found
     if rest[:3] not in DIRECTIONS:
-        return LogRecord(*front, message=rest)
+        return None if front.level == "TRC" else LogRecord(*front, message=rest)
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
@@ -266,6 +268,8 @@ def _sentence(text: str) -> tuple[Front, str] | None:
         text = _COLOUR.sub("", text[:_FURTHEST]) + text[_FURTHEST:]
     found = _SENTENCE.match(text) or _FRAMED.match(text)
     if found is not None:
+        if found["level"] == "TRC" and not _INTERNAL.match(found["rest"]):
+            return None  # a trace line is about a connection: this is the beginning of one
         pid = found["pid"]
         return Front(pid and int(pid), found["ts"], found["level"]), found["rest"]
     found = _TAGGED.match(text)
