@@ -1,8 +1,8 @@
 """The audit on a log of a gibibyte with a driver heap of one: time, partitions, memory.
 
-The log is the capture of the Go example application over and over. Each turn is shifted in time past
-the one before, with a gap over one second, and its connections get numbers of their own: so windows
-that are open when a turn ends close there, no two turns compete for a line, and the expected counts
+The log is the capture of the Go example application over and over. Each turn is shifted in time
+past the one before, with a gap over one second, and its connections get numbers of their own: so
+windows that are open when a turn ends close there, no two turns compete for a line, and the counts
 are those of one turn times the turns, which is checked.
 
     python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g]
@@ -19,7 +19,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 CAPTURE = Path(__file__).parents[1] / "examples" / "captures" / "go_app" / "trace.log"
@@ -114,7 +115,7 @@ def main() -> None:
         turns = int(turns_file.read_text())
         record = run(log, turns, given.heap)
     RECORDS.mkdir(exist_ok=True)
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     path = RECORDS / f"audit-scale-{now:%Y-%m-%d}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record, indent=1))
@@ -150,8 +151,9 @@ def run(log: Path, turns: int, heap: str) -> dict:
     assert summary["orphans"] == summary["quarantined"] == 0, summary
     assert unheard == turns * 29, unheard
     return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {platform.python_version()}",
         "load_average": os.getloadavg()[1],
         "log_mib": round(size / 2**20),
         "lines": summary["lines"],
@@ -159,7 +161,7 @@ def run(log: Path, turns: int, heap: str) -> dict:
         "driver_heap": heap,
         "seconds": round(took, 1),
         "lines_per_second": round(summary["lines"] / took),
-        "steps": {a[0]: round(b[1] - a[1], 1) for a, b in zip(steps, steps[1:], strict=False)},
+        "steps": {a[0]: round(b[1] - a[1], 1) for a, b in pairwise(steps)},
         "peak_mib": memory.peak,
         "edges": edges,
         "summary": summary,

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from .lines import ranges
+from .log_files import open_log, size_of
 from .row_batch import SCHEMA
 from .trace_rows import rows_of
 
@@ -67,7 +68,7 @@ class TraceReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         return planned(self._paths, at_least=self._at_least, target=self._target)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(cast(ByteRange, partition), self._names)
 
 
@@ -101,19 +102,3 @@ def read_logs(
                 yield from read_range(parts[number])
 
     return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, SCHEMA)
-
-
-def open_log(path: str) -> BinaryIO:
-    """Opens a log for reading bytes, wherever it lies."""
-    if "://" not in path:
-        return open(path, "rb")
-    from pyarrow import fs
-
-    system, inner = fs.FileSystem.from_uri(path)
-    return cast(BinaryIO, system.open_input_file(inner))
-
-
-def size_of(path: str) -> int:
-    """Bytes of the log now. Raises ``OSError`` where there is no such file."""
-    with open_log(path) as stream:
-        return int(stream.seek(0, 2))

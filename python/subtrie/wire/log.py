@@ -186,7 +186,7 @@ def read_front(text: str) -> tuple[Front, str] | None:
     if found is None:
         return _lenient(text)
     pid, ts, level, peer, kind, number, client, login, rest = found.groups()
-    return Front(pid and int(pid), ts, level, peer, *_who(kind, number, client, login)), rest
+    return Front(_number(pid), ts, level, peer, *_who(kind, number, client, login)), rest
 
 
 def is_sentence(text: str) -> bool:
@@ -254,8 +254,12 @@ def _lenient(text: str) -> tuple[Front, str] | None:
     pid, ts, level = _last(_ANY_PID, before), _last(_ANY_TIME, before), _last(_ANY_LEVEL, before)
     if pid is None and ts is None and level is None:
         return None  # nothing of the broker's in front: some other program's words
-    front = Front(pid and int(pid), ts, level, peer, *_who(kind, number, client, login))
+    front = Front(_number(pid), ts, level, peer, *_who(kind, number, client, login))
     return front, rest
+
+
+def _number(digits: str | None) -> int | None:
+    return int(digits) if digits else None
 
 
 def _last(what: re.Pattern[str], text: str) -> Any:
@@ -271,6 +275,6 @@ def _sentence(text: str) -> tuple[Front, str] | None:
         if found["level"] == "TRC" and not _INTERNAL.match(found["rest"]):
             return None  # a trace line is about a connection: this is the beginning of one
         pid = found["pid"]
-        return Front(pid and int(pid), found["ts"], found["level"]), found["rest"]
+        return Front(_number(pid), found["ts"], found["level"]), found["rest"]
     found = _TAGGED.match(text)
     return None if found is None else (Front(int(found["pid"])), found["rest"])
