@@ -70,7 +70,8 @@ def _run(out: Path, seconds: float, seed: int) -> None:
             TextColumn("customers"),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=console, transient=True) as bar:
+        quiet = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
             task = bar.add_task("shop", total=None)
 
             def progress(done: int, of: int) -> None:
