@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from . import _engine, microbus, reference
 from ._engine import Engine
@@ -56,8 +57,16 @@ def _choose() -> None:
 
 _choose()
 
-#: The index of the engine in use.
-SubjectTrie = _engine.active.SubjectTrie
+if TYPE_CHECKING:
+    from ._subtrie import Batch, Matches, SubjectTrie
+else:
+    #: The classes of the engine in use.
+    Batch = _engine.active.Batch
+    Matches = _engine.active.Matches
+    SubjectTrie = _engine.active.SubjectTrie
+
+# The shared dispatcher is made on import, so the engine must be chosen first.
+from .dispatcher import Dispatcher, HandlerSubscription  # noqa: E402
 
 try:
     __version__ = version("subtrie")
@@ -72,12 +81,16 @@ def engine() -> Engine:
 
 __all__ = [
     "AddressError",
+    "Batch",
     "BusError",
+    "Dispatcher",
     "Engine",
     "Explanation",
     "Groups",
+    "HandlerSubscription",
     "HostnameCollision",
     "InvalidName",
+    "Matches",
     "NearMiss",
     "Pattern",
     "PatternError",

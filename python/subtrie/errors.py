@@ -92,6 +92,8 @@ def shown(value: object) -> str:
     """The value as a message repeats it: one line, escaped, shortened."""
     if isinstance(value, str) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!a}… ({len(value)} characters)"
+    if isinstance(value, int) and value.bit_length() > 4 * _SHOWN:
+        return f"a number of {value.bit_length()} bits"
     return ascii(value)
 
 

@@ -28,7 +28,8 @@ pub fn folded(char: char) -> char {
 fn is_younger(char: char) -> bool {
     matches!(
         char,
-        '\u{A7CB}'..='\u{A7CC}'
+        '\u{1C89}'
+            | '\u{A7CB}'..='\u{A7CC}'
             | '\u{A7CE}'
             | '\u{A7D2}'
             | '\u{A7D4}'

@@ -163,6 +163,16 @@ fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     Ok(builder.finish().into_data())
 }
 
+/// A Python index: from the end where negative.
+pub fn wrapped(row: isize, rows: usize) -> Option<usize> {
+    let row = if row < 0 {
+        rows.checked_sub(row.unsigned_abs())?
+    } else {
+        row.unsigned_abs()
+    };
+    (row < rows).then_some(row)
+}
+
 /// A read-only `memoryview` of a buffer, of items of the given `struct` format.
 pub fn view<'py>(py: Python<'py>, buffer: &Buffer, format: &str) -> PyResult<Bound<'py, PyAny>> {
     let memory = Bound::new(py, Memory(buffer.clone()))?;

@@ -12,7 +12,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::arrow::{columns, export, export_schema, view};
+use super::arrow::{columns, export, export_schema, view, wrapped};
 use super::trie::SubjectTrie;
 use crate::arrow::{Found, match_columns};
 
@@ -180,14 +180,4 @@ impl Matches {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.values.values().try_for_each(|value| visit.call(value))
     }
-}
-
-/// A Python index: from the end where negative.
-pub fn wrapped(row: isize, rows: usize) -> Option<usize> {
-    let row = if row < 0 {
-        rows.checked_sub(row.unsigned_abs())?
-    } else {
-        row.unsigned_abs()
-    };
-    (row < rows).then_some(row)
 }

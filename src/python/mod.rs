@@ -1,6 +1,7 @@
 //! The extension module: convert in, call the core, convert out. Nothing here decides anything.
 
 mod arrow;
+mod batch;
 mod convert;
 mod grammar;
 mod matches;
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _subtrie {
+    #[pymodule_export]
+    use super::batch::{Batch, decode_batch};
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
     #[pymodule_export]

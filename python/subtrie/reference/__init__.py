@@ -6,10 +6,10 @@ no wheel fits, and answers beside the native engine in every test.
 
 from ..subject import Pattern, Subject
 from . import microbus
-from .batch import Batch, decode_batch
 from .grammar import check_pattern, check_subject, covers, matches, overlaps
-from .matches import Matches
+from .match_batch import Matches
 from .microbus import (
+    Batch,
     check_identity_host,
     check_locality,
     check_method,
@@ -20,6 +20,7 @@ from .microbus import (
     common_locality,
     cut_slot,
     decode,
+    decode_batch,
     decode_subscription,
     encode_reply,
     encode_reply_subscription,

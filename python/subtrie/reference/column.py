@@ -50,10 +50,11 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
         if hasattr(subjects, "__arrow_c_array__")
         else pa.chunked_array(subjects)
     )
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    encoded_once = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if encoded_once else column.type
     if not any(is_kind(kind) for is_kind in _text_kinds(pa)):
         raise ValueError(f"a column of subjects holds strings, not {kind}")
-    if column.type is not kind:
+    if encoded_once:
         column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], kind)
     for row in column.cast(pa.large_binary()):
         data = row.as_py()

@@ -28,7 +28,7 @@ from . import tree
 from .column import rows_of
 from .drawing import draw
 from .grammar import bounds, check_pattern, check_subject, encoded
-from .matches import Matches
+from .match_batch import Matches
 from .tree import Node, Row, by_id
 
 # A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
@@ -57,21 +57,31 @@ class SubjectTrie:
     __slots__ = (
         "__weakref__", "_dialect", "_given", "_max_length", "_max_tokens", "_next", "_root", "_rows"
     )  # fmt: skip
+    _dialect: str
+    _given: tuple[int | None, int | None]
+    _max_length: int | None
+    _max_tokens: int | None
+    _next: int
+    _root: Node
+    _rows: dict[int, Row]
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         dialect: str = "strict",
         max_tokens: int | None = None,
         max_length: int | None = None,
-    ) -> None:
-        bounds(dialect, None, None)  # refuses an unknown dialect before anything else
-        self._given = (_bound("max_tokens", max_tokens), _bound("max_length", max_length))
-        self._max_tokens, self._max_length = bounds(dialect, *self._given)
+    ) -> SubjectTrie:
+        self = object.__new__(cls)
+        self._max_tokens, self._max_length = bounds(
+            dialect, _bound("max_tokens", max_tokens), _bound("max_length", max_length)
+        )
         self._dialect = dialect
+        self._given = (max_tokens, max_length)
         self._next = 0
         self._root = Node()
-        self._rows: dict[int, Row] = {}
+        self._rows = {}
+        return self
 
     @property
     def dialect(self) -> str:

@@ -2,6 +2,7 @@
 
 from ...address import ReplyAddress, RequestAddress, SubscriptionAddress
 from ...plane import default_plane
+from .batch import Batch, decode_batch
 from .decode import classify, decode, decode_subscription, source_of
 from .encode import encode_reply, encode_reply_subscription, encode_request, encode_subscription
 from .escape import escape_segment, flatten_host, unescape_segment, unflatten_host
@@ -12,6 +13,7 @@ from .paths import check_route_path
 from .route import request_from_url, resolve_route, subscription_from_route
 
 __all__ = [
+    "Batch",
     "ReplyAddress",
     "RequestAddress",
     "SubscriptionAddress",
@@ -25,6 +27,7 @@ __all__ = [
     "common_locality",
     "cut_slot",
     "decode",
+    "decode_batch",
     "decode_subscription",
     "default_plane",
     "encode_reply",

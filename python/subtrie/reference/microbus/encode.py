@@ -104,8 +104,8 @@ def encode_subscription(
             host_token,
             slot_token,
             "*" if method_token == "ANY" else method_token,  # S0-057
-        ]
-        + tokens,
+            *tokens,
+        ],
         path,
     )
 

@@ -11,6 +11,7 @@ import string
 
 # Letters with a lower case that came after Unicode 14 (in 16 and 17).
 _YOUNGER = (
+    (0x1C89, 0x1C89),
     (0xA7CB, 0xA7CC),
     (0xA7CE, 0xA7CE),
     (0xA7D2, 0xA7D2),

@@ -19,6 +19,10 @@ class Matches:
     """
 
     __slots__ = ("_ids", "_offsets", "_valid", "_values")
+    _ids: array[int]
+    _offsets: array[int]
+    _valid: bytearray
+    _values: dict[int, Any]
 
     def __init__(self) -> None:
         raise TypeError("matches are made by SubjectTrie.match_batch")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from ..address import ReplyAddress
-from ..errors import AddressError
-from .column import NotText, rows_of
-from .microbus import decode
+from ...address import ReplyAddress
+from ...errors import AddressError
+from ..column import NotText, rows_of
+from .decode import decode
 
 #: The columns of a decoded batch; all but ``kind``, ``port`` and ``path`` are dictionaries.
 COLUMNS = (
@@ -25,6 +25,7 @@ class Batch:
     """
 
     __slots__ = ("_rows",)
+    _rows: list[dict[str, Any] | None]
 
     def __init__(self) -> None:
         raise TypeError("batches are made by decode_batch")
@@ -38,8 +39,8 @@ class Batch:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, row: int) -> dict[str, Any] | None:
-        found = self._rows[row]
+    def __getitem__(self, key: int, /) -> dict[str, Any] | None:
+        found = self._rows[key]
         return None if found is None else dict(found)
 
     def __arrow_c_schema__(self) -> Any:

@@ -1,0 +1,252 @@
+"""Hosts, slots, localities, planes, methods: what is allowed, and its normal form."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+import subtrie
+from subtrie import microbus
+
+
+@pytest.mark.parametrize(
+    ("host", "token"),
+    [
+        pytest.param("payments.core", "payments_core", id="S0-031"),
+        pytest.param("www.example.com", "www_example_com", id="S0-032"),
+        pytest.param("my$.xml", "my%24_xml", id="S0-033"),
+        pytest.param("a..b", "a__b", id="S0-028"),
+        pytest.param("x%y", "x%25y", id="S0-029-percent"),
+        pytest.param("*.>", "%2a_%3e", id="S0-030"),
+        pytest.param("é.日本", "%c3%a9_%e6%97%a5%e6%9c%ac", id="S0-029-utf8"),
+        pytest.param("a b\n", "a%20b%0a", id="S0-030-whitespace"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_flatten(engine, host, token):
+    assert engine.flatten_host(host) == token
+    assert engine.unflatten_host(token) == host
+
+
+@pytest.mark.parametrize(
+    ("host", "token"),
+    [
+        pytest.param("UPPER.com", "upper_com", id="S0-069"),
+        pytest.param("ÉΣ", "%c3%a9%cf%83", id="S0-069-beyond-ascii"),
+        pytest.param("\u0130\u212a", "ik", id="S0-069-one-character-each"),
+        pytest.param("\U00010d50\ua7cb", "%f0%90%b5%90%ea%9f%8b", id="S0-069-younger-letters"),
+        pytest.param("a_b.c", "a_b_c", id="A5"),
+    ],
+)
+def test_flatten_folds(engine, host, token):
+    assert engine.flatten_host(host) == token
+
+
+def test_A5_underscore_decodes_to_a_dot(engine):
+    assert engine.unflatten_host(engine.flatten_host("a_b.c")) == "a.b.c"
+
+
+@pytest.mark.parametrize(
+    "token", ["_", "a%5fb", "a%2eb", "a%zz_b", "a%2", "a%2Bb", "a+b", "*", ">", "A", "é"]
+)
+def test_A7_only_canonical_tokens_unflatten(engine, token):
+    with pytest.raises(subtrie.AddressError) as caught:
+        engine.unflatten_host(token)
+    assert caught.value.field == "token"
+
+
+def test_both_engines_fold_every_character_alike():
+    native, reference = subtrie._subtrie, subtrie.reference
+    for first in range(0, 0x110000, 0x400):
+        block = "".join(
+            chr(code) for code in range(first, first + 0x400) if not 0xD800 <= code < 0xE000
+        )
+        assert native.flatten_host(block) == reference.flatten_host(block), hex(first)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "123.456", "1", "hello-world", "a.b.c.d", "local.example.com", "a--b", "-a", "a-", "all.x",
+        "allx", "x.all.y", "identity.x", "id.example.com", "loc", "a" * 252,
+    ],
+)  # fmt: skip
+def test_S0_034_identity(engine, host):
+    assert engine.check_identity_host(host) == host
+    assert set(engine.flatten_host(host)) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")  # S0-035
+
+
+@pytest.mark.parametrize(
+    ("host", "reason", "position"),
+    [
+        pytest.param("", "host-empty", 0, id="empty"),
+        pytest.param("a" * 253, "host-length", 252, id="253-bytes"),
+        pytest.param("a..b", "empty-label", 2, id="two-dots"),
+        pytest.param(".a", "empty-label", 0, id="leading-dot"),
+        pytest.param("a.", "empty-label", 2, id="trailing-dot"),
+        pytest.param("hello_world", "identity", 5, id="S0-034-underscore"),
+        pytest.param("my$.xml", "identity", 2, id="S0-034-special"),
+        pytest.param("Hello", "identity", 0, id="A74-upper"),
+        pytest.param("a\n", "identity", 1, id="newline"),
+        pytest.param("a:443", "identity", 1, id="port"),
+        pytest.param("а.b", "identity", 0, id="cyrillic"),
+        pytest.param("id-foo", "reserved", 0, id="S0-053-id"),
+        pytest.param("loc-us.b", "reserved", 0, id="S0-053-loc"),
+        pytest.param("all", "reserved", 0, id="A21-all"),
+        pytest.param("x.all", "reserved", 0, id="A21-below-all"),
+    ],
+)
+def test_identity_refused(engine, host, reason, position):
+    with pytest.raises(subtrie.AddressError) as caught:
+        engine.check_identity_host(host)
+    error = caught.value
+    assert (error.reason, error.position, error.field) == (reason, position, "host")
+
+
+@pytest.mark.parametrize(
+    ("host", "normal"),
+    [
+        ("my_.xml", "my_.xml"),
+        ("My$.XML", "my$.xml"),
+        ("ÉCOLE.fr", "école.fr"),
+        ("ALL", "all"),
+        ("loc.example.com", "loc.example.com"),
+        ("a~!$&'()*+,;=<>\"", "a~!$&'()*+,;=<>\""),
+    ],
+)
+def test_S0_036_A74_route_host(engine, host, normal):
+    assert engine.check_route_host(host) == normal
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        pytest.param("ID-x.y", "reserved", id="S0-054-id"),
+        pytest.param("loc-us-west", "reserved", id="S0-054-loc"),
+        pytest.param("\u0130d-1.x", "reserved", id="S0-054-folded"),
+        pytest.param("foo.all", "reserved", id="A21"),
+        pytest.param("a..b", "empty-label", id="two-dots"),
+        pytest.param("", "host-empty", id="empty"),
+        pytest.param("{id}", "host-character", id="A74-brace"),
+        pytest.param("a b", "host-character", id="A74-space"),
+        pytest.param("a\x7f", "host-character", id="A74-control"),
+        pytest.param("é" * 253, "host-length", id="253-characters"),
+    ],
+)
+def test_route_host_refused(engine, host, reason):
+    with pytest.raises(subtrie.AddressError) as caught:
+        engine.check_route_host(host)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("host", "rest", "slot"),
+    [
+        pytest.param("id-abc123.example.com", "example.com", "id-abc123", id="S0-055-id"),
+        pytest.param("LOC-us-West.Example.com", "Example.com", "loc-us-west", id="S0-055-loc"),
+        pytest.param("id-abc", "id-abc", "", id="S0-055-one-label"),
+        pytest.param("identity.x", "identity.x", "", id="S0-052"),
+        pytest.param("my.id-x.com", "my.id-x.com", "", id="S0-055-first-only"),
+        pytest.param("id-x.all", "all", "id-x", id="S0-055-all"),
+    ],
+)
+def test_cut_slot(engine, host, rest, slot):
+    assert engine.cut_slot(host) == (rest, slot)
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        pytest.param("id-1.loc-us.example.com", "stacked", id="A9"),
+        pytest.param("id-1.ID-2", "stacked", id="A9-one-label"),
+        pytest.param("id-.x", "slot", id="A8-empty"),
+        pytest.param("id-a_b.x", "slot", id="A8-underscore"),
+        pytest.param("loc-us--west.x", "slot", id="A8-hyphens"),
+    ],
+)
+def test_cut_slot_refused(engine, host, reason):
+    with pytest.raises(subtrie.AddressError) as caught:
+        engine.cut_slot(host)
+    assert (caught.value.reason, caught.value.field) == (reason, "host")
+
+
+def test_S0_046_locality_slots(engine):
+    slots = ("loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1")
+    assert engine.locality_slots("us-west-b-1") == slots
+    assert engine.locality_slots("1.b.west.us") == slots
+    assert engine.check_locality("a.b-c.d") == "d-b-c-a"
+    assert engine.locality_slot("US-West") == "loc-us-west"
+    assert engine.locality_slot("") == ""
+
+
+@pytest.mark.parametrize(
+    "locality",
+    ["", "US", "us_west", "us-", "-us", "us--west", "a b", "é", "all", "id-1", "loc-us", "us.id"],
+)
+def test_A8_locality_refused(engine, locality):
+    with pytest.raises(subtrie.AddressError) as caught:
+        engine.locality_slots(locality)
+    assert caught.value.field == "locality"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "common"),
+    [
+        ("us-west-b-1", "us-west-b-1", "us-west-b-1"),
+        ("us-west-b", "us-west-c", "us-west"),
+        ("us-west", "us-w", "us"),
+        ("us", "eu", ""),
+        ("", "us", ""),
+    ],
+)
+def test_common_locality(engine, one, other, common):
+    assert engine.common_locality(one, other) == common
+
+
+def test_S0_016_plane(engine):
+    assert engine.check_plane("123Plane456") == "123Plane456"
+    for plane in ("", "a_b", "a.b", "*", ">", "a ", "é", "a\n"):
+        with pytest.raises(subtrie.AddressError) as caught:
+            engine.check_plane(plane)
+        assert caught.value.reason == "plane"
+
+
+def test_A12_methods(engine):
+    methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+    methods.append("ANY")
+    assert [engine.check_method(method.lower()) for method in methods] == methods
+    for method in ("", "PROPFIND", "GETT", "G ET", "*", "ge\u0442"):
+        with pytest.raises(subtrie.AddressError) as caught:
+            engine.check_method(method)
+        assert (caught.value.reason, caught.value.status) == ("method", 405)
+
+
+def test_A26_plane_of_a_test_is_derived_from_its_node_id(monkeypatch, request):
+    monkeypatch.delenv("MICROBUS_PLANE", raising=False)
+    digest = hashlib.sha256(request.node.nodeid.encode()).hexdigest()
+    assert microbus.default_plane() == digest[:16]
+    assert microbus.check_plane(digest[:16])
+
+
+def test_A26_all_phases_of_a_test_share_the_plane(monkeypatch):
+    monkeypatch.delenv("MICROBUS_PLANE", raising=False)
+    planes = set()
+    for phase in ("setup", "call", "teardown"):
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", f"tests/test_x.py::test_y[a (b)] ({phase})")
+        planes.add(microbus.default_plane())
+    assert len(planes) == 1
+
+
+def test_A77_the_variable_wins_over_the_test(monkeypatch):
+    monkeypatch.setenv("MICROBUS_PLANE", "Prod7")
+    assert microbus.default_plane() == "Prod7"
+    monkeypatch.setenv("MICROBUS_PLANE", "not a plane")
+    with pytest.raises(subtrie.AddressError):
+        microbus.default_plane()
+
+
+def test_A77_without_anything_the_plane_is_microbus(monkeypatch):
+    monkeypatch.delenv("MICROBUS_PLANE", raising=False)
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert microbus.default_plane() == "microbus"
