@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -42,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--again", action="store_true", help="audit the log of an earlier run in OUT once more"
     )
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _interrupt)
+    # One way out for both signals: asyncio turns SIGINT into a cancellation that cleans up.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if not options.again:
             _run(options.out, options.seconds, options.seed)
@@ -53,10 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (broker.BrokerError, FileNotFoundError) as error:
         console.print(f"[red]{error}[/red]")
         return 2
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _run(out: Path, seconds: float, seed: int) -> None:
