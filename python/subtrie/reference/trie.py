@@ -59,7 +59,7 @@ class SubjectTrie:
     )  # fmt: skip
     _dialect: str
     _given: tuple[int | None, int | None]
-    _max_length: int | None
+    _max_length: int
     _max_tokens: int | None
     _next: int
     _root: Node

@@ -1,0 +1,272 @@
+"""Bad inputs: each public function holds to its class, reason, position and field, or its answer.
+
+``bad_inputs.jsonl`` is the promise, line by line; ``bad_inputs.py`` makes its questions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bad_inputs
+import subtrie
+from subtrie import SubtrieError, _engine
+from subtrie.dispatcher import Dispatcher
+
+TABLE = Path(__file__).parent / "bad_inputs.jsonl"
+
+#: No call may take longer, on a slow machine and a debug build. The longest text has a megabyte.
+SECONDS = 5.0
+
+
+def _rows() -> dict[str, list[dict[str, Any]]]:
+    rows = defaultdict(list)
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        rows[row["call"]].append(row)
+    return dict(rows)
+
+
+ROWS = _rows()
+
+
+def _arguments(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: bad_inputs.read(value) for name, value in row["with"].items()}
+
+
+def _said(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in ("call", "with")}
+
+
+def test_the_table_has_every_question():
+    asked = [(row["call"], row["with"]) for rows in ROWS.values() for row in rows]
+    wanted = [
+        (name, {key: bad_inputs.written(value) for key, value in arguments.items()})
+        for name, arguments in bad_inputs.questions()
+    ]
+    assert len(asked) > 2500
+    assert asked == wanted
+
+
+@pytest.mark.parametrize("call", list(ROWS))
+def test_M_09_every_row(engine, call):
+    wrong = []
+    for row in ROWS[call]:
+        began = time.perf_counter()
+        answer = bad_inputs.answer(engine, call, _arguments(row))
+        if time.perf_counter() - began > SECONDS:
+            wrong.append((row["with"], "too slow"))
+        if answer != _said(row):
+            wrong.append((row["with"], answer, _said(row)))
+    assert not wrong, wrong[:5]
+
+
+def test_every_refusal_says_what_would_work():
+    reasons = {row["reason"] for rows in ROWS.values() for row in rows if "reason" in row}
+    assert len(reasons) > 30
+    for reason in reasons:
+        rule = subtrie.errors.REASONS[reason]
+        assert rule.sentence
+        assert rule.hint
+        assert "\n" not in rule.sentence + rule.hint
+
+
+def test_a_message_is_one_short_line_whatever_was_refused(engine):
+    for text in bad_inputs.TEXTS:
+        for check in (engine.check_subject, engine.check_identity_host, engine.decode):
+            try:
+                check(text)
+            except SubtrieError as error:
+                message = str(error)
+            except TypeError as error:
+                message = str(error)
+            else:
+                continue
+            assert message.isascii() or "…" in message, message
+            assert message.replace("…", "").isprintable()
+            assert len(message) < 500
+
+
+def _raised(call: Any, *arguments: Any) -> tuple[Any, ...]:
+    try:
+        call(*arguments)
+    except SubtrieError as error:
+        return type(error).__name__, error.reason, error.position, error.status
+    except TypeError:
+        return ("TypeError",)
+    return ("fine",)
+
+
+def _promised(row: dict[str, Any]) -> tuple[Any, ...]:
+    if "error" not in row:
+        return ("fine",)
+    if row["error"] == "TypeError":
+        return ("TypeError",)
+    return row["error"], row["reason"], row["position"], row["status"]
+
+
+SUBJECT_QUESTIONS = (
+    "match", "__call__", "subscriptions", "groups", "select", "has_interest", "count", "explain",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["strict", "server"])
+def test_A17_the_index_refuses_the_subjects_that_the_grammar_refuses(engine, dialect):
+    trie = engine.SubjectTrie(dialect=dialect)
+    trie.add("a.>", 0)
+    for row in ROWS["check_subject"]:
+        arguments = _arguments(row)
+        if arguments["dialect"] != dialect:
+            continue
+        for question in SUBJECT_QUESTIONS:
+            raised = _raised(getattr(trie, question), arguments["text"])
+            assert raised == _promised(row), (question, row["with"])
+
+
+@pytest.mark.parametrize("dialect", ["strict", "server"])
+def test_the_index_refuses_the_patterns_that_the_grammar_refuses(engine, dialect):
+    for row in ROWS["check_pattern"]:
+        arguments = _arguments(row)
+        if arguments["dialect"] != dialect:
+            continue
+        text = arguments["text"]
+        trie = engine.SubjectTrie(dialect=dialect)
+        promised = _promised(row)
+        for call in (
+            trie.matching,
+            trie.covered_by,
+            lambda text, trie=trie: trie.add(text, 0),
+            lambda text, trie=trie: trie.update([("b", 1), (text, 0)]),
+        ):
+            before = len(trie)
+            assert _raised(call, text) == promised, row["with"]
+            if promised != ("fine",):  # all or nothing
+                assert len(trie) == before
+
+
+def test_the_dispatcher_refuses_what_the_index_refuses(engine, monkeypatch):
+    monkeypatch.setattr(_engine, "active", engine)
+    dispatcher = Dispatcher()
+    for row in ROWS["check_pattern"]:
+        arguments = _arguments(row)
+        if arguments["dialect"] == "strict":
+            raised = _raised(dispatcher.subscribe, arguments["text"], print)
+            assert raised == _promised(row), row["with"]
+    dispatcher.clear()
+    for row in ROWS["check_subject"]:
+        arguments = _arguments(row)
+        if arguments["dialect"] == "strict":
+            for call in (dispatcher.handlers, lambda text: dispatcher.dispatch(text, None)):
+                assert _raised(call, arguments["text"]) == _promised(row), row["with"]
+    for row in ROWS["SubjectTrie.add"]:
+        arguments = _arguments(row)
+        raised = _raised(
+            lambda queue: dispatcher.subscribe("a", print, queue=queue), arguments["queue"]
+        )
+        assert raised == _promised(row), row["with"]
+
+
+def test_the_classes_refuse_what_the_engine_refuses(engine, monkeypatch):
+    monkeypatch.setattr(_engine, "active", engine)
+    fine = subtrie.Pattern("a.*")
+    for call, wrapped, relation in (
+        ("check_subject", subtrie.Subject, fine.matches),
+        ("check_pattern", subtrie.Pattern, fine.covers),
+        ("check_pattern", subtrie.Pattern, fine.overlaps),
+    ):
+        for row in ROWS[call]:
+            arguments = _arguments(row)
+            text, dialect = arguments["text"], arguments["dialect"]
+            raised = _raised(partial(wrapped, dialect=dialect), text)
+            assert raised == _promised(row), row["with"]
+            if dialect == "strict":
+                assert _raised(relation, text) == _promised(row), row["with"]
+
+
+@pytest.mark.parametrize("dialect", ["", "Strict", "adr6", "\ud800", None, 7])
+def test_a_dialect_nobody_knows(engine, dialect):
+    for call in (
+        lambda: engine.check_subject("a", dialect),
+        lambda: engine.check_pattern("a", dialect),
+        lambda: engine.SubjectTrie(dialect=dialect),
+    ):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        assert not isinstance(caught.value, SubtrieError)
+
+
+def test_T7_a_wildcard_published_at_wildcards_is_refused_and_its_twin_is_quick(engine):
+    """40 '*' tokens published at 40 '*' subscribed: the naive walk takes two ways at each."""
+    trie = engine.SubjectTrie()
+    for depth in range(1, 41):
+        trie.add(".".join(["*"] * depth), depth)
+        trie.add(".".join(["a"] * depth), depth)
+    stars = ".".join(["*"] * 40)
+    assert _raised(trie.match, stars)[:2] == ("SubjectError", "wildcard")
+    began = time.perf_counter()
+    assert trie.match(stars.replace("*", "a")) == (40, 40)
+    assert time.perf_counter() - began < 0.1
+
+
+def test_T7_every_mixture_of_a_and_star_to_depth_ten(engine):
+    """2,046 patterns that all match: the walk visits each node once, and no more."""
+    trie = engine.SubjectTrie()
+    rows = [
+        (".".join("a*"[n >> bit & 1] for bit in range(depth)), (depth, n))
+        for depth in range(1, 11)
+        for n in range(2**depth)
+    ]
+    trie.update(rows)
+    assert trie.count(".".join("a" * 10)) == 1024
+    assert trie.count("a") == 2
+    assert len(trie.matching(">")) == 2046
+
+
+def test_T8_65400_dots_are_refused_at_once(engine):
+    dots = "." * 65_400
+    for check in (engine.check_subject, engine.check_pattern, engine.decode):
+        began = time.perf_counter()
+        assert _raised(check, dots)[1] == "too-long"
+        assert time.perf_counter() - began < 0.1
+
+
+def test_T8_depth_is_no_recursion(engine):
+    """Where bounds are lifted, 30,000 tokens are walked, drawn, counted and taken out."""
+    trie = engine.SubjectTrie(max_tokens=100_000, max_length=1_000_000)
+    deep = ".".join("a" * 30_000)
+    plain = trie.add(deep, "deep")
+    tail = trie.add(f"{deep}.>", "tail")
+    assert trie.match(deep) == ("deep",)
+    assert trie.match(f"{deep}.b") == ("tail",)
+    assert len(trie.matching(">")) == 2
+    assert len(trie.covered_by("a.>")) == 2
+    assert str(trie)
+    assert trie.stats().depth >= 30_000
+    assert len(trie.copy()) == 2
+    assert trie.remove(plain)
+    assert trie.remove(tail)
+    assert trie.stats().nodes == 0
+
+
+def test_T10_many_tokens_under_one_node_and_none_is_left(engine):
+    trie = engine.SubjectTrie()
+    added = trie.update([(f"a.t{n}", n) for n in range(50_000)])
+    assert trie.match("a.t49999") == (49_999,)
+    assert trie.count("a.x") == 0
+    for subscription in added:
+        trie.remove(subscription)
+    assert (len(trie), trie.stats().nodes) == (0, 0)
+
+
+def test_T9_tokens_that_collide_in_a_known_hash(engine):
+    """Java's: 'Aa' and 'BB' hash alike, and so does every string of them."""
+    tokens = ["".join(("Aa", "BB")[n >> bit & 1] for bit in range(12)) for n in range(4096)]
+    trie = engine.SubjectTrie()
+    trie.update([(f"a.{token}", token) for token in tokens])
+    assert all(trie.match(f"a.{token}") == (token,) for token in tokens[::16])

@@ -1,0 +1,256 @@
+"""The vectors, through the very function and command that anybody can call."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from subtrie import conformance
+from subtrie.cli.app import app
+
+VECTORS = Path(__file__).parent / "vectors"
+
+UNKNOWN = {
+    "go_subjects.jsonl": {},
+    "go_more.jsonl": {},
+    "microbus.jsonl": {
+        "acl_rule": 10,
+        "acl_service": 1,
+        "parse_time_budget": 10,
+        "parse_fragment": 6,
+        "set_locality": 10,
+        "locality_common_prefix": 6,
+    },
+    "nats_match.jsonl": {"perm": 71},
+    "nats_wire.jsonl": {
+        "client": 163,
+        "route": 57,
+        "leaf": 10,
+        "server_to_client": 47,
+        "route_legacy": 19,
+        "trace_log": 10,
+    },
+}
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+@pytest.mark.parametrize("file", sorted(UNKNOWN))
+def test_M_09_vectors(file, name):
+    report = conformance.run([VECTORS / file], engine=name)
+    assert not report.failed, str(report)
+    assert not report.unreadable
+    assert report.unknown == UNKNOWN[file]
+    with (VECTORS / file).open(encoding="utf-8") as lines:
+        assert report.rows == sum(1 for _ in lines)
+
+
+def test_every_vector_file_is_named_here():
+    assert {file.name for file in VECTORS.glob("*.jsonl")} == set(UNKNOWN)
+
+
+def test_a_directory_and_a_list_of_files_say_the_same():
+    whole = conformance.run(VECTORS)
+    listed = conformance.run(sorted(VECTORS.glob("*.jsonl")))
+    assert whole.as_dict() == listed.as_dict()
+    assert whole.files == len(UNKNOWN)
+
+
+def test_a_module_is_an_engine_too(engine):
+    report = conformance.run(VECTORS / "go_more.jsonl", engine=engine)
+    assert report
+    assert report.engine == engine.__name__
+
+
+class _Stubborn:
+    """An engine that answers every grammar question with yes."""
+
+    def check_subject(self, text: str, *args: object, **kwargs: object) -> None:
+        """Takes everything."""
+
+    check_pattern = check_subject
+
+    def matches(self, pattern: str, subject: str) -> bool:
+        return True
+
+
+@pytest.fixture
+def rows(tmp_path):
+    def write(*rows: object) -> Path:
+        file = tmp_path / "rows.jsonl"
+        text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+        file.write_text(text + "\n", encoding="utf-8")
+        return file
+
+    return write
+
+
+RIGHT = {"id": "r", "kind": "match_literal", "literal": "a.b", "filter": "a.*", "expect": True}
+WRONG = {"id": "w", "kind": "match_literal", "literal": "a.b", "filter": "a.*", "expect": False}
+
+
+def test_an_engine_that_errs_is_found_out(rows):
+    refusable = {"id": "b", "kind": "valid", "subject": "a..b", "expect": False}
+    report = conformance.run(rows(RIGHT, WRONG, refusable), engine=_Stubborn())
+    assert (report.rows, report.passed, report.failed) == (3, 1, 2)
+    assert not report
+    assert [failure.id for failure in report.failures] == ["w", "b"]
+    assert report.failures[0].line == 2
+
+
+def test_an_engine_that_lacks_a_function_fails_the_row_and_not_the_run(rows):
+    row = {"id": "x", "op": "flatten_host", "in": {"host": "a"}, "out": "a"}
+    report = conformance.run(rows(row), engine=_Stubborn())
+    assert report.failed == 1
+    assert "AttributeError" in report.failures[0].got
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+@pytest.mark.parametrize(
+    ("row", "passes"),
+    [
+        pytest.param({"op": "validate_plane", "in": {"plane": "a.b"}, "out": False}, True, id="no"),
+        pytest.param(
+            {"op": "validate_plane", "in": {"plane": "a.b"}, "out": True, "differs": "A6"},
+            True,
+            id="differs-wants-a-refusal",
+        ),
+        pytest.param(
+            {"op": "validate_plane", "in": {"plane": "ab"}, "out": True, "differs": "A6"},
+            False,
+            id="differs-is-not-content-with-an-answer",
+        ),
+        pytest.param(
+            {"op": "flatten_host", "in": {"host": "A.b"}, "out": "A_b", "differs": "A74 folded"},
+            False,
+            id="differs-without-ours-wants-a-refusal",
+        ),
+        pytest.param(
+            {
+                "op": "flatten_host",
+                "in": {"host": "A.b"},
+                "out": "A_b",
+                "differs": "A74 folded",
+                "ours": "a_b",
+            },
+            True,
+            id="ours",
+        ),
+        pytest.param(
+            {"op": "flatten_host", "in": {"host": "ab"}, "out": None, "error": True},
+            False,
+            id="error-wants-a-refusal",
+        ),
+        pytest.param(
+            {
+                "op": "normalize_subscription_method",
+                "in": {"method": "X"},
+                "out": {"error": 404},
+            },
+            False,
+            id="error-wants-its-status",
+        ),
+        pytest.param(
+            {
+                "kind": "subset",
+                "subject": "a",
+                "filter": "*b",
+                "expect": True,
+                "strict": False,
+                "quirk": True,
+            },
+            True,
+            id="quirk-wants-strict",
+        ),
+        pytest.param(
+            {
+                "kind": "match",
+                "patterns": ["a.>.b", "a"],
+                "rejected_patterns": [0],
+                "subject": "a",
+                "expect": {"plain": [1], "queues": {}},
+            },
+            True,
+            id="rejected",
+        ),
+        pytest.param(
+            {
+                "kind": "match",
+                "patterns": ["a.b", "a"],
+                "rejected_patterns": [0],
+                "subject": "a",
+                "expect": {"plain": [1], "queues": {}},
+            },
+            False,
+            id="rejected-but-taken",
+        ),
+        pytest.param(
+            {
+                "kind": "match",
+                "patterns": ["foo.>", "foo.*", "foo.x"],
+                "subject": "foo.>",
+                "expect": {"plain": [0, 1], "queues": {}},
+            },
+            True,
+            id="A17-published-wildcard-is-text",
+        ),
+    ],
+)
+def test_how_rows_are_judged(rows, row, passes, name):
+    assert bool(conformance.run(rows({"id": "r", **row}), engine=name)) is passes
+
+
+def test_unknown_kinds_and_lines_that_are_no_rows_are_reported(rows):
+    file = rows(RIGHT, {"kind": "telepathy"}, "{half a row", "[]", {"id": "nameless"}, "")
+    report = conformance.run(file)
+    assert report.unknown == {"telepathy": 1}
+    assert len(report.unreadable) == 4
+    assert (report.rows, report.passed, report.failed, bool(report)) == (6, 1, 0, False)
+
+
+def test_paths_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        conformance.run(tmp_path / "missing.jsonl")
+    with pytest.raises(FileNotFoundError):
+        conformance.run(tmp_path)
+    with pytest.raises(ValueError, match="engine must be"):
+        conformance.run(VECTORS, engine="nonsense")
+
+
+def command(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["conformance", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_the_command_says_yes_no_and_bad_input(rows, tmp_path):
+    assert command(rows(RIGHT))[0] == 0
+    assert command(rows(WRONG))[0] == 1
+    assert command(rows({"kind": "telepathy"}))[0] == 1
+    assert command(tmp_path / "missing.jsonl")[0] == 2
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert command(empty)[0] == 2
+    assert command()[0] == 2
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+def test_the_command_on_files_of_another_directory(tmp_path, name):
+    for file in ("go_subjects.jsonl", "go_more.jsonl"):
+        shutil.copy(VECTORS / file, tmp_path)
+    code, output = command(tmp_path, "--engine", name, "--json")
+    report = json.loads(output)
+    assert (code, report["ok"], report["engine"]) == (0, True, name)
+    assert report["kinds"]["encode_request"]["rows"] == 927
+    assert report["rows"] == report["passed"] == 2113 + 682
+
+
+def test_every_kind_is_explained():
+    from subtrie.conformance.run import _KINDS
+
+    guide = (VECTORS.parent.parent / "docs" / "conformance.md").read_text(encoding="utf-8")
+    missing = {name for _, name in _KINDS if f"`{name}`" not in guide}
+    assert not missing
+    assert all(f"`{name}`" in guide for kinds in UNKNOWN.values() for name in kinds)

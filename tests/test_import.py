@@ -1,0 +1,146 @@
+"""Which engine answers after ``import subtrie``, and what the import brings along."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from subtrie import reference
+
+# Refuses the extension as an interpreter does that no wheel fits.
+WITHOUT_EXTENSION = """
+import importlib.abc, sys
+class NoWheelFits(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "subtrie._subtrie":
+            raise ImportError("no wheel fits", name=name)
+sys.meta_path.insert(0, NoWheelFits())
+"""
+
+ENGINE = "import subtrie; print(*subtrie.engine(), sep='|')"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in an interpreter of its own."""
+    inherited = {key: value for key, value in os.environ.items() if key != "SUBTRIE_ENGINE"}
+    return subprocess.run(
+        [sys.executable, "-W", "always", "-c", code],
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_native_is_the_default():
+    done = python(ENGINE)
+    assert (done.stdout.strip(), done.stderr) == ("native|the extension fits this interpreter", "")
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+def test_the_environment_chooses(name):
+    done = python(ENGINE, SUBTRIE_ENGINE=name)
+    assert (done.stdout.strip(), done.stderr) == (f"{name}|SUBTRIE_ENGINE={name}", "")
+
+
+def test_an_engine_nobody_knows_is_an_error():
+    done = python(ENGINE, SUBTRIE_ENGINE="nonsense")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ValueError: SUBTRIE_ENGINE must be 'native' or 'reference', not 'nonsense'"
+    )
+
+
+def test_M_11_without_the_extension_the_reference_answers_and_says_so():
+    done = python(WITHOUT_EXTENSION + ENGINE)
+    assert done.returncode == 0, done.stderr
+    name, why = done.stdout.strip().split("|")
+    assert (name, why) == ("reference", "the native extension cannot be imported: no wheel fits")
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "subtrie uses its pure-Python reference engine: no wheel fits" in done.stderr
+
+
+def test_M_11_the_warning_points_at_whoever_imports():
+    code = (
+        WITHOUT_EXTENSION
+        + "import warnings\n"
+        + "with warnings.catch_warnings(record=True) as caught:\n"
+        + "    warnings.simplefilter('always')\n"
+        + "    import subtrie\n"
+        + "print([str(w.category.__name__) for w in caught])"
+    )
+    done = python(code)
+    assert done.stdout.strip() == "['RuntimeWarning']", done.stderr
+
+
+def test_chosen_by_name_the_reference_needs_no_warning():
+    done = python(WITHOUT_EXTENSION + ENGINE, SUBTRIE_ENGINE="reference")
+    assert (done.stdout.strip(), done.stderr) == ("reference|SUBTRIE_ENGINE=reference", "")
+
+
+def test_chosen_by_name_a_missing_native_engine_is_an_error():
+    done = python(WITHOUT_EXTENSION + ENGINE, SUBTRIE_ENGINE="native")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ImportError: no wheel fits"
+
+
+def test_M_08_the_reference_imports_nothing_native():
+    code = (
+        "import sys, subtrie\n"
+        "import subtrie.reference\n"
+        "print([m for m in sys.modules if m == 'subtrie._subtrie'])"
+    )
+    done = python(code, SUBTRIE_ENGINE="reference")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_M_08_the_reference_does_its_work_without_the_extension():
+    code = WITHOUT_EXTENSION + (
+        "import subtrie\n"
+        "from subtrie import Pattern, SubjectTrie, microbus\n"
+        "trie = SubjectTrie()\n"
+        "trie.add(microbus.subscription_from_route("
+        "plane='p', host='a.b', method='GET', route=':443/x/{id}'), 'here')\n"
+        "subject = microbus.request_from_url("
+        "plane='p', source='c.d', method='GET', url='https://a.b/x/1')\n"
+        "print(subject, trie.match(subject), microbus.decode(subject).source)\n"
+        "print(Pattern('a.*').overlaps('*.b'))"
+    )
+    done = python(code, SUBTRIE_ENGINE="reference")
+    assert done.stdout.splitlines() == [
+        "p.safe.443.c_d.a_b._.GET.x.1 ('here',) c.d",
+        "a.b",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+def test_importing_brings_nothing_optional(name):
+    code = (
+        "import sys, subtrie\n"
+        "roots = {module.partition('.')[0] for module in sys.modules}\n"
+        "print(sorted(roots & {'click', 'rich', 'pyarrow', 'pyspark', 'nats', 'pandas', 'numpy', "
+        "'yaml', 'cryptography', 'pydantic'}))"
+    )
+    done = python(code, SUBTRIE_ENGINE=name)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_M_02_importing_the_package_starts_no_asyncio_loop_or_thread():
+    done = python("import threading, subtrie; print(threading.active_count())")
+    assert done.stdout.strip() == "1", done.stderr
+
+
+def test_no_module_of_the_reference_hides_a_function():
+    """``reference/matches.py`` once stood where the function ``matches`` was looked for."""
+    hidden = [
+        name
+        for name in reference.__all__
+        if isinstance(getattr(reference, name), ModuleType) and name != "microbus"
+    ]
+    assert not hidden
+    assert reference.matches("a.*", "a.b")

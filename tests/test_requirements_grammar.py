@@ -1,0 +1,206 @@
+"""Seed 001 and the subject rules of ADR-6, statement by statement, on both engines."""
+
+from __future__ import annotations
+
+import pytest
+
+import subtrie
+from subtrie import PatternError, SubjectError
+
+
+def refused(check, text: str, **dialect: str) -> tuple[str, int | None]:
+    """The reason and place for which a check refuses the text."""
+    with pytest.raises((SubjectError, PatternError)) as caught:
+        check(text, **dialect)
+    return caught.value.reason, caught.value.position
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("FOO", id="S1-018"),
+        pytest.param("BAR", id="S1-019"),
+        pytest.param("foo.bar", id="S1-020"),
+        pytest.param("foo.BAR", id="S1-021"),
+        pytest.param("FOO.BAR", id="S1-022"),
+        pytest.param("FOO.BAR.BAZ", id="S1-023"),
+        pytest.param("one", id="S1-027"),
+        pytest.param("a.b", id="S1-017"),
+    ],
+)
+def test_valid_names(engine, name):
+    engine.check_subject(name)
+    engine.check_pattern(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "position"),
+    [
+        pytest.param("", "empty", 0, id="S1-014-S1-027"),
+        pytest.param("FOO. BAR", "whitespace", 4, id="S1-024"),
+        pytest.param("foo. .bar", "whitespace", 4, id="S1-025-A33"),
+        pytest.param("foo..bar", "empty-token", 4, id="S1-026"),
+        pytest.param(".", "empty-token", 0, id="S1-026-one-dot"),
+        pytest.param("a b", "whitespace", 1, id="S1-015-S1-028"),
+        pytest.param("a\tb", "whitespace", 1, id="S1-016-tab"),
+        pytest.param("a\r\nb", "whitespace", 1, id="S1-015-crlf"),
+        pytest.param("a>b", "partial-wildcard", 1, id="S1-016-S1-031"),
+        pytest.param("a*", "partial-wildcard", 1, id="S1-031-A28"),
+        pytest.param("é", "non-ascii", 0, id="S1-032"),
+        pytest.param("a\x1f", "control", 1, id="A27-control"),
+    ],
+)
+def test_invalid_names(engine, name, reason, position):
+    assert refused(engine.check_subject, name) == (reason, position)
+    assert refused(engine.check_pattern, name) == (reason, position)
+
+
+def test_S1_013_names_are_case_sensitive(engine):
+    assert engine.matches("foo", "foo")
+    assert not engine.matches("foo", "FOO")
+    assert engine.overlaps("foo.*", "FOO.*") is None
+
+
+@pytest.mark.parametrize("blank", " \t\r\n\v\f")
+def test_S1_015_S1_016_no_blank_of_any_kind(engine, blank):
+    for text in (blank, f"a{blank}", f"{blank}a", f"a.{blank}.b"):
+        assert refused(engine.check_subject, text)[0] == "whitespace"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param("foo.*.baz", id="S1-042"),
+        pytest.param("foo.>", id="S1-043"),
+        pytest.param("*", id="S1-035-S1-030"),
+        pytest.param(">", id="S1-035-A32"),
+        pytest.param("*.foo", id="S2-030-A32"),
+        pytest.param("*.*.>", id="S1-041"),
+    ],
+)
+def test_wildcards_are_whole_tokens(engine, pattern):
+    engine.check_pattern(pattern)
+    assert refused(engine.check_subject, pattern)[0] == "wildcard"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason", "position"),
+    [
+        pytest.param("foo*.bar", "partial-wildcard", 3, id="S1-044-S1-041"),
+        pytest.param("f*o.b*r", "partial-wildcard", 1, id="S1-045"),
+        pytest.param("foo>", "partial-wildcard", 3, id="S1-046"),
+        pytest.param("**", "partial-wildcard", 0, id="S1-041-two-stars"),
+        pytest.param(">>", "partial-wildcard", 0, id="S1-041-two-tails"),
+        pytest.param("a.>.b", "tail-not-last", 2, id="S1-029-S1-037"),
+        pytest.param(">.*", "tail-not-last", 0, id="S1-037-first"),
+    ],
+)
+def test_A34_parts_of_tokens_are_no_wildcards_in_strict(engine, pattern, reason, position):
+    assert refused(engine.check_pattern, pattern) == (reason, position)
+
+
+@pytest.mark.parametrize("pattern", ["foo*.bar", "f*o.b*r", "foo>", "**", ">>", "*>"])
+def test_A34_S1_044_S1_045_S1_046_the_broker_takes_them_as_text(engine, pattern):
+    engine.check_pattern(pattern, "server")
+    engine.check_subject(pattern, "server")
+    assert engine.matches(pattern, pattern)
+    assert not engine.matches(pattern, pattern.replace("*", "x").replace(">", "x"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "answer"),
+    [
+        pytest.param("foo.>", "foo.bar", True, id="S1-038-S1-029"),
+        pytest.param("foo.>", "foo.bar.baz.1", True, id="S1-039-S1-037"),
+        pytest.param("foo.>", "foo", False, id="S1-040"),
+        pytest.param("foo.*.quux", "foo.bar.quux", True, id="S1-047-star"),
+        pytest.param("foo.>", "foo.bar.quux", True, id="S1-047-tail"),
+        pytest.param("foo.*.quux", "foo.bar.baz", False, id="S1-048-star"),
+        pytest.param("foo.>", "foo.bar.baz", True, id="S1-048-tail"),
+        pytest.param("*.b", "a.b", True, id="S1-036-first"),
+        pytest.param("a.*.c", "a.b.c", True, id="S1-036-middle"),
+        pytest.param("a.*", "a.b", True, id="S1-036-last"),
+        pytest.param("a.*", "a.b.c", False, id="S1-030-one-token"),
+        pytest.param("*", "a.b", False, id="S1-030-alone"),
+    ],
+)
+def test_matches(engine, pattern, subject, answer):
+    engine.check_pattern(pattern)
+    engine.check_subject(subject)
+    assert engine.matches(pattern, subject) is answer
+
+
+def test_S1_033_S1_034_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
+    with pytest.raises(SubjectError) as caught:
+        engine.check_subject("straße.日本")
+    assert caught.value.reason == "non-ascii"
+    assert "dialect='server'" in caught.value.hint
+    assert "no guarantees" in caught.value.hint
+    engine.check_subject("straße.日本", "server")
+    assert subtrie.Subject("straße", dialect="server").dialect == "server"
+
+
+def test_A36_no_normalisation(engine):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    assert engine.matches(composed, composed)
+    assert not engine.matches(composed, decomposed)
+
+
+@pytest.mark.parametrize("code", range(128))
+def test_S2_023_S2_024_A27_A28_what_a_term_may_hold(engine, code):
+    """Printable ASCII, 33 to 126, without the dot and the wildcards."""
+    text = f"a{chr(code)}b"
+    if code == ord("."):
+        engine.check_subject(text)
+    elif 33 <= code <= 126 and chr(code) not in "*>":
+        engine.check_subject(text)
+        engine.check_pattern(text)
+        assert engine.matches("*", text)
+    else:
+        reason, position = refused(engine.check_subject, text)
+        assert position == 1
+        assert reason in ("whitespace", "control", "partial-wildcard")
+
+
+def test_S2_002_S2_008_S2_009_S2_011_dot_asterisk_and_gt_are_what_subjects_are_made_with(engine):
+    assert subtrie.Pattern("a.*.>").tokens == ("a", "*", ">")
+    assert engine.matches("a.*.>", "a.b.c")
+    for text, reason in [("a.", "empty-token"), ("*", "wildcard"), (">", "wildcard")]:
+        assert refused(engine.check_subject, text)[0] == reason
+
+
+def test_S2_007_ascii_is_preferred_and_utf8_is_asked_for(engine):
+    assert refused(engine.check_pattern, "a.é.*") == ("non-ascii", 2)
+    engine.check_pattern("a.é.*", "server")
+
+
+@pytest.mark.parametrize("text", ["a", "a.b.c", "*", "*.*", ">", "a.>", "*.a.>", "a-_$%.b"])
+def test_S2_030_A32_message_subject_as_it_is_meant(engine, text):
+    engine.check_pattern(text)
+
+
+@pytest.mark.parametrize("text", ["foo*", "a.>.b", "a..b", "", "a.b*c"])
+def test_S2_030_A32_what_the_printed_form_would_let_pass_or_not(engine, text):
+    refused(engine.check_pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "most"), [pytest.param("strict", 1024, id="A37"), ("server", 4096)]
+)
+def test_A37_most_bytes(engine, dialect, most):
+    engine.check_subject("a" * most, dialect)
+    with pytest.raises(SubjectError) as caught:
+        engine.check_subject("a" * (most + 1), dialect)
+    error = caught.value
+    assert (error.reason, error.position, error.status) == ("too-long", most, 414)
+
+
+def test_A37_most_tokens(engine):
+    engine.check_subject(".".join("a" * 64))
+    with pytest.raises(SubjectError) as caught:
+        engine.check_subject(".".join("a" * 65))
+    error = caught.value
+    assert (error.reason, error.position, error.status) == ("too-many-tokens", 128, 414)
+    engine.check_subject(".".join("a" * 2048), "server")
+    engine.check_subject(".".join("a" * 65), max_tokens=65)
+    assert refused(lambda text: engine.check_subject(text, max_length=2), "abc") == ("too-long", 2)
