@@ -18,8 +18,7 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 
 test: ## all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
-	cargo test --locked
-	cargo test --locked --features arrow --lib arrow::
+	cargo test --locked --features arrow
 	$(PYTHON) -m pytest
 
 check: ## formatting, lints, types, stubs, documentation

@@ -6,13 +6,7 @@ from types import ModuleType
 
 import pytest
 
-import subtrie._subtrie
-import subtrie.reference
-
-ENGINES: dict[str, ModuleType] = {
-    "native": subtrie._subtrie,
-    "reference": subtrie.reference,
-}
+from engines import ENGINES
 
 
 @pytest.fixture(params=list(ENGINES))

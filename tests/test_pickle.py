@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import subtrie
-from conftest import ENGINES
+from engines import ENGINES
 from subtrie import _engine
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
