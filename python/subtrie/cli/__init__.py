@@ -12,9 +12,10 @@ def main() -> None:
     """Runs the command line."""
     try:
         from .app import app
+
+        app()
     except ImportError as error:
         if error.name not in ("click", "rich"):
             raise
         print(f"subtrie: {error.name} is missing; pip install 'subtrie[cli]'", file=sys.stderr)
         raise SystemExit(2) from None
-    app()

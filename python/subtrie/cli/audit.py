@@ -77,7 +77,6 @@ def audit(
             _print_tables(result, rows)
             if out is not None:
                 print(f"\ntables written to {printable(out)}")
-    spark.stop()
 
 
 def _bad(message: str) -> Any:
@@ -86,7 +85,7 @@ def _bad(message: str) -> Any:
 
 
 def _size(path: str) -> int:
-    from ..spark.trace_source import size_of
+    from ..spark.log_files import size_of
 
     try:
         return size_of(path)

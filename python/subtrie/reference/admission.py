@@ -1,8 +1,7 @@
-"""What an index takes beside patterns: names of queues (A39), and bounds of its own (A37)."""
+"""What an index takes beside patterns: names of queues (A39)."""
 
 from __future__ import annotations
 
-import operator
 import re
 
 from ..errors import refusal
@@ -26,13 +25,3 @@ def check_queue(name: str) -> None:
         if token in ("*", ">"):
             raise refusal("InvalidName", "queue-wildcard", name, start, "queue")
         start += len(token.encode()) + 1
-
-
-def bound(name: str, given: int | None) -> int | None:
-    """The bound that is given: at least 1, and never more than 64 bits hold."""
-    if given is None:
-        return None
-    given = operator.index(given)
-    if given < 1:
-        raise ValueError(f"{name} must be at least 1")
-    return min(given, 2**64 - 1)

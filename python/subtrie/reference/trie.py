@@ -24,10 +24,10 @@ from ..subscription import (
     subscribed,
 )
 from . import tree
-from .admission import bound, check_queue
+from .admission import check_queue
 from .column import rows_of
 from .drawing import draw
-from .grammar import bounds, check_pattern, check_subject, encoded
+from .grammar import bound, bounds, check_pattern, check_subject, encoded
 from .match_batch import Matches
 from .tree import Node, Row, by_id
 

@@ -36,11 +36,11 @@ def decode(df: DataFrame, subject: str = "subject") -> DataFrame:
     For a reply ``slot`` is the id of the caller's instance. Nulls in give nulls out. Cost: one pass
     through Python, the strings of ``df`` included: select first what is needed.
     """
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-    fields = ", ".join(f"{name}: {kind}" for name, kind in FIELDS)
-    address = StructType.fromDDL(f"address struct<{fields}>").fields[0]
-    schema = StructType([*df.schema.fields, StructField("address", address.dataType)])
+    kinds = {"string": StringType(), "int": IntegerType()}
+    address = StructType([StructField(name, kinds[kind]) for name, kind in FIELDS])
+    schema = StructType([*df.schema.fields, StructField("address", address)])
     place = df.columns.index(subject)
 
     def decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

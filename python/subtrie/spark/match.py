@@ -25,10 +25,14 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
     ``nearest`` and ``differs_at`` (the zero-based token in which the nearest pattern differs).
     A subject no broker would carry matches nothing. The patterns pass through the driver, as text.
     """
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
-    added = StructType.fromDDL("matched array<string>, nearest string, differs_at int")
-    schema = StructType([*df.schema.fields, *added.fields])
+    added = [
+        StructField("matched", ArrayType(StringType())),
+        StructField("nearest", StringType()),
+        StructField("differs_at", IntegerType()),
+    ]
+    schema = StructType([*df.schema.fields, *added])
     place = df.columns.index(subject)
     patterns = pattern_image(subscriptions)
     digest = hashlib.sha256(patterns).hexdigest()

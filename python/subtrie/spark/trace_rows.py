@@ -324,6 +324,9 @@ class TraceReader:
         assert front.kind is not None
         conn = f"{front.pid if front.pid is not None else '-'}/{front.kind}:{front.id}"
         if rest[:3] not in log.DIRECTIONS:
+            if front.level == "TRC":
+                self._quarantine(pos, "half a line", line, own)
+                return None
             if stamp is not None:
                 self._expire(stamp, pos)
             self.server += own

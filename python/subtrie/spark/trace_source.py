@@ -1,20 +1,23 @@
 """``spark.read.format("nats-trace")``: a broker's trace log as rows, read in byte ranges.
 
-Options: ``splitBytes`` (the most a partition reads, 32 MiB unless given) and ``splits`` (the fewest
-partitions, the session's cores unless given). A small file is cut as well, so that no core idles.
+Options: ``splitBytes`` (the most a partition reads, 32 MiB unless given), ``splits`` (the fewest
+partitions of a log, as many as cores unless given); in place of a path, ``paths`` (a JSON list).
+A small file is cut as well, so that no core idles.
 Columns: ``row_batch.COLUMNS``. A path is a local file, or a URI that ``pyarrow.fs`` can open.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, cast
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from .lines import ranges
+from .log_files import open_log, size_of
 from .row_batch import SCHEMA
 from .trace_rows import rows_of
 
@@ -36,29 +39,37 @@ class ByteRange(InputPartition):
         self.size = size  # of the whole log when the job was planned: what is appended is not read
 
 
+def planned(paths: Sequence[str], *, at_least: int, target: int) -> list[ByteRange]:
+    """The byte ranges that cover these logs."""
+    found = []
+    for number, path in enumerate(paths):
+        size = size_of(path)
+        for start, end in ranges(size, at_least=at_least, target=target):
+            found.append(ByteRange(number, path, start, end, size))
+    return found or [ByteRange(0, paths[0], 0, 0, 0)]
+
+
+def read_range(part: ByteRange, names: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of one byte range, as Arrow."""
+    with open_log(part.path) as stream:
+        for batch in rows_of(stream, part.log, part.start, part.end, part.size):
+            yield batch.to_arrow(names)
+
+
 class TraceReader(DataSourceReader):
     """Plans the byte ranges, and reads one."""
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         self._names = schema.fieldNames()
-        paths = options.get("paths") or json.dumps([options["path"]])
-        self._paths: list[str] = json.loads(paths)
-        self._target = int(options.get("splitbytes") or options.get("splitBytes") or SPLIT_BYTES)
-        self._at_least = int(options.get("splits") or 2)
+        self._paths = [options["path"]] if "path" in options else json.loads(options["paths"])
+        self._target = int(options.get("splitBytes") or SPLIT_BYTES)
+        self._at_least = int(options.get("splits") or os.cpu_count() or 2)
 
     def partitions(self) -> Sequence[InputPartition]:
-        found: list[InputPartition] = []
-        for number, path in enumerate(self._paths):
-            size = size_of(path)
-            for start, end in ranges(size, at_least=self._at_least, target=self._target):
-                found.append(ByteRange(number, path, start, end, size))
-        return found or [ByteRange(0, self._paths[0], 0, 0, 0)]
+        return planned(self._paths, at_least=self._at_least, target=self._target)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        part = cast(ByteRange, partition)
-        with open_log(part.path) as stream:
-            for batch in rows_of(stream, part.log, part.start, part.end, part.size):
-                yield batch.to_arrow(self._names)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_range(cast(ByteRange, partition), self._names)
 
 
 class TraceSource(DataSource):
@@ -78,24 +89,16 @@ class TraceSource(DataSource):
 def read_logs(
     spark: SparkSession, paths: Sequence[str], *, split_bytes: int = SPLIT_BYTES
 ) -> DataFrame:
-    """The rows of these logs; ``log`` counts them in the order given."""
-    spark.dataSource.register(TraceSource)
-    reader = spark.read.format("nats-trace").option("paths", json.dumps(list(paths)))
+    """The rows of these logs; ``log`` counts them in the order given.
+
+    The same as ``nats-trace`` of the session, without the processes Spark starts to plan a source.
+    """
     cores = spark.sparkContext.defaultParallelism
-    return reader.option("splitBytes", str(split_bytes)).option("splits", str(cores)).load()
+    parts = planned(paths, at_least=cores, target=split_bytes)
 
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read_range(parts[number])
 
-def open_log(path: str) -> BinaryIO:
-    """Opens a log for reading bytes, wherever it lies."""
-    if "://" not in path:
-        return open(path, "rb")
-    from pyarrow import fs
-
-    system, inner = fs.FileSystem.from_uri(path)
-    return cast(BinaryIO, system.open_input_file(inner))
-
-
-def size_of(path: str) -> int:
-    """Bytes of the log now. Raises ``OSError`` where there is no such file."""
-    with open_log(path) as stream:
-        return int(stream.seek(0, 2))
+    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, SCHEMA)

@@ -57,6 +57,8 @@ _FRAMED = re.compile(
     rf".{{0,200}}?\[(?P<pid>\d{{1,10}})\] (?P<ts>{_TIME}) \[(?P<level>{_LEVEL})\] (?P<rest>.*)",
     re.DOTALL,
 )
+# What the broker traces of itself: the system account, JetStream and the like.
+_INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _LOGIN = re.compile(
@@ -166,7 +168,7 @@ def parse_line(text: str) -> LogRecord | None:
         return None if found is None else LogRecord(*found[0], message=found[1])
     front, rest = found
     if rest[:3] not in DIRECTIONS:
-        return LogRecord(*front, message=rest)
+        return None if front.level == "TRC" else LogRecord(*front, message=rest)
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
@@ -184,7 +186,7 @@ def read_front(text: str) -> tuple[Front, str] | None:
     if found is None:
         return _lenient(text)
     pid, ts, level, peer, kind, number, client, login, rest = found.groups()
-    return Front(pid and int(pid), ts, level, peer, *_who(kind, number, client, login)), rest
+    return Front(_number(pid), ts, level, peer, *_who(kind, number, client, login)), rest
 
 
 def is_sentence(text: str) -> bool:
@@ -252,8 +254,12 @@ def _lenient(text: str) -> tuple[Front, str] | None:
     pid, ts, level = _last(_ANY_PID, before), _last(_ANY_TIME, before), _last(_ANY_LEVEL, before)
     if pid is None and ts is None and level is None:
         return None  # nothing of the broker's in front: some other program's words
-    front = Front(pid and int(pid), ts, level, peer, *_who(kind, number, client, login))
+    front = Front(_number(pid), ts, level, peer, *_who(kind, number, client, login))
     return front, rest
+
+
+def _number(digits: str | None) -> int | None:
+    return int(digits) if digits else None
 
 
 def _last(what: re.Pattern[str], text: str) -> Any:
@@ -266,7 +272,9 @@ def _sentence(text: str) -> tuple[Front, str] | None:
         text = _COLOUR.sub("", text[:_FURTHEST]) + text[_FURTHEST:]
     found = _SENTENCE.match(text) or _FRAMED.match(text)
     if found is not None:
+        if found["level"] == "TRC" and not _INTERNAL.match(found["rest"]):
+            return None  # a trace line is about a connection: this is the beginning of one
         pid = found["pid"]
-        return Front(pid and int(pid), found["ts"], found["level"]), found["rest"]
+        return Front(_number(pid), found["ts"], found["level"]), found["rest"]
     found = _TAGGED.match(text)
     return None if found is None else (Front(int(found["pid"])), found["rest"])

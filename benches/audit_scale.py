@@ -1,0 +1,172 @@
+"""The audit on a log of a gibibyte with a driver heap of one: time, partitions, memory.
+
+The log is the capture of the Go example application over and over. Each turn is shifted in time
+past the one before, with a gap over one second, and its connections get numbers of their own: so
+windows that are open when a turn ends close there, no two turns compete for a line, and the counts
+are those of one turn times the turns, which is checked.
+
+    python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+CAPTURE = Path(__file__).parents[1] / "examples" / "captures" / "go_app" / "trace.log"
+RECORDS = Path(__file__).parent / "records"
+FORM = "%Y/%m/%d %H:%M:%S.%f"
+
+
+def write_log(target: Path, size: int) -> int:
+    """Writes the capture over and over until ``size`` bytes; returns the turns."""
+    pieces = []
+    front = re.compile(r"(\[\d+\] )(\S+ \S+)( .*? - cid:)(\d+)(.*)|(\[\d+\] )(\S+ \S+)( .*)")
+    for line in CAPTURE.read_text().splitlines():
+        found = front.fullmatch(line)
+        assert found is not None
+        pid, ts, mid, cid, rest, pid2, ts2, rest2 = found.groups()
+        when = datetime.strptime(ts or ts2, FORM)
+        pieces.append((pid or pid2, when, mid, int(cid) if cid else 0, rest if mid else rest2))
+    first, last = pieces[0][1], max(piece[1] for piece in pieces)
+    turn_length = last - first + timedelta(seconds=5)
+    turns = written = 0
+    with target.open("w") as out:
+        while written < size:
+            shift, base = turn_length * turns, turns * 100
+            lines = []
+            for pid, when, mid, cid, rest in pieces:
+                stamp = (when + shift).strftime(FORM)
+                number = f"{mid}{cid + base}" if mid else ""
+                lines.append(f"{pid}{stamp}{number}{rest}\n")
+            text = "".join(lines)
+            out.write(text)
+            written += len(text)
+            turns += 1
+    return turns
+
+
+class Memory:
+    """The most memory the JVM, the driver and any one Python worker held, sampled."""
+
+    def __init__(self) -> None:
+        self.peak = {"jvm": 0, "driver": 0, "worker": 0, "workers_together": 0}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(0.5):
+            told = subprocess.run(
+                ["ps", "-eo", "pid,ppid,rss,comm"], capture_output=True, text=True, check=False
+            )
+            children: dict[int, list[tuple[int, int, str]]] = {}
+            for row in told.stdout.splitlines()[1:]:
+                pid, parent, rss, name = row.split(None, 3)
+                children.setdefault(int(parent), []).append((int(pid), int(rss) // 1024, name))
+            together, below = 0, list(children.get(os.getpid(), []))
+            while below:
+                pid, rss, name = below.pop()
+                below.extend(children.get(pid, []))
+                if name.startswith("java"):
+                    self._note("jvm", rss)
+                elif name.startswith("python"):
+                    self._note("worker", rss)
+                    together += rss
+            self._note("workers_together", together)
+            with open("/proc/self/status") as status:
+                own = next(line for line in status if line.startswith("VmRSS"))
+            self._note("driver", int(own.split()[1]) // 1024)
+
+    def _note(self, what: str, mib: int) -> None:
+        self.peak[what] = max(self.peak[what], mib)
+
+
+def main() -> None:
+    """Makes the log, runs the audit, checks its counts and writes a record."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--mib", type=int, default=1024)
+    options.add_argument("--heap", default="1g")
+    options.add_argument("--log", type=Path, help="keep the log here, and use it when it is there")
+    given = options.parse_args()
+
+    with tempfile.TemporaryDirectory() as scratch:
+        log = given.log or Path(scratch) / "trace.log"
+        turns_file = log.with_suffix(".turns")
+        if not turns_file.exists():
+            turns_file.write_text(str(write_log(log, given.mib * 1024 * 1024)))
+        turns = int(turns_file.read_text())
+        record = run(log, turns, given.heap)
+    RECORDS.mkdir(exist_ok=True)
+    now = datetime.now(UTC)
+    path = RECORDS / f"audit-scale-{now:%Y-%m-%d}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record, indent=1))
+
+
+def run(log: Path, turns: int, heap: str) -> dict:
+    """One audit, timed step by step."""
+    from subtrie.spark import audit
+    from subtrie.spark.session import local_session
+    from subtrie.spark.trace_source import read_logs
+
+    steps: list[list] = []
+
+    def step(name: str) -> None:
+        steps.append([name, time.perf_counter()])
+
+    with Memory() as memory:
+        step("session")
+        size = log.stat().st_size
+        spark = local_session(memory=heap, log_bytes=size)
+        partitions = read_logs(spark, [str(log)]).rdd.getNumPartitions()
+        with audit(spark, [str(log)], step=step) as result:
+            step("end")
+            summary = result.summary
+            edges = sum(1 for _ in result.rows("call_graph"))
+            published = sum(row["published"] for row in result.rows("call_graph"))
+            published += sum(row["count"] for row in result.rows("replies"))
+            unheard = sum(row["count"] for row in result.rows("undelivered"))
+    took = steps[-1][1] - steps[0][1]
+    capture = CAPTURE.read_text()
+    assert summary["lines"] == turns * capture.count("\n"), summary
+    assert published == turns * capture.count("<<- [PUB "), published
+    assert summary["orphans"] == summary["quarantined"] == 0, summary
+    assert unheard == turns * 29, unheard
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {platform.python_version()}",
+        "load_average": os.getloadavg()[1],
+        "log_mib": round(size / 2**20),
+        "lines": summary["lines"],
+        "partitions": partitions,
+        "driver_heap": heap,
+        "seconds": round(took, 1),
+        "lines_per_second": round(summary["lines"] / took),
+        "steps": {a[0]: round(b[1] - a[1], 1) for a, b in pairwise(steps)},
+        "peak_mib": memory.peak,
+        "edges": edges,
+        "summary": summary,
+    }
+
+
+if __name__ == "__main__":
+    main()

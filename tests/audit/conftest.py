@@ -1,0 +1,25 @@
+"""One Spark session for the whole test run, and the captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subtrie.spark.session import local_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local session with the heap the audit promises to do with."""
+    session = local_session(memory="1g", cores="2")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def captures() -> Path:
+    """Logs of real brokers."""
+    return Path(__file__).parents[2] / "examples" / "captures"

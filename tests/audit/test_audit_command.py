@@ -1,0 +1,184 @@
+"""``subtrie audit`` as people call it: output, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from subtrie.cli.app import app
+from subtrie.spark.pipeline import TABLES
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name == {missing!r}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+sys.meta_path.insert(0, Blocked())
+sys.argv = ["subtrie", "audit", {log!r}]
+from subtrie.cli import main
+main()
+"""
+FRONT = "[7] 2026/11/21 08:00:00.{:06d} [TRC] 1.2.3.4:5 - cid:{} - "
+
+
+@pytest.fixture
+def run(spark: Any):
+    """Calls the command in this process, on the session of the test run."""
+
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+    return call
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """A log with half a line, junk, other formats, and some traffic between."""
+    lines = [
+        b"[7] 2026/11/21 08:00:00.000001 [INF] Starting nats-server",
+        FRONT.format(2, 1).encode() + b"<<- [SUB p1.safe.443.*.b_com._.GET.x  1]\r",
+        FRONT.format(3, 2).encode() + b"<<- [PUB p1.safe.443.a_com.b_com._.GET.x 2]",
+        FRONT.format(4, 2).encode() + b'<<- MSG_PAYLOAD: ["hi"]',
+        FRONT.format(5, 1).encode() + b"->> [MSG p1.safe.443.a_com.b_com._.GET.x 1 2]",
+        FRONT.format(6, 1).encode() + b'->> MSG_PAYLOAD: ["hi"]\r',
+        FRONT.format(7, 2).encode() + b"<<- [PUB p1.safe.443.a_com.b_com._.GET.y 0]",
+        FRONT.format(8, 2).encode() + b"<<- [PUB p1.safe.443.A_com.b_com._.GET.x 0]",
+        FRONT.format(9, 2).encode() + b"<<- [PUB other.thing\xff 0]",
+        b"",
+        b"\x00\x01\xfe\xff" * 30,
+        b"127.0.0.1 - - [21/Nov/2026] GET /",
+        FRONT.format(10, 2).encode() + b"<<- [PUB p1.safe.443.a_com.b_c",
+    ]
+    path = tmp_path / "mixed.log"
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def test_P_02_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
+    done = run(mixed, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert {name: told[name] for name in ("lines", "operations", "payloads", "server")} == {
+        "lines": 13,
+        "operations": 6,
+        "payloads": 2,
+        "server": 1,
+    }
+    assert told["quarantined"] == len(told["quarantine"]) == 4
+    assert [row["pos"] for row in told["quarantine"]] == [
+        position_of(mixed, line) for line in (9, 10, 11, 12)
+    ]
+    assert told["planes"] == ["p1"]
+    (edge,) = told["call_graph"]
+    assert tuple(edge.values()) == ("p1", "a.com", "b.com", 443, "GET", 2, 0, 1, 1, 0)
+    assert tuple(edge) == TABLES["call_graph"]
+    assert told["undelivered"] == [
+        {
+            "subject": "p1.safe.443.a_com.b_com._.GET.y",
+            "count": 1,
+            "nearest": "p1.safe.443.*.b_com._.GET.x",
+            "differs_at": 7,
+            "inactive": False,
+        }
+    ]
+    (malformed,) = told["malformed"]
+    assert malformed.pop("reason")
+    assert malformed == {"subject": "p1.safe.443.A_com.b_com._.GET.x", "count": 1, "heard": 0}
+    assert told["foreign"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
+    assert set(TABLES) <= set(told)
+
+
+def position_of(path: Path, line: int) -> int:
+    """Where a line begins."""
+    return sum(len(text) + 1 for text in path.read_bytes().split(b"\n")[:line])
+
+
+def test_M_16_the_sum_of_lines_is_printed(run, mixed) -> None:
+    done = run(mixed)
+    assert done.exit_code == 0, done.output
+    assert "lines read = operations + payloads + server + quarantined: 13 = 6 + 2 + 1 + 4" in (
+        done.stdout
+    )
+    assert "p1.safe.443.a_com.b_com._.GET.y" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_plane_may_be_given(run, mixed) -> None:
+    told = json.loads(run(mixed, "--json", "--plane", "zz").stdout)
+    assert told["planes"] == ["zz"]
+    assert told["call_graph"] == told["malformed"] == told["undelivered"] == []
+    assert sum(row["count"] for row in told["foreign"]) == 4
+
+
+def test_P_10_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
+    out = tmp_path / "out"
+    files = []
+    for _ in range(2):
+        assert run(mixed, "--out", out).exit_code == 0
+        files.append({path.name: path.read_bytes() for path in out.iterdir()})
+    assert files[0] == files[1]
+    assert set(files[0]) == {"audit.json", *(f"{name}.parquet" for name in TABLES)}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed.log", "out"]
+
+
+def test_a_folder_of_somebody_else_is_left_alone(run, mixed, tmp_path) -> None:
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "notes.txt").write_text("keep")
+    done = run(mixed, "--out", out)
+    assert done.exit_code == 2
+    assert "no result of an audit" in done.stderr
+    assert [path.name for path in out.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "mixed.log"]
+
+
+def test_an_empty_log_has_empty_tables(run, tmp_path) -> None:
+    path = tmp_path / "empty.log"
+    path.touch()
+    told = json.loads(run(path, "--json").stdout)
+    assert told["lines"] == 0
+    assert all(told[name] == [] for name in TABLES)
+
+
+@pytest.mark.parametrize("arguments", [["nowhere.log"], ["."], []])
+def test_input_that_cannot_be_read_is_exit_2(run, arguments) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+
+
+def test_a_plane_that_is_none_is_exit_2(run, mixed) -> None:
+    assert run(mixed, "--plane", "a.b").exit_code == 2
+
+
+@pytest.mark.parametrize("missing", ["pyspark", "pyarrow", "pandas", "rich", "click"])
+def test_a_missing_package_is_one_line_that_names_the_extra(missing, mixed) -> None:
+    program = BLOCKED.format(missing=missing, log=str(mixed))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "pip install 'subtrie[" in done.stderr
+
+
+def test_missing_java_is_said_with_the_way_to_get_it(mixed, tmp_path) -> None:
+    surroundings = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie.cli", "audit", str(mixed)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**surroundings, "PATH": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert "Java 17" in done.stderr
+    assert "openjdk-17" in done.stderr

@@ -1,0 +1,163 @@
+"""The tables of real logs: every line accounted for, and the truth that a tap saw."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from window_oracle import judge
+
+from subtrie.spark import audit
+from subtrie.spark.pipeline import TABLES
+
+
+def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:
+    """The summary and every table of an audit."""
+    with audit(spark, [str(log) for log in logs], **options) as result:
+        return {"summary": result.summary, **{name: list(result.rows(name)) for name in TABLES}}
+
+
+@pytest.fixture(scope="module")
+def live(spark, captures) -> dict[str, Any]:
+    """The audit of the Go test services."""
+    return tables_of(spark, captures / "go_live" / "trace.log")
+
+
+@pytest.fixture(scope="module")
+def truth(captures) -> dict[str, Any]:
+    """What the tap saw."""
+    return json.loads((captures / "go_live" / "truth.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def messages(truth) -> list[dict[str, Any]]:
+    """Every message the tap saw published."""
+    inside = [message for scenario in truth["scenarios"] for message in scenario["messages"]]
+    return inside + truth["outside_scenarios"]
+
+
+def parts(subject: str) -> list[str]:
+    return subject.split(".")
+
+
+def test_P_07_totals_agree_with_the_truth(live, truth, messages) -> None:
+    assert len(messages) == truth["totals"]["published"]
+    published = sum(row["published"] for row in live["call_graph"])
+    assert published + sum(row["count"] for row in live["replies"]) == truth["totals"]["published"]
+    heard = sum(len(message["delivered_to"]) for message in messages)
+    assert heard == truth["totals"]["delivered"]
+
+
+def test_P_07_call_graph_agrees_with_the_truth(live, messages) -> None:
+    expected: dict[tuple, Counter[str]] = {}
+    for message in messages:
+        token = parts(message["subject"])
+        if token[1] == "reply":
+            continue
+        key = (
+            token[0],
+            token[3].replace("_", "."),
+            token[4].replace("_", "."),
+            int(token[2]),
+            token[6],
+        )
+        edge = expected.setdefault(key, Counter())
+        edge["published"] += 1
+        edge["delivered"] += len(message["delivered_to"])
+        edge["undelivered"] += not message["delivered_to"]
+    found = {
+        (row["plane"], row["source"], row["destination"], row["port"], row["method"]): row
+        for row in live["call_graph"]
+    }
+    # One host of the capture holds a character that is percent-encoded in the subject.
+    spelled = {
+        key: (*key[:2], key[2].replace("%7e", "~").replace("%24", "$"), *key[3:])
+        for key in expected
+    }
+    assert len(found) == len(live["call_graph"]) == len(expected)
+    for key, edge in expected.items():
+        row = found[spelled[key]]
+        assert (row["published"], row["delivered"], row["undelivered"], row["refused"]) == (
+            edge["published"],
+            edge["delivered"],
+            edge["undelivered"],
+            0,
+        ), key
+
+
+def test_P_07_replies_agree_with_the_truth(live, messages) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for message in messages:
+        token = parts(message["subject"])
+        if token[1] == "reply":
+            expected[token[3].replace("_", "."), token[4].replace("_", ".")] += 1
+    assert {(row["replier"], row["caller"]): row["count"] for row in live["replies"]} == expected
+
+
+def test_P_07_undelivered_are_those_delivered_to_nobody(live, messages) -> None:
+    expected = Counter(m["subject"] for m in messages if not m["delivered_to"])
+    assert {row["subject"]: row["count"] for row in live["undelivered"]} == expected
+
+
+def test_undelivered_names_the_nearest_pattern_and_where_it_differs(live, truth) -> None:
+    patterns = {row["subject"] for row in truth["subscriptions"]}
+    for row in live["undelivered"]:
+        assert row["nearest"] in patterns
+        if row["inactive"]:
+            assert row["differs_at"] is None
+            continue
+        subject, pattern, place = parts(row["subject"]), parts(row["nearest"]), row["differs_at"]
+        equal = [a in (b, "*") for a, b in zip(pattern, subject, strict=False)]
+        assert all(equal[:place])
+        assert place == len(equal) or not equal[place]
+
+
+def test_a_clean_log_has_nothing_wrong(live) -> None:
+    assert [
+        live[name] for name in ("malformed", "foreign", "refused", "spoofed", "quarantine")
+    ] == [[]] * 5
+    assert live["summary"]["planes"] == ["goldplane1"]
+
+
+@pytest.mark.parametrize("name", ["go_live", "go_app"])
+def test_M_16_every_line_is_accounted_for_and_no_delivery_is_an_orphan(
+    spark, captures, name
+) -> None:
+    log = captures / name / "trace.log"
+    tables = tables_of(spark, log)
+    summary = tables["summary"]
+    text = log.read_text()
+    assert summary["lines"] == text.count("\n")
+    parts = [summary[n] for n in ("operations", "payloads", "server", "quarantined")]
+    assert summary["lines"] == sum(parts)
+    assert summary["payloads"] == text.count("MSG_PAYLOAD: [")
+    assert summary["quarantined"] == summary["orphans"] == 0
+    expected = judge(text)
+    assert summary["contested"] == expected.contested
+    assert {r["subject"]: r["count"] for r in tables["undelivered"]} == expected.undelivered
+    published = sum(row["published"] for row in tables["call_graph"])
+    assert published + sum(row["count"] for row in tables["replies"]) == sum(
+        expected.published.values()
+    )
+
+
+@pytest.mark.parametrize("split_bytes", [199, 77_777])
+def test_P_03_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_bytes) -> None:
+    log = captures / "go_live" / "trace.log"
+    if split_bytes == 199:  # far below a line, on a part of the log
+        part = tmp_path / "part.log"
+        part.write_bytes(b"\n".join(log.read_bytes().split(b"\n")[2_000:2_040]))
+        whole = tables_of(spark, part, split_bytes=10**9)
+        assert whole["summary"]["lines"] == 40
+        assert tables_of(spark, part, split_bytes=split_bytes) == whole
+        return
+    assert tables_of(spark, log, split_bytes=split_bytes) == live
+
+
+def test_a_small_file_is_read_in_as_many_partitions_as_cores(spark, captures) -> None:
+    from subtrie.spark.trace_source import read_logs
+
+    rows = read_logs(spark, [str(captures / "go_live" / "trace.log")])
+    assert rows.rdd.getNumPartitions() >= spark.sparkContext.defaultParallelism

@@ -1,0 +1,170 @@
+"""A log that a real nats-server writes while clients do what they may and what they may not."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from subtrie.microbus import encode_reply, encode_request, encode_subscription
+from subtrie.spark import audit
+from subtrie.spark.pipeline import TABLES
+
+CONFIGURATION = """
+listen: 127.0.0.1:{port}
+trace: true
+debug: true
+logfile: "{log}"
+authorization {{ users: [
+  {{ user: "shop.example", password: "x", permissions: {{
+      publish: ["p1.*.*.shop_example.>", "p1.reply._.shop_example.>"],
+      subscribe: {{ allow: "p1.>", deny: "p1.danger.>" }} }} }}
+  {{ user: "stock.example", password: "x" }}
+  {{ user: "Some_User", password: "x" }}
+] }}
+"""
+
+
+def request(source: str, host: str, path: str, port: int = 443) -> str:
+    return str(
+        encode_request(plane="p1", port=port, source=source, host=host, method="GET", path=path)
+    )
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The finished log."""
+    folder = tmp_path_factory.mktemp("broker")
+    server = shutil.which("nats-server") or Path(sys.executable).parent / "nats-server"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = folder / "trace.log"
+    (folder / "nats.conf").write_text(CONFIGURATION.format(port=port, log=path))
+    broker = subprocess.Popen([server, "-c", folder / "nats.conf"])
+    try:
+        for _ in range(100):
+            if path.exists() and "Server is ready" in path.read_text():
+                break
+            time.sleep(0.05)
+        asyncio.run(traffic(f"nats://127.0.0.1:{port}"))
+    finally:
+        broker.send_signal(signal.SIGTERM)
+        broker.wait(10)
+    return path
+
+
+async def traffic(url: str) -> None:
+    """What the clients do."""
+
+    async def ignore(_: Exception) -> None:
+        pass
+
+    async def client(user: str, name: str | None = None) -> Any:
+        return await nats.connect(url, user=user, password="x", name=name, error_cb=ignore)
+
+    shop, stock = await client("shop.example"), await client("stock.example")
+    named, unknown = await client("Some_User", "edge.example"), await client("Some_User")
+
+    async def heard(message: Any) -> None:
+        pass
+
+    pattern = str(
+        encode_subscription(plane="p1", port=443, host="stock.example", method="GET", path="/{sku}")
+    )
+    await stock.subscribe(pattern, queue="stock.example", cb=heard)
+    await named.subscribe(pattern, queue="stock.example", cb=heard)
+    await unknown.subscribe(pattern, cb=heard)
+    await shop.subscribe("p1.danger.>", cb=heard)  # refused
+    await shop.subscribe("elsewhere", queue="q", cb=heard)  # refused
+    for each in (shop, stock, named, unknown):
+        await each.flush()
+
+    for _ in range(20):
+        await shop.publish(request("shop.example", "stock.example", "/a"), b"1")
+    await shop.flush()
+    await shop.publish(request("stock.example", "stock.example", "/a"), b"1")  # refused, spoofed
+    await shop.publish(request("stock.example", "stock.example", "/a"), b"1")  # and again
+    await shop.publish(request("shop.example", "stock.example", "/a/b"), b"")  # no such route
+    await shop.publish("p1.safe.443.shop_example.Stock._.GET.a", b"1")  # malformed
+    await shop.flush()
+    await stock.publish(request("shop.example", "stock.example", "/a"), b"22")  # spoofed
+    await named.publish(request("shop.example", "stock.example", "/a"), b"333")  # spoofed by name
+    await unknown.publish(request("shop.example", "stock.example", "/a"), b"4444")  # nobody knows
+    await stock.publish(
+        str(encode_reply(plane="p1", source="stock.example", host="shop.example", id="id-1")), b"r"
+    )
+    await stock.publish("orders.new", b"x", headers={"A": "b"})
+    for each in (shop, stock, named, unknown):
+        await each.flush()
+    await asyncio.sleep(0.1)
+    for each in (shop, stock, named, unknown):
+        await each.close()
+
+
+@pytest.fixture(scope="module")
+def tables(spark, log) -> dict[str, Any]:
+    """The audit of the log."""
+    with audit(spark, [str(log)]) as result:
+        return {"summary": result.summary, **{name: list(result.rows(name)) for name in TABLES}}
+
+
+def test_every_line_is_accounted_for(tables, log) -> None:
+    summary = tables["summary"]
+    assert summary["lines"] == log.read_text().count("\n")
+    assert summary["quarantined"] == summary["orphans"] == 0
+    assert summary["planes"] == ["p1"]
+
+
+def test_the_call_graph_counts_queues_once(tables) -> None:
+    edges = {(row["source"], row["destination"]): row for row in tables["call_graph"]}
+    shop = edges["shop.example", "stock.example"]
+    assert (shop["published"], shop["refused"], shop["undelivered"]) == (24, 0, 1)
+    assert shop["delivered"] == 23 * 2  # the queue, and the one without
+    assert edges["stock.example", "stock.example"]["refused"] == 2
+    assert edges["stock.example", "stock.example"]["published"] == 0
+
+
+def test_P_08_refusals_are_told_with_who_and_what(tables) -> None:
+    subject = request("stock.example", "stock.example", "/a")
+    assert tables["refused"] == [
+        {"who": "shop.example", "subject": "elsewhere", "count": 1, "kind": "subscribe"},
+        {"who": "shop.example", "subject": "p1.danger.>", "count": 1, "kind": "subscribe"},
+        {"who": "shop.example", "subject": subject, "count": 2, "kind": "publish"},
+    ]
+
+
+def test_P_08_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
+    told = {(row["who"], row["claimed"]): row for row in tables["spoofed"]}
+    assert {key: (row["count"], row["accepted"]) for key, row in told.items()} == {
+        ("shop.example", "stock.example"): (2, 0),
+        ("stock.example", "shop.example"): (1, 1),
+        ("edge.example", "shop.example"): (1, 1),
+    }
+
+
+def test_what_nobody_heard_names_the_nearest(tables) -> None:
+    told = {row["subject"]: row for row in tables["undelivered"]}
+    route = told.pop(request("shop.example", "stock.example", "/a/b"))
+    assert (route["count"], route["differs_at"], route["inactive"]) == (1, 8, False)
+    assert route["nearest"] == "p1.safe.443.*.stock_example._.GET.*"
+    assert [row["subject"] for row in told.values()] == [
+        "p1.reply._.stock_example.shop_example.id-1"
+    ]
+    assert tables["replies"] == [{"replier": "stock.example", "caller": "shop.example", "count": 1}]
+
+
+def test_malformed_and_foreign_subjects_are_apart(tables) -> None:
+    (malformed,) = tables["malformed"]
+    assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
+    assert (malformed["count"], malformed["heard"]) == (1, 0)
+    assert tables["foreign"] == [{"subject": "orders.new", "count": 1, "class": "other"}]

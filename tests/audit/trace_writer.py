@@ -1,0 +1,76 @@
+"""Writes logs as nats-server does, of traffic that never was."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+
+
+class Trace:
+    """Lines with a clock."""
+
+    def __init__(self, *, pid: int = 7) -> None:
+        self.lines: list[str] = []
+        self.clock = datetime(2026, 11, 21, 8, 0, 0)
+        self.pid = pid
+
+    def tick(self, seconds: float) -> None:
+        """Time passes."""
+        self.clock += timedelta(seconds=seconds)
+
+    def write(self, conn: int, rest: str, *, level: str = "TRC", login: str = "") -> None:
+        """One line about a client's connection."""
+        named = f' - "{login}"' if login else ""
+        self.lines.append(
+            f"[{self.pid}] {self.clock:%Y/%m/%d %H:%M:%S.%f} [{level}] 127.0.0.1:{40000 + conn} - "
+            f'cid:{conn} - "v1:x"{named} - {rest}'
+        )
+
+    def publish(self, conn: int, subject: str, payload: str = "hi", reply: str = "") -> None:
+        """A publish and its payload line."""
+        self.write(conn, f"<<- [PUB {subject} {reply + ' ' if reply else ''}{len(payload)}]")
+        if payload:
+            self.write(conn, f'<<- MSG_PAYLOAD: ["{payload}"]')
+
+    def deliver(
+        self, conn: int, subject: str, sid: str, payload: str = "hi", reply: str = ""
+    ) -> None:
+        """A message handed to a client, and its payload line."""
+        self.write(conn, f"->> [MSG {subject} {sid} {reply + ' ' if reply else ''}{len(payload)}]")
+        if payload:
+            self.write(conn, f'->> MSG_PAYLOAD: ["{payload}"]')
+
+    def subscribe(self, conn: int, pattern: str, sid: str, queue: str = "") -> None:
+        """A subscription."""
+        self.write(conn, f"<<- [SUB {pattern} {queue} {sid}]")
+
+    def text(self, *, end: str = "\n") -> str:
+        """The log."""
+        return "".join(line + end for line in self.lines)
+
+
+def random_trace(seed: int, *, steps: int = 60) -> str:
+    """Traffic of a few connections over a few subjects, with every way for a window to end."""
+    dice = random.Random(seed)
+    trace = Trace()
+    for conn in range(1, 5):
+        for number in range(dice.randint(0, 3)):
+            trace.subscribe(conn, f"p{dice.randint(0, 1)}", str(number), dice.choice(["", "", "q"]))
+    for _ in range(steps):
+        trace.tick(dice.choice([0, 0, 0.000001, 0.0004, 0.2, 0.6, 1.0, 1.1, -0.3]))
+        conn, subject = dice.randint(1, 4), f"p{dice.randint(0, 1)}"
+        payload, reply = dice.choice(["", "hi", "yo"]), dice.choice(["", "", "r"])
+        what = dice.random()
+        if what < 0.35:
+            trace.publish(conn, subject, payload, reply)
+        elif what < 0.75:
+            trace.deliver(conn, subject, str(dice.randint(0, 2)), payload, reply)
+        elif what < 0.8:
+            trace.write(conn, f'Publish Violation - Subject "{subject}"', level="ERR")
+        elif what < 0.9:
+            trace.write(conn, dice.choice(["<<- [PING]", "->> [PONG]", "<<- [UNSUB 9 ]"]))
+        elif what < 0.95:
+            trace.lines.append(dice.choice(["", "junk", "[7] 2026/11/21 08:00", "\x00\xff"]))
+        else:
+            trace.write(conn, "<-> [DELSUB 9]")
+    return trace.text()

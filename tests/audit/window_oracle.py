@@ -1,0 +1,134 @@
+"""Who got which publish, decided again: one plain pass over a whole log, none of the audit's code.
+
+Deliberately naive. It knows only what nats-server 2.15 prints, with process id and times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+LINE = re.compile(
+    r"\[(?P<pid>\d+)\] (?P<ts>\S+ \S+) \[(?P<level>...)\] \S+ - (?P<conn>[a-z]+:\d+)"
+    r'(?: - "[^"]*")* - (?P<rest>[^"].*)'
+)
+
+
+@dataclass
+class Publish:
+    """A message from a client, and what became of it."""
+
+    at: int
+    key: tuple[str, str, int]
+    conn: str
+    time: datetime
+    end: int | None = None
+    refused: bool = False
+    delivered: int = 0
+    contested: bool = False
+
+
+@dataclass
+class Verdict:
+    """What the log says, by subject."""
+
+    published: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    delivered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    undelivered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    contested: int = 0
+    orphans: int = 0
+
+
+def judge(text: str) -> Verdict:
+    """Decides a whole log."""
+    parsed = []
+    for line in text.split("\n"):
+        found = LINE.fullmatch(line.rstrip("\r"))
+        parsed.append(found)
+    times = [datetime.strptime(p["ts"], "%Y/%m/%d %H:%M:%S.%f") if p else None for p in parsed]
+
+    publishes: list[Publish] = []
+    lines: dict[tuple[str, str, int], list[tuple[int, str]]] = defaultdict(list)
+    queues: dict[tuple[str, str], str | None] = {}
+    for at, found in enumerate(parsed):
+        if found is None or not found["rest"].endswith("]"):
+            continue
+        rest, conn = found["rest"], found["conn"]
+        words = rest[5:-1].split()
+        if rest.startswith(("<<- [PUB ", "<<- [HPUB ")):
+            optional = len(words) == (4 if words[0] == "PUB" else 5)
+            key = (words[1], words[2] if optional else "", int(words[-1]))
+            publishes.append(Publish(at, key, conn, times[at]))
+        elif rest.startswith("<<- [SUB "):
+            queues[conn, words[-1]] = words[2] if len(words) == 4 else None
+        elif rest.startswith(("->> [MSG ", "->> [HMSG ")):
+            optional = len(words) == (5 if words[0] == "MSG" else 6)
+            key = (words[1], words[3] if optional else "", int(words[-1]))
+            queue = queues.get((conn, words[2]))
+            lines[key].append((at, f"queue {queue}" if queue else f"{conn} {words[2]}"))
+    for publish in publishes:
+        _close(publish, parsed, times)
+
+    verdict = Verdict()
+    contests: dict[tuple[str, str, int], list[Publish]] = defaultdict(list)
+    for publish in publishes:
+        if publish.refused:
+            verdict.refused[publish.key[0]] += 1
+        else:
+            verdict.published[publish.key[0]] += 1
+            contests[publish.key].append(publish)
+    for key, handed in lines.items():
+        verdict.delivered[key[0]] += len(handed)
+    for key, competing in contests.items():
+        _serve(competing, lines.get(key, []), verdict)
+    verdict.orphans += sum(len(handed) for key, handed in lines.items() if key not in contests)
+    for publish in publishes:
+        if not publish.refused and not publish.delivered:
+            verdict.undelivered[publish.key[0]] += 1
+    verdict.contested = sum(publish.contested for publish in publishes)
+    return verdict
+
+
+def _close(publish: Publish, parsed: list, times: list) -> None:
+    """Walks from the publish to the end of its window."""
+    limit = publish.time + timedelta(seconds=1)
+    for at in range(publish.at + 1, len(parsed)):
+        found = parsed[at]
+        if found is None:
+            continue
+        if times[at] > limit:
+            publish.end = at
+            return
+        if found["conn"] != publish.conn:
+            continue
+        rest = found["rest"]
+        if rest.startswith("<<- MSG_PAYLOAD:"):
+            limit = times[at] + timedelta(seconds=1)
+        elif rest.startswith("<<- ") and rest.endswith("]"):
+            publish.end = at
+            return
+        elif rest == f'Publish Violation - Subject "{publish.key[0]}"':
+            publish.end, publish.refused = at, True
+            return
+    publish.end = len(parsed)
+
+
+def _serve(competing: list[Publish], handed: list[tuple[int, str]], verdict: Verdict) -> None:
+    """Each window in the order of the ends takes, of each subscriber, its earliest free line."""
+    free: dict[str, list[int]] = defaultdict(list)
+    for at, subscriber in handed:
+        free[subscriber].append(at)
+        inside = [p for p in competing if p.at < at < p.end]
+        if len(inside) > 1:
+            for publish in inside:
+                publish.contested = True
+    for publish in sorted(competing, key=lambda p: (p.end, p.at)):
+        for taken in free.values():
+            fitting = [at for at in taken if publish.at < at < publish.end]
+            if fitting:
+                taken.remove(fitting[0])
+                publish.delivered += 1
+    verdict.orphans += sum(map(len, free.values()))
