@@ -52,9 +52,8 @@ pub fn match_batch(
     let mut values = HashMap::new();
     let mut ids = Vec::with_capacity(found.tickets.len());
     for ticket in &found.tickets {
-        let id = i32::try_from(ticket.id).map_err(|_| {
-            PyOverflowError::new_err("an id is beyond int32: build the index anew")
-        })?;
+        let id = i32::try_from(ticket.id)
+            .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
         ids.push(id);
         if let Some(Some(kept)) = kept.get(ticket.slot as usize) {
             values.entry(id).or_insert_with(|| kept.value.clone_ref(py));
