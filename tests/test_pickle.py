@@ -8,8 +8,8 @@ import pickle
 import pytest
 
 import subtrie
-from conftest import ENGINES
 from subtrie import _engine
+from tests.conftest import ENGINES
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
