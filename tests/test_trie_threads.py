@@ -86,7 +86,7 @@ def test_writers_and_readers_at_once(trie):
             done.set()
 
     run(writers, reader, reader)
-    assert sum(changed) == 2 * 400 * 5
+    assert sum(changed) == 2 * 150 * 5
     assert list(trie) == fixed
     assert trie.stats().patterns == 3
 
