@@ -60,8 +60,9 @@ cross: ## both engines on random programs, case by case (CASES=1000000)
 
 conformance: ## the vector files against both engines (VECTORS=path)
 	@tools/bootstrap demo
-	.venv/bin/subtrie conformance $(VECTORS) --engine native
-	.venv/bin/subtrie conformance $(VECTORS) --engine reference
+	@status=0; for engine in native reference; do \
+	    .venv/bin/subtrie conformance $(VECTORS) --engine $$engine || status=$$?; \
+	done; exit $$status
 
 clean: ## remove the environment, build output and what the demo wrote
 	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

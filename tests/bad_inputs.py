@@ -165,6 +165,7 @@ _CALLS: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
         _URL,
         {"plane": ["", "*"], "source": HOSTS, "method": METHODS, "url": URLS},
     ),
+    ("resolve_route", {"host": "c.d", "route": "/x"}, {"host": HOSTS, "route": ROUTES}),
     (
         "subscription_from_route",
         _ROUTE,
@@ -180,6 +181,8 @@ _CHECKS: list[tuple[str, str, list[Any]]] = [
     ("unescape_segment", "token", TEXTS),
     ("cut_slot", "host", TEXTS + HOSTS),
     ("locality_slots", "locality", LOCALITIES),
+    ("locality_slot", "locality", LOCALITIES),
+    ("check_locality", "locality", LOCALITIES),
     ("check_identity_host", "host", TEXTS + HOSTS),
     ("check_route_host", "host", TEXTS + HOSTS),
     ("check_route_path", "path", TEXTS + PATHS),
@@ -188,6 +191,7 @@ _CHECKS: list[tuple[str, str, list[Any]]] = [
     ("decode", "subject", TEXTS + SUBJECTS),
     ("decode_subscription", "pattern", TEXTS + SUBJECTS),
     ("source_of", "subject", TEXTS + SUBJECTS),
+    ("classify", "subject", TEXTS + SUBJECTS),
 ]
 
 

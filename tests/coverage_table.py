@@ -49,7 +49,8 @@ def python_tests() -> list[str]:
         check=False,
     )
     if collected.returncode != 0:
-        raise SystemExit(f"the tests cannot be collected:\n{collected.stdout}{collected.stderr}")
+        said = (collected.stdout + collected.stderr).splitlines()
+        raise RuntimeError("the tests cannot be collected:\n" + "\n".join(said[-20:]))
     return [line for line in collected.stdout.splitlines() if "::" in line]
 
 
@@ -84,7 +85,7 @@ def renewed() -> list[dict[str, str]]:
     table, carried = rows(), evidence()
     unheard_of = sorted(set(carried) - {row["id"] for row in table})
     if unheard_of:
-        raise SystemExit(f"tests name requirements that do not exist: {', '.join(unheard_of)}")
+        raise ValueError(f"tests name requirements that do not exist: {', '.join(unheard_of)}")
     for row in table:
         row["evidence"] = "; ".join(carried.get(row["id"], ())) or (
             f"decision {DECIDED[row['id']]}" if row["id"] in DECIDED else NOT_YET

@@ -7,7 +7,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from subtrie import SubtrieError
+from subtrie import Pattern, Subject, SubtrieError
 
 #: What is put into a text to bend it.
 ODD = [
@@ -21,6 +21,13 @@ ODD = [
 
 #: What is no text at all.
 NO_TEXT: list[Any] = [None, 0, 1.5, b"a", [], object]
+
+
+class Text(str):
+    """A text of another class."""
+
+    __slots__ = ()
+
 
 HOSTS = [
     "example.com", "a.b", "by.com", "www.example.com", "payments", "UPPER.Com", "my$.xml",
@@ -235,7 +242,54 @@ def _parts(random: Random) -> Iterator[Question]:
     yield "check_method", (bent(random, method(random)),), {}
 
 
-_FAMILIES = [_grammar, _relations, _encoding, _addresses, _decoding, _parts]
+#: Every function of one text.
+UNARY = [
+    "check_subject", "check_pattern", "decode", "decode_subscription", "source_of", "classify",
+    "flatten_host", "unflatten_host", "escape_segment", "unescape_segment", "cut_slot",
+    "locality_slots", "locality_slot", "check_locality", "check_identity_host", "check_route_host",
+    "check_route_path", "check_plane", "check_method",
+]  # fmt: skip
+
+#: Ranges of code points, each as likely: ASCII, Latin, all of the first plane, everything.
+RANGES = [0x80, 0x80, 0x250, 0x10000, 0x110000]
+
+
+def _wild(random: Random) -> Iterator[Question]:
+    """Any text whatever, the same to every function of one text."""
+    kind = random.random()
+    if kind < 0.3:
+        text: Any = "".join(random.choices(ODD, k=random.randint(1, 6)))
+    elif kind < 0.7:
+        top = random.choice(RANGES)
+        text = "".join(chr(random.randrange(top)) for _ in range(random.randint(1, 30)))
+    elif kind < 0.85:
+        text = random.randbytes(random.randint(1, 30)).decode("utf-8", "surrogateescape")
+    else:
+        text = random.choice((Text, Subject, Pattern))(random.choice(CANONICAL[:4]))
+    if random.random() < 0.3:
+        text = random.choice(("p.safe.443.a.b._.GET.{}", "p.safe.443.{}.b._.GET.x")).format(text)
+    for name in UNARY:
+        yield name, (text,), {}
+    yield "resolve_route", (), {"host": "a.b", "route": text}
+    yield "request_from_url", (), {"plane": "p", "source": "a", "method": "GET", "url": text}
+
+
+def _calls(random: Random) -> Iterator[Question]:
+    """Calls of a wrong shape: arguments by place, missing, unknown, twice."""
+    asked = {"plane": "p", "host": "a.b", "id": "id-1"}
+    yield "encode_reply_subscription", tuple(asked.values()), {}
+    yield "encode_reply_subscription", (), {**asked, random.choice(ODD[1:20]): "x"}
+    asked.pop(random.choice(list(asked)))
+    yield "encode_reply_subscription", (), asked
+    for name in random.sample(UNARY, 3):
+        yield name, (), {}
+        yield name, ("a", "b", "c", "d", "e", "f"), {}
+    yield "check_subject", ("a",), {"dialect": random.choice((*ODD, None, 3, "Strict"))}
+    yield "check_pattern", ("a",), {"max_tokens": random.choice((0, -1, 1.5, "3", 2**70, None))}
+    yield "check_pattern", ("a",), {"max_length": random.choice((0, -1, True, b"", 2**63, None))}
+
+
+_FAMILIES = [_grammar, _relations, _encoding, _addresses, _decoding, _parts, _wild, _calls]
 
 #: How many families of questions there are.
 FAMILIES = len(_FAMILIES)
@@ -258,6 +312,8 @@ def outcome(call: Any) -> object:
     except SubtrieError as error:
         place = (error.reason, error.position, error.field, error.status)
         return (type(error).__name__, *place, str(error))
+    except UnicodeEncodeError:
+        return "ValueError"  # which it is
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         return type(error).__name__
     return type(value).__name__, repr(value)

@@ -83,6 +83,8 @@ def _step(random: Random, number: int) -> tuple[str, tuple[Any, ...]]:
         return "ask", (random.choice(questions), _subject(random))
     if chance < 0.92:
         return "ask", (random.choice(("matching", "covered_by")), _pattern(random))
+    if chance < 0.94:
+        return "odd", (random.randrange(12),)
     if chance < 0.98:
         return "whole", (random.choice(("len", "iter", "str", "stats", "copy", "pickle")),)
     return ("clear", ()) if random.random() < 0.3 else ("whole", ("iter",))
@@ -129,6 +131,26 @@ class _Side:
 
     def whole(self, question: str) -> object:
         return outcome(lambda: getattr(self, f"_{question}")())
+
+    def odd(self, which: int) -> object:
+        """What nobody should do with an index."""
+        trie, handles = self.trie, self.handles
+        foreign = self.engine.SubjectTrie()
+        calls: list[Any] = [
+            lambda: trie.remove(None),
+            lambda: trie.remove(foreign.add("a", 0)),
+            lambda: foreign.add("a", 0) in trie,
+            lambda: "a" in trie,
+            lambda: trie.update(None),
+            lambda: trie.update(["ab"]),
+            lambda: trie.update([("a",)]),
+            lambda: trie.update([("a", 1, None, 2)]),
+            lambda: trie.update([("a", 1, "q"), ("a..b", 2), ("b", 3)]),
+            lambda: [trie.explain("z.z.z", limit=limit) for limit in (0, 1, 7, 10**6)],
+            lambda: trie.explain("z.z.z", limit=-1),
+            lambda: [trie.remove(handle) for handle in reversed(handles)],
+        ]
+        return outcome(calls[which]), len(trie)
 
     def clear(self) -> object:
         return outcome(lambda: self.trie.clear())

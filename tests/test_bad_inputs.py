@@ -270,3 +270,46 @@ def test_T9_tokens_that_collide_in_a_known_hash(engine):
     trie = engine.SubjectTrie()
     trie.update([(f"a.{token}", token) for token in tokens])
     assert all(trie.match(f"a.{token}") == (token,) for token in tokens[::16])
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_length"])
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError), (b"", TypeError)],
+)
+def test_bounds_that_are_no_bounds(engine, name, given, kind):
+    for call in (
+        lambda: engine.check_subject("a", **{name: given}),
+        lambda: engine.check_pattern("a", **{name: given}),
+        lambda: engine.SubjectTrie(**{name: given}),
+    ):
+        with pytest.raises(kind) as caught:
+            call()
+        assert not isinstance(caught.value, SubtrieError)
+
+
+def test_a_bound_of_more_than_64_bits_is_no_bound(engine):
+    engine.check_subject(".".join("a" * 500), max_tokens=2**70)
+    engine.check_subject("a" * 5000, max_length=2**70)
+
+
+def test_cut_slot_gives_plain_text_whatever_class_it_was_given(engine):
+    host, slot = engine.cut_slot(subtrie.Subject("a.b"))
+    assert (type(host), type(slot)) == (str, str)
+
+
+def test_whole_columns_give_the_reasons_of_single_texts(engine):
+    """``decode_batch`` says why a row is no address; ``match_batch`` gives it no match."""
+    rows = [row for row in ROWS["decode"] if isinstance(_arguments(row)["subject"], str)]
+    texts = [_arguments(row)["subject"] for row in rows]
+    batch = engine.decode_batch(texts)
+    assert len(batch) == len(texts) > 130
+    for index, row in enumerate(rows):
+        assert batch[index]["reason"] == row.get("reason"), row["with"]
+
+    trie = engine.SubjectTrie()
+    trie.add("p.safe.>", 0)
+    matches = trie.match_batch(texts)
+    for index, text in enumerate(texts):
+        valid = _raised(trie.match, text) == ("fine",)
+        assert matches.values(index) == (trie.match(text) if valid else ()), text

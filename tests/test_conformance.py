@@ -124,6 +124,11 @@ def test_an_engine_that_lacks_a_function_fails_the_row_and_not_the_run(rows):
             id="differs-is-not-content-with-an-answer",
         ),
         pytest.param(
+            {"op": "validate_plane", "in": {"plane": ""}, "out": True, "strict": "reject"},
+            True,
+            id="reject-wants-a-refusal",
+        ),
+        pytest.param(
             {"op": "flatten_host", "in": {"host": "A.b"}, "out": "A_b", "differs": "A74 folded"},
             False,
             id="differs-without-ours-wants-a-refusal",
@@ -201,6 +206,28 @@ def test_an_engine_that_lacks_a_function_fails_the_row_and_not_the_run(rows):
 )
 def test_how_rows_are_judged(rows, row, passes, name):
     assert bool(conformance.run(rows({"id": "r", **row}), engine=name)) is passes
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+@pytest.mark.parametrize(("serves_666", "rules"), [(False, 5), (True, 6)])
+def test_A2_five_rules_always_and_one_for_the_trust_root(rows, serves_666, rules, name):
+    wanted = {
+        "pub": ["{{plane}}.safe.888.a_b.>", "{{plane}}.reply._.a_b.>"],
+        "sub": [
+            "{{plane}}.safe.*.*.a_b.>",
+            "{{plane}}.reply._.*.a_b.*",
+            "{{plane}}.safe.888.*.all.>",
+            "{{plane}}.danger.666.*.a_b.>",
+        ][: rules - 2],
+    }
+    row = {
+        "op": "acl_standard_rules",
+        "in": {"self": "a.b", "has_666": serves_666},
+        "out": wanted,
+    }
+    assert conformance.run(rows(row), engine=name)
+    wanted["sub"].reverse()
+    assert not conformance.run(rows(row), engine=name)
 
 
 def test_unknown_kinds_and_lines_that_are_no_rows_are_reported(rows):

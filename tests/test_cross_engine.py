@@ -68,7 +68,7 @@ def test_a_difference_is_found(monkeypatch, tampered):
 def test_a_difference_in_an_index_is_found(monkeypatch):
     def trie(**options):
         made = cross_engine.REFERENCE.SubjectTrie(**options)
-        if options["dialect"] == "strict":
+        if options.get("dialect") == "strict":
             made.add("a.b", "nobody")
         return made
 

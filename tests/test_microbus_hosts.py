@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 
 import pytest
 
@@ -250,3 +251,17 @@ def test_A77_without_anything_the_plane_is_microbus(monkeypatch):
     monkeypatch.delenv("MICROBUS_PLANE", raising=False)
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert microbus.default_plane() == "microbus"
+
+
+def parameters(function) -> list[tuple]:
+    every = inspect.signature(function).parameters.values()
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in every]
+
+
+def test_the_reference_offers_the_same_public_names_and_signatures():
+    for name in microbus.__all__:
+        facade, reference = getattr(microbus, name), getattr(subtrie.reference.microbus, name)
+        assert name in subtrie.reference.microbus.__all__
+        if facade is not reference:
+            native = getattr(subtrie._subtrie, name)
+            assert parameters(facade) == parameters(reference) == parameters(native), name

@@ -52,3 +52,22 @@ def test_every_id_of_the_table_is_well_formed_and_there_once(renewed):
 )
 def test_a_name_carries_ids(name, ids):
     assert coverage_table.named_in(name) == ids
+
+
+def test_every_decision_of_the_page_names_tests_that_carry_its_number(renewed):
+    page = (coverage_table.ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (A\d+a?) \|.*\| ([^|]+) \|$", page, re.MULTILINE)
+    assert len(rows) == 40 - 1
+    collected = coverage_table.python_tests()
+    for number, tests in rows:
+        named = re.findall(r"`([^`]+)`", tests)
+        assert named or tests == "not yet", number
+        carried = [
+            test
+            for test in collected
+            if re.search(rf"(?<![A-Za-z0-9]){number}(?![A-Za-z0-9])", test.partition("::")[2])
+        ]
+        for name in named:
+            file, _, function = name.partition("::")
+            place = f"tests/{file}.py::{function}"
+            assert any(test.partition("[")[0] == place for test in carried), (number, name)

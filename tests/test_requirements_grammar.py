@@ -204,3 +204,18 @@ def test_A37_most_tokens(engine):
     engine.check_subject(".".join("a" * 2048), "server")
     engine.check_subject(".".join("a" * 65), max_tokens=65)
     assert refused(lambda text: engine.check_subject(text, max_length=2), "abc") == ("too-long", 2)
+
+
+def test_A35_two_types_for_what_is_published_and_what_is_subscribed_to():
+    assert subtrie.Pattern("a.*").matches(subtrie.Subject("a.b"))
+    assert not issubclass(subtrie.Subject, subtrie.Pattern)
+    assert not issubclass(subtrie.Pattern, subtrie.Subject)
+    with pytest.raises(SubjectError):
+        subtrie.Subject("a.*")
+    with pytest.raises(SubjectError):  # a pattern is no subject, even where its text may be one
+        subtrie.Pattern("a.*").matches(subtrie.Pattern("a.*"))
+
+
+@pytest.mark.parametrize("text", ["a", "*", ">", "a.*.b", "a.>", "*.>"])
+def test_A67_covering_is_reflexive(engine, text):
+    assert engine.covers(text, text)

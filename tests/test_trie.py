@@ -289,6 +289,15 @@ def test_A37_options_and_what_they_say(engine):
             engine.SubjectTrie(**options)
 
 
+def test_A37_options_are_read_as_numbers_after_the_dialect(engine):
+    with pytest.raises(ValueError, match="dialect"):
+        engine.SubjectTrie(dialect="x", max_tokens=0)
+    trie = engine.SubjectTrie(max_tokens=2**80, max_length=True)
+    assert (trie.max_tokens, trie.max_length) == (2**64 - 1, 1)
+    assert repr(trie.__reduce__()[1]) == "('strict', 18446744073709551615, 1)"
+    assert repr(trie.copy().__reduce__()[1]) == "('strict', 18446744073709551615, 1)"
+
+
 def test_65400_dots_are_refused_quickly(trie):
     start = time.perf_counter()
     with pytest.raises(subtrie.SubjectError):

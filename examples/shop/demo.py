@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,7 +19,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -28,6 +28,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from . import broker, traffic
 from .comparison import differences
 from .tally import Tally
+
+# A JVM that lives half a minute: compiling every method twice would cost a third of it.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -42,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--again", action="store_true", help="audit the log of an earlier run in OUT once more"
     )
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _interrupt)
+    # One way out for both signals: asyncio turns SIGINT into a cancellation that cleans up.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if not options.again:
             _run(options.out, options.seconds, options.seed)
@@ -53,10 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (broker.BrokerError, FileNotFoundError) as error:
         console.print(f"[red]{error}[/red]")
         return 2
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _run(out: Path, seconds: float, seed: int) -> None:
@@ -70,7 +71,8 @@ def _run(out: Path, seconds: float, seed: int) -> None:
             TextColumn("customers"),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=console, transient=True) as bar:
+        quiet = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
             task = bar.add_task("shop", total=None)
 
             def progress(done: int, of: int) -> None:
@@ -96,7 +98,9 @@ def _audit(out: Path) -> int:
     counted = load_counts(out / "counts.json")
     arguments = ["audit", str(log), "--plane", traffic.PLANE, "--out", str(tables)]
     console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
-    done = subprocess.run([sys.executable, "-m", "subtrie.cli", *arguments], check=False)
+    environment = {"JDK_JAVA_OPTIONS": QUICK_JVM, **os.environ}
+    command = [sys.executable, "-m", "subtrie.cli", *arguments]
+    done = subprocess.run(command, env=environment, check=False)
     if done.returncode:
         return 2
     wrong = differences(counted, read_tables(tables), lines)

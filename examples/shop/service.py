@@ -154,3 +154,7 @@ class Service:
     async def stop(self) -> None:
         """Handles what has arrived, then disconnects."""
         await self.bus.drain()
+
+    async def leave(self) -> None:
+        """Disconnects at once; nothing to do after ``stop``."""
+        await self.bus.close()

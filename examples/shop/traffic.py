@@ -69,7 +69,7 @@ async def run(
     async with AsyncExitStack() as started:
         for service in services:
             await service.start(url)
-            started.push_async_callback(service.stop)
+            started.push_async_callback(service.leave)
         async with asyncio.TaskGroup() as visitors:
             for customer in range(customers):
                 visitors.create_task(visit(customer))
@@ -77,4 +77,6 @@ async def run(
         for _ in range(2):
             for service in services:
                 await service.bus.flush()
+        for service in services:
+            await service.stop()
     return sum((service.tally for service in services), Tally())

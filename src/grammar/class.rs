@@ -1,6 +1,6 @@
 //! Whose subject is this? A name for the family a subject belongs to, by its prefix.
 //!
-//! Families: JetStream, key-value, object store, services, system (seed 001 S1-002, nats-server),
+//! Families: `JetStream`, key-value, object store, services, system (seed 001 S1-002, nats-server),
 //! the legacy system prefix (A62), gateways, NATS Streaming (seed 003), MQTT, inboxes. Microbus
 //! subjects are recognised by their layout, not by a prefix: see `microbus::classify`.
 

@@ -47,7 +47,6 @@ pub fn overlaps(left: &str, right: &str) -> Option<String> {
     loop {
         let token = match (lefts.next(), rights.next()) {
             (None, None) => return Some(witness.join(".")),
-            (None, _) | (_, None) => return None,
             (Some(">"), Some(token)) => {
                 witness.extend(std::iter::once(token).chain(rights).map(concrete));
                 return Some(witness.join("."));

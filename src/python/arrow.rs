@@ -42,6 +42,7 @@ pub fn columns(subjects: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
 }
 
 /// What Arrow refuses becomes a `ValueError`.
+#[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
 pub fn arrow_error(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -186,7 +187,7 @@ struct Memory(Buffer);
 #[pymethods]
 impl Memory {
     unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
+        slf: &Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {

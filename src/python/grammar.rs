@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::convert::{Area, bounds, dialect, refused, text};
+use super::trie_rows::bound;
 use crate::grammar::{self, Form};
 
 fn check(
@@ -10,12 +11,18 @@ fn check(
     area: Area,
     form: Form,
     name: &str,
-    max_tokens: Option<usize>,
-    max_length: Option<usize>,
+    max_tokens: Option<&Bound<'_, PyAny>>,
+    max_length: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let dialect = dialect(name)?;
+    let size = |most| usize::try_from(most).unwrap_or(usize::MAX);
+    let bounds = bounds(
+        dialect,
+        bound("max_tokens", max_tokens)?.map(size),
+        bound("max_length", max_length)?.map(size),
+    );
     let text = text(value, "text", area)?;
-    grammar::check(text, form, dialect, bounds(dialect, max_tokens, max_length))
+    grammar::check(text, form, dialect, bounds)
         .map_err(|error| refused(value.py(), &error, area, text))
 }
 
@@ -25,8 +32,8 @@ fn check(
 pub fn check_subject(
     text: &Bound<'_, PyAny>,
     dialect: &str,
-    max_tokens: Option<usize>,
-    max_length: Option<usize>,
+    max_tokens: Option<&Bound<'_, PyAny>>,
+    max_length: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     check(
         text,
@@ -44,8 +51,8 @@ pub fn check_subject(
 pub fn check_pattern(
     text: &Bound<'_, PyAny>,
     dialect: &str,
-    max_tokens: Option<usize>,
-    max_length: Option<usize>,
+    max_tokens: Option<&Bound<'_, PyAny>>,
+    max_length: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     check(
         text,

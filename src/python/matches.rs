@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow::{columns, export, export_schema, view, wrapped};
-use super::trie::SubjectTrie;
+use super::trie_state::Guarded;
 use crate::arrow::{Found, match_columns};
 
 /// What each subject of a column matches: ids of subscriptions, row after row.
@@ -36,35 +36,34 @@ enum Offsets {
     Long(ScalarBuffer<i64>),
 }
 
-impl SubjectTrie {
-    /// Matches a column: the lookups run on a snapshot of the index, without the GIL.
-    pub(super) fn matches(&self, subjects: &Bound<'_, PyAny>, threads: usize) -> PyResult<Matches> {
-        if threads < 1 {
-            return Err(PyValueError::new_err("threads must be at least 1"));
-        }
-        let py = subjects.py();
-        let columns = columns(subjects)?;
-        let (index, kept) = self
-            .state
-            .read(|state| (state.index.clone(), state.kept.clone()));
-        let found = py.detach(|| match_columns(&index, &columns, threads));
-        let mut values = HashMap::new();
-        let mut ids = Vec::with_capacity(found.tickets.len());
-        for ticket in &found.tickets {
-            let id = i32::try_from(ticket.id).map_err(|_| {
-                PyOverflowError::new_err("an id is beyond int32: copy the subscriptions anew")
-            })?;
-            ids.push(id);
-            if let Some(Some(kept)) = kept.get(ticket.slot as usize) {
-                values.entry(id).or_insert_with(|| kept.value.clone_ref(py));
-            }
-        }
-        Ok(Matches::new(found, ids, values))
+/// Matches a column: the lookups run on a snapshot of the index, without the GIL.
+pub fn match_batch(
+    state: &Guarded,
+    subjects: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<Matches> {
+    if threads < 1 {
+        return Err(PyValueError::new_err("threads must be at least 1"));
     }
+    let py = subjects.py();
+    let columns = columns(subjects)?;
+    let (index, kept) = state.read(|state| (state.index.clone(), state.kept.clone()));
+    let found = py.detach(|| match_columns(&index, &columns, threads));
+    let mut values = HashMap::new();
+    let mut ids = Vec::with_capacity(found.tickets.len());
+    for ticket in &found.tickets {
+        let id = i32::try_from(ticket.id)
+            .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
+        ids.push(id);
+        if let Some(Some(kept)) = kept.get(ticket.slot as usize) {
+            values.entry(id).or_insert_with(|| kept.value.clone_ref(py));
+        }
+    }
+    Ok(Matches::new(&found, ids, values))
 }
 
 impl Matches {
-    fn new(found: Found, ids: Vec<i32>, values: HashMap<i32, Py<PyAny>>) -> Self {
+    fn new(found: &Found, ids: Vec<i32>, values: HashMap<i32, Py<PyAny>>) -> Self {
         let rows = found.offsets.len() - 1;
         let short: Option<Vec<i32>> = i32::try_from(ids.len()).ok().and_then(|_| {
             found
@@ -74,10 +73,18 @@ impl Matches {
                 .collect()
         });
         let offsets = short.map_or_else(
-            || Offsets::Long(found.offsets.iter().map(|&at| at as i64).collect()),
+            || {
+                Offsets::Long(
+                    found
+                        .offsets
+                        .iter()
+                        .map(|&at| at.cast_signed() as i64)
+                        .collect(),
+                )
+            },
             |short| Offsets::Short(short.into()),
         );
-        let valid = found.valid.into();
+        let valid = Buffer::from(found.valid.as_slice());
         Self {
             rows,
             offsets,

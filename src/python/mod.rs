@@ -21,12 +21,17 @@ mod _subtrie {
     #[pymodule_export]
     use super::matches::Matches;
     #[pymodule_export]
-    use super::microbus::{
-        check_identity_host, check_locality, check_method, check_plane, check_route_host,
-        check_route_path, classify, common_locality, cut_slot, decode, decode_subscription,
+    use super::microbus::decode::{classify, decode, decode_subscription, source_of};
+    #[pymodule_export]
+    use super::microbus::encode::{
         encode_reply, encode_reply_subscription, encode_request, encode_subscription,
-        escape_segment, flatten_host, locality_slot, locality_slots, request_from_url,
-        resolve_route, source_of, subscription_from_route, unescape_segment, unflatten_host,
+        request_from_url, resolve_route, subscription_from_route,
+    };
+    #[pymodule_export]
+    use super::microbus::parts::{
+        check_identity_host, check_locality, check_method, check_plane, check_route_host,
+        check_route_path, common_locality, cut_slot, escape_segment, flatten_host, locality_slot,
+        locality_slots, unescape_segment, unflatten_host,
     };
     #[pymodule_export]
     use super::trie::SubjectTrie;

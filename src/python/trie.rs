@@ -9,11 +9,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use super::convert::{Area, bounds, dialect, refused, text};
-use super::matches::Matches;
-use super::trie_rows::{Limit, bound, id_of, is_subscription, shared};
+use super::matches::{Matches, match_batch};
+use super::trie_rows::{Limit, Rules, bound, id_of, is_subscription, shared};
 use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, copied};
 use crate::error::Error;
-use crate::grammar::{self, Bounds, Dialect, Form};
+use crate::grammar::Dialect;
 use crate::trie::{Index, Ticket};
 
 /// An index of subscriptions by pattern, asked by subject.
@@ -24,10 +24,9 @@ use crate::trie::{Index, Ticket};
 /// threads and fork. Rules: M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
 #[pyclass(frozen, module = "subtrie._subtrie", weakref)]
 pub struct SubjectTrie {
-    pub(super) dialect: Dialect,
-    pub(super) bounds: Bounds,
+    rules: Rules,
     given: (Option<u64>, Option<u64>),
-    pub(super) state: Guarded,
+    state: Guarded,
 }
 
 #[pymethods]
@@ -50,13 +49,13 @@ impl SubjectTrie {
     /// `strict` or `server`.
     #[getter]
     fn dialect(&self) -> &'static str {
-        self.dialect.name()
+        self.rules.dialect.name()
     }
 
     /// Most tokens of a subject or pattern; None where only the bytes are bounded.
     #[getter]
     fn max_tokens(&self) -> Option<u64> {
-        let own = self.dialect.bounds().max_tokens;
+        let own = self.rules.dialect.bounds().max_tokens;
         let own = (own != usize::MAX).then_some(own as u64);
         self.given.0.or(own)
     }
@@ -64,7 +63,7 @@ impl SubjectTrie {
     /// Most bytes of a subject or pattern.
     #[getter]
     fn max_length(&self) -> u64 {
-        self.given.1.unwrap_or(self.bounds.max_length as u64)
+        self.given.1.unwrap_or(self.rules.bounds.max_length as u64)
     }
 
     /// Subscribes `value` to `pattern`, as a member of a queue group if one is named.
@@ -76,8 +75,8 @@ impl SubjectTrie {
         queue: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = pattern.py();
-        let row = self.admitted(pattern, value, queue)?;
-        let made = self.subscribe(py, vec![row])?;
+        let row = self.rules.admitted(pattern, value, queue)?;
+        let made = self.rules.subscribe(py, &self.state, vec![row])?;
         made.into_iter()
             .next()
             .ok_or_else(|| PyTypeError::new_err("no row"))
@@ -88,9 +87,9 @@ impl SubjectTrie {
         let py = rows.py();
         let mut admitted = Vec::new();
         for row in rows.try_iter()? {
-            admitted.push(self.admitted_row(&row?)?);
+            admitted.push(self.rules.admitted_row(&row?)?);
         }
-        PyList::new(py, self.subscribe(py, admitted)?)
+        PyList::new(py, self.rules.subscribe(py, &self.state, admitted)?)
     }
 
     /// Takes a subscription out. False if it is not, or no longer, in this index.
@@ -161,7 +160,7 @@ impl SubjectTrie {
     /// Matches a column: an Arrow string array, a stream of them, or an iterable of `str`.
     #[pyo3(signature = (subjects, *, threads=1))]
     fn match_batch(&self, subjects: &Bound<'_, PyAny>, threads: usize) -> PyResult<Matches> {
-        self.matches(subjects, threads)
+        match_batch(&self.state, subjects, threads)
     }
 
     /// Does any subscription match?
@@ -212,7 +211,7 @@ impl SubjectTrie {
             })
         })?;
         let text = text(subject, "subject", Area::Subject)?;
-        shared!(py, "explained")?.call1((text, self.dialect.name(), matches, nearest))
+        shared!(py, "explained")?.call1((text, self.rules.dialect.name(), matches, nearest))
     }
 
     fn __len__(&self) -> usize {
@@ -243,7 +242,7 @@ impl SubjectTrie {
         format!(
             "<SubjectTrie of {} subscriptions, dialect '{}'>",
             self.__len__(),
-            self.dialect.name()
+            self.rules.dialect.name()
         )
     }
 
@@ -268,7 +267,7 @@ impl SubjectTrie {
 
     /// An independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> Self {
-        let twin = Self::empty(self.dialect, self.given);
+        let twin = Self::empty(self.rules.dialect, self.given);
         let (index, kept) = self
             .state
             .read(|state| (Index::clone(&state.index), copied(py, &state.kept)));
@@ -313,12 +312,12 @@ impl SubjectTrie {
             })
             .collect::<PyResult<Vec<_>>>()?;
         let state = (next, PyTuple::new(py, rows)?);
-        let arguments = (self.dialect.name(), self.given.0, self.given.1);
+        let arguments = (self.rules.dialect.name(), self.given.0, self.given.1);
         (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.restored(py, state.0, state.1)?;
+        let fresh = self.rules.restored(py, state.0, state.1)?;
         drop(self.state.write(|state| std::mem::replace(state, fresh)));
         Ok(())
     }
@@ -330,7 +329,7 @@ impl SubjectTrie {
         static DEEPCOPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let this = slf.get();
-        let twin = Bound::new(py, Self::empty(this.dialect, this.given))?;
+        let twin = Bound::new(py, Self::empty(this.rules.dialect, this.given))?;
         memo.set_item(slf.as_ptr() as usize, &twin)?;
         let state = this.__reduce__(py)?.get_item(2)?;
         let state = DEEPCOPY
@@ -362,16 +361,12 @@ impl SubjectTrie {
     fn empty(dialect: Dialect, given: (Option<u64>, Option<u64>)) -> Self {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let bounds = bounds(dialect, given.0.map(size), given.1.map(size));
+        let rules = Rules { dialect, bounds };
         Self {
-            dialect,
-            bounds,
+            rules,
             given,
-            state: Guarded::new(State::new(Index::new(dialect, bounds))),
+            state: Guarded::new(rules.empty()),
         }
-    }
-
-    pub(super) fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
-        grammar::check(pattern, Form::Pattern, self.dialect, self.bounds)
     }
 
     fn found<'py>(

@@ -6,10 +6,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use super::convert::{Area, field_text, refused, text};
-use super::trie::SubjectTrie;
-use super::trie_state::{Kept, Row, State};
+use super::trie_state::{Guarded, Kept, Row, State};
 use crate::error::Error;
-use crate::grammar::tokens;
+use crate::grammar::{self, Bounds, Dialect, Form, tokens};
 use crate::trie::{Index, check_queue};
 
 /// A name of `subtrie.subscription`.
@@ -38,17 +37,29 @@ pub struct Admitted<'py> {
     pub queue: Option<String>,
 }
 
-impl SubjectTrie {
+/// What may go into an index: the grammar and the bounds of its patterns.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    pub dialect: Dialect,
+    pub bounds: Bounds,
+}
+
+impl Rules {
+    /// An empty index under these rules.
+    pub fn empty(self) -> State {
+        State::new(Index::new(self.dialect, self.bounds))
+    }
+
     /// Checks a pattern and a queue name.
-    pub(super) fn admitted<'py>(
-        &self,
+    pub fn admitted<'py>(
+        self,
         pattern: &Bound<'py, PyAny>,
         value: Bound<'py, PyAny>,
         queue: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Admitted<'py>> {
         let py = pattern.py();
         let pattern = text(pattern, "pattern", Area::Pattern)?;
-        self.check_pattern(pattern)
+        grammar::check(pattern, Form::Pattern, self.dialect, self.bounds)
             .map_err(|error| refused(py, &error, Area::Pattern, pattern))?;
         let queue = queue.map(|queue| {
             let name = field_text(queue, "queue", Area::Name, Some("queue"))?;
@@ -63,7 +74,7 @@ impl SubjectTrie {
     }
 
     /// Reads a row of `update`.
-    pub(super) fn admitted_row<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Admitted<'py>> {
+    pub fn admitted_row<'py>(self, row: &Bound<'py, PyAny>) -> PyResult<Admitted<'py>> {
         if row.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(
                 "a row must be (pattern, value) or (pattern, value, queue), not str",
@@ -84,17 +95,17 @@ impl SubjectTrie {
     }
 
     /// Sets ids aside, makes the subscriptions without the lock, and puts all rows in at once.
-    pub(super) fn subscribe<'py>(
-        &self,
+    pub fn subscribe<'py>(
+        self,
         py: Python<'py>,
+        state: &Guarded,
         admitted: Vec<Admitted<'py>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let depth = admitted
             .iter()
             .map(|row| tokens(&row.pattern).count())
             .sum();
-        let first = self
-            .state
+        let first = state
             .write(|state| state.reserve(admitted.len(), depth))
             .map_err(|error: Error| refused(py, &error, Area::Pattern, ""))?;
         let subscribed = shared!(py, "subscribed")?;
@@ -121,13 +132,13 @@ impl SubjectTrie {
             });
             made.push(handle);
         }
-        self.state.write(|state| state.place(py, rows));
+        state.write(|state| state.place(py, rows));
         Ok(made)
     }
 
     /// Makes the content that a pickle describes.
-    pub(super) fn restored(
-        &self,
+    pub fn restored(
+        self,
         py: Python<'_>,
         next: u64,
         found: Vec<Bound<'_, PyTuple>>,
@@ -151,7 +162,7 @@ impl SubjectTrie {
                 },
             });
         }
-        let mut state = State::new(Index::new(self.dialect, self.bounds));
+        let mut state = self.empty();
         state.place(py, rows);
         state.set_next_id(next);
         Ok(state)

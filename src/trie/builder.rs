@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::node::{NONE, Nodes, ROOT};
+use super::node::{Nodes, ROOT};
 use super::record::{Record, Records};
+use super::ticket::NONE;
 use super::{Index, Ticket, check_queue};
 use crate::error::Error;
 use crate::grammar::tokens;

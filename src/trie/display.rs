@@ -5,7 +5,8 @@
 
 use std::fmt::{self, Write};
 
-use super::node::{NONE, ROOT};
+use super::node::ROOT;
+use super::ticket::NONE;
 use super::{Index, Ticket};
 
 /// What a branch leads to: a node, or the end in `>` after one.

@@ -5,7 +5,8 @@
 //! at a depth are what hangs below the nodes that agree so far, apart from the children that go on
 //! agreeing. The deepest level that has any is looked at first.
 
-use super::node::{NONE, Node, ROOT};
+use super::node::{Node, ROOT};
+use super::ticket::NONE;
 use super::{Index, Scratch, Ticket};
 use crate::error::Error;
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::node::NONE;
+use super::ticket::NONE;
 use super::{Index, Scratch, Ticket};
 use crate::error::Error;
 

@@ -18,12 +18,13 @@ mod node;
 mod query;
 mod record;
 mod scan;
+mod ticket;
 mod walk;
 
 pub use explain::Explanation;
 pub use groups::{Groups, check_queue};
-pub use record::Ticket;
 pub use scan::Scratch;
+pub use ticket::Ticket;
 
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};

@@ -9,10 +9,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::record::Ticket;
+use super::ticket::{NONE, Ticket};
 
-/// No node, no queue.
-pub(super) const NONE: u32 = u32::MAX;
 /// The node of no tokens.
 pub(super) const ROOT: u32 = 0;
 

@@ -2,7 +2,8 @@
 //!
 //! Both walks go level by level along the query; a final `>` of the query takes whole branches.
 
-use super::node::{NONE, ROOT};
+use super::node::ROOT;
+use super::ticket::NONE;
 use super::{Index, Ticket};
 use crate::error::Error;
 use crate::grammar::tokens;

@@ -8,18 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
-use super::node::NONE;
-
-/// A subscription in the index: its id, and the slot that its record stands in.
-///
-/// Tickets order by id. A slot is good until the subscription is removed or the index compacted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket {
-    /// Given in order of insertion, never again.
-    pub id: u64,
-    /// Where values kept beside the index stand.
-    pub slot: u32,
-}
+use super::ticket::{NONE, Ticket};
 
 /// What is known of a subscription.
 pub(super) struct Record {

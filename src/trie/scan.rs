@@ -5,7 +5,7 @@
 //! left to [`crate::grammar::check`], which names the first broken rule.
 
 use super::Index;
-use super::record::Ticket;
+use super::ticket::Ticket;
 use crate::error::Error;
 use crate::grammar::{Form, check};
 
@@ -83,5 +83,8 @@ const fn dots(word: u64) -> u64 {
 fn is_plain(bytes: &[u8]) -> bool {
     let odd = |byte: u8| !(0x21..=0x7e).contains(&byte) || byte == b'*' || byte == b'>';
     // No early end: the whole text is one run of vector instructions.
-    bytes.iter().filter(|&&byte| odd(byte)).count() == 0
+    bytes
+        .iter()
+        .fold(0, |seen, &byte| seen | u8::from(odd(byte)))
+        == 0
 }

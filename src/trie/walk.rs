@@ -1,7 +1,8 @@
 //! Who hears a subject? One way down the tree, and a list of forks not yet followed.
 
-use super::node::{NONE, ROOT};
+use super::node::ROOT;
 use super::scan::Token;
+use super::ticket::NONE;
 use super::{Index, Scratch, Ticket};
 use crate::error::Error;
 

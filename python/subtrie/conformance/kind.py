@@ -46,6 +46,8 @@ class Kind:
         if "differs" in row:  # a decision of ours stands against the recorded answer
             ours = row.get("ours")
             return Refused() if ours is None else ours
+        if row.get("strict") == "reject":  # the same, where no decision is named
+            return Refused()
         if row.get("quirk"):  # a slip of the broker, beside the plain meaning of wildcards
             return row["strict"]
         answer = row[self.expected]

@@ -121,7 +121,11 @@ def _deliveries(engine: Any, row: Row) -> dict[str, int]:
     trie = engine.SubjectTrie()
     for place, subscription in enumerate(question["subs"]):
         trie.add(subscription["subject"], place, queue=subscription["queue"] or None)
-    return {"nats": len(trie.select(question["publish"]))}
+    publish = question["publish"]
+    text = _as_text(publish, question["subs"])
+    if text != publish:
+        _refuses(trie, publish)
+    return {"nats": len(trie.select(text))}
 
 
 class _Deliveries(Kind):

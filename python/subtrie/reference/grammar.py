@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from ..errors import SubtrieError, refusal
@@ -58,6 +59,16 @@ def bounds(dialect: str, max_tokens: int | None, max_length: int | None) -> tupl
     )
 
 
+def bound(name: str, given: int | None) -> int | None:
+    """The bound that is given: at least 1, and never more than 64 bits hold."""
+    if given is None:
+        return None
+    given = operator.index(given)
+    if given < 1:
+        raise ValueError(f"{name} must be at least 1")
+    return min(given, 2**64 - 1)
+
+
 def _check(
     text: str,
     kind: str,
@@ -70,7 +81,9 @@ def _check(
     def refuse(reason: str, position: int) -> SubtrieError:
         return refusal(kind, reason, text, position)
 
-    most_tokens, most_bytes = bounds(dialect, max_tokens, max_length)
+    bounds(dialect, None, None)  # refuses an unknown dialect before anything else
+    given = (bound("max_tokens", max_tokens), bound("max_length", max_length))
+    most_tokens, most_bytes = bounds(dialect, *given)
     data = encoded(text, kind)
     if not data:  # S1-014, S1-027
         raise refuse("empty", 0)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import operator
 import os
-import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, final
 
-from ..errors import SubjectError, refusal
+from ..errors import SubjectError
 from ..subscription import (
     Explanation,
     Groups,
@@ -25,14 +24,12 @@ from ..subscription import (
     subscribed,
 )
 from . import tree
+from .admission import check_queue
 from .column import rows_of
 from .drawing import draw
-from .grammar import bounds, check_pattern, check_subject, encoded
+from .grammar import bound, bounds, check_pattern, check_subject, encoded
 from .match_batch import Matches
 from .tree import Node, Row, by_id
-
-# A39: the blanks that would end a queue name on the wire, and those a reader takes for blanks.
-_BLANK = re.compile(r"[ \t\r\n\x0b\x0c]")
 
 # One lock for the writers of all tries, held across a fork so that no child inherits it taken.
 _writing = threading.RLock()
@@ -73,11 +70,10 @@ class SubjectTrie:
         max_length: int | None = None,
     ) -> SubjectTrie:
         self = object.__new__(cls)
-        self._max_tokens, self._max_length = bounds(
-            dialect, _bound("max_tokens", max_tokens), _bound("max_length", max_length)
-        )
+        bounds(dialect, None, None)  # refuses an unknown dialect before anything else
+        self._given = (bound("max_tokens", max_tokens), bound("max_length", max_length))
+        self._max_tokens, self._max_length = bounds(dialect, *self._given)
         self._dialect = dialect
-        self._given = (max_tokens, max_length)
         self._next = 0
         self._root = Node()
         self._rows = {}
@@ -385,22 +381,6 @@ class SubjectTrie:
         return pattern, queue
 
 
-def check_queue(name: str) -> None:
-    """Raises ``InvalidName`` unless the name can be a queue's: not empty, no blank, no wildcard
-    token (A39)."""
-    encoded(name, "InvalidName", "queue", "queue")
-    if not name:
-        raise refusal("InvalidName", "queue-empty", name, 0, "queue")
-    start = 0
-    for token in name.split("."):
-        if blank := _BLANK.search(token):
-            place = start + len(token[: blank.start()].encode())
-            raise refusal("InvalidName", "queue-whitespace", name, place, "queue")
-        if token in ("*", ">"):
-            raise refusal("InvalidName", "queue-wildcard", name, start, "queue")
-        start += len(token.encode()) + 1
-
-
 def empty_reference(dialect: str, max_tokens: int | None, max_length: int | None) -> SubjectTrie:
     """An empty index of this engine, whichever is in use."""
     return SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)
@@ -408,12 +388,3 @@ def empty_reference(dialect: str, max_tokens: int | None, max_length: int | None
 
 def _handles(rows: list[Row]) -> tuple[Subscription, ...]:
     return tuple([row.subscription for row in rows])
-
-
-def _bound(name: str, given: int | None) -> int | None:
-    if given is None:
-        return None
-    given = operator.index(given)
-    if given < 1:
-        raise ValueError(f"{name} must be at least 1")
-    return min(given, 2**64 - 1)  # what the native engine can hold

@@ -84,7 +84,7 @@ def _stderr_to(file: IO[str]) -> Iterator[None]:
 def check() -> None:
     """Are pyspark, pyarrow and a fitting Java here? Raises ``CannotStart``, one line."""
     try:
-        import pandas  # type: ignore[import-untyped]  # noqa: F401
+        import pandas  # noqa: F401
         import pyarrow  # noqa: F401
         import pyspark
     except ImportError as error:

@@ -1,6 +1,6 @@
 """The Microbus codec in plain Python: the same public names as ``subtrie.microbus``."""
 
-from ...address import ReplyAddress, RequestAddress, SubscriptionAddress
+from ...address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
 from ...plane import default_plane
 from .batch import Batch, decode_batch
 from .decode import classify, decode, decode_subscription, source_of
@@ -17,6 +17,7 @@ __all__ = [
     "ReplyAddress",
     "RequestAddress",
     "SubscriptionAddress",
+    "Target",
     "check_identity_host",
     "check_locality",
     "check_method",

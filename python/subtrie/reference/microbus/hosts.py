@@ -118,6 +118,6 @@ def slot_cut_of(host: str) -> tuple[str, str]:
     """The rest of a host and the slot that its first label is."""
     label, dot, rest = host.partition(".")
     if not dot or not is_slot_label(ascii_lower(label)):
-        return host, ""
+        return str(host), ""
     slot = slot_of(label)
     return addressed_host_of(rest, slot), slot

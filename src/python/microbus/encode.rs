@@ -1,0 +1,214 @@
+//! Addresses to `Subject` and `Pattern`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use super::arguments::{Any, Optional, checked, port_text, raised, text};
+use crate::grammar::Form;
+use crate::microbus::{self, ReplyParts, RequestParts, SubscriptionParts};
+
+/// The subject of a request.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, port, source, host, method, path, slot=Optional::default()),
+    text_signature = "(*, plane, port, source, host, method, path, slot='')"
+)]
+#[expect(clippy::too_many_arguments, reason = "the parts of an address")]
+pub fn encode_request<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    port: &Any<'py>,
+    source: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    path: &Any<'py>,
+    slot: Optional<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &slot.or_empty(py);
+    let parts = RequestParts {
+        plane: text(plane, "plane")?,
+        port: port_text(port)?,
+        source: text(source, "source")?,
+        host: text(host, "host")?,
+        method: text(method, "method")?,
+        path: text(path, "path")?,
+        slot: text(slot, "slot")?,
+    };
+    let subject = microbus::encode_request(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("port", port),
+            ("source", source),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("path", path),
+        ];
+        raised(&error, &all)
+    })?;
+    checked(py, &subject, Form::Subject)
+}
+
+/// The pattern that receives requests to one endpoint.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, port, host, method, path, slot=Optional::default()),
+    text_signature = "(*, plane, port, host, method, path, slot='')"
+)]
+pub fn encode_subscription<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    port: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    path: &Any<'py>,
+    slot: Optional<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &slot.or_empty(py);
+    let parts = SubscriptionParts {
+        plane: text(plane, "plane")?,
+        port: port_text(port)?,
+        host: text(host, "host")?,
+        method: text(method, "method")?,
+        path: text(path, "path")?,
+        slot: text(slot, "slot")?,
+    };
+    let pattern = microbus::encode_subscription(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("port", port),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("path", path),
+        ];
+        raised(&error, &all)
+    })?;
+    checked(py, &pattern, Form::Pattern)
+}
+
+/// The subject of a reply from `source` to the instance `id` of `host`.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, host, id))]
+pub fn encode_reply<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    host: &Any<'py>,
+    id: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let parts = ReplyParts {
+        plane: text(plane, "plane")?,
+        source: text(source, "source")?,
+        host: text(host, "host")?,
+        id: text(id, "id")?,
+    };
+    let subject = microbus::encode_reply(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("source", source),
+            ("id", id),
+            ("host", host),
+        ];
+        raised(&error, &all)
+    })?;
+    checked(py, &subject, Form::Subject)
+}
+
+/// The pattern that receives the replies to the instance `id` of `host`.
+#[pyfunction]
+#[pyo3(signature = (*, plane, host, id))]
+pub fn encode_reply_subscription<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    host: &Any<'py>,
+    id: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let pattern = microbus::encode_reply_subscription(
+        text(plane, "plane")?,
+        text(host, "host")?,
+        text(id, "id")?,
+    )
+    .map_err(|error| raised(&error, &[("plane", plane), ("id", id), ("host", host)]))?;
+    checked(py, &pattern, Form::Pattern)
+}
+
+/// The subject of a request to a URL.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, method, url))]
+pub fn request_from_url<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let subject = microbus::request_from_url(
+        text(plane, "plane")?,
+        text(source, "source")?,
+        text(method, "method")?,
+        text(url, "url")?,
+    )
+    .map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("source", source),
+            ("method", method),
+            ("url", url),
+        ];
+        raised(&error, &all)
+    })?;
+    checked(py, &subject, Form::Subject)
+}
+
+/// The pattern of an endpoint of the service `host`.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, host, method, route, slot=Optional::default()),
+    text_signature = "(*, plane, host, method, route, slot='')"
+)]
+pub fn subscription_from_route<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    route: &Any<'py>,
+    slot: Optional<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &slot.or_empty(py);
+    let pattern = microbus::subscription_from_route(
+        text(plane, "plane")?,
+        text(host, "host")?,
+        text(method, "method")?,
+        text(route, "route")?,
+        text(slot, "slot")?,
+    )
+    .map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("route", route),
+        ];
+        raised(&error, &all)
+    })?;
+    checked(py, &pattern, Form::Pattern)
+}
+
+/// The host, port and decoded path of a route.
+#[pyfunction]
+#[pyo3(signature = (*, host, route))]
+pub fn resolve_route<'py>(
+    py: Python<'py>,
+    host: &Any<'py>,
+    route: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    static TARGET: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
+        .map_err(|error| raised(&error, &[("host", host), ("route", route)]))?;
+    TARGET
+        .import(py, "subtrie.address", "Target")?
+        .call1((target.host, target.port, target.path))
+}
