@@ -24,7 +24,7 @@ def outcome(trace: Trace) -> dict[str, int]:
     for row in swept(read(trace.text().encode())):
         for name in ("published", "delivered", "heard", "contested", "orphans"):
             found[name] += row[name]
-        if row["state"]:
+        if row["state"] in ("undelivered", "handed_over"):
             found[row["state"]] += 1
     return {name: count for name, count in found.items() if count}
 

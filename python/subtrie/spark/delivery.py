@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 #: ``pos`` is null in the row that sums a contest, and set in the row of a single message that no
-#: client here was handed: ``state`` is then ``undelivered`` or ``handed_over``.
+#: client here was handed: ``state`` is then ``undelivered`` or ``handed_over``. A message that went
+#: to another broker also has a row ``hopped`` for each time, and one that came from there a row
+#: ``arrived`` or ``arrived_unheard``; see ``elsewhere``.
 SCHEMA = (
     "log int, subject string, reply string, size bigint, pos bigint, state string, "
     "published bigint, delivered bigint, heard bigint, contested bigint, orphans bigint"
@@ -82,6 +84,49 @@ def deliveries(rows: DataFrame, stood: DataFrame) -> DataFrame:
     )
 
 
+def elsewhere(delivered: DataFrame) -> DataFrame:
+    """``deliveries`` of several brokers' logs, with what became of messages handed over.
+
+    Of one subject, reply and size the messages that hopped and those that arrived are paired in
+    order. A message handed over is undelivered when all its hops arrived in logs at hand and nobody
+    there heard it; it is no longer ``handed_over`` when somebody did.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    order = Window.partitionBy("subject", "reply", "size").orderBy("log", "pos")
+    state = F.col("state")
+    contest = ("subject", "reply", "size")
+    hopped = delivered.where(state == "hopped").select(
+        *contest, "log", "pos", F.row_number().over(order).alias("turn")
+    )
+    arrived = delivered.where(state.startswith("arrived")).select(
+        *contest, (state == "arrived").alias("there"), F.row_number().over(order).alias("turn")
+    )
+    fate = (
+        hopped.join(arrived, [*contest, "turn"], "left")
+        .groupBy("log", "pos")
+        .agg(
+            F.max(F.coalesce("there", F.lit(False))).alias("there"),
+            F.min(F.col("there").isNotNull()).alias("known"),
+        )
+    )
+    told = (
+        F.when(F.col("there"), F.lit("heard_elsewhere"))
+        .when(F.col("known"), F.lit("undelivered"))
+        .otherwise(state)
+    )
+    handed = state == "handed_over"
+    return (
+        delivered.where(handed)
+        .join(fate, ["log", "pos"], "left")
+        .withColumn("state", told)
+        .withColumn("heard", (F.col("state") == "heard_elsewhere").cast("bigint"))
+        .select(*delivered.columns)
+        .unionByName(delivered.where(~F.coalesce(handed, F.lit(False))))
+    )
+
+
 def _swept(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One sweep a contest."""
     found: list[tuple[Any, ...]] = []
@@ -122,7 +167,10 @@ def _settle(
         sums[1] += outcome.delivered
         sums[3] += outcome.contested
         if outcome.inbound:
+            state = "arrived" if outcome.delivered else "arrived_unheard"
+            found.append((*key, outcome.pos, state, 0, 0, 0, 0, 0))
             continue
+        found.extend((*key, outcome.pos, "hopped", 0, 0, 0, 0, 0) for _ in outcome.hops)
         sums[0] += 1
         sums[2] += outcome.delivered > 0
         if not outcome.delivered:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import tables
-from .delivery import deliveries
+from .delivery import deliveries, elsewhere
 from .subscriptions import subscriptions
 from .table_files import RunFolder, rows_of_table
 
@@ -91,6 +91,8 @@ def audit(
         stood = folder.stage(subscriptions(rows), "subscriptions")
         step("who got which publish")
         delivered = folder.stage(deliveries(rows, stood), "deliveries")
+        if len(logs) > 1:
+            delivered = folder.stage(elsewhere(delivered), "elsewhere")
         step("decoding subjects")
         subjects = folder.stage(tables.subjects(rows, delivered), "subjects")
         found = folder.stage(tables.planes(subjects, stood, planes), "planes")

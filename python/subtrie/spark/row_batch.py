@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .trace_rows import Window
+    from .open_window import Window
 
 #: Columns of ``nats-trace``: name, Spark type. ``kind`` says which of them are filled:
 #:

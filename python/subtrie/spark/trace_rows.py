@@ -17,10 +17,12 @@ import heapq
 import re
 import time
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from ..wire import log
 from .lines import LONGEST, lines_from
+from .log_text import as_text, clean, hop_keys, spelled
+from .open_window import Link, Window
 from .row_batch import RowBatch
 
 #: How long after its payload line a publish may still be delivered, in microseconds of log time.
@@ -44,35 +46,6 @@ _ARITY = {
 _SIZED = frozenset({"PUB", "HPUB", "MSG", "HMSG"})
 _HOPS = frozenset({"RMSG", "HMSG", "LMSG", "MSG"})
 _IN, _OUT, _LOCAL = "<<-", "->>", "<->"
-
-
-class Link(NamedTuple):
-    """What the front of a line says, times aside."""
-
-    conn: str
-    client: bool  # a client, not another broker
-    arrow: str
-    payload: bool
-    user: str | None
-    name: str | None
-    account: str | None
-
-
-class Window:
-    """A message that came in, and until where its deliveries are looked for."""
-
-    __slots__ = ("end", "keys", "limit", "link", "pos", "refusal", "size")
-
-    def __init__(
-        self, pos: int, link: Link, keys: list[tuple[str, str]], size: int, limit: int | None
-    ) -> None:
-        self.pos = pos
-        self.link = link
-        self.keys = keys  # (subject, reply): two readings for some messages between brokers
-        self.size = size
-        self.limit = limit  # microseconds, or None in a log without times
-        self.end: int | None = None
-        self.refusal: str | None = None
 
 
 def rows_of(
@@ -179,7 +152,7 @@ class TraceReader:
                 parts = line[at + 1 : -1].replace("\t", " ").split(" ")
                 parts = [part for part in parts if part]
             if not line.isascii():
-                parts = [_spelled(part) for part in parts]
+                parts = [spelled(part) for part in parts]
             reason = self._operation(here, link, stamp, parts, own)
             if reason is None:
                 operations += 1
@@ -266,7 +239,7 @@ class TraceReader:
         words = parts[1:-1]
         if op in ("HMSG", "LMSG") and len(words) > 1 and words[-1].isdecimal():
             words.pop()
-        keys = _hop_keys(words)
+        keys = hop_keys(words)
         if link.arrow == _IN:
             self._window(pos, link, keys, size, stamp)
         else:
@@ -310,7 +283,7 @@ class TraceReader:
 
     def _slow(self, line: str, pos: int, own: bool) -> tuple[Link, int | None, int] | None:
         """Reads a front not seen before. None when the line is dealt with."""
-        text = _as_text(line)
+        text = as_text(line)
         found = log.read_front(text)
         if found is None:
             if log.is_sentence(text):
@@ -341,9 +314,9 @@ class TraceReader:
             front.kind in _CLIENTS,
             rest[:3],
             payload,
-            _clean(front.user),
-            _clean(log.client_name(front.client)),
-            _clean(front.account),
+            clean(front.user),
+            clean(log.client_name(front.client)),
+            clean(front.account),
         )
         # `rest` starts where the operation does; what stands before it is remembered by its text.
         at = len(line) - len(rest.encode("utf-8", "surrogateescape")) + rest.index("[")
@@ -373,7 +346,7 @@ class TraceReader:
             if own and front.kind in _CLIENTS and _CLOSED.match(rest):
                 self.batch.add("closed", pos, conn=conn)
             return
-        subject = _clean(violation.subject)
+        subject = clean(violation.subject)
         if violation.kind != "subscribe":
             window = self._open.get(conn)
             if window is not None and (violation.kind == "reply" or window.keys[0][0] == subject):
@@ -385,18 +358,18 @@ class TraceReader:
                 "refusal",
                 pos,
                 conn=conn,
-                user=_clean(front.user),
-                name=_clean(log.client_name(front.client)),
+                user=clean(front.user),
+                name=clean(log.client_name(front.client)),
                 subject=subject,
-                queue=_clean(violation.queue),
-                sid=_clean(violation.sid),
+                queue=clean(violation.queue),
+                sid=clean(violation.sid),
                 reason=violation.kind,
             )
 
     def _quarantine(self, pos: int, reason: str, line: str, own: bool) -> None:
         if own:
             self.quarantined += 1
-            self.batch.add("quarantine", pos, reason=reason, text=_spelled(line[:_SHOWN]))
+            self.batch.add("quarantine", pos, reason=reason, text=spelled(line[:_SHOWN]))
 
     def _note_time(self, text: str, pos: int) -> None:
         record = log.parse_line(text)
@@ -418,37 +391,3 @@ class TraceReader:
                 return None
             self._second = second
         return self._epoch + int(fraction[:6].ljust(6, "0"))
-
-
-def _hop_keys(words: list[str]) -> list[tuple[str, str]]:
-    """Subject and reply of a message between brokers.
-
-    ``+ reply queue…`` and ``| queue…`` say themselves what is the subject. Without them the account
-    may be printed or not, so both readings stand; the wrong one meets no publish.
-    """
-    for i, word in enumerate(words):
-        if i and word == "|":
-            return [(words[i - 1], "")]
-        if i and word == "+" and i + 1 < len(words):
-            return [(words[i - 1], words[i + 1])]
-    keys = [(words[-1], "")]
-    if len(words) > 1:
-        keys.append((words[-2], words[-1]))
-    return keys
-
-
-def _as_text(line: str) -> str:
-    """The bytes of the line as UTF-8."""
-    return line if line.isascii() else line.encode("latin-1").decode("utf-8", "surrogateescape")
-
-
-def _spelled(raw: str) -> str:
-    """Bytes as UTF-8, those that are none spelled out (``\\xff``), as tables need them."""
-    return raw if raw.isascii() else raw.encode("latin-1").decode("utf-8", "backslashreplace")
-
-
-def _clean(text: str | None) -> str | None:
-    """The same with bytes that are no UTF-8 spelled out, as tables and Arrow need it."""
-    if text is None or text.isascii():
-        return text
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
