@@ -101,7 +101,7 @@ def position_of(path: Path, line: int) -> int:
     return sum(len(text) + 1 for text in path.read_bytes().split(b"\n")[:line])
 
 
-def test_M_16_the_sum_of_lines_is_printed(run, mixed) -> None:
+def test_P_02_the_sum_of_lines_is_printed(run, mixed) -> None:
     done = run(mixed)
     assert done.exit_code == 0, done.output
     assert "lines read = operations + payloads + server + quarantined: 13 = 6 + 2 + 1 + 4" in (

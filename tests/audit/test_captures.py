@@ -122,7 +122,7 @@ def test_a_clean_log_has_nothing_wrong(live) -> None:
 
 
 @pytest.mark.parametrize("name", ["go_live", "go_app"])
-def test_M_16_every_line_is_accounted_for_and_no_delivery_is_an_orphan(
+def test_P_02_every_line_is_accounted_for_and_no_delivery_is_an_orphan(
     spark, captures, name
 ) -> None:
     log = captures / name / "trace.log"

@@ -139,7 +139,13 @@ def _meeting(node: Node, token: str) -> Iterable[Node]:
     """The children that share a token with ``token``."""
     if token == "*":
         return list(node.children.values())
-    return [node.children[key] for key in (token, "*") if key in node.children]
+    return _children(node, token, "*")
+
+
+def _children(node: Node, *tokens: str) -> list[Node]:
+    """The children for these tokens, each asked for once: a writer may take it out meanwhile."""
+    found = (node.children.get(token) for token in tokens)
+    return [below for below in found if below is not None]
 
 
 def covered(root: Node, pattern: str) -> list[Row]:
@@ -150,7 +156,7 @@ def covered(root: Node, pattern: str) -> list[Row]:
         if token == "*":
             nodes = [below for node in nodes for below in list(node.children.values())]
         else:
-            nodes = [node.children[token] for node in nodes if token in node.children]
+            nodes = [below for node in nodes for below in _children(node, token)]
     rows: list[Row] = []
     for node in nodes:
         rows += _all_below(node) if tail else node.exact.values()
@@ -173,13 +179,7 @@ def nearest(root: Node, tokens: list[str], limit: int) -> list[tuple[Row, int]]:
     """
     levels = [[root]]
     for token in tokens:
-        deeper = [
-            node.children[key]
-            for node in levels[-1]
-            for key in (token, "*")
-            if key in node.children
-        ]
-        levels.append(deeper)
+        levels.append([below for node in levels[-1] for below in _children(node, token, "*")])
     found: list[tuple[Row, int]] = []
     for place in reversed(range(len(levels))):
         if len(found) >= limit:
@@ -200,5 +200,5 @@ def nearest(root: Node, tokens: list[str], limit: int) -> list[tuple[Row, int]]:
 def _oldest(node: Node) -> Iterator[Row]:
     """The oldest row of each pattern that ends at the node."""
     for rows in (node.exact, node.tail):
-        if rows:
-            yield min(list(rows.values()), key=_id)
+        if found := list(rows.values()):  # looked at once: a writer may empty it meanwhile
+            yield min(found, key=_id)
