@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .decode import decode, decoded_fields, plane_of_pattern
+from .. import microbus
+from ..errors import SubtrieError
+from .decode import decode, plane_of_pattern
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -174,13 +176,10 @@ def spoofed(rows: DataFrame, planes: DataFrame) -> DataFrame:
 
 def identity(user: str | None, name: str | None) -> str | None:
     """The host that a connection says it is: its user, else its name, where that is a host."""
-    from ..errors import SubtrieError
-    from ..microbus import check_identity_host
-
     for text in (user, name):
         if text:
             try:
-                return str(check_identity_host(text))
+                return microbus.check_identity_host(text)
             except SubtrieError:
                 continue
     return None
@@ -190,8 +189,11 @@ def _claim(user: str | None, name: str | None, subject: str) -> tuple[str, str, 
     who = identity(user, name)
     if who is None:
         return None
-    _, plane, _, source, *_ = decoded_fields(subject)
-    return None if source is None or source == who else (who, source, plane)
+    try:
+        address = microbus.decode(subject)
+    except SubtrieError:
+        return None
+    return None if address.source == who else (who, address.source, address.plane)
 
 
 def lost(sorted_subjects: DataFrame, stood: DataFrame) -> DataFrame:
