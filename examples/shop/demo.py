@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -28,9 +27,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from . import broker, traffic
 from .comparison import differences
 from .tally import Tally
-
-# A JVM that lives half a minute: compiling every method twice would cost a third of it.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -98,9 +94,8 @@ def _audit(out: Path) -> int:
     counted = load_counts(out / "counts.json")
     arguments = ["audit", str(log), "--plane", traffic.PLANE, "--out", str(tables)]
     console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
-    environment = {"JDK_JAVA_OPTIONS": QUICK_JVM, **os.environ}
     command = [sys.executable, "-m", "subtrie.cli", *arguments]
-    done = subprocess.run(command, env=environment, check=False)
+    done = subprocess.run(command, check=False)
     if done.returncode:
         return 2
     wrong = differences(counted, read_tables(tables), lines)

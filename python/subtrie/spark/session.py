@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _JAVA = 17
 _PYSPARK = (4, 0)
 _SHUFFLED = 64 * 1024 * 1024  # bytes of log for each part of a shuffle
+# A small log is over before the JVM's second compiler and parallel collector pay for themselves.
+_SMALL = 64 * 1024 * 1024
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class CannotStart(RuntimeError):
@@ -58,6 +61,8 @@ def local_session(
         .config("spark.sql.shuffle.partitions", str(parts))
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
     )
+    if log_bytes < _SMALL:
+        builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
     with tempfile.TemporaryFile("w+") as said:
         try:
             with _stderr_to(said):
