@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import subtrie
 from subtrie import reference
 
 # Refuses the extension as an interpreter does that no wheel fits.
@@ -144,3 +145,9 @@ def test_no_module_of_the_reference_hides_a_function():
     ]
     assert not hidden
     assert reference.matches("a.*", "a.b")
+
+
+def test_the_version_is_read_when_asked_for():
+    assert subtrie.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="no_such_name"):
+        subtrie.no_such_name  # noqa: B018

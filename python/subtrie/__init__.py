@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from . import _engine, microbus, reference
@@ -68,10 +67,17 @@ else:
 # The shared dispatcher is made on import, so the engine must be chosen first.
 from .dispatcher import Dispatcher, HandlerSubscription  # noqa: E402
 
-try:
-    __version__ = version("subtrie")
-except PackageNotFoundError:  # a source tree that was never installed
-    __version__ = "0+unknown"
+
+def __getattr__(name: str) -> str:
+    """``__version__``, read when it is asked for: the reading costs more than all the rest."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("subtrie")
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"
 
 
 def engine() -> Engine:

@@ -7,16 +7,18 @@ queue group in turn (A18, A19).
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _engine
 from .subscription import Subscription
+
+if TYPE_CHECKING:  # asyncio is imported where it is used: most of what imports this needs none
+    import asyncio
+    from concurrent.futures import Future
 
 Handler = Callable[[Any], Any]
 
@@ -125,6 +127,8 @@ class Dispatcher:
 
     async def dispatch_async(self, subject: str, message: Any) -> int:
         """As ``dispatch``, awaiting the handlers that are coroutine functions, all at once."""
+        import asyncio
+
         selected = self._trie.select(subject)
         errors: list[Exception] = []
         awaited: list[asyncio.Future[Any]] = []
@@ -166,6 +170,7 @@ def _is_coroutine_function(handler: Handler) -> bool:
 
 def _schedule(place: HandlerSubscription, message: Any) -> Future[Any]:
     """Runs a handler on its own loop, from whatever thread."""
+    import asyncio
 
     async def call() -> None:
         result = place.handler(message)
