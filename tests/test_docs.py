@@ -85,6 +85,12 @@ def _console(text: str, folder: Path, page: Path, line: int) -> None:
         assert matched, f"{_name(page)}:{line}: {command}\n-- wanted\n{wanted}\n-- got\n{got}"
 
 
+@pytest.mark.parametrize("writer", ["errors_table.py", "performance_page.py"])
+def test_written_pages_are_up_to_date(writer):
+    command = [sys.executable, f"tools/{writer}", "--check"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
 def test_a_wrong_page_fails(tmp_path):
     """The checker itself can fail: in Python and in a console."""
     with pytest.raises(AssertionError):
