@@ -174,6 +174,28 @@ def test_S2_007_ascii_is_preferred_and_utf8_is_asked_for(engine):
     engine.check_pattern("a.é.*", "server")
 
 
+def test_S2_006_where_the_documents_differ_on_the_characters_of_a_token(engine):
+    """Both documents say "alphanumeric" in prose; the grammar of ADR-6 says printable ASCII but for
+    dot, asterisk and gt. We follow the grammar (A27), so this is all that prose would refuse."""
+    prose = {chr(code) for code in range(128) if chr(code).isalnum()}
+    taken = set()
+    for code in range(128):
+        try:
+            engine.check_subject(chr(code))
+        except SubjectError:
+            continue
+        taken.add(chr(code))
+    assert prose < taken
+    assert "".join(sorted(taken - prose)) == "!\"#$%&'()+,-/:;<=?@[\\]^_`{|}~"
+
+
+@pytest.mark.parametrize("text", ["_INBOX.abc.1", "a", "p.reply._.a.b.id-1"])
+def test_S2_031_a_reply_subject_is_a_subject_without_wildcards(engine, text):
+    engine.check_subject(text)
+    for wild in (f"{text}.*", f"{text}.>", f"*.{text}"):
+        assert refused(engine.check_subject, wild)[0] == "wildcard"
+
+
 @pytest.mark.parametrize("text", ["a", "a.b.c", "*", "*.*", ">", "a.>", "*.a.>", "a-_$%.b"])
 def test_S2_030_A32_message_subject_as_it_is_meant(engine, text):
     engine.check_pattern(text)
