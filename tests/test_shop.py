@@ -41,7 +41,7 @@ def together(url: str, services: list[Service], story) -> None:
         try:
             await story(*services)
             for service in services * 2:
-                await service.bus.flush()
+                await service.settle()
         finally:
             for service in services:
                 await service.stop()

@@ -90,6 +90,12 @@ class Service:
                     await self._on_request(route, message)
 
                 await self.bus.subscribe(pattern, queue=queue, cb=heard)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Returns when the broker has dealt with all we sent. It takes two round trips: the first
+        one may leave before what the client still holds back."""
+        await self.bus.flush()
         await self.bus.flush()
 
     def _locality_slots(self) -> tuple[str, ...]:

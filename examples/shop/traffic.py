@@ -76,7 +76,7 @@ async def run(
         # Everything published has reached the server, then everything delivered has reached us.
         for _ in range(2):
             for service in services:
-                await service.bus.flush()
+                await service.settle()
         for service in services:
             await service.stop()
     return sum((service.tally for service in services), Tally())
