@@ -59,6 +59,7 @@ def test_unsubscribe_is_idempotent(dispatcher):
     heard = []
     place = dispatcher.subscribe("a", heard.append)
     assert (place.pattern, place.queue, len(dispatcher)) == ("a", None, 1)
+    assert (place.id, place.value, place.handler) == (0, heard.append, heard.append)
     assert place.unsubscribe() is True
     assert place.unsubscribe() is False
     assert dispatcher.dispatch("a", 1) == 0

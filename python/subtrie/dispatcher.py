@@ -49,6 +49,16 @@ class HandlerSubscription:
         """The queue group, or None for a handler that gets every message."""
         return self._subscription.queue
 
+    @property
+    def id(self) -> int:
+        """The number the index gave it: 0, 1, 2, … in order of subscribing."""
+        return self._subscription.id
+
+    @property
+    def value(self) -> Handler:
+        """The handler, under the name that every subscription has for what stands behind it."""
+        return self.handler
+
     def unsubscribe(self) -> bool:
         """Takes the handler out; False when it already was. Safe from inside a handler."""
         return bool(self._dispatcher._trie.remove(self._subscription))
