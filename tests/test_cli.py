@@ -100,6 +100,12 @@ def test_decode():
     assert "foo.bar" in out
 
 
+def test_decode_of_a_pattern_names_the_option():
+    code, out, _ = run("decode", "p.safe.443.*.a._.GET.x")
+    assert code == 1
+    assert "--subscription" in out
+
+
 def test_decode_subscription():
     code, out, _ = run(
         "decode", "--subscription", "--json", "microbus.safe.*.*.orders_shop._.*.order.*"

@@ -29,6 +29,8 @@ def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None
             address = read(text)
         except SubtrieError as error:
             all_decoded = False
+            if error.reason == "wildcard":
+                error.hint = "patterns decode with --subscription"
             if as_json:
                 line_of({"subject": text, "kind": None, **refused(error)})
             else:
