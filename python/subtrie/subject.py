@@ -19,7 +19,8 @@ class _Checked(str):
     @classmethod
     def _of(cls, text: str, dialect: str) -> Self:
         """Wraps text that an engine has already checked."""
-        self = str.__new__(cls, text)
+        # Not what a subclass prints (an Enum's name, say): what was checked is the text itself.
+        self = str.__new__(cls, str.__str__(text))
         self._dialect = dialect
         return self
 
