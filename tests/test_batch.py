@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import pyarrow as pa
 import pytest
@@ -182,3 +183,30 @@ def test_a_large_batch_from_many_threads_equals_the_scalar_answers(engine):
         found = trie.match_batch(pa.array(subjects), threads=threads)
         for row in range(0, 5000, 37):
             assert found.values(row) == trie.match(subjects[row])
+
+
+@pytest.mark.parametrize("threads", [0, -1, -(2**70)])
+def test_threads_below_one_are_a_value_error_however_low(engine, threads):
+    """Bug: a negative number overflowed in the native engine."""
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        engine.SubjectTrie().match_batch(["a"], threads=threads)
+
+
+@pytest.mark.parametrize("threads", [5000, 2**70])
+def test_more_threads_than_a_machine_has_change_nothing(engine, threads):
+    """Bug: as many threads were started as were named."""
+    trie = engine.SubjectTrie()
+    trie.add("a.*", 0)
+    before = threading.active_count()
+    assert bytes(trie.match_batch(["a.b"] * 20_000, threads=threads).ids) == bytes(80_000)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("nulls", [0, 1, 9])
+def test_a_column_of_the_null_type_is_a_column_of_nulls(engine, nulls):
+    """Bug: what pyarrow makes of no rows, or of nulls alone, was refused."""
+    column = pa.nulls(nulls)
+    for given in (column, pa.chunked_array([column])):
+        assert pa.array(engine.decode_batch(given)).to_pylist() == [None] * nulls
+        matches = engine.SubjectTrie().match_batch(given)
+        assert pa.array(matches).to_pylist() == [None] * nulls

@@ -200,3 +200,16 @@ def test_without_click_one_line_names_the_extra():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "subtrie[cli]" in done.stderr
+
+
+def test_encode_does_not_drop_a_slot_in_silence():
+    """Bug: with --source, --slot was taken and did nothing."""
+    code, out, err = run("encode", "--source", "web.shop", "--slot", "id-1", "https://h/x")
+    assert (code, out) == (2, "")
+    assert "id-" in err
+
+
+def test_who_answers_2_for_what_is_no_subject(patterns):
+    """Bug: it answered 1, as if nobody heard it."""
+    for subjects in (["a..b"], ["orders.x", "a.*"], ["nobody.at.all", "a b"]):
+        assert run("who", "-s", patterns, *subjects)[0] == 2

@@ -281,3 +281,13 @@ def test_every_kind_is_explained():
     missing = {name for _, name in _KINDS if f"`{name}`" not in guide}
     assert not missing
     assert all(f"`{name}`" in guide for kinds in UNKNOWN.values() for name in kinds)
+
+
+def test_json_nested_too_deep_is_unreadable(tmp_path):
+    """Bug: it ended the run."""
+    file = tmp_path / "deep.jsonl"
+    file.write_text(
+        "[" * 200_000 + "\n" + '{"op": "flatten_host", "in": {"host": "a"}, "out": "a"}\n'
+    )
+    report = conformance.run(file)
+    assert (len(report.unreadable), report.passed, bool(report)) == (1, 1, False)

@@ -266,3 +266,44 @@ def test_many_threads_at_once(dispatcher):
     for thread in threads:
         thread.join()
     assert (counts[0], len(dispatcher)) == (1200, 1)
+
+
+def test_a_partial_of_an_async_callable_needs_its_loop(dispatcher):
+    """Bug: a partial hid the coroutine function in a callable object."""
+
+    class Handler:
+        async def __call__(self, message):
+            raise AssertionError("never called")
+
+    for handler in (functools.partial(Handler()), functools.partial(functools.partial(Handler()))):
+        with pytest.raises(TypeError, match="loop="):
+            dispatcher.subscribe("a", handler)
+
+
+def test_a_coroutine_that_nobody_would_run_is_an_error(dispatcher):
+    """Bug: a handler that returned a coroutine was counted, and its message was lost."""
+    heard = []
+
+    async def later(message):
+        heard.append(message)
+
+    dispatcher.subscribe("a", lambda message: later(message))
+    dispatcher.subscribe("a", heard.append)
+    with pytest.raises(ExceptionGroup) as caught:
+        dispatcher.dispatch("a", 1)
+    assert [type(error) for error in caught.value.exceptions] == [TypeError]
+    assert heard == [1]
+    assert asyncio.run(dispatcher.dispatch_async("a", 2)) == 2
+    assert sorted(heard) == [1, 2, 2]
+
+
+def test_what_is_no_loop_is_refused_when_subscribing(dispatcher):
+    """Bug: it failed at the first message."""
+    with pytest.raises(TypeError, match="loop must be an event loop, not str"):
+        dispatcher.subscribe("a", print, loop="loop")
+
+
+def test_a_place_has_what_every_subscription_has(dispatcher):
+    places = [dispatcher.subscribe("a.*", handler, queue="q") for handler in (print, repr)]
+    assert [(p.pattern, p.queue, p.value, p.id) for p in places] == [
+        ("a.*", "q", print, 0), ("a.*", "q", repr, 1)]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import subtrie
+from subtrie import _engine
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,33 @@ def test_A17_subject_is_concrete(engine, text):
     with pytest.raises(subtrie.SubjectError) as caught:
         engine.check_subject(text)
     assert caught.value.reason == "wildcard"
+
+
+class _Printing(str):
+    """Text that prints as something else, as an Enum of texts does."""
+
+    def __str__(self):
+        return "not a subject"
+
+    def __format__(self, spec):
+        return "not a subject"
+
+
+def test_what_is_wrapped_is_what_was_checked(engine, monkeypatch):
+    """Bug: a subject made from an Enum's text held the Enum's name, unchecked."""
+    monkeypatch.setattr(_engine, "active", engine)
+    for kind in (subtrie.Subject, subtrie.Pattern):
+        made = kind(_Printing("orders.new"))
+        assert (made, str(made), made.tokens) == ("orders.new", "orders.new", ("orders", "new"))
+    text = _Printing
+    subject = subtrie.microbus.encode_request(
+        plane=text("p"), port=text("80"), source=text("a.b"), host=text("c"), method=text("get"),
+        path=text("/x"), slot=text("id-1"),
+    )  # fmt: skip
+    assert str(subject) == "p.safe.80.a_b.c.id-1.GET.x"
+    assert subtrie.microbus.source_of(text(subject)) == "a.b"
+    trie = engine.SubjectTrie()
+    handle = trie.add(text("a.*"), 1, queue=text("q"))
+    assert (str(handle.pattern), type(handle.queue), dict(trie.groups(text("a.b")).queues)) == (
+        "a.*", str, {"q": (1,)})  # fmt: skip
+    assert str(trie.explain(text("a.b")).subject) == "a.b"

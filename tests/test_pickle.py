@@ -131,3 +131,38 @@ def test_a_state_that_cannot_be_is_refused(trie, change):
     with pytest.raises((ValueError, OverflowError)):
         trie.__setstate__(state)
     assert list(trie) == [handle]
+
+
+def test_what_is_longer_than_the_dialect_allows_comes_back(engine, monkeypatch):
+    """Bug: an index with bounds of its own could be pickled and not read again."""
+    monkeypatch.setattr(_engine, "active", engine)
+    trie = engine.SubjectTrie(max_tokens=1000, max_length=10_000)
+    deep = trie.add(".".join("a" * 100), 1)
+    long = trie.add("b" * 3000, 2)
+    for back in (pickle.loads(pickle.dumps(trie)), copy.deepcopy(trie)):
+        assert [each.pattern for each in back] == [deep.pattern, long.pattern]
+    assert pickle.loads(pickle.dumps(trie.explain("b" * 3000))).subject == "b" * 3000
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_witness_comes_back(engine, monkeypatch, protocol):
+    """Bug: the witness of a strict and a server pattern was called strict, and was not."""
+    monkeypatch.setattr(_engine, "active", engine)
+    any_one, literal = subtrie.Pattern("*"), subtrie.Pattern("foo*", dialect="server")
+    for witness in (any_one.overlaps(literal), literal.overlaps(any_one)):
+        back = pickle.loads(pickle.dumps(witness, protocol))
+        assert (type(back), back, back.dialect) == (subtrie.Subject, "foo*", "server")
+    left = subtrie.Pattern(".".join(["a" * 500, "*", "b" * 500, ">"]))
+    long = left.overlaps(".".join(["*", "c" * 500, ">"]))
+    assert len(long) > 1024
+    assert pickle.loads(pickle.dumps(long, protocol)) == copy.copy(long) == long
+
+
+def test_a_forged_text_does_not_come_back(engine, monkeypatch):
+    monkeypatch.setattr(_engine, "active", engine)
+    form = pickle.dumps(subtrie.Subject("some.text"), 0)
+    with pytest.raises(subtrie.SubjectError):
+        pickle.loads(form.replace(b"some.text", b"some.>xxx"))
+    form = pickle.dumps(subtrie.Pattern("some.text"), 0)
+    with pytest.raises(subtrie.PatternError):
+        pickle.loads(form.replace(b"some.text", b"some..txt"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from inspect import isawaitable, iscoroutinefunction
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from . import _engine
@@ -100,6 +100,8 @@ class Dispatcher:
         """
         if not callable(handler):
             raise TypeError(f"handler must be callable, not {type(handler).__name__}")
+        if loop is not None and not hasattr(loop, "call_soon_threadsafe"):
+            raise TypeError(f"loop must be an event loop, not {type(loop).__name__}")
         if loop is None and _is_coroutine_function(handler):
             raise TypeError(
                 "a coroutine function needs loop=, the event loop it is to run on; "
@@ -127,7 +129,7 @@ class Dispatcher:
         for place in selected:
             try:
                 if place.loop is None:
-                    place.handler(message)
+                    _finished(place, place.handler(message))
                 else:
                     _schedule(place, message).add_done_callback(partial(_report, place))
             except Exception as error:
@@ -171,7 +173,19 @@ class Dispatcher:
         return f"<Dispatcher with {len(self)} handlers>"
 
 
+def _finished(place: HandlerSubscription, result: object) -> None:
+    """Refuses a coroutine that nobody would run: the message would be lost in silence."""
+    if iscoroutine(result):
+        result.close()
+        raise TypeError(
+            f"the handler on {str(place.pattern)!r} returned a coroutine: "
+            "subscribe it with loop=, or use dispatch_async"
+        )
+
+
 def _is_coroutine_function(handler: Handler) -> bool:
+    while isinstance(handler, partial):
+        handler = handler.func
     # A callable object tells by its __call__, not by itself.
     return iscoroutinefunction(handler) or iscoroutinefunction(
         getattr(type(handler), "__call__", None)  # noqa: B004 - it is looked at, not asked for

@@ -19,7 +19,8 @@ class _Checked(str):
     @classmethod
     def _of(cls, text: str, dialect: str) -> Self:
         """Wraps text that an engine has already checked."""
-        self = str.__new__(cls, text)
+        # Not what a subclass prints (an Enum's name, say): what was checked is the text itself.
+        self = str.__new__(cls, str.__str__(text))
         self._dialect = dialect
         return self
 
@@ -33,8 +34,10 @@ class _Checked(str):
         """The parts between the dots."""
         return tuple(self.split("."))
 
-    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return (str(self),), {"dialect": self._dialect}
+    # An index with bounds of its own, or a witness, may hold more than the dialect's own bounds
+    # allow (A37), and what was once taken must come back. All other rules are applied again.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), str(self), self._dialect)
 
     def __repr__(self) -> str:
         dialect = "" if self._dialect == "strict" else f", dialect={self._dialect!r}"
@@ -92,8 +95,24 @@ class Pattern(_Checked):
         Raises ``PatternError`` for plain text that is no pattern. Cost: one pass over both.
         Bounds play no part: two long patterns may have a witness longer than a subject may be.
         """
-        witness = _engine.active.overlaps(self, self._pattern(other))
-        return None if witness is None else Subject._of(witness, self._dialect)
+        other = self._pattern(other)
+        witness = _engine.active.overlaps(self, other)
+        if witness is None:
+            return None
+        # What only the broker takes for text may stand in the witness.
+        dialects = (self._dialect, other._dialect)
+        return Subject._of(witness, "server" if "server" in dialects else "strict")
 
-    def _pattern(self, other: str) -> str:
+    def _pattern(self, other: str) -> _Checked:
         return other if isinstance(other, _Checked) else Pattern(other, dialect=self._dialect)
+
+
+# More than any text holds.
+_UNBOUNDED = 2**63
+
+
+def _restored(kind: type[_Checked], text: str, dialect: str) -> _Checked:
+    """What a pickle or a copy gives back: every rule applied but the bounds."""
+    check = _engine.active.check_pattern if issubclass(kind, Pattern) else None
+    (check or _engine.active.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
+    return kind._of(text, dialect)

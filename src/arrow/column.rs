@@ -32,10 +32,18 @@ enum Values {
 }
 
 impl Column {
-    /// Takes string, `large_string`, `string_view` and binary arrays, and dictionaries of them.
+    /// Takes string, `large_string`, `string_view` and binary arrays, and dictionaries of them;
+    /// the null type too.
     ///
     /// Cost: offsets and keys are checked once; the text is neither read nor copied.
     pub fn new(data: ArrayData) -> Result<Self, ArrowError> {
+        if matches!(data.data_type(), DataType::Null) {
+            // What producers make of no rows, or of nulls alone.
+            return Ok(Self {
+                values: Values::Short(BinaryArray::from_vec(Vec::new())),
+                keys: Some(vec![None; data.len()]),
+            });
+        }
         if !matches!(data.data_type(), DataType::Dictionary(..)) {
             return Ok(Self {
                 values: Values::new(data)?,

@@ -60,9 +60,12 @@ impl Parts {
     }
 }
 
+/// The most threads that are started, whatever number is named.
+const MOST_THREADS: usize = 256;
+
 fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
     let values = column.distinct();
-    let run = values.div_ceil(threads.max(1)).max(1);
+    let run = values.div_ceil(threads.clamp(1, MOST_THREADS)).max(1);
     let work = |start: usize| match_run(index, column, start..values.min(start + run));
     let starts: Vec<usize> = (0..values).step_by(run).collect();
     let runs = match starts.split_first() {
@@ -71,15 +74,18 @@ fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
         Some((&first, others)) => thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter()
-                .map(|&start| (start, scope.spawn(move || work(start))))
+                .map(|&start| {
+                    let run = thread::Builder::new().spawn_scoped(scope, move || work(start));
+                    (start, run)
+                })
                 .collect();
             let mut runs = vec![work(first)];
-            // A thread that died is answered for here: the rows must not be lost.
-            runs.extend(
-                others
-                    .into_iter()
-                    .map(|(start, run)| run.join().unwrap_or_else(|_| work(start))),
-            );
+            // A thread that died or never began is answered for here: no row must be lost.
+            runs.extend(others.into_iter().map(|(start, run)| {
+                run.ok()
+                    .and_then(|run| run.join().ok())
+                    .unwrap_or_else(|| work(start))
+            }));
             runs
         }),
     };

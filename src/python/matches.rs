@@ -7,12 +7,13 @@ use arrow_array::{Array, Int32Array, LargeListArray, ListArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow::{columns, export, export_schema, view, wrapped};
+use super::trie_rows::Threads;
 use super::trie_state::Guarded;
 use crate::arrow::{Found, match_columns};
 
@@ -40,15 +41,12 @@ enum Offsets {
 pub fn match_batch(
     state: &Guarded,
     subjects: &Bound<'_, PyAny>,
-    threads: usize,
+    threads: Threads,
 ) -> PyResult<Matches> {
-    if threads < 1 {
-        return Err(PyValueError::new_err("threads must be at least 1"));
-    }
     let py = subjects.py();
     let columns = columns(subjects)?;
     let (index, kept) = state.read(|state| (state.index.clone(), state.kept.clone()));
-    let found = py.detach(|| match_columns(&index, &columns, threads));
+    let found = py.detach(|| match_columns(&index, &columns, threads.0));
     let mut values = HashMap::new();
     let mut ids = Vec::with_capacity(found.tickets.len());
     for ticket in &found.tickets {

@@ -36,6 +36,8 @@ def encode(
     """
     if (source is None) == (host is None):
         raise click.UsageError("give either --source (URLs of requests) or --host (routes)")
+    if source is not None and slot:
+        raise click.UsageError("a URL carries its slot itself, as in https://id-k3x9.host/path")
     screen = console()
     all_encoded = True
     for text in inputs(targets):

@@ -31,7 +31,8 @@ from .stream import console, inputs, line_of, no, printable, refused
 def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) -> None:
     """Who gets each SUBJECT? Reads one per line from standard input when none is given.
 
-    Exit code 0 when every subject reaches somebody, 1 when one reaches nobody or is no subject.
+    Exit code 0 when every subject reaches somebody, 1 when one reaches nobody, 2 when one is no
+    subject.
     """
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
     for line, pattern, queue in subscriptions_of(source):
@@ -40,12 +41,12 @@ def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) ->
         except SubtrieError as error:
             raise click.UsageError(f"{source}, line {line}: {error}") from None
     screen = console()
-    all_heard = True
+    all_heard = all_subjects = True
     for text in inputs(subjects):
         try:
             found = trie.explain(text)
         except SubtrieError as error:
-            all_heard = False
+            all_subjects = False
             if as_json:
                 line_of({"subject": text, "heard": None, **refused(error)})
             else:
@@ -56,7 +57,7 @@ def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) ->
             line_of(_answer(text, found))
         else:
             screen.print(_lines(text, found))
-    raise SystemExit(0 if all_heard else 1)
+    raise SystemExit(2 if not all_subjects else 0 if all_heard else 1)
 
 
 def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:

@@ -104,7 +104,7 @@ def _parsed(line: bytes) -> Row | str:
     """The row, or why there is none."""
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter: nested too deep to be read
         return f"no JSON: {error}"
     return row if isinstance(row, dict) else f"no JSON object, but {type(row).__name__}"
 

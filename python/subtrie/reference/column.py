@@ -50,6 +50,9 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
         if hasattr(subjects, "__arrow_c_array__")
         else pa.chunked_array(subjects)
     )
+    if pa.types.is_null(column.type):  # what pyarrow makes of no rows, or of nulls alone
+        yield from [None] * len(column)
+        return
     encoded_once = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded_once else column.type
     if not any(is_kind(kind) for is_kind in _text_kinds(pa)):
