@@ -130,6 +130,13 @@ def test_encode_url_and_route():
     ]
 
 
+def test_S0_083_a_request_to_port_0_is_noted_in_one_line():
+    code, out, err = run("encode", "--source", "a", "--plane", "p", "https://h:0/x")
+    assert (code, out.strip()) == (0, "p.safe.0.a.h._.GET.x")
+    assert err.startswith("subtrie: note: ")
+    assert err.count("\n") == 1
+
+
 def test_encode_refuses_with_2():
     code, out, _ = run("encode", "--source", "web.shop", "--json", "https://h:99999/x")
     assert code == 2

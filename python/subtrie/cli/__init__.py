@@ -6,10 +6,12 @@ Exit codes: 0 yes, 1 no, 2 bad input. Needs the extra ``cli`` (click and rich).
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 def main() -> None:
     """Runs the command line."""
+    warnings.showwarning = _note
     try:
         from .app import app
 
@@ -19,3 +21,8 @@ def main() -> None:
             raise
         print(f"subtrie: {error.name} is missing; pip install 'subtrie[cli]'", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a person reads it, without the line of Python it came from."""
+    print(f"subtrie: note: {message}", file=sys.stderr)
