@@ -19,10 +19,17 @@ pub struct Found {
 /// What one value of a column reaches; `None` where it is no subject.
 type Reached = Option<std::ops::Range<usize>>;
 
+/// More threads than this help nobody, and a system can refuse to start them.
+const MOST_THREADS: usize = 64;
+
+/// Fewer values than this are looked up before a thread has started.
+const WORTH_A_THREAD: usize = 64;
+
 /// Matches columns that follow one another.
 ///
-/// Every value of a dictionary is matched once, however many rows hold it. `threads` share the
-/// values evenly. Cost: one lookup a value, one copy a row.
+/// Every value of a dictionary is matched once, however many rows hold it. Up to `threads` share
+/// the values evenly: never more than 64, and fewer where there are few values or the system
+/// refuses one. Cost: one lookup a value, one copy a row.
 #[must_use]
 pub fn match_columns(index: &Index, columns: &[Column], threads: usize) -> Found {
     let mut found = Found {
@@ -62,7 +69,9 @@ impl Parts {
 
 fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
     let values = column.distinct();
-    let run = values.div_ceil(threads.max(1)).max(1);
+    let run = values
+        .div_ceil(threads.clamp(1, MOST_THREADS))
+        .max(WORTH_A_THREAD);
     let work = |start: usize| match_run(index, column, start..values.min(start + run));
     let starts: Vec<usize> = (0..values).step_by(run).collect();
     let runs = match starts.split_first() {
@@ -71,15 +80,17 @@ fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
         Some((&first, others)) => thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter()
-                .map(|&start| (start, scope.spawn(move || work(start))))
+                .map(|&start| {
+                    let run = thread::Builder::new().spawn_scoped(scope, move || work(start));
+                    (start, run.ok())
+                })
                 .collect();
             let mut runs = vec![work(first)];
-            // A thread that died is answered for here: the rows must not be lost.
-            runs.extend(
-                others
-                    .into_iter()
-                    .map(|(start, run)| run.join().unwrap_or_else(|_| work(start))),
-            );
+            // A thread that never began or died is answered for here: the rows must not be lost.
+            runs.extend(others.into_iter().map(|(start, run)| {
+                run.and_then(|run| run.join().ok())
+                    .unwrap_or_else(|| work(start))
+            }));
             runs
         }),
     };

@@ -7,7 +7,7 @@ use arrow_array::{Array, Int32Array, LargeListArray, ListArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field};
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -42,9 +42,6 @@ pub fn match_batch(
     subjects: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<Matches> {
-    if threads < 1 {
-        return Err(PyValueError::new_err("threads must be at least 1"));
-    }
     let py = subjects.py();
     let columns = columns(subjects)?;
     let (index, kept) = state.read(|state| (state.index.clone(), state.kept.clone()));

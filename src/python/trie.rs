@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
 use super::convert::{Area, bounds, dialect, refused, text};
 use super::matches::{Matches, match_batch};
-use super::trie_rows::{Limit, Rules, bound, id_of, is_subscription, shared};
+use super::trie_rows::{Limit, Rules, Threads, bound, id_of, is_subscription, shared};
 use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, copied};
 use crate::error::Error;
 use crate::grammar::Dialect;
@@ -158,9 +158,12 @@ impl SubjectTrie {
     }
 
     /// Matches a column: an Arrow string array, a stream of them, or an iterable of `str`.
-    #[pyo3(signature = (subjects, *, threads=1))]
-    fn match_batch(&self, subjects: &Bound<'_, PyAny>, threads: usize) -> PyResult<Matches> {
-        match_batch(&self.state, subjects, threads)
+    #[pyo3(
+        signature = (subjects, *, threads=Threads(1)),
+        text_signature = "($self, subjects, *, threads=1)"
+    )]
+    fn match_batch(&self, subjects: &Bound<'_, PyAny>, threads: Threads) -> PyResult<Matches> {
+        match_batch(&self.state, subjects, threads.0)
     }
 
     /// Does any subscription match?

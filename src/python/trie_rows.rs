@@ -213,3 +213,19 @@ impl<'py> FromPyObject<'_, 'py> for Limit {
         Ok(Self(given.extract().unwrap_or(usize::MAX)))
     }
 }
+
+/// How many threads may share a batch: at least one.
+#[derive(Clone, Copy)]
+pub struct Threads(pub usize);
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given = index(&given)?;
+        if given.lt(1)? {
+            return Err(PyValueError::new_err("threads must be at least 1"));
+        }
+        Ok(Self(given.extract().unwrap_or(usize::MAX)))
+    }
+}
