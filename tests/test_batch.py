@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import threading
 
@@ -24,6 +25,9 @@ LAYOUTS = {
     "string_view": lambda rows: pa.array(rows, pa.string_view()),
     "binary": lambda rows: pa.array([r and r.encode() for r in rows], pa.binary()),
     "dictionary": lambda rows: pa.array(rows, pa.string()).dictionary_encode(),
+    "dictionary of views": lambda rows: pa.DictionaryArray.from_arrays(
+        pa.array(range(len(rows)), pa.int16()), pa.array(rows, pa.string_view())
+    ),
     "sliced": lambda rows: pa.array(["x", *rows, "y"], pa.string()).slice(1, len(rows)),
     "chunked": lambda rows: pa.chunked_array([rows[:2], [], rows[2:]], pa.string()),
     "interface": lambda rows: _Interface(pa.array(rows, pa.string())),
@@ -164,6 +168,67 @@ def test_wrong_columns_are_refused(engine, given, error):
 def test_threads_below_one_are_refused(engine):
     with pytest.raises(ValueError, match="threads"):
         engine.SubjectTrie().match_batch(["a"], threads=0)
+
+
+@pytest.mark.parametrize("threads", [10**9, 10**30])
+def test_threads_without_end_are_not_started(engine, threads):
+    trie = engine.SubjectTrie()
+    trie.add("a.*", 1)
+    found = trie.match_batch([f"a.{n}" for n in range(40_000)], threads=threads)
+    assert found.offsets[-1] == 40_000
+
+
+@pytest.mark.parametrize("threads", [0, -1, -(10**30)])
+def test_fewer_threads_than_one_are_refused(engine, threads):
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        engine.SubjectTrie().match_batch(["a"], threads=threads)
+
+
+class _Capsules:
+    def __init__(self, array):
+        self._pair = array.__arrow_c_array__()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._pair
+
+
+def test_an_array_handed_over_twice_is_refused():
+    from subtrie import _subtrie
+
+    once = _Capsules(pa.array(["a.b"]))
+    assert len(_subtrie.decode_batch(once)) == 1
+    with pytest.raises(ValueError, match="has been released"):
+        _subtrie.decode_batch(once)
+
+
+def test_an_array_released_by_another_reader_is_refused():
+    from subtrie import _subtrie
+
+    array = pa.array(["a.b", None])
+    once = _Capsules(array)
+    pa.array(once)
+    with pytest.raises(ValueError, match="has been released"):
+        _subtrie.SubjectTrie().match_batch(once)
+
+
+class _ArrowArray(ctypes.Structure):
+    """The head of the interface's structure."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("length", "null_count", "offset")]
+
+
+@pytest.mark.parametrize("field", ["length", "offset"])
+@pytest.mark.parametrize("number", [-1, -(2**63), 2**62, 2**63 - 1])
+def test_numbers_that_no_array_can_have_are_refused(field, number):
+    from subtrie import _subtrie
+
+    broken = _Capsules(pa.array(["a.b"]))
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    head = _ArrowArray.from_address(pointer(broken.__arrow_c_array__()[1], b"arrow_array"))
+    setattr(head, field, number)
+    with pytest.raises(ValueError, match="malformed"):
+        _subtrie.decode_batch(broken)
 
 
 @pytest.mark.parametrize("kind", ["Batch", "Matches"])

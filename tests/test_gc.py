@@ -141,3 +141,14 @@ def test_values_are_never_hashed_nor_compared(trie):
     assert (str(trie), repr(trie), str(trie.explain("a.b"))) != ("", "", "")
     assert handle in trie
     assert trie.remove(handle)
+
+
+def test_indices_within_indices_go_without_exhausting_the_stack(engine):
+    inner = None
+    for _ in range(100_000):
+        trie = engine.SubjectTrie()
+        trie.add("a", inner)
+        inner = trie
+    watch = weakref.ref(inner)
+    del trie, inner
+    assert watch() is None

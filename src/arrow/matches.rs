@@ -19,10 +19,17 @@ pub struct Found {
 /// What one value of a column reaches; `None` where it is no subject.
 type Reached = Option<std::ops::Range<usize>>;
 
+/// More threads than this help nobody, and a system can refuse to start them.
+const MOST_THREADS: usize = 64;
+
+/// Fewer values than this are looked up before a thread has started.
+const WORTH_A_THREAD: usize = 64;
+
 /// Matches columns that follow one another.
 ///
-/// Every value of a dictionary is matched once, however many rows hold it. `threads` share the
-/// values evenly. Cost: one lookup a value, one copy a row.
+/// Every value of a dictionary is matched once, however many rows hold it. Up to `threads` share
+/// the values evenly: never more than 64, and fewer where there are few values or the system
+/// refuses one. Cost: one lookup a value, one copy a row.
 #[must_use]
 pub fn match_columns(index: &Index, columns: &[Column], threads: usize) -> Found {
     let mut found = Found {
@@ -60,12 +67,11 @@ impl Parts {
     }
 }
 
-/// The most threads that are started, whatever number is named.
-const MOST_THREADS: usize = 256;
-
 fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
     let values = column.distinct();
-    let run = values.div_ceil(threads.clamp(1, MOST_THREADS)).max(1);
+    let run = values
+        .div_ceil(threads.clamp(1, MOST_THREADS))
+        .max(WORTH_A_THREAD);
     let work = |start: usize| match_run(index, column, start..values.min(start + run));
     let starts: Vec<usize> = (0..values).step_by(run).collect();
     let runs = match starts.split_first() {
@@ -76,14 +82,13 @@ fn match_values(index: &Index, column: &Column, threads: usize) -> Parts {
                 .iter()
                 .map(|&start| {
                     let run = thread::Builder::new().spawn_scoped(scope, move || work(start));
-                    (start, run)
+                    (start, run.ok())
                 })
                 .collect();
             let mut runs = vec![work(first)];
-            // A thread that died or never began is answered for here: no row must be lost.
+            // A thread that never began or died is answered for here: the rows must not be lost.
             runs.extend(others.into_iter().map(|(start, run)| {
-                run.ok()
-                    .and_then(|run| run.join().ok())
+                run.and_then(|run| run.join().ok())
                     .unwrap_or_else(|| work(start))
             }));
             runs

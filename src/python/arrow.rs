@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
 use arrow_array::builder::LargeBinaryBuilder;
@@ -73,7 +74,22 @@ fn import_array(pair: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: the capsules carry the names of the interface, are alive here, and the array is
     // moved out as the interface asks, which marks the capsule's copy as released.
-    unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) }
+    let (array, schema) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
+    import(array, schema)
+}
+
+/// Takes in an array that is not released, of the type that the schema says.
+///
+/// A producer's numbers that contradict each other are a `ValueError`; pointers must be believed.
+fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
+    // What is released is often not wiped: its pointers lead into memory that is gone.
+    if array.is_released() || schema.release.is_none() {
+        return Err(PyValueError::new_err("the Arrow array has been released"));
+    }
+    // SAFETY: array and schema come from one producer, and neither is released. The import asserts
+    // much of what it is told, so a lie ends in a panic, which must not pass for the caller's.
+    catch_unwind(AssertUnwindSafe(|| unsafe { from_ffi(array, schema) }))
+        .map_err(|_| PyValueError::new_err("the Arrow array is malformed"))?
         .map_err(arrow_error)
 }
 
@@ -102,8 +118,7 @@ fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayData>> {
         if array.is_released() {
             return Ok(chunks);
         }
-        // SAFETY: the array and the schema come from the same stream.
-        chunks.push(unsafe { from_ffi(array, &schema) }.map_err(arrow_error)?);
+        chunks.push(import(array, &schema)?);
     }
 }
 

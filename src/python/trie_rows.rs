@@ -214,7 +214,8 @@ impl<'py> FromPyObject<'_, 'py> for Limit {
     }
 }
 
-/// How many threads: at least one, however many that is.
+/// How many threads may share a batch: at least one.
+#[derive(Clone, Copy)]
 pub struct Threads(pub usize);
 
 impl<'py> FromPyObject<'_, 'py> for Threads {

@@ -14,9 +14,13 @@ use crate::error::Error;
 use crate::trie::{Index, Scratch, Ticket};
 
 /// The objects of one subscription.
+///
+/// The value is let go of first: then it is the handle, a Python object, that lets go of it last.
+/// Python takes such objects apart without recursion, so an index within an index, however deep,
+/// does not exhaust the stack when it goes.
 pub struct Kept {
-    pub handle: Py<PyAny>,
     pub value: Py<PyAny>,
+    pub handle: Py<PyAny>,
 }
 
 /// Which object of a subscription a lookup hands out.

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from subtrie.cli.app import app
 from subtrie.spark.pipeline import TABLES
+from subtrie.spark.table_files import NotAResult, RunFolder
 
 BLOCKED = """
 import sys
@@ -140,6 +141,40 @@ def test_a_folder_of_somebody_else_is_left_alone(run, mixed, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "mixed.log"]
 
 
+def test_an_earlier_result_with_somebodys_notes_is_left_alone(tmp_path) -> None:
+    out = tmp_path / "project"
+    out.mkdir()
+    RunFolder(out, TABLES).discard()
+    for name in ("audit.json", "call_graph.parquet"):
+        (out / name).touch()
+        RunFolder(out, TABLES).discard()
+    run = RunFolder(out, TABLES)
+    (out / "notes.txt").write_text("keep")
+    with pytest.raises(NotAResult):
+        run.finish({})
+    with pytest.raises(NotAResult):
+        RunFolder(out, TABLES)
+    assert (out / "notes.txt").read_text() == "keep"
+
+
+def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
+    program = "from subtrie.spark.trace_source import planned\n"
+    program += "for part in planned(['/dev/stdin'], at_least=1, target=9**9): print(part.path)"
+    with mixed.open() as log:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdin=log, capture_output=True, text=True, check=True
+        )
+    assert done.stdout == f"{os.path.realpath(mixed)}\n"
+
+
+def test_a_log_given_twice_is_exit_2(mixed, tmp_path) -> None:
+    link = tmp_path / "link.log"
+    link.symlink_to(mixed)
+    done = CliRunner().invoke(app, ["audit", str(mixed), str(link)])
+    assert done.exit_code == 2
+    assert "is given twice" in done.stderr
+
+
 def test_an_empty_log_has_empty_tables(run, tmp_path) -> None:
     path = tmp_path / "empty.log"
     path.touch()
@@ -148,7 +183,7 @@ def test_an_empty_log_has_empty_tables(run, tmp_path) -> None:
     assert all(told[name] == [] for name in TABLES)
 
 
-@pytest.mark.parametrize("arguments", [["nowhere.log"], ["."], []])
+@pytest.mark.parametrize("arguments", [["nowhere.log"], ["."], [], ["nobody://a"]])
 def test_input_that_cannot_be_read_is_exit_2(run, arguments) -> None:
     done = run(*arguments)
     assert done.exit_code == 2

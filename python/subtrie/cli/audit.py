@@ -58,6 +58,7 @@ def audit(
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
     size = sum(_size(path) for path in logs)
+    _check_distinct(logs)
     for plane in planes:
         _check_plane(plane)
     from ..spark.pipeline import audit as run
@@ -91,6 +92,17 @@ def _size(path: str) -> int:
         return size_of(path)
     except OSError as error:
         return int(_bad(f"{printable(path)}: {error.strerror or error}"))
+
+
+def _check_distinct(logs: tuple[str, ...]) -> None:
+    """A log given twice would count as two brokers that saw the same traffic."""
+    from ..spark.log_files import settled
+
+    seen: set[str] = set()
+    for path in logs:
+        if settled(path) in seen:
+            _bad(f"{printable(path)} is given twice: every log is another broker's")
+        seen.add(settled(path))
 
 
 def _check_plane(plane: str) -> None:

@@ -58,7 +58,17 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
     if not any(is_kind(kind) for is_kind in _text_kinds(pa)):
         raise ValueError(f"a column of subjects holds strings, not {kind}")
     if encoded_once:
-        column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], kind)
+        # pyarrow cannot decode a dictionary of views: their bytes are copied first.
+        flat = pa.large_binary()
+        column = pa.chunked_array(
+            [
+                pa.DictionaryArray.from_arrays(
+                    chunk.indices, chunk.dictionary.cast(flat)
+                ).dictionary_decode()
+                for chunk in column.chunks
+            ],
+            flat,
+        )
     for row in column.cast(pa.large_binary()):
         data = row.as_py()
         try:

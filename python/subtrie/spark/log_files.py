@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import BinaryIO, cast
+
+
+def settled(path: str) -> str:
+    """The log under a name that means the same in every process, which ``/dev/stdin`` does not."""
+    return path if "://" in path else os.path.realpath(path)
 
 
 def open_log(path: str) -> BinaryIO:
@@ -17,5 +23,8 @@ def open_log(path: str) -> BinaryIO:
 
 def size_of(path: str) -> int:
     """Bytes of the log now. Raises ``OSError`` where there is no such file."""
-    with open_log(path) as stream:
-        return int(stream.seek(0, 2))
+    try:
+        with open_log(path) as stream:
+            return int(stream.seek(0, 2))
+    except ValueError as error:  # a name that no file can have, a scheme that nobody knows
+        raise OSError(str(error)) from None

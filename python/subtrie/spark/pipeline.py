@@ -82,7 +82,7 @@ def audit(
     """
     from .trace_source import SPLIT_BYTES, read_logs
 
-    folder = RunFolder(out)
+    folder = RunFolder(out, TABLES)
     try:
         step("reading lines")
         read = read_logs(spark, logs, split_bytes=split_bytes or SPLIT_BYTES)

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,16 @@ class NotAResult(ValueError):
 
 
 class RunFolder:
-    """Where a run writes. ``place`` None means that the result goes when the run does."""
+    """Where a run writes. ``place`` None means that the result goes when the run does.
 
-    def __init__(self, place: str | os.PathLike[str] | None) -> None:
+    ``tables`` names all tables: a folder that holds anything else is not replaced.
+    """
+
+    def __init__(self, place: str | os.PathLike[str] | None, tables: Iterable[str]) -> None:
         self.place = None if place is None else Path(place).absolute()
+        self._own = {MANIFEST, *(f"{name}.parquet" for name in tables)}
         if self.place is not None:
-            _check(self.place)
+            _check(self.place, self._own)
             self.place.parent.mkdir(parents=True, exist_ok=True)
         beside = None if self.place is None else self.place.parent
         self._root = Path(tempfile.mkdtemp(prefix=".subtrie-audit-", dir=beside))
@@ -61,7 +65,7 @@ class RunFolder:
         shutil.rmtree(self._root / "parts", ignore_errors=True)
         if self.place is None:
             return
-        _check(self.place)
+        _check(self.place, self._own)
         if self.place.exists():
             self.place.rename(self._root / "earlier")
         self.tables.rename(self.place)
@@ -73,10 +77,12 @@ class RunFolder:
         shutil.rmtree(self._root, ignore_errors=True)
 
 
-def _check(place: Path) -> None:
+def _check(place: Path, own: set[str]) -> None:
+    """Refuses a place that holds more than an earlier result: what is replaced is gone."""
     if not place.exists():
         return
-    if not place.is_dir() or (any(place.iterdir()) and not (place / MANIFEST).exists()):
+    held = {path.name for path in place.iterdir()} if place.is_dir() else None
+    if held is None or not held <= own or (held and MANIFEST not in held):
         raise NotAResult(f"{place} is there and is no result of an audit: name another folder")
 
 

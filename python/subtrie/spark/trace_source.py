@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from .lines import ranges
-from .log_files import open_log, size_of
+from .log_files import open_log, settled, size_of
 from .row_batch import SCHEMA
 from .trace_rows import rows_of
 
@@ -42,11 +42,11 @@ class ByteRange(InputPartition):
 def planned(paths: Sequence[str], *, at_least: int, target: int) -> list[ByteRange]:
     """The byte ranges that cover these logs."""
     found = []
-    for number, path in enumerate(paths):
+    for number, path in enumerate(map(settled, paths)):
         size = size_of(path)
         for start, end in ranges(size, at_least=at_least, target=target):
             found.append(ByteRange(number, path, start, end, size))
-    return found or [ByteRange(0, paths[0], 0, 0, 0)]
+    return found or [ByteRange(0, settled(paths[0]), 0, 0, 0)]
 
 
 def read_range(part: ByteRange, names: list[str] | None = None) -> Iterator[pa.RecordBatch]:
