@@ -41,14 +41,19 @@ pub fn field_text<'a>(
     field: Option<&str>,
 ) -> PyResult<&'a str> {
     let Ok(string) = value.cast::<PyString>() else {
-        return Err(PyTypeError::new_err(format!(
-            "{name} must be str, not {}",
-            value.get_type().name()?
-        )));
+        return Err(wrong_type(value, name, "str"));
     };
     string
         .to_str()
         .map_err(|_| refused_any(value, area, "surrogate", None, field))
+}
+
+/// The exception for an argument of another type than `wanted`.
+pub fn wrong_type(value: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyErr {
+    match value.get_type().name() {
+        Ok(given) => PyTypeError::new_err(format!("{name} must be {wanted}, not {given}")),
+        Err(error) => error,
+    }
 }
 
 /// Turns a refusal of the core into the Python exception both engines raise.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
-use super::convert::{Area, bounds, dialect, refused, text};
+use super::convert::{Area, bounds, dialect, refused, text, wrong_type};
 use super::matches::{Matches, match_batch};
 use super::trie_rows::{Limit, Rules, Threads, bound, id_of, is_subscription, shared};
 use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, copied};
@@ -95,10 +95,7 @@ impl SubjectTrie {
     /// Takes a subscription out. False if it is not, or no longer, in this index.
     fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
         if !is_subscription(subscription)? {
-            return Err(PyTypeError::new_err(format!(
-                "subscription must be Subscription, not {}",
-                subscription.get_type().name()?
-            )));
+            return Err(wrong_type(subscription, "subscription", "Subscription"));
         }
         let gone = id_of(subscription)
             .and_then(|id| self.state.write(|state| state.remove(id, subscription)));

@@ -36,7 +36,7 @@ def check_pattern(
     _check(text, "PatternError", dialect, max_tokens, max_length)
 
 
-def encoded(text: str, kind: str, name: str = "text", field: str | None = None) -> bytes:
+def encoded(text: object, kind: str, name: str = "text", field: str | None = None) -> bytes:
     """The UTF-8 of a text, or the error that says why there is none."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be str, not {type(text).__name__}")

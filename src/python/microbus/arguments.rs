@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyInt, PyString, PyType};
 use crate::error::Error;
 use crate::grammar::Form;
 use crate::microbus::Port;
-use crate::python::convert::{Area, refused_any};
+use crate::python::convert::{Area, field_text, refused_any, wrong_type};
 
 pub(super) type Any<'py> = Bound<'py, PyAny>;
 
@@ -31,21 +31,9 @@ impl<'py> Optional<'py> {
     }
 }
 
-pub(super) fn wrong_type(value: &Any<'_>, name: &str, wanted: &str) -> PyErr {
-    match value.get_type().name() {
-        Ok(given) => PyTypeError::new_err(format!("{name} must be {wanted}, not {given}")),
-        Err(error) => error,
-    }
-}
-
 /// The UTF-8 of an argument; anything but `str` is a `TypeError`, a lone surrogate a refusal.
 pub(super) fn text<'a>(value: &'a Any<'_>, name: &str) -> PyResult<&'a str> {
-    let Ok(string) = value.cast::<PyString>() else {
-        return Err(wrong_type(value, name, "str"));
-    };
-    string
-        .to_str()
-        .map_err(|_| refused_any(value, Area::Address, "surrogate", None, Some(name)))
+    field_text(value, name, Area::Address, Some(name))
 }
 
 /// A port: an `int` of any size (but no `bool`), or text.

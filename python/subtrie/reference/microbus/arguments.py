@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from ...errors import refusal
+from ..grammar import encoded
 
 
 class Broken(Exception):
@@ -32,13 +34,8 @@ def of(field: str | None, value: object) -> Iterator[None]:
 
 def text(value: object, name: str) -> str:
     """The text itself, or ``TypeError``, or the refusal of a lone surrogate."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be str, not {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise refusal("AddressError", "surrogate", value, None, name) from None
-    return value
+    encoded(value, "AddressError", name, name)
+    return cast(str, value)
 
 
 def port_text(value: object) -> int | str:
