@@ -5,103 +5,77 @@
 
 use std::fmt::{self, Write};
 
-use super::node::ROOT;
-use super::ticket::NONE;
-use super::{Index, Ticket};
-
-/// What a branch leads to: a node, or the end in `>` after one.
-#[derive(Clone, Copy)]
-enum Branch {
-    Node(u32),
-    Tail(u32),
-}
+use super::Index;
+use super::order::Order;
 
 impl fmt::Display for Index {
-    /// Cost: the nodes times their depth.
+    /// Cost: all patterns are looked at, and sorted if nobody asked for their order before.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = if self.len() == 1 { "" } else { "s" };
         write!(out, "SubjectTrie: {} subscription{noun}", self.len())?;
+        let order = self.order();
         let mut waiting = Vec::new();
-        self.stack_branches("", ROOT, &mut waiting);
+        stack_branches(order, "", "", &mut waiting);
         while let Some((before, is_last, mut branch)) = waiting.pop() {
             let turn = if is_last { "└── " } else { "├── " };
             write!(out, "\n{before}{turn}")?;
-            self.write_token(out, branch)?;
-            while let Some(only) = self.only_branch(branch) {
-                branch = only;
+            write_shown(out, last_token(&branch))?;
+            while let Some(only) = only_branch(order, &branch) {
                 out.write_char('.')?;
-                self.write_token(out, branch)?;
+                write_shown(out, last_token(&only))?;
+                branch = only;
             }
-            self.write_list(out, branch)?;
-            if let Branch::Node(at) = branch {
-                let before = before + if is_last { "    " } else { "│   " };
-                self.stack_branches(&before, at, &mut waiting);
-            }
+            self.write_list(out, order, &branch)?;
+            let below = before + if is_last { "    " } else { "│   " };
+            stack_branches(order, &below, &branch, &mut waiting);
         }
         Ok(())
     }
 }
 
+/// What is drawn before a branch, whether it is the last one there, and its tokens.
+type Waiting = (String, bool, String);
+
+/// Puts the branches below some tokens on the stack, the first on top.
+fn stack_branches(order: &Order, before: &str, tokens: &str, waiting: &mut Vec<Waiting>) {
+    let from = waiting.len();
+    for child in order.children(tokens) {
+        let branch = super::order::joined(tokens, &child);
+        waiting.push((before.to_owned(), false, branch));
+    }
+    if let Some((_, is_last, _)) = waiting[from..].last_mut() {
+        *is_last = true;
+    }
+    waiting[from..].reverse();
+}
+
+/// The only way on from tokens at which no pattern ends.
+fn only_branch(order: &Order, tokens: &str) -> Option<String> {
+    let mut children = order.children(tokens);
+    let only = children.next()?;
+    let is_only = children.next().is_none() && order.exactly(tokens).next().is_none();
+    is_only.then(|| super::order::joined(tokens, &only))
+}
+
+fn last_token(tokens: &str) -> &str {
+    tokens.rsplit('.').next().unwrap_or_default()
+}
+
 impl Index {
-    fn branches(&self, at: u32) -> Vec<Branch> {
-        let node = self.nodes.get(at);
-        let mut children: Vec<u32> = self.nodes.children(at).collect();
-        children.sort_unstable_by_key(|&child| (child == node.star, self.nodes.get(child).token()));
-        let mut branches: Vec<Branch> = children.into_iter().map(Branch::Node).collect();
-        if !node.tail.is_empty() {
-            branches.push(Branch::Tail(at));
-        }
-        branches
-    }
-
-    /// Puts the branches of a node on the stack, the first on top.
-    fn stack_branches(&self, before: &str, at: u32, waiting: &mut Vec<(String, bool, Branch)>) {
-        for (place, branch) in self.branches(at).into_iter().rev().enumerate() {
-            waiting.push((before.to_owned(), place == 0, branch));
-        }
-    }
-
-    /// The only way on from a node at which no pattern ends.
-    fn only_branch(&self, branch: Branch) -> Option<Branch> {
-        let Branch::Node(at) = branch else {
-            return None;
-        };
-        let node = self.nodes.get(at);
-        let mut children = self.nodes.children(at);
-        match (children.next(), children.next(), node.tail.is_empty()) {
-            _ if !node.exact.is_empty() => None,
-            (Some(only), None, true) => Some(Branch::Node(only)),
-            (None, _, false) => Some(Branch::Tail(at)),
-            _ => None,
-        }
-    }
-
-    fn write_token(&self, out: &mut impl Write, branch: Branch) -> fmt::Result {
-        match branch {
-            Branch::Node(at) => write_shown(out, self.nodes.get(at).token()),
-            Branch::Tail(_) => out.write_char('>'),
-        }
-    }
-
-    fn write_list(&self, out: &mut impl Write, branch: Branch) -> fmt::Result {
-        let list: &[Ticket] = match branch {
-            Branch::Node(at) => &self.nodes.get(at).exact,
-            Branch::Tail(at) => &self.nodes.get(at).tail,
-        };
+    fn write_list(&self, out: &mut impl Write, order: &Order, pattern: &str) -> fmt::Result {
         let mut sign = "  [";
-        for &ticket in list {
-            write!(out, "{sign}{}", ticket.id)?;
-            if self.records.queue(ticket.slot) != NONE {
+        for id in order.exactly(pattern) {
+            write!(out, "{sign}{id}")?;
+            if let Some(queue) = self.find(id).and_then(|ticket| self.queue(ticket)) {
                 out.write_char('@')?;
-                write_shown(out, self.queue(ticket).unwrap_or_default())?;
+                write_shown(out, queue)?;
             }
             sign = ", ";
         }
-        if list.is_empty() {
-            Ok(())
-        } else {
-            out.write_char(']')
+        if sign == ", " {
+            out.write_char(']')?;
         }
+        Ok(())
     }
 }
 

@@ -1,12 +1,11 @@
 //! Why does nobody hear this subject? The patterns that come nearest, and where they differ.
 //!
 //! Nearest are those with the most leading tokens equal (a wildcard that takes the token counts as
-//! equal), then the oldest. A pattern's agreement ends where the walk leaves it, so the candidates
-//! at a depth are what hangs below the nodes that agree so far, apart from the children that go on
-//! agreeing. The deepest level that has any is looked at first.
+//! equal), then the oldest. A pattern leaves the subject at the last prefix of it that agrees; so
+//! the candidates at a depth are what stands below the prefixes that agree so far, apart from the
+//! branches that go on agreeing. The deepest level that has any is looked at first.
 
-use super::node::{Node, ROOT};
-use super::ticket::NONE;
+use super::order::{Order, joined};
 use super::{Index, Scratch, Ticket};
 use crate::error::Error;
 
@@ -23,7 +22,8 @@ pub struct Explanation {
 impl Index {
     /// Explains a subject with up to `limit` nearest patterns.
     ///
-    /// Cost: a match; where nothing matches, also the nodes below the deepest ones that agree.
+    /// Cost: a match; where nothing matches, also the patterns below the deepest prefixes that
+    /// agree. [`Scratch::work`] counts both.
     pub fn explain(
         &self,
         subject: &str,
@@ -35,54 +35,67 @@ impl Index {
         if !explanation.matches.is_empty() || limit == 0 {
             return Ok(explanation);
         }
-        let tokens = &scratch.tokens;
-        // The nodes that agree, by depth, each with its children that agree as well.
-        let mut levels = Vec::new();
-        let mut level = vec![ROOT];
-        for depth in 0..=tokens.len() {
-            let agreeing: Vec<(u32, [u32; 2])> = level
+        let order = self.order();
+        let tokens: Vec<&str> = subject.split('.').collect();
+        // The prefixes that agree, by depth.
+        let mut levels = vec![vec![String::new()]];
+        for token in &tokens {
+            let level = levels.last().map(Vec::as_slice).unwrap_or_default();
+            let next: Vec<String> = level
                 .iter()
-                .map(|&at| match tokens.get(depth) {
-                    Some(token) => (at, [self.step(subject, at, token), self.nodes.get(at).star]),
-                    None => (at, [NONE, NONE]),
-                })
+                .flat_map(|prefix| [joined(prefix, token), joined(prefix, "*")])
+                .filter(|prefix| order.leads_on(prefix))
                 .collect();
-            level = agreeing
-                .iter()
-                .flat_map(|&(_, children)| children)
-                .filter(|&child| child != NONE)
-                .collect();
-            levels.push(agreeing);
+            scratch.work += level.len();
+            if next.is_empty() {
+                break;
+            }
+            levels.push(next);
         }
         let nearest = &mut explanation.nearest;
-        while let Some(agreeing) = levels.pop() {
-            let mut oldest = self.oldest_beside(&agreeing);
+        while let Some(prefixes) = levels.pop() {
+            let depth = levels.len();
+            let mut oldest = Vec::new();
+            for prefix in prefixes {
+                let token = tokens.get(depth).copied();
+                scratch.work += beside(order, &prefix, token, &mut oldest);
+            }
             oldest.sort_unstable();
             oldest.truncate(limit - nearest.len());
-            nearest.extend(oldest.into_iter().map(|ticket| (ticket, levels.len())));
+            nearest.extend(self.found(&oldest).into_iter().map(|ticket| (ticket, depth)));
             if nearest.len() >= limit {
                 break;
             }
         }
         Ok(explanation)
     }
+}
 
-    /// The oldest subscription of each pattern that leaves the subject at one of these nodes.
-    fn oldest_beside(&self, agreeing: &[(u32, [u32; 2])]) -> Vec<Ticket> {
-        let mut oldest = Vec::new();
-        let mut take = |node: &Node| {
-            oldest.extend(node.exact.first());
-            oldest.extend(node.tail.first());
-        };
-        for &(at, going_on) in agreeing {
-            take(self.nodes.get(at));
-            for child in self.nodes.children(at) {
-                if !going_on.contains(&child) {
-                    take(self.nodes.get(child));
-                    self.nodes.below(child, &mut take);
-                }
+/// The oldest id of each pattern that leaves the subject after `prefix`, and how many were looked
+/// at: branches that go on agreeing are stepped over.
+fn beside(order: &Order, prefix: &str, token: Option<&str>, oldest: &mut Vec<u64>) -> usize {
+    let agreeing = [token, token.map(|_| "*")];
+    let agreeing = agreeing.map(|token| token.map(|token| joined(prefix, token)));
+    let is_below = |pattern: &str, branch: &str| {
+        pattern
+            .strip_prefix(branch)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut looked_at = 0;
+    let mut next = order.below(prefix).next();
+    while let Some((pattern, mut ids)) = next {
+        looked_at += 1;
+        let over = agreeing
+            .iter()
+            .flatten()
+            .find(|branch| is_below(pattern, branch));
+        next = match over {
+            Some(branch) => order.next_after(branch, prefix),
+            None => {
+                oldest.extend(ids.next());
+                order.after(pattern, prefix)
             }
-        }
-        oldest
+        };
     }
+    looked_at
 }

@@ -70,9 +70,9 @@ impl Index {
     fn next_of(&self, members: &[(u32, Ticket)]) -> Ticket {
         let (_, oldest) = members[0];
         let turn = self
-            .records
-            .get(oldest.slot)
-            .map_or(0, |record| record.turn.fetch_add(1, Ordering::Relaxed));
+            .rows
+            .counter(oldest.slot)
+            .map_or(0, |turn| turn.fetch_add(1, Ordering::Relaxed));
         let count = members.len() as u64;
         let place = usize::try_from(turn % count).unwrap_or(0);
         members[place].1
@@ -84,7 +84,7 @@ impl Index {
         let mut kept = from;
         for place in from..found.len() {
             let ticket = found[place];
-            let queue = self.records.queue(ticket.slot);
+            let queue = self.rows.queue(ticket.slot);
             if queue == NONE {
                 found[kept] = ticket;
                 kept += 1;

@@ -1,74 +1,133 @@
 //! Patterns asked by pattern: which overlap a query, which does it cover?
 //!
-//! Both walks go level by level along the query; a final `>` of the query takes whole branches.
+//! Both go down the prefixes that agree with the query; a final `>` takes whole branches.
 
-use super::node::ROOT;
-use super::ticket::NONE;
+use super::order::{Order, joined};
 use super::{Index, Ticket};
 use crate::error::Error;
-use crate::grammar::tokens;
 
 impl Index {
     /// The subscriptions whose pattern has a subject in common with `query`, in ascending id.
     ///
-    /// Cost: the nodes that agree with the query.
+    /// Cost: a search in the ordered patterns for each prefix that agrees with the query; the first
+    /// question of this kind sorts all patterns.
     pub fn matching(&self, query: &str) -> Result<Vec<Ticket>, Error> {
-        self.ask(query, true)
+        Ok(self.ask(query, true)?.0)
     }
 
     /// The subscriptions whose pattern matches nothing but what `query` matches, in ascending id.
     ///
-    /// Cost: the nodes that agree with the query.
+    /// Cost: as [`Index::matching`].
     pub fn covered_by(&self, query: &str) -> Result<Vec<Ticket>, Error> {
-        self.ask(query, false)
+        Ok(self.ask(query, false)?.0)
     }
 
-    fn ask(&self, query: &str, overlap: bool) -> Result<Vec<Ticket>, Error> {
+    /// How many prefixes and patterns a query looks at: what its cost is made of.
+    pub fn work_of(&self, query: &str, overlap: bool) -> Result<usize, Error> {
+        Ok(self.ask(query, overlap)?.1)
+    }
+
+    fn ask(&self, query: &str, overlap: bool) -> Result<(Vec<Ticket>, usize), Error> {
         self.check_pattern(query)?;
-        let mut found = Vec::new();
-        let mut level = vec![ROOT];
-        for token in tokens(query) {
-            if overlap || token == ">" {
-                // '>' of a pattern takes this token of the query and all that follow.
-                for &at in &level {
-                    found.extend_from_slice(&self.nodes.get(at).tail);
-                }
-            }
-            if token == ">" {
-                for at in level.drain(..) {
-                    self.nodes.below(at, |node| {
-                        found.extend_from_slice(&node.exact);
-                        found.extend_from_slice(&node.tail);
-                    });
-                }
-            } else {
-                level = self.next_level(&level, token, overlap);
-            }
+        let order = self.order();
+        let mut tokens: Vec<&str> = query.split('.').collect();
+        let tail = tokens.last() == Some(&">");
+        if tail {
+            tokens.pop();
         }
-        for &at in &level {
-            found.extend_from_slice(&self.nodes.get(at).exact);
-        }
-        found.sort_unstable();
-        Ok(found)
+        let mut search = Search {
+            order,
+            tokens,
+            tail,
+            overlap,
+            ids: Vec::new(),
+            work: 0,
+        };
+        search.run();
+        let mut ids = search.ids;
+        ids.sort_unstable();
+        Ok((self.found(&ids), search.work))
     }
 
-    /// The children that agree with a token of the query that is not `>`.
-    fn next_level(&self, level: &[u32], token: &str, overlap: bool) -> Vec<u32> {
-        if token == "*" {
-            return level
-                .iter()
-                .flat_map(|&at| self.nodes.children(at))
-                .collect();
-        }
-        let hash = self.nodes.hash(token.as_bytes());
-        let mut next = Vec::new();
-        for &at in level {
-            next.push(self.nodes.literal(at, hash, token.as_bytes()));
-            if overlap {
-                next.push(self.nodes.get(at).star);
+    /// The patterns in order; sorted now if nobody has asked before.
+    pub(super) fn order(&self) -> &Order {
+        self.order.get_or_init(|| {
+            let all = self.first_rows().flat_map(|block| self.ids_of(block));
+            Order::of(all)
+        })
+    }
+
+    /// The tickets of ids, which are all here.
+    pub(super) fn found(&self, ids: &[u64]) -> Vec<Ticket> {
+        ids.iter().filter_map(|&id| self.find(id)).collect()
+    }
+
+    fn ids_of(&self, block: u32) -> impl Iterator<Item = (String, u64)> {
+        let words = self.blocks.get(block);
+        let mut tickets = Vec::new();
+        self.tickets_into(words, &mut tickets);
+        let text = super::pattern::text_of(words);
+        tickets
+            .into_iter()
+            .map(move |ticket| (text.clone(), ticket.id))
+    }
+}
+
+struct Search<'a> {
+    order: &'a Order,
+    /// The query without a final `>`.
+    tokens: Vec<&'a str>,
+    tail: bool,
+    /// Overlap is enough; else the pattern must be covered.
+    overlap: bool,
+    ids: Vec<u64>,
+    work: usize,
+}
+
+impl Search<'_> {
+    fn run(&mut self) {
+        let mut waiting = vec![(String::new(), 0)];
+        while let Some((prefix, depth)) = waiting.pop() {
+            self.work += 1;
+            let Some(&token) = self.tokens.get(depth) else {
+                self.end(&prefix);
+                continue;
+            };
+            if self.overlap {
+                // '>' of a pattern takes this token of the query and all that follow.
+                self.take(&joined(&prefix, ">"));
+            }
+            if token == "*" {
+                let children = self.order.children(&prefix).filter(|child| child != ">");
+                waiting.extend(children.map(|child| (joined(&prefix, &child), depth + 1)));
+            } else {
+                let literal = [Some(token), self.overlap.then_some("*")];
+                for child in literal.into_iter().flatten() {
+                    let below = joined(&prefix, child);
+                    if self.order.leads_on(&below) {
+                        waiting.push((below, depth + 1));
+                    }
+                }
             }
         }
-        next.retain(|&at| at != NONE);
-        next
+    }
+
+    fn take(&mut self, pattern: &str) {
+        self.work += 1;
+        self.ids.extend(self.order.exactly(pattern));
+    }
+
+    /// All tokens of the query agree with the prefix.
+    fn end(&mut self, prefix: &str) {
+        if !self.tail {
+            self.take(prefix);
+            return;
+        }
+        for (pattern, ids) in self.order.below(prefix) {
+            self.work += 1;
+            if pattern.len() > prefix.len() {
+                self.ids.extend(ids);
+            }
+        }
     }
 }
