@@ -1,6 +1,6 @@
 """Runs all indexes on the same files and prints one table.
 
-    python benches/peers [--sizes 1000,6000] [--only core,gsl,python] [--record] [--no-readers]
+    python benches/peers [--sizes 1000,6000] [--only core,gsl,python] [--repeat 3] [--record]
 
 All programs measure one size before the next begins, so that what is compared was measured close
 together. Answers are compared before any time is shown: where they differ, the exit code is 1 and
@@ -19,7 +19,7 @@ from pathlib import Path
 import programs
 import table
 from record import record, written
-from rows import Row, disagreeing
+from rows import Row, best, disagreeing
 
 SIZES = "1000,6000,10000,100000,600000,1000000"
 STARTED = time.monotonic()
@@ -36,9 +36,14 @@ def say(text: str, *, passing: bool = False) -> None:
     print(f"\r\033[K{line[:100]}", end=end, file=sys.stderr, flush=True)
 
 
+def passing(text: str) -> None:
+    """Progress that the next line overwrites."""
+    say(text, passing=True)
+
+
 def built(name: str, build: Callable[[], Path], notes: list[str]) -> Path | None:
     """The program, or a note that says why there is none."""
-    say(f"building {name}", passing=True)
+    passing(f"building {name}")
     try:
         return build()
     except programs.Missing as missing:
@@ -53,7 +58,7 @@ def main() -> int:
     options.add_argument("--sizes", default=SIZES)
     options.add_argument("--only", default="core,gsl,python")
     options.add_argument("--record", action="store_true", help="write a dated record")
-    options.add_argument("--no-readers", action="store_true", help="leave out readers and writer")
+    options.add_argument("--repeat", type=int, default=1, help="run all so often, keep the best")
     given = options.parse_args()
     sizes = sorted(int(size) for size in given.sizes.split(","))
     only = given.only.split(",")
@@ -61,31 +66,22 @@ def main() -> int:
     notes: list[str] = []
     core = built("the core", programs.core, notes) if "core" in only else None
     gsl = built("gsl", programs.gsl, notes) if "gsl" in only else None
-    rows: list[Row] = []
+    runs: list[Row] = []
     for size in sizes:
-        say(f"{size:,} subscriptions: writing the files", passing=True)
+        passing(f"{size:,} subscriptions: writing the files")
         programs.write_files(size)
-        parts = ["lookups", "memory", "changes"] + (["grow"] if size == sizes[-1] else [])
-        with_readers = [*parts, "readers"] if size == 6_000 and not given.no_readers else parts
-        runs = []
-        if core:
-            runs.append(("core", lambda s=size, p=with_readers: programs.run_core(core, s, p)))
-        if gsl:
-            runs.append(("gsl", lambda s=size, p=parts: programs.run_gsl(gsl, s, p)))
-        if "python" in only:
-            first = size == sizes[0]
-            tell = lambda text, s=size: say(f"{s:,} subscriptions: {text}", passing=True)  # noqa: E731
-            runs.append(("Python", lambda s=size, f=first, t=tell: programs.run_python(s, f, t)))
-        for name, run in runs:
-            say(f"{size:,} subscriptions: {name}")
-            try:
-                for row in run():
-                    rows.append(row)
-                    say(f"{size:,} subscriptions: {row['who']}, {row['measure']}", passing=True)
-            except programs.Missing as missing:
-                notes.append(f"{name}, {size:,} subscriptions: {missing}")
-                say(notes[-1])
-    made = record(rows, notes, sizes, gsl)
+        for turn in range(given.repeat):
+            for name, run in programs.of(size, sizes, core, gsl, "python" in only, passing):
+                say(f"{size:,} subscriptions, run {turn + 1} of {given.repeat}: {name}")
+                try:
+                    for row in run:
+                        runs.append(row)
+                        passing(f"{name}: {row['who']}, {row['measure']}")
+                except programs.Missing as missing:
+                    notes.append(f"{name}, {size:,} subscriptions: {missing}")
+                    say(notes[-1])
+    rows = best(runs)
+    made = record(rows, list(dict.fromkeys(notes)), sizes, given.repeat, gsl)
     table.show(made)
     wrong = disagreeing(rows)
     for line in wrong:

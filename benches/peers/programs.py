@@ -100,9 +100,23 @@ def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
             raise Missing(f"pytest: {ended}")
         yield from of_pytest(json.loads(report.read_text()))
     for who, most in HOLDING.items():
-        if size <= most:
+        if 10_000 <= size <= most:  # below, what the process had in store blurs it
             say(f"memory of {who}")
             yield from _rows([sys.executable, "benches/python_memory.py", who, str(size)])
+
+
+def of(
+    size: int, sizes: list[int], core: Path | None, gsl: Path | None, python: bool, say: Say
+) -> Iterator[tuple[str, Iterator[Row]]]:
+    """What is to be run for this size: growth for the largest one, readers for 6,000."""
+    parts = ["lookups", "memory", "changes"] + (["grow"] if size == max(sizes) else [])
+    if core:
+        more = ["readers"] if size == 6_000 else []
+        yield "core", run_core(core, size, parts + more)
+    if gsl:
+        yield "gsl", run_gsl(gsl, size, parts)
+    if python:
+        yield "Python", run_python(size, size == min(sizes), say)
 
 
 def _lines_until_the_end(command: list[str], env: dict[str, str]) -> Iterator[str]:

@@ -52,7 +52,9 @@ def versions(gsl: Path | None) -> dict[str, str]:
     return found
 
 
-def record(rows: list[Row], notes: list[str], sizes: list[int], gsl: Path | None) -> dict[str, Any]:
+def record(
+    rows: list[Row], notes: list[str], sizes: list[int], runs: int, gsl: Path | None
+) -> dict[str, Any]:
     """Everything but the file."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -61,6 +63,7 @@ def record(rows: list[Row], notes: list[str], sizes: list[int], gsl: Path | None
         "load_average": round(os.getloadavg()[1], 1),
         "versions": versions(gsl),
         "sizes": sizes,
+        "runs": runs,
         "notes": notes,
         "rows": rows,
     }

@@ -35,6 +35,28 @@ def of_pytest(report: dict[str, Any]) -> list[Row]:
     return rows
 
 
+# What tells a row from others of the same run.
+_NAMES = ("who", "measure", "size", "order", "threads", "scheme", "readers", "writer")
+
+
+def best(runs: Iterable[Row]) -> list[Row]:
+    """One row for all that are of the same name: each time the least, each rate the highest.
+
+    What other work on the machine adds is not the index's. Answers are kept apart: where they
+    differ between runs, so do the rows.
+    """
+    merged: dict[tuple[Any, ...], Row] = {}
+    for row in runs:
+        key = *(row.get(name) for name in _NAMES), row.get("checksum")
+        one = merged.setdefault(key, dict(row))
+        for name, value in row.items():
+            if name.endswith(("_ns", "_bytes")) or name == "over_100_us":
+                one[name] = min(one[name], value)
+            elif name.endswith("per_second"):
+                one[name] = max(one[name], value)
+    return list(merged.values())
+
+
 def disagreeing(rows: Iterable[Row]) -> list[str]:
     """Who answered otherwise than most, for each size and order: such times are worth nothing."""
     groups: defaultdict[tuple[int, str], defaultdict[tuple[str, int], set[str]]]

@@ -50,7 +50,7 @@ def lookups(rows: list[Row]) -> list[Section]:
             for row in sorted(here, key=lambda row: row["median_ns"]):
                 to_core, to_python = (ratio(rows, row, to=who) for who in (CORE, PYTHON))
                 ours = row["who"].startswith("subtrie")
-                if not ours and (to_python or 1) < 1:
+                if not ours and min(to_python or 1, ratio(rows, row) or 1) < 1:
                     section.lost.add(len(section.lines))
                 figures = [number(row["median_ns"]), number(row.get("p99_ns"))]
                 section.lines.append([row["who"], *figures, times(to_core), times(to_python)])

@@ -34,13 +34,9 @@ def plain(section: Section) -> str:
             cell.ljust(width) if start else cell.rjust(width)
             for cell, width, start in zip(line, widths, left, strict=True)
         ]
-        mark = "  <-- ahead of us" if at - 1 in section.lost else ""
-        text.append("  ".join(cells).rstrip() + mark.replace("ahead of us", _mark(section)))
+        mark = "  <--" if at - 1 in section.lost else ""
+        text.append("  ".join(cells).rstrip() + mark)
     return "\n".join(text)
-
-
-def _mark(section: Section) -> str:
-    return "missed" if section.columns[1] == "wanted" else "ahead of us"
 
 
 def _figures(section: Section, column: int) -> bool:
