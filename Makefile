@@ -1,9 +1,11 @@
 # Every target brings what it needs into .venv by itself (tools/bootstrap); none needs root.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz docs coverage-table cross conformance clean
+.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
+COMMA := ,
+REPEAT ?= 3
 FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
@@ -34,12 +36,16 @@ check: ## formatting, lints, types, stubs, documentation
 	cargo build --locked --lib
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
-bench: ## benchmarks, with a dated record under benches/records/
+bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000)
 	@tools/bootstrap bench
-	@mkdir -p benches/records
-	$(PYTHON) -m pytest benches --benchmark-only \
-	    --benchmark-json=benches/records/$$(date -u +%Y-%m-%d).json
-	$(PYTHON) tools/performance_page.py
+	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
+	cargo bench --locked --bench lookups --bench changes
+	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
+
+bench-peers: ## against nats-server's index, paho-mqtt and others (SIZES=1000,6000; all: a record)
+	@tools/bootstrap bench
+	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record)
+	@$(PYTHON) tools/performance_page.py
 
 fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), in Rust and across the engines
 	@tools/bootstrap test

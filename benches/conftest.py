@@ -1,8 +1,15 @@
-"""What a record keeps: the figures, and of the machine what explains them."""
+"""What the benchmarks are run on, and what is kept of them.
+
+``SIZES=1000,6000`` in the environment chooses the numbers of subscriptions. Each benchmark leaves
+its row (who, measure, size, order, …) in ``extra_info``; ``benches/peers`` collects them.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+SIZES = [int(size) for size in os.environ.get("SIZES", "1000,6000").split(",")]
 
 
 def pytest_benchmark_update_json(config: Any, output_json: dict[str, Any]) -> None:
@@ -12,5 +19,5 @@ def pytest_benchmark_update_json(config: Any, output_json: dict[str, Any]) -> No
     machine["cpu"] = {key: cpu[key] for key in ("arch", "brand_raw", "count") if key in cpu}
     machine.pop("node", None)
     for row in output_json["benchmarks"]:
-        for key in ("params", "fullname", "extra_info", "options"):
+        for key in ("params", "fullname", "options"):
             row.pop(key, None)

@@ -1,96 +1,181 @@
-"""Microbus-shaped patterns and subjects, the same for the same seed.
+"""Patterns and subjects in the shape of Microbus, as text files that every language can read.
 
-``services`` hosts serve ``routes`` routes each; each route is subscribed at its own slots: ``_``,
-and where ``slots`` is 6 two replicas and three localities too. Sources are always ``*``; some ports
-and methods are ``*``; a quarter of the deeper paths hold an argument; 6 % end in ``>``.
+    python benches/workload.py [--sizes 1000,6000]
 
-Subjects come in three orders: ``zipf`` over the routes, ``uniform``, and ``hot``: 1,000 different
-ones repeated. One in ten is heard by nobody. Every subject is a new ``str``, as from a socket.
+A fleet has services of 20 routes each (50 from 100,000 subscriptions on). A route is subscribed
+six times: at slot ``_``, at the ids of the service's two replicas, at three localities. Sources
+are always ``*``; a tenth of the ports and methods are ``*``; a quarter of the deeper paths hold an
+argument; 6 % end in ``>``. 6,000 subscriptions are 50 services, 600,000 are 2,000. The lines are
+shuffled: services do not start one after the other.
+
+Subjects are drawn from the patterns; one in ten is heard by nobody:
+
+- ``hot``: 1,000 different ones, to be asked over and over
+- ``zipf``: 200,000 lookups over 100,000 different ones, the n-th drawn with weight 1/n
+- ``uniform``: 200,000 lookups, every pattern equally likely, hardly any subject twice
+
+Files lie in ``benches/workloads/SIZE/``: ``patterns.txt``, ``hot.txt``, ``zipf.txt``,
+``uniform.txt``, and ``added.txt``, 10,000 patterns more: further replicas of the same services.
+ASCII, one text a line, LF after each. The zero-based number of a line is the subscription's value
+everywhere; ``added.txt`` goes on counting. The same seed gives the same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parent / "workloads"
+SIZES = (1_000, 6_000, 10_000, 100_000, 600_000, 1_000_000)
+ORDERS = ("hot", "zipf", "uniform")
+SEED = 20261121
+# Written beside the files: others are made again.
+FORM = f"form 1, seed {SEED}\n"
+
+_HOT, _LOOKUPS, _DIFFERENT, _ADDED, _SOURCES = 1_000, 200_000, 100_000, 10_000, 400
 _VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 _NOUNS = ("orders", "items", "users", "carts", "prices", "stock", "events", "labels")
-_SLOTS = ("_", "id-{a}", "id-{b}", "loc-eu", "loc-eu-west", "loc-eu-west-1")
+_PORTS = ("443", "443", "443", "417", "888")
+_LOCALITIES = ("loc-eu", "loc-eu-west", "loc-eu-west-1")
 
 
 @dataclass(frozen=True)
-class Route:
-    """One endpoint of one service."""
-
-    port: str
-    host: str
-    method: str
-    path: tuple[str, ...]
-    slots: tuple[str, ...]
-
-
 class Workload:
-    """A fleet, its subscriptions, and what is sent to it."""
+    """A fleet's subscriptions, what is sent to it, and what it may come to subscribe to."""
 
-    def __init__(
-        self, services: int = 50, routes: int = 20, slots: int = 6, seed: int = 20261121
-    ) -> None:
-        self._draw = random.Random(seed)
-        self.routes = [
-            self._route(service, route, slots)
-            for service in range(services)
-            for route in range(routes)
-        ]
-        self.patterns = [
-            f"microbus.safe.{route.port}.*.{route.host}.{slot}.{route.method}.{'.'.join(route.path)}"
-            for route in self.routes
-            for slot in route.slots
-        ]
+    patterns: list[str]
+    added: list[str]
+    hot: list[str]
+    zipf: list[str]
+    uniform: list[str]
 
-    def _route(self, service: int, number: int, slots: int) -> Route:
-        draw = self._draw
-        path = [
-            "v1",
-            draw.choice(_NOUNS),
-            *(f"p{draw.randrange(40)}" for _ in range(draw.randrange(3))),
-        ]
-        path.append(f"r{number}")
-        if len(path) > 3 and draw.random() < 0.25:
-            path[2] = "*"
-        if draw.random() < 0.06:
-            path.append(">")
-        names = {"a": f"{draw.randrange(16**8):08x}", "b": f"{draw.randrange(16**8):08x}"}
-        return Route(
-            port="*" if draw.random() < 0.1 else draw.choice(["443", "443", "443", "417", "888"]),
-            host=f"com_example_team{service % 7}_service{service}",
-            method="*" if draw.random() < 0.1 else draw.choice(_VERBS),
-            path=tuple(path),
-            slots=tuple(slot.format(**names) for slot in _SLOTS[:slots]),
-        )
 
-    def _subject(self, route: Route) -> str:
-        draw = self._draw
-        path = list(route.path)
-        if path[-1] == ">":
-            path[-1:] = (f"deep{draw.randrange(9)}" for _ in range(draw.randint(1, 3)))
-        path = [f"arg{draw.randrange(10**6)}" if token == "*" else token for token in path]
-        if draw.random() < 0.1:
-            path[-1] = "nowhere"
-        port = "443" if route.port == "*" else route.port
-        method = draw.choice(_VERBS) if route.method == "*" else route.method
-        source = f"com_example_web{draw.randrange(20)}"
-        slot = draw.choice(route.slots)
-        return f"microbus.safe.{port}.{source}.{route.host}.{slot}.{method}.{'.'.join(path)}"
+def made(size: int, *, lookups: int = _LOOKUPS, different: int = _DIFFERENT) -> Workload:
+    """The workload of so many subscriptions. Cost: about 4 µs a text."""
+    draw = random.Random(SEED + size)
+    per_service = 20 if size < 100_000 else 50
+    services = [
+        _service(draw, number, per_service) for number in range(-(-size // (per_service * 6)))
+    ]
+    patterns = [
+        f"{before}{slot}{after}"
+        for routes, slots in services
+        for before, after in routes
+        for slot in slots
+    ]
+    draw.shuffle(patterns)
+    del patterns[size:]
+    uniform = list(islice(_subjects(draw, patterns), lookups))
+    base = list(islice(_distinct(_subjects(draw, patterns)), different))
+    weights = list(accumulate(1 / rank for rank in range(1, different + 1)))
+    return Workload(
+        patterns=patterns,
+        added=list(islice(_replicas(draw, services), _ADDED)),
+        hot=list(islice(_distinct(_subjects(draw, patterns)), _HOT)),
+        zipf=draw.choices(base, cum_weights=weights, k=lookups),
+        uniform=uniform,
+    )
 
-    def subjects(self, count: int, order: str) -> list[str]:
-        """``count`` subjects in the order ``hot``, ``zipf`` or ``uniform``."""
-        if order == "hot":
-            base = self.subjects(min(count, 1000), "uniform")
-            return [fresh(base[n % len(base)]) for n in range(count)]
-        weights = [1 / (n + 1) for n in range(len(self.routes))] if order == "zipf" else None
-        return [self._subject(r) for r in self._draw.choices(self.routes, weights, k=count)]
+
+def _service(draw: random.Random, number: int, routes: int) -> tuple[list, list]:
+    """The routes of a service, each as the text before and after the slot; and its slots."""
+    host = f"com_acme_service{number}"
+    slots = ["_", _id(draw), _id(draw), *_LOCALITIES]
+    return [_route(draw, host, route) for route in range(routes)], slots
+
+
+def _id(draw: random.Random) -> str:
+    return f"id-{draw.getrandbits(32):08x}"
+
+
+def _route(draw: random.Random, host: str, number: int) -> tuple[str, str]:
+    path = ["v1", draw.choice(_NOUNS)]
+    path += [f"p{draw.randrange(40)}" for _ in range(draw.randrange(3))]
+    path.append(f"r{number}")
+    if len(path) > 3 and draw.random() < 0.25:
+        path[2] = "*"
+    if draw.random() < 0.06:
+        path.append(">")
+    port = "*" if draw.random() < 0.1 else draw.choice(_PORTS)
+    method = "*" if draw.random() < 0.1 else draw.choice(_VERBS)
+    return f"microbus.safe.{port}.*.{host}.", f".{method}.{'.'.join(path)}"
+
+
+def _replicas(draw: random.Random, services: list) -> Iterator[str]:
+    while True:
+        routes, _ = draw.choice(services)
+        slot = _id(draw)
+        for before, after in routes:
+            yield f"{before}{slot}{after}"
+
+
+def _subjects(draw: random.Random, patterns: list[str]) -> Iterator[str]:
+    chance, choice = draw.random, draw.choice
+    while True:
+        tokens = choice(patterns).split(".")
+        if tokens[2] == "*":
+            tokens[2] = "443"
+        tokens[3] = f"com_acme_web{int(chance() * _SOURCES)}"
+        if tokens[6] == "*":
+            tokens[6] = choice(_VERBS)
+        if tokens[9] == "*":
+            tokens[9] = f"arg{int(chance() * 1e6)}"
+        route = -1
+        if tokens[-1] == ">":
+            deeper = 1 + int(chance() * 3)
+            tokens[-1:] = [f"deep{int(chance() * 9)}" for _ in range(deeper)]
+            route -= deeper
+        if chance() < 0.1:
+            tokens[route] = "nowhere"
+        yield ".".join(tokens)
+
+
+def _distinct(subjects: Iterator[str]) -> Iterator[str]:
+    seen = set()
+    for subject in subjects:
+        if subject not in seen:
+            seen.add(subject)
+            yield subject
+
+
+def folder(size: int, within: Path = FOLDER) -> Path:
+    """The folder with the files of this size, made first where they are missing or of old form."""
+    place = within / str(size)
+    stamp = place / "form.txt"
+    if not stamp.exists() or stamp.read_text() != FORM:
+        place.mkdir(parents=True, exist_ok=True)
+        workload = made(size)
+        for name, lines in vars(workload).items():
+            (place / f"{name}.txt").write_bytes(("\n".join(lines) + "\n").encode("ascii"))
+        stamp.write_text(FORM)
+    return place
+
+
+@functools.lru_cache(maxsize=8)
+def lines(size: int, name: str) -> list[str]:
+    """The lines of one file: ``patterns``, ``added``, or an order of subjects."""
+    return (folder(size) / f"{name}.txt").read_text("ascii").splitlines()
 
 
 def fresh(text: str) -> str:
-    """The same text as a new object that has no hash yet."""
+    """The same text as a new object that has no hash yet, as from a socket."""
     return text.encode().decode()
+
+
+def main() -> None:
+    """Makes what is missing, and says what is there."""
+    options = argparse.ArgumentParser(description="Write the workload files.")
+    options.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    for size in map(int, options.parse_args().sizes.split(",")):
+        place = folder(size)
+        total = sum(file.stat().st_size for file in place.iterdir())
+        print(f"{place.relative_to(FOLDER.parent)}: {total / 1e6:.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,19 +1,84 @@
-"""Writes ``docs/performance.md`` from the newest records: no figure on the page is typed."""
+"""Writes ``docs/performance.md`` and its plots from the newest records: no figure is typed.
+
+    python tools/performance_page.py [--check]
+
+``--check`` says whether page and plots are what the records say. Plots are compared with numbers
+rounded, since another processor may draw a line a thousandth of a point elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "benches" / "peers")]
+
+import performance_plots as plots  # noqa: E402
+import sections  # noqa: E402
+
 RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
+PICTURES = ROOT / "docs" / "pictures"
 
-# A round of the lookup benchmarks asks about so many subjects.
-SUBJECTS = 1000
+# A question of the page: its title, its picture, what stands below the title, and its tables.
+QUESTIONS: list[tuple[str, str | None, str, list[Any]]] = [
+    (
+        "What does a lookup cost as subscriptions grow?",
+        "growth",
+        "`hot` asks 1,000 different subjects over and over, `zipf` draws from 100,000 with weight "
+        "1/n, `uniform` takes every pattern equally often. Rows in which another index, or a call "
+        "that looks nothing up, is faster than ours from Python are bold.",
+        [sections.lookups],
+    ),
+    (
+        "How does the core compare with nats-server's own index?",
+        "against-gsl",
+        "`gsl` is the index that nats-server exports, asked with a callback, so that it allocates "
+        "nothing. The line is its time over ours in the same run.",
+        [],
+    ),
+    (
+        "What does one lookup cost from Python?",
+        "from-python",
+        "Every subject is a new `str` without a hash; all rows pay for the same loop. What stands "
+        "in parentheses looks nothing up: it is what a call costs.",
+        [sections.yardsticks, sections.questions],
+    ),
+    (
+        "How many subjects a second in one call?",
+        "batch",
+        "`match_batch` on an Arrow column of a million subjects.",
+        [sections.batches],
+    ),
+    (
+        "How much memory does a subscription take?",
+        "memory",
+        "Strings included. The core's heap is counted by the allocator, Go's after a collection; "
+        "from Python it is the growth of the process, values and handles included.",
+        [sections.memory],
+    ),
+    (
+        "What does a change cost?",
+        "changes",
+        "At size one subscription drawn at random goes and a new one comes, 10,000 times, each "
+        "timed by itself; `grow` is every insert from empty.",
+        [sections.changes],
+    ),
+    (
+        "Do readers wait for a writer?",
+        "readers",
+        "Reads of hot subjects, all readers together. The longest read leaves out those during "
+        "which the kernel gave the core to another thread; without a writer it is the noise of the "
+        "machine.",
+        [sections.readers],
+    ),
+    ("What do we hold the index to?", None, "Missed figures are bold.", [sections.wanted]),
+    ("Where is another ahead?", None, "Ours is so many times behind.", [sections.lost]),
+]
 
 
 def newest(pattern: str) -> tuple[str, dict[str, Any]]:
@@ -22,42 +87,61 @@ def newest(pattern: str) -> tuple[str, dict[str, Any]]:
     return path.name, json.loads(path.read_text())
 
 
-def page() -> str:
-    """The whole page."""
-    name, lookups = newest("20*.json")
+def table(section: sections.Section) -> list[str]:
+    """A section in Markdown."""
+    lines = ["", f"**{section.title}**", "", f"| {' | '.join(section.columns)} |"]
+    lines.append("|---" * len(section.columns) + "|")
+    for at, cells in enumerate(section.lines):
+        shown = [f"**{cell}**" if cell and at in section.lost else cell for cell in cells]
+        lines.append(f"| {' | '.join(shown)} |")
+    return lines
+
+
+def made() -> dict[Path, str]:
+    """The page and its pictures, by file."""
+    name, peers = newest("peers-*.json")
     audit_name, audit = newest("audit-scale-*.json")
-    machine = lookups["machine_info"]
+    rows = peers["rows"]
+    versions = ", ".join(f"{what} {version}" for what, version in peers["versions"].items())
     lines = [
         "# Performance",
         "",
-        f"Written from `benches/records/{name}` and `{audit_name}` by `tools/performance_page.py`; "
-        "`make bench` makes a new record.",
+        f"Written from `benches/records/{name}` and `{audit_name}` by "
+        "`tools/performance_page.py`; `make bench-peers` makes a new record. How each figure is "
+        "measured stands in `benches/README.md`.",
         "",
-        f"{machine['cpu']['brand_raw']}, {machine['cpu']['count']} cores, "
-        f"{machine['python_implementation']} {machine['python_version']}, "
-        f"{lookups['datetime'][:10]}. Medians of rounds of {SUBJECTS:,} subjects, in nanoseconds a "
-        "subject, the loop included; every subject is a new `str`, and all answers were compared "
-        "before they were timed. Trust the ratios, not the decimals.",
+        f"{peers['processor']}, {peers['cores']} cores, {peers['date']}; {versions}. All programs "
+        "read the same files, in the shape of Microbus, and all answers were compared before a "
+        "time was believed. " + _runs(peers["runs"]) + "Trust the ratios, not the decimals.",
     ]
-    groups: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
-    for row in lookups["benchmarks"]:
-        label = str(row["param"] or row["name"]).removesuffix("-zipf").removesuffix("-uniform")
-        label = label.removesuffix("-fresh").removesuffix("-6000").removesuffix("-1000")
-        groups[row["group"]].append((row["stats"]["median"], label))
-    for group in sorted(groups):
-        rows = sorted(groups[group])
-        own = next((time for time, label in rows if "native" in label.split("-")), None)
-        per_subject = "update" not in group
-        unit = "ns a subject" if per_subject else "ms"
-        lines += ["", f"## {group}", "", f"| | {unit} | times native |", "|---|---|---|"]
-        for time, label in rows:
-            shown = f"{time / SUBJECTS * 1e9:,.0f}" if per_subject else f"{time * 1e3:,.1f}"
-            ratio = "" if own is None else f"{time / own:,.2f}"
-            lines.append(f"| {label} | {shown} | {ratio} |")
+    if max(peers["sizes"]) < 1_000_000:
+        lines += ["", "This record is a sample: it stops short of 1,000,000 subscriptions."]
+    lines += [line for note in peers["notes"] for line in ("", f"Not measured: {note}.")]
+    files = {}
+    for title, picture, text, parts in QUESTIONS:
+        found = [section for part in parts for section in part(rows) if section.lines]
+        svg = plots.drawn(picture, rows) if picture else None
+        if not found and not svg:
+            continue
+        lines += ["", f"## {title}", "", text]
+        if svg:
+            files[PICTURES / f"{picture}.svg"] = svg
+            lines += ["", f"![{title}](pictures/{picture}.svg)"]
+        for section in found:
+            lines += table(section)
+    lines += _of_the_audit(audit)
+    return {PAGE: "\n".join(lines), **files}
+
+
+def _runs(runs: int) -> str:
+    return f"Each figure is the best of {runs} runs. " if runs > 1 else ""
+
+
+def _of_the_audit(audit: dict[str, Any]) -> list[str]:
     peak = audit["peak_mib"]
-    lines += [
+    return [
         "",
-        "## The audit of a log",
+        "## How long does the audit of a log take?",
         "",
         f"{audit['log_mib']:,} MiB, {audit['lines']:,} lines, {audit['machine']}, "
         f"{audit['date']}: {audit['seconds']} s, {audit['lines_per_second']:,} lines a second, "
@@ -65,10 +149,40 @@ def page() -> str:
         f"{peak['jvm']:,} MiB in the JVM and {peak['workers_together']:,} MiB in all workers.",
         "",
     ]
-    return "\n".join(lines)
+
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def same(one: str, other: str) -> bool:
+    """Are two pictures the same, but for what rounding does?"""
+    if NUMBER.split(one) != NUMBER.split(other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    return all(abs(float(a) - float(b)) < 0.02 for a, b in pairs)
+
+
+def check(files: dict[Path, str]) -> str | None:
+    """What is out of date, if anything."""
+    for path, text in files.items():
+        there = path.read_text() if path.exists() else ""
+        if not (same(there, text) if path.suffix == ".svg" else there == text):
+            return f"{path.relative_to(ROOT)} is out of date: run tools/performance_page.py"
+    left = {path for path in PICTURES.glob("*.svg") if path.stem in plots.PLOTS} - set(files)
+    return f"{min(left).relative_to(ROOT)} is left over" if left else None
+
+
+def main() -> None:
+    """Writes, or checks."""
+    files = made()
+    if "--check" in sys.argv:
+        raise SystemExit(check(files))
+    PICTURES.mkdir(exist_ok=True)
+    for picture in plots.PLOTS:
+        (PICTURES / f"{picture}.svg").unlink(missing_ok=True)
+    for path, text in files.items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        raise SystemExit(0 if PAGE.read_text() == page() else f"{PAGE.name} is out of date")
-    PAGE.write_text(page())
+    main()

@@ -1,0 +1,78 @@
+//! The time of a lookup: the median of blocks, and the slowest hundredth of single lookups.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use subtrie::trie::{Index, Scratch};
+
+use super::answers::checksum;
+use super::clock::{Spread, corrected, cost};
+use super::files::{ORDERS, Workload};
+
+/// Lookups timed together, so that the clock weighs nothing.
+const BLOCK: usize = 100;
+const LONG_ENOUGH: Duration = Duration::from_millis(800);
+
+/// Prints a row for each order, for `match_into` and for `count`.
+pub fn measure(workload: &Workload) {
+    let index = workload.index();
+    let clock = cost();
+    for (number, order) in ORDERS.iter().enumerate() {
+        let subjects = workload.subjects(number);
+        let (sum, matches) = checksum(&index, &subjects);
+        let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+        let whole = times(&subjects, clock, |subject| {
+            found.clear();
+            let _ = index.match_into(subject, &mut scratch, &mut found);
+            found.len()
+        });
+        let counted = times(&subjects, clock, |subject| {
+            count(&index, subject, &mut scratch)
+        });
+        for (who, (blocks, singles)) in [
+            (super::WHO.to_owned(), whole),
+            (format!("{}, count alone", super::WHO), counted),
+        ] {
+            println!(
+                "{}",
+                json!({
+                    "who": who, "measure": "lookup", "size": workload.size, "order": order,
+                    "median_ns": blocks.median(), "p99_ns": singles.at(990),
+                    "checksum": sum, "matches": matches,
+                })
+            );
+        }
+    }
+}
+
+fn count(index: &Index, subject: &str, scratch: &mut Scratch) -> usize {
+    index.count(subject, scratch).unwrap_or(0)
+}
+
+/// Nanoseconds a lookup, of blocks and of single lookups, after one round unmeasured.
+fn times(subjects: &[&str], clock: f64, mut lookup: impl FnMut(&str) -> usize) -> (Spread, Spread) {
+    for subject in subjects {
+        black_box(lookup(subject));
+    }
+    let (mut blocks, mut singles) = (Vec::new(), Vec::new());
+    let started = Instant::now();
+    while started.elapsed() < LONG_ENOUGH {
+        for block in subjects.chunks_exact(BLOCK) {
+            let before = Instant::now();
+            for subject in block {
+                black_box(lookup(black_box(subject)));
+            }
+            blocks.push(corrected(before.elapsed(), clock) / 100.0);
+        }
+    }
+    let started = Instant::now();
+    while started.elapsed() < LONG_ENOUGH / 2 {
+        for subject in subjects {
+            let before = Instant::now();
+            black_box(lookup(black_box(subject)));
+            singles.push(corrected(before.elapsed(), clock));
+        }
+    }
+    (Spread::of(blocks), Spread::of(singles))
+}

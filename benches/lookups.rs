@@ -1,0 +1,43 @@
+//! What does a lookup cost? Criterion, on the workload files: `cargo bench --bench lookups`.
+
+#[path = "core/files.rs"]
+#[allow(dead_code)]
+mod files;
+
+use std::hint::black_box;
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use files::{ORDERS, Workload};
+use subtrie::trie::Scratch;
+
+/// Larger sizes are measured by the bench `core`, which keeps a record.
+const SIZES: [usize; 2] = [1_000, 6_000];
+
+fn lookups(criterion: &mut Criterion) {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/workloads"));
+    for size in SIZES {
+        let workload = Workload::read(folder, size);
+        let index = workload.index();
+        let mut group = criterion.benchmark_group(format!("1,000 lookups in {size}"));
+        group.throughput(Throughput::Elements(1_000));
+        for (number, order) in ORDERS.iter().enumerate() {
+            let subjects = workload.subjects(number);
+            let mut portions = subjects.chunks_exact(1_000).cycle();
+            let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+            group.bench_function(*order, |bencher| {
+                bencher.iter(|| {
+                    for subject in portions.next().unwrap_or_default() {
+                        found.clear();
+                        let _ = index.match_into(subject, &mut scratch, &mut found);
+                        black_box(&found);
+                    }
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, lookups);
+criterion_main!(benches);

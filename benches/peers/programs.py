@@ -1,0 +1,127 @@
+"""The programs that measure: each is built if need be, run for one size, and read row by row."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rows import Row, of_pytest
+
+BENCHES = Path(__file__).resolve().parent.parent
+ROOT = BENCHES.parent
+GO = BENCHES / "peers" / "go"
+WORKLOADS = BENCHES / "workloads"
+# Measured for memory from Python, up to which size.
+HOLDING = {"subtrie, Python": 10**9, "reference, Python": 100_000, "paho-mqtt, Python": 100_000}
+
+Say = Callable[[str], None]
+
+
+class Missing(Exception):
+    """A program that cannot run here, and why: the table says so and goes on."""
+
+
+def _lines(command: list[str], **more: object) -> Iterator[str]:
+    """The lines of a program as it writes them."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **more) as running:  # type: ignore[call-overload]
+        assert running.stdout is not None
+        yield from running.stdout
+    if running.returncode:
+        raise Missing(f"{Path(command[0]).name} ended with {running.returncode}")
+
+
+def _rows(command: list[str]) -> Iterator[Row]:
+    for line in _lines(command):
+        yield json.loads(line)
+
+
+def write_files(size: int) -> None:
+    """Makes the workload files of a size, where they are missing."""
+    command = [sys.executable, "benches/workload.py", "--sizes", str(size)]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+
+
+def core() -> Path:
+    """The benchmark of the crate, compiled."""
+    command = ["cargo", "bench", "--locked", "--bench", "core", "--no-run"]
+    told = subprocess.run(
+        [*command, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    for line in told.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "core":
+            return Path(message["executable"])
+    raise Missing("the benchmark of the core did not compile")
+
+
+def gsl() -> Path:
+    """The Go program, compiled by the ordinary Go client."""
+    if shutil.which("go") is None:
+        raise Missing("Go is not installed (https://go.dev/dl/)")
+    told = subprocess.run(["go", "build", "-o", "gsl", "."], cwd=GO, text=True, capture_output=True)
+    if told.returncode:
+        last = (told.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise Missing(f"go build: {last}")
+    return GO / "gsl"
+
+
+def run_core(program: Path, size: int, parts: list[str]) -> Iterator[Row]:
+    """Rows of the crate's benchmark."""
+    given = ["--folder", str(WORKLOADS), "--sizes", str(size), "--parts", ",".join(parts)]
+    return _rows([str(program), *given])
+
+
+def run_gsl(program: Path, size: int, parts: list[str]) -> Iterator[Row]:
+    """Rows of the Go program."""
+    given = ["-folder", str(WORKLOADS), "-sizes", str(size), "-parts", ",".join(parts)]
+    return _rows([str(program), *given])
+
+
+def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
+    """Rows of pytest-benchmark; what does not depend on the size only for the first one."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch) / "report.json"
+        command = [sys.executable, "-m", "pytest", "benches", "-v", "--benchmark-only"]
+        command += [f"--benchmark-json={report}", "--benchmark-columns=median", "--no-header"]
+        if not first:
+            command += ["-k", "not stands_on and not other_questions"]
+        ended = None
+        for line in _lines_until_the_end(command, os.environ | {"SIZES": str(size)}):
+            if "::" in line:
+                say(line.split("::", 1)[1].strip())
+            ended = line
+        if not report.exists() or report.stat().st_size == 0:
+            raise Missing(f"pytest: {ended}")
+        yield from of_pytest(json.loads(report.read_text()))
+    for who, most in HOLDING.items():
+        if 10_000 <= size <= most:  # below, what the process had in store blurs it
+            say(f"memory of {who}")
+            yield from _rows([sys.executable, "benches/python_memory.py", who, str(size)])
+
+
+def of(
+    size: int, sizes: list[int], core: Path | None, gsl: Path | None, python: bool, say: Say
+) -> Iterator[tuple[str, Iterator[Row]]]:
+    """What is to be run for this size: growth for the largest one, readers for 6,000."""
+    parts = ["lookups", "memory", "changes"] + (["grow"] if size == max(sizes) else [])
+    if core:
+        more = ["readers"] if size == 6_000 else []
+        yield "core", run_core(core, size, parts + more)
+    if gsl:
+        yield "gsl", run_gsl(gsl, size, parts)
+    if python:
+        yield "Python", run_python(size, size == min(sizes), say)
+
+
+def _lines_until_the_end(command: list[str], env: dict[str, str]) -> Iterator[str]:
+    """As ``_lines``, but one benchmark that fails does not hide the others."""
+    try:
+        yield from _lines(command, env=env)
+    except Missing as failed:
+        print(f"  {failed}", file=sys.stderr)

@@ -1,0 +1,131 @@
+"""Rows of all programs: are the answers the same, and who is faster than we are?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+Row = dict[str, Any]
+
+CORE, PYTHON, GSL = "subtrie core", "subtrie, Python", "gsl (Go)"
+# Every round of a Python benchmark asks about so many subjects.
+ROUND = 1000
+
+
+def of_pytest(report: dict[str, Any]) -> list[Row]:
+    """The rows in a report of pytest-benchmark."""
+    rows: list[Row] = []
+    for one in report["benchmarks"]:
+        row: Row = one["extra_info"]["row"]
+        median = one["stats"]["median"]
+        match row["measure"]:
+            case "build":
+                rows.append(row | {"per_second": round(row["size"] / median)})
+            case "batch":
+                row = row | {"per_second": round(row.pop("subjects") / median)}
+                rows.append(row)
+            case "change":
+                rows += [
+                    {"who": row["who"], "measure": kind, "size": row["size"], **row[kind]}
+                    for kind in ("insert", "remove")
+                ]
+            case _:
+                rows.append(row | {"median_ns": round(median / ROUND * 1e9, 1)})
+    return rows
+
+
+# What tells a row from others of the same run.
+_NAMES = ("who", "measure", "size", "order", "threads", "scheme", "readers", "writer")
+
+
+def best(runs: Iterable[Row]) -> list[Row]:
+    """One row for all that are of the same name: each time the least, each rate the highest.
+
+    What other work on the machine adds is not the index's. Answers are kept apart: where they
+    differ between runs, so do the rows.
+    """
+    merged: dict[tuple[Any, ...], Row] = {}
+    for row in runs:
+        key = *(row.get(name) for name in _NAMES), row.get("checksum")
+        one = merged.setdefault(key, dict(row))
+        for name, value in row.items():
+            if name.endswith(("_ns", "_bytes")) or name == "over_100_us":
+                one[name] = min(one[name], value)
+            elif name.endswith("per_second"):
+                one[name] = max(one[name], value)
+    return list(merged.values())
+
+
+def disagreeing(rows: Iterable[Row]) -> list[str]:
+    """Who answered otherwise than most, for each size and order: such times are worth nothing."""
+    groups: defaultdict[tuple[int, str], defaultdict[tuple[str, int], set[str]]]
+    groups = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        if "checksum" in row:
+            key = row["size"], row["order"]
+            groups[key][row["checksum"], row["matches"]].add(row["who"])
+    wrong = []
+    for (size, order), answers in sorted(groups.items()):
+        most = max(answers.values(), key=len)
+        for (_, matches), who in answers.items():
+            if who is not most:
+                wrong.append(
+                    f"{', '.join(sorted(who))}: {matches} matches at {size:,} {order}, "
+                    f"not those of {', '.join(sorted(most))}"
+                )
+    return wrong
+
+
+def ours(row: Row) -> str:
+    """What of ours a row is compared with: the index in its own language."""
+    return PYTHON if row["who"].endswith(", Python") else CORE
+
+
+def find(rows: Iterable[Row], **wanted: Any) -> Row | None:
+    """The row with these fields."""
+    for row in rows:
+        if all(row.get(key) == value for key, value in wanted.items()):
+            return row
+    return None
+
+
+def ratio(
+    rows: list[Row], row: Row, field: str = "median_ns", to: str | None = None
+) -> float | None:
+    """How many times as much a row has as ours with the same question."""
+    same = {key: row[key] for key in ("measure", "size", "order") if key in row}
+    own = find(rows, who=to or ours(row), **same)
+    if own is None or not own.get(field) or row.get(field) is None:
+        return None
+    return float(row[field] / own[field])
+
+
+# What is better when it is less, by measure; rates are better when they are more.
+_LESS = {"lookup": "median_ns", "insert": "median_ns", "remove": "median_ns"}
+_LESS |= {"grow": "max_ns", "memory": "heap_bytes"}
+
+
+def losing(rows: list[Row]) -> list[tuple[Row, str, float]]:
+    """Rows of others that beat ours: the row, the field, and our figure over theirs."""
+    lost = []
+    for row in rows:
+        if row["who"].startswith("subtrie"):
+            continue
+        measure = row["measure"]
+        if measure in _LESS:
+            field = _LESS[measure]
+            times = ratio(rows, row, field)
+            behind = 1 / times if times else None
+        elif measure == "build":
+            field = "per_second"
+            behind = ratio(rows, row, field)
+        elif measure == "yardstick" and "split" in row["who"]:
+            field = "median_ns"
+            own = find(rows, who=PYTHON, measure="lookup", size=row["size"], order=row["order"])
+            behind = own[field] / row[field] if own else None
+        else:
+            continue
+        if behind and behind > 1:
+            lost.append((row, field, behind))
+    return lost

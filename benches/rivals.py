@@ -1,0 +1,99 @@
+"""What one might use from Python instead, each behind the same three verbs.
+
+A rival is built from patterns; the value of a subscription is its number, counted from zero. Its
+``match`` takes a subject in the rival's own form, so that nobody pays for another's notation, and
+answers with numbers in whatever order it finds them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paho.mqtt.matcher import MQTTMatcher
+
+import subtrie._subtrie
+import subtrie.reference
+from workload import lines
+
+NATIVE = "subtrie, Python"
+REFERENCE = "reference, Python"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A rival that holds its subscriptions."""
+
+    match: Callable[[str], Iterable[int]]
+    add: Callable[[str, int], Any] | None = None
+    remove: Callable[[Any], Any] | None = None
+    # What ``remove`` takes, for the subscription of each pattern it was built from.
+    handles: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Rival:
+    """How to build it, under which name it appears, and up to which size it is bearable."""
+
+    who: str
+    build: Callable[[list[str]], Built]
+    most: int
+    form: Callable[[str], str] = str
+
+
+def _trie(engine: Any) -> Callable[[list[str]], Built]:
+    def build(patterns: list[str]) -> Built:
+        trie = engine.SubjectTrie()
+        handles = trie.update((pattern, n) for n, pattern in enumerate(patterns))
+        return Built(trie.match, trie.add, trie.remove, handles)
+
+    return build
+
+
+def _cached(patterns: list[str]) -> Built:
+    trie = subtrie.reference.SubjectTrie()
+    trie.update((pattern, n) for n, pattern in enumerate(patterns))
+    return Built(functools.lru_cache(maxsize=1024)(trie.match))
+
+
+def _regex(patterns: list[str]) -> Built:
+    rules = []
+    for n, pattern in enumerate(patterns):
+        tokens = [
+            {"*": r"[^.]+", ">": r".+"}.get(token) or re.escape(token)
+            for token in pattern.split(".")
+        ]
+        rules.append((re.compile(r"\.".join(tokens)).fullmatch, n))
+    return Built(lambda subject: [n for rule, n in rules if rule(subject)])
+
+
+def _topic(text: str) -> str:
+    # Its '#' also takes the level above: no subject here ends there, so answers agree.
+    return text.replace(".", "/").replace("*", "+").replace(">", "#")
+
+
+def _paho(patterns: list[str]) -> Built:
+    matcher = MQTTMatcher()
+    topics = [_topic(pattern) for pattern in patterns]
+    for n, topic in enumerate(topics):
+        matcher[topic] = n
+    find = matcher.iter_match
+    return Built(lambda topic: list(find(topic)), matcher.__setitem__, matcher.__delitem__, topics)
+
+
+RIVALS = [
+    Rival(NATIVE, _trie(subtrie._subtrie), 10**9),
+    Rival(REFERENCE, _trie(subtrie.reference), 10**9),
+    Rival("lru_cache(1024) over the reference, Python", _cached, 10**9),
+    Rival("paho-mqtt, Python", _paho, 100_000, _topic),
+    Rival("compiled regex, Python", _regex, 6_000),
+]
+
+
+@functools.lru_cache(maxsize=1)
+def built(rival: Rival, size: int) -> Built:
+    """The rival with the patterns of a size; the last one is kept."""
+    return rival.build(lines(size, "patterns"))
