@@ -19,6 +19,9 @@ use crate::error::Error;
 /// More patterns than this make a leaf a fork.
 const CROWD: usize = 8;
 
+/// The first choice is made for so many times the patterns that are here: more will come.
+const FORESIGHT: usize = 32;
+
 /// At these sizes the first choice is thought over: with few patterns it was made of little. Later
 /// sizes would make an insert wait.
 const SECOND_THOUGHTS: [usize; 4] = [64, 256, 1024, 2048];
@@ -141,7 +144,7 @@ impl Index {
         if SECOND_THOUGHTS.contains(&self.patterns) {
             let mut sample: Vec<Parsed> = self.sample(1024).collect();
             let share = self.patterns.div_ceil(sample.len().max(1));
-            self.replan(&mut sample, share);
+            self.replan(&mut sample, share * FORESIGHT);
         }
     }
 

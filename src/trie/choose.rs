@@ -19,7 +19,7 @@ struct Column {
 
 /// A fork for these patterns, if any divides them. Cost: the sample times its tokens.
 ///
-/// `share` is how many patterns each of the given ones stands for.
+/// Each of them stands for `share` patterns that are, or are to be expected.
 pub(super) fn choose(patterns: &mut [Parsed], share: usize, hashing: &Hashing) -> Option<Fork> {
     let step = patterns.len().div_ceil(SAMPLE).max(1);
     let share = share * step;
@@ -41,31 +41,30 @@ pub(super) fn choose(patterns: &mut [Parsed], share: usize, hashing: &Hashing) -
     }
     let mut chosen = Vec::new();
     let mut sums: Vec<Option<u64>> = vec![Some(0); sample.len()];
-    let mut best = sample.len() * sample.len();
+    let all = sample.len();
+    let candidates = |pairs: usize| pairs * share / all;
+    let mut best = all * all;
     while chosen.len() < MOST_POSITIONS {
         let next = columns
             .iter()
             .map(|column| (column.burden(&sums), column))
             .min_by_key(|(burden, _)| *burden);
-        let Some(((burden, _), column)) = next else {
+        let Some(((pairs, _), column)) = next else {
             break;
         };
         // One candidate less, and a fifth less, is worth another hash. The first position is
         // taken in any case, if only because it keeps some subjects away.
-        let saved = (best.saturating_sub(burden)) * share / sample.len();
-        if !chosen.is_empty() && (saved < 1 || burden * 5 > best * 4) {
+        let worth = candidates(best) > candidates(pairs) && pairs * 5 <= best * 4;
+        if !chosen.is_empty() && !worth {
             break;
         }
         for (sum, told) in sums.iter_mut().zip(&column.tells) {
             *sum = sum.zip(*told).map(|(sum, told)| sum.wrapping_add(told));
         }
-        best = burden;
+        best = pairs;
         chosen.push(column.position);
         let taken = column.position;
         columns.retain(|column| column.position != taken);
-        if best * share <= sample.len() * 2 {
-            break; // two candidates are few enough
-        }
     }
     Some(Fork::at(&chosen))
 }
@@ -86,8 +85,9 @@ impl Column {
         self.tells.iter().any(|told| *told != self.tells[0])
     }
 
-    /// The candidates that the subjects of all patterns meet, with this position added to others;
-    /// then the size of the largest group, to tell choices apart that help no pattern's subject.
+    /// With this position added to others: how many pairs of patterns a fork leaves together, each
+    /// counted from both sides; then the size of the largest group, to tell choices apart that
+    /// help no pattern's subject.
     fn burden(&self, sums: &[Option<u64>]) -> (usize, usize) {
         let mut keys: Vec<u64> = sums
             .iter()
@@ -97,10 +97,10 @@ impl Column {
         keys.sort_unstable();
         let groups = keys.chunk_by(|one, other| one == other).map(<[u64]>::len);
         let rest = sums.len() - keys.len();
-        let (squares, largest) = groups.fold((0, rest), |(squares, largest), group| {
-            (squares + group * group, largest.max(group))
+        let (pairs, largest) = groups.fold((0, rest), |(pairs, largest), group| {
+            (pairs + group * (group - 1), largest.max(group))
         });
-        (squares + rest * sums.len(), largest)
+        (pairs + rest * (sums.len() - 1), largest)
     }
 }
 

@@ -24,22 +24,21 @@ pub(super) enum Position {
     Length,
 }
 
+/// Bits of the sign that gives a last token away.
+pub(super) const SIGN_BITS: u32 = 20;
+
 /// One pattern in a list, or alone: the address of its block, and what most subjects fail at.
 ///
-/// Bits 2 to 31 are the sieve: six bits tokens (63: so many or more), one bit whether `>` follows
-/// them, six bits the position of a literal token, seventeen bits of its hash.
+/// Bits 2 to 7 tokens (63: so many or more), bit 8 whether `>` follows them, bit 9 whether the last
+/// token is literal; then, from bit 10, its sign. From bit 32 the address.
 #[derive(Clone, Copy)]
 pub(super) struct One(pub u64);
 
 impl One {
-    pub fn new(block: u32, tokens: usize, tail: bool, sign: Option<(usize, u64)>) -> Self {
+    pub fn new(block: u32, tokens: usize, tail: bool, sign: Option<u64>) -> Self {
         let count = tokens.min(63) as u64;
-        let (position, hash) = match sign {
-            Some((position, hash)) if position < NEAR => (position as u64, hash >> 47),
-            _ => (LENGTH, 0),
-        };
-        let sieve = count | u64::from(tail) << 6 | position << 7 | hash << 13;
-        Self(ONE | sieve << 2 | u64::from(block) << 32)
+        let sign = sign.map_or(0, |sign| 1 << 9 | sign << 10);
+        Self(ONE | count << 2 | u64::from(tail) << 8 | sign | u64::from(block) << 32)
     }
 
     /// The address of the pattern's block.
@@ -64,10 +63,14 @@ impl One {
         }
     }
 
-    /// The position of the token that gives it away, if it has one, and seventeen bits of its hash.
+    /// The sign that a subject's last token must have.
     #[inline]
-    pub const fn sign(self) -> (usize, u64) {
-        ((self.0 >> 9 & 63) as usize, self.0 >> 15 & 0x1_ffff)
+    pub const fn sign(self) -> Option<u64> {
+        if self.0 >> 9 & 1 == 1 {
+            Some(self.0 >> 10 & ((1 << SIGN_BITS) - 1))
+        } else {
+            None
+        }
     }
 }
 
@@ -105,17 +108,19 @@ impl Fork {
 
     /// The positions, in the order their hashes are added.
     #[inline]
-    pub fn positions(self) -> impl Iterator<Item = Position> {
-        let count = (self.0 >> 4 & 7) as usize;
-        (0..count.min(MOST_POSITIONS)).map(move |place| {
-            if self.is_far() {
-                return Position::Token((self.0 >> 32) as usize);
-            }
-            match self.0 >> (8 + 6 * place) & 63 {
-                LENGTH => Position::Length,
-                at => Position::Token(at as usize),
-            }
-        })
+    pub fn positions(self) -> Positions {
+        if self.is_far() {
+            return Positions {
+                left: 1,
+                codes: 0,
+                far: (self.0 >> 32) as usize,
+            };
+        }
+        Positions {
+            left: (self.0 >> 4 & 7) as usize,
+            codes: self.0 >> 8 & 0xff_ffff,
+            far: 0,
+        }
     }
 
     #[inline]
@@ -151,14 +156,28 @@ impl Fork {
         let kept = self.0 & 0xffff_ffff;
         Self(kept | 1 << 3 | low << 32 | high << 40)
     }
+}
 
-    /// The same fork without a rest branch.
-    pub const fn without_rest(self) -> Self {
-        if self.is_far() {
-            Self(self.0 & !(1 << 3))
-        } else {
-            Self(self.0 & 0xffff_ffff & !(1 << 3))
-        }
+/// The positions of a fork.
+pub(super) struct Positions {
+    left: usize,
+    codes: u64,
+    /// The only position, where it is a far one; else 0.
+    far: usize,
+}
+
+impl Iterator for Positions {
+    type Item = Position;
+
+    #[inline]
+    fn next(&mut self) -> Option<Position> {
+        self.left = self.left.checked_sub(1)?;
+        let code = self.codes & 63;
+        self.codes >>= 6;
+        Some(match code {
+            LENGTH => Position::Length,
+            at => Position::Token(at as usize | self.far),
+        })
     }
 }
 
@@ -178,7 +197,6 @@ mod tests {
         let open = fork.with_rest(6, true);
         assert!(open.rest_fits(2000) && !open.rest_fits(2));
         assert_eq!(open.positions().collect::<Vec<_>>(), positions);
-        assert_eq!(open.without_rest(), Fork::at(&positions));
         assert!(Fork::at(&positions).with_rest(400, false).rest_fits(400));
         let far = Fork::at(&[Position::Token(1000)]);
         assert_eq!(far.positions().collect::<Vec<_>>(), [Position::Token(1000)]);
@@ -187,10 +205,11 @@ mod tests {
 
     #[test]
     fn the_sieve_lets_through_what_may_match() {
-        let exact = One::new(7, 3, false, Some((2, u64::MAX)));
-        assert_eq!((exact.block(), exact.sign()), (7, (2, 0x1_ffff)));
+        let exact = One::new(7, 3, false, Some(0xf_ffff));
+        assert_eq!((exact.block(), exact.sign()), (7, Some(0xf_ffff)));
         assert!(exact.fits(3) && !exact.fits(2) && !exact.fits(4));
         let tail = One::new(7, 3, true, None);
+        assert_eq!(tail.sign(), None);
         assert!(tail.fits(4) && tail.fits(900) && !tail.fits(3));
         let long = One::new(7, 900, false, None);
         assert!(long.fits(900) && long.fits(64) && !long.fits(62));

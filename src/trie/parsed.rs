@@ -1,6 +1,6 @@
 //! A pattern taken apart, for the side that changes: which tokens are literal, where it belongs.
 
-use super::entry::{Fork, NEAR, One, Position};
+use super::entry::{Fork, One, Position};
 use super::hash::{Hashing, child_of, rest_of};
 use super::tokens::Tokens;
 
@@ -87,11 +87,10 @@ impl Parsed {
         Branch::Child(child_of(parent, sum))
     }
 
-    /// The word for the pattern in a leaf: the last literal token gives it away.
+    /// The word for the pattern in a leaf.
     pub fn one(&mut self, hashing: &Hashing, block: u32) -> One {
-        let sign = (0..self.count.min(NEAR))
-            .rev()
-            .find_map(|at| Some((at, self.telling(hashing, Position::Token(at))?)));
+        let ends_literal = !self.tail && self.literal(self.count - 1).is_some();
+        let sign = ends_literal.then(|| self.tokens.last_sign(&self.text, hashing));
         One::new(block, self.count, self.tail, sign)
     }
 }

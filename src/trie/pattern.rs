@@ -118,25 +118,38 @@ pub(super) fn matches(block: &[u64], text: &[u8], tokens: &Tokens) -> bool {
 /// Are `count` bytes of the block from `at` those of `text` from `there`?
 #[inline]
 fn stride(block: &[u64], at: usize, count: usize, text: &[u8], there: usize) -> bool {
-    let (mut at, mut there) = (at, there);
-    let end = at + count;
-    let Some(words) = block.get(HEAD + at / 8..) else {
-        return count == 0;
+    let (Some(mut words), Some(mut part)) = (
+        block.get(HEAD + at / 8..),
+        text.get(there..).and_then(|rest| rest.get(..count)),
+    ) else {
+        return false;
     };
-    for &word in words {
-        if at >= end {
-            return true;
-        }
-        let skipped = at % 8;
-        let some = (8 - skipped).min(end - at);
-        let differ = (word >> (8 * skipped)) ^ load(text, there);
-        if lowest(differ, some) != 0 {
-            return false;
-        }
-        at += some;
-        there += some;
+    let mut differ = 0;
+    let skipped = at % 8;
+    if skipped > 0 {
+        // Up to the next whole word of the pattern.
+        let Some((&first, later)) = words.split_first() else {
+            return count == 0;
+        };
+        let some = (8 - skipped).min(count);
+        differ = lowest(first >> (8 * skipped) ^ load(text, there), some);
+        (words, part) = (later, &part[some..]);
     }
-    at >= end
+    // No early end: most patterns that are compared match.
+    let (eights, rest) = part.as_chunks::<8>();
+    let Some((whole, left)) = words.split_at_checked(eights.len()) else {
+        return false;
+    };
+    for (word, eight) in whole.iter().zip(eights) {
+        differ |= word ^ u64::from_le_bytes(*eight);
+    }
+    if !rest.is_empty() {
+        let Some(last) = left.first() else {
+            return false;
+        };
+        differ |= lowest(last ^ load(text, there + count - rest.len()), rest.len());
+    }
+    differ == 0
 }
 
 /// The same for patterns of any form, token by token.

@@ -10,23 +10,29 @@ use super::hash::{Hashing, child_of};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
 
+/// One byte before the text.
+const BEFORE: u32 = u32::MAX;
+
 /// The tokens of the text at hand. Kept between lookups, so that a lookup allocates nothing.
 pub(super) struct Tokens {
-    /// Where each token ends; longer than needed.
-    ends: Vec<u32>,
+    /// Before the first token, then where each token ends; longer than needed.
+    bounds: Vec<u32>,
     count: usize,
     hashes: [u64; NEAR],
     /// Which hashes are made.
     known: u64,
+    /// The sign of the last token, once made.
+    sign: Option<u64>,
 }
 
 impl Default for Tokens {
     fn default() -> Self {
         Self {
-            ends: Vec::new(),
+            bounds: Vec::new(),
             count: 0,
             hashes: [0; NEAR],
             known: 0,
+            sign: None,
         }
     }
 }
@@ -55,18 +61,19 @@ impl Tokens {
         self.count = 0;
         let dots = text.iter().enumerate().filter(|(_, byte)| **byte == b'.');
         for end in dots.map(|(at, _)| at).chain([text.len()]) {
-            self.ends[self.count] = number(end);
             self.count += 1;
+            self.bounds[self.count] = number(end);
         }
     }
 
     #[inline]
     fn make_room(&mut self, length: usize) {
         self.known = 0;
-        // A token has a byte and a dot; the block of eight written last may run over.
-        let wanted = length / 2 + 80;
-        if self.ends.len() < wanted {
-            self.ends.resize(wanted, 0);
+        self.sign = None;
+        let wanted = length / 2 + 3; // every token has a byte and a dot
+        if self.bounds.len() < wanted {
+            self.bounds.resize(wanted, 0);
+            self.bounds[0] = BEFORE;
         }
     }
 
@@ -75,64 +82,75 @@ impl Tokens {
     fn split_plain(&mut self, text: &[u8]) -> bool {
         self.make_room(text.len());
         let mut odd = 0;
-        let mut doubled = 0;
         // A dot at the start stands behind an empty token, as one behind another dot does.
         let mut before = 1;
         let mut count = 0;
-        for (block, bytes) in text.chunks(64).enumerate() {
-            let mut dots = 0u64;
-            let (whole, rest) = bytes.as_chunks::<16>();
-            for (place, chunk) in whole.iter().enumerate() {
-                let found = sixteen(chunk);
-                dots |= found.dots << (16 * place);
-                odd |= found.odd;
+        let mut base = 0;
+        let mut rest = text;
+        while let Some((block, later)) = rest.split_first_chunk::<64>() {
+            let (chunks, _) = block.as_chunks::<16>();
+            let [one, two, three, four] = [0, 1, 2, 3].map(|place| sixteen(&chunks[place]));
+            odd |= one.odd | two.odd | three.odd | four.odd;
+            let dots = one.dots | two.dots << 16 | three.dots << 32 | four.dots << 48;
+            if dots & (dots << 1 | before) != 0 {
+                return false;
             }
-            if !rest.is_empty() {
-                let place = 16 * whole.len();
-                let found = match text.last_chunk::<16>() {
-                    // The last sixteen bytes, shifted: what is seen twice does no harm.
-                    Some(last) => {
-                        let found = sixteen(last);
-                        odd |= found.odd;
-                        found.dots >> (16 - rest.len())
-                    }
-                    None => {
-                        let mut padded = [b'x'; 16];
-                        padded[..rest.len()].copy_from_slice(rest);
-                        let found = sixteen(&padded);
-                        odd |= found.odd;
-                        found.dots
-                    }
-                };
-                dots |= found << place;
-            }
-            doubled |= dots & (dots << 1 | before);
             before = dots >> 63;
-            if doubled != 0 {
-                return false; // more dots than there is room for, perhaps
-            }
-            let base = number(block * 64);
-            let total = dots.count_ones() as usize;
-            let mut written = 0;
-            // Eight at a time, wanted or not: no branch a dot.
-            while written < total {
-                let Some(out) = self.ends.get_mut(count + written..).and_then(<[u32]>::first_chunk_mut::<8>) else {
-                    return false;
-                };
-                for end in out {
-                    *end = base + dots.trailing_zeros();
-                    dots &= dots.wrapping_sub(1);
-                }
-                written += 8;
-            }
-            count += total;
+            count = self.note(dots, base, count);
+            base += 64;
+            rest = later;
         }
-        let ended = text.last().is_some_and(|&byte| byte != b'.');
-        if let Some(end) = self.ends.get_mut(count) {
+        let mut dots = 0;
+        let mut place = 0;
+        while let Some((chunk, later)) = rest.split_first_chunk::<16>() {
+            let found = sixteen(chunk);
+            odd |= found.odd;
+            dots |= found.dots << place;
+            place += 16;
+            rest = later;
+        }
+        if !rest.is_empty() {
+            let found = match text.last_chunk::<16>() {
+                // The last sixteen bytes, shifted: what is seen twice does no harm.
+                Some(last) => {
+                    let found = sixteen(last);
+                    odd |= found.odd;
+                    found.dots >> (16 - rest.len())
+                }
+                None => {
+                    let mut padded = [b'x'; 16];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    let found = sixteen(&padded);
+                    odd |= found.odd;
+                    found.dots
+                }
+            };
+            dots |= found << place;
+        }
+        if dots & (dots << 1 | before) != 0 {
+            return false;
+        }
+        count = self.note(dots, base, count) + 1;
+        if let Some(end) = self.bounds.get_mut(count) {
             *end = number(text.len());
         }
-        self.count = count + 1;
-        odd == 0 && ended
+        self.count = count;
+        odd == 0 && text.last().is_some_and(|&byte| byte != b'.')
+    }
+
+    /// Notes where tokens end in a block of 64 bytes.
+    #[inline]
+    fn note(&mut self, mut dots: u64, base: u32, count: usize) -> usize {
+        let mut count = count;
+        while dots != 0 {
+            count += 1;
+            // No two dots are neighbours, so there is room.
+            if let Some(end) = self.bounds.get_mut(count) {
+                *end = base + dots.trailing_zeros();
+            }
+            dots &= dots - 1;
+        }
+        count
     }
 
     #[inline]
@@ -146,11 +164,8 @@ impl Tokens {
         if position >= self.count {
             return None;
         }
-        let start = match position.checked_sub(1) {
-            None => 0,
-            Some(before) => *self.ends.get(before)? as usize + 1,
-        };
-        Some((start, *self.ends.get(position)? as usize))
+        let &[before, end] = self.bounds.get(position..)?.first_chunk::<2>()?;
+        Some((before.wrapping_add(1) as usize, end as usize))
     }
 
     /// The hash of the token at a position that has one.
@@ -194,11 +209,19 @@ impl Tokens {
     /// May this pattern of a list match? A few bits say no to nearly all that do not.
     #[inline]
     pub fn sieve(&mut self, text: &[u8], hashing: &Hashing, one: One) -> bool {
-        if !one.fits(self.count) {
-            return false;
+        one.fits(self.count) && one.sign().is_none_or(|sign| sign == self.last_sign(text, hashing))
+    }
+
+    /// A few bits of the last token's last bytes.
+    #[inline]
+    pub fn last_sign(&mut self, text: &[u8], hashing: &Hashing) -> u64 {
+        if let Some(sign) = self.sign {
+            return sign;
         }
-        let (position, sign) = one.sign();
-        position >= NEAR || self.hash(text, hashing, position) >> 47 == sign
+        let (start, end) = self.span(self.count - 1).unwrap_or((0, 0));
+        let sign = hashing.sign(text, start, end);
+        self.sign = Some(sign);
+        sign
     }
 }
 

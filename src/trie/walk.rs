@@ -101,38 +101,33 @@ pub(super) fn walk<S: Store>(
     let (mut key, mut entry) = (hashing.root(), store.root());
     loop {
         let mut below = None;
-        match entry & 3 {
-            FORK => {
-                let fork = Fork(entry);
-                if fork.rest_fits(tokens.count()) {
-                    waiting.push(rest_of(key));
-                }
-                below = tokens.child(subject, hashing, fork, key);
+        if entry & 3 == FORK {
+            let fork = Fork(entry);
+            if fork.rest_fits(tokens.count()) {
+                waiting.push(rest_of(key));
             }
-            ONE => {
-                *work += 1;
-                let one = One(entry);
-                if one.fits(tokens.count()) {
+            below = tokens.child(subject, hashing, fork, key);
+        } else if entry & 3 == MANY {
+            let ones = ones_in(store.list(address_of(entry)), entry);
+            *work += ones.len();
+            for &word in ones {
+                let one = One(word);
+                if tokens.sieve(subject, hashing, one) {
                     let block = store.block(one.block());
                     if matches(block, subject, tokens) && !visit(block) {
                         return;
                     }
                 }
             }
-            MANY => {
-                let ones = ones_in(store.list(address_of(entry)), entry);
-                *work += ones.len();
-                for &word in ones {
-                    let one = One(word);
-                    if tokens.sieve(subject, hashing, one) {
-                        let block = store.block(one.block());
-                        if matches(block, subject, tokens) && !visit(block) {
-                            return;
-                        }
-                    }
+        } else if entry & 3 == ONE {
+            *work += 1;
+            let one = One(entry);
+            if one.fits(tokens.count()) {
+                let block = store.block(one.block());
+                if matches(block, subject, tokens) && !visit(block) {
+                    return;
                 }
             }
-            _ => {}
         }
         let Some(next) = below.or_else(|| waiting.pop()) else {
             break;
