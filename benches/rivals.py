@@ -8,6 +8,7 @@ answers with numbers in whatever order it finds them.
 from __future__ import annotations
 
 import functools
+import gc
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -54,8 +55,7 @@ def _trie(engine: Any) -> Callable[[list[str]], Built]:
 
 
 def _cached(patterns: list[str]) -> Built:
-    trie = subtrie.reference.SubjectTrie()
-    trie.update((pattern, n) for n, pattern in enumerate(patterns))
+    trie = built(RIVALS[1], len(patterns))
     return Built(functools.lru_cache(maxsize=1024)(trie.match))
 
 
@@ -93,7 +93,11 @@ RIVALS = [
 ]
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def built(rival: Rival, size: int) -> Built:
-    """The rival with the patterns of a size; the last one is kept."""
-    return rival.build(lines(size, "patterns"))
+    """The rival with the patterns of a size; the last two are kept."""
+    gc.disable()  # it would look at millions of young objects again and again
+    try:
+        return rival.build(lines(size, "patterns"))
+    finally:
+        gc.enable()

@@ -36,5 +36,5 @@ def test_match_batch(benchmark, size, order, threads):
         "threads": threads,
         "subjects": SUBJECTS,
     }
-    rounds = 1 if benchmark.disabled else 7
+    rounds = 1 if benchmark.disabled else 5
     benchmark.pedantic(trie.match_batch, (column,), {"threads": threads}, rounds=rounds)

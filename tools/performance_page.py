@@ -30,8 +30,8 @@ QUESTIONS: list[tuple[str, str | None, str, list[Any]]] = [
         "What does a lookup cost as subscriptions grow?",
         "growth",
         "`hot` asks 1,000 different subjects over and over, `zipf` draws from 100,000 with weight "
-        "1/n, `uniform` takes every pattern equally often. Rows in which another index, or a call "
-        "that looks nothing up, is faster than ours from Python are bold.",
+        "1/n, `uniform` takes every pattern equally often. Rows that are faster than ours in the "
+        "same language, or than ours from Python, are bold.",
         [sections.lookups],
     ),
     (
