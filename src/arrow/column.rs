@@ -87,6 +87,12 @@ impl Column {
         self.len() == 0
     }
 
+    /// Is every value a row, in the same order?
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.keys.is_none()
+    }
+
     /// Number of values to look at: fewer than rows where the column is a dictionary.
     #[must_use]
     pub fn distinct(&self) -> usize {

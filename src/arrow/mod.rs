@@ -6,4 +6,4 @@ mod matches;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
-pub use matches::{Found, match_columns};
+pub use matches::{Found, IdTooLarge, Offsets, Source, match_columns};

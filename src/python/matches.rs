@@ -1,6 +1,5 @@
 //! `match_batch` for Python: a column in, ids out as buffers and as Arrow.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{Array, Int32Array, LargeListArray, ListArray};
@@ -13,22 +12,26 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow::{columns, export, export_schema, view, wrapped};
+use super::forking;
+use super::trie::SubjectTrie;
 use super::trie_rows::Threads;
 use super::trie_state::Guarded;
-use crate::arrow::{Found, match_columns};
+use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
+use crate::trie::Reading;
 
 /// What each subject of a column matches: ids of subscriptions, row after row.
 ///
 /// Row `i` has `ids[offsets[i]:offsets[i + 1]]`, in order of insertion. `valid` is an Arrow bitmap
 /// (least bit first): a null or a row that is no subject is marked 0 and matches nothing. The C
-/// interface gives `list<int32>`, null where not valid.
+/// interface gives `list<int32>`, null where not valid. Values that leave the trie afterwards are
+/// still here.
 #[pyclass(frozen, module = "subtrie._subtrie")]
 pub struct Matches {
     rows: usize,
     offsets: Offsets,
     ids: Buffer,
     valid: Buffer,
-    values: HashMap<i32, Py<PyAny>>,
+    trie: Py<SubjectTrie>,
 }
 
 /// Arrow counts in int32 for as long as it can.
@@ -37,58 +40,60 @@ enum Offsets {
     Long(ScalarBuffer<i64>),
 }
 
-/// Matches a column: the lookups run on a snapshot of the index, without the GIL.
+/// A trie whose subjects are looked up without the GIL.
+struct Trie<'a>(&'a Guarded);
+
+impl Source for Trie<'_> {
+    fn look(&self, work: &mut dyn FnMut(Reading<'_>)) {
+        forking::hold_off(|| {
+            self.0.read(|state| match &state.image {
+                // An image that was opened once opens again.
+                Some(image) => drop(image.read(|image| work(Reading::Image(image)))),
+                None => work(Reading::Live(&state.index)),
+            });
+        });
+    }
+}
+
+/// Matches a column: the lookups run without the GIL, and changes between two portions of them.
 pub fn match_batch(
-    state: &Guarded,
+    trie: &Bound<'_, SubjectTrie>,
     subjects: &Bound<'_, PyAny>,
     threads: Threads,
 ) -> PyResult<Matches> {
     let py = subjects.py();
     let columns = columns(subjects)?;
-    let (index, kept) = state.read(|state| (state.index.clone(), state.kept.clone()));
-    let found = py.detach(|| match_columns(&index, &columns, threads.0));
-    let mut values = HashMap::new();
-    let mut ids = Vec::with_capacity(found.tickets.len());
-    for ticket in &found.tickets {
-        let id = i32::try_from(ticket.id)
-            .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
-        ids.push(id);
-        if let Some(Some(kept)) = kept.get(ticket.slot as usize) {
-            values.entry(id).or_insert_with(|| kept.value.clone_ref(py));
+    let this = trie.get();
+    this.departed().expect();
+    let found = py.detach(|| match_columns(&Trie(this.state()), &columns, threads.0));
+    match found {
+        Ok(found) => Ok(Matches::new(found, trie.clone().unbind())),
+        Err(_) => {
+            this.departed().release();
+            Err(PyOverflowError::new_err(
+                "an id is beyond int32: build the index anew",
+            ))
         }
     }
-    Ok(Matches::new(&found, ids, values))
+}
+
+impl Drop for Matches {
+    fn drop(&mut self) {
+        self.trie.get().departed().release();
+    }
 }
 
 impl Matches {
-    fn new(found: &Found, ids: Vec<i32>, values: HashMap<i32, Py<PyAny>>) -> Self {
-        let rows = found.offsets.len() - 1;
-        let short: Option<Vec<i32>> = i32::try_from(ids.len()).ok().and_then(|_| {
-            found
-                .offsets
-                .iter()
-                .map(|&at| i32::try_from(at).ok())
-                .collect()
-        });
-        let offsets = short.map_or_else(
-            || {
-                Offsets::Long(
-                    found
-                        .offsets
-                        .iter()
-                        .map(|&at| at.cast_signed() as i64)
-                        .collect(),
-                )
-            },
-            |short| Offsets::Short(short.into()),
-        );
-        let valid = Buffer::from(found.valid.as_slice());
+    fn new(found: Found, trie: Py<SubjectTrie>) -> Self {
         Self {
-            rows,
-            offsets,
-            ids: Buffer::from_vec(ids),
-            valid,
-            values,
+            rows: found.rows,
+            offsets: match found.offsets {
+                Counts::Short(offsets) => Offsets::Short(offsets.into()),
+                Counts::Long(offsets) => Offsets::Long(offsets.into()),
+            },
+            ids: found.ids,
+            valid: found.valid,
+            trie,
         }
     }
 
@@ -154,12 +159,11 @@ impl Matches {
         let (start, end) = range.ok_or_else(|| PyIndexError::new_err("no such row"))?;
         let ids: &[i32] = self.ids.typed_data();
         let row = ids.get(start..end).unwrap_or_default();
-        PyTuple::new(
-            py,
-            row.iter()
-                .filter_map(|id| self.values.get(id))
-                .collect::<Vec<_>>(),
-        )
+        let trie = self.trie.get();
+        let values = row
+            .iter()
+            .map(|&id| trie.value_of(py, u64::from(id.cast_unsigned())));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 
     const fn __len__(&self) -> usize {
@@ -183,6 +187,6 @@ impl Matches {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.values.values().try_for_each(|value| visit.call(value))
+        visit.call(&self.trie)
     }
 }

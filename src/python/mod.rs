@@ -2,11 +2,15 @@
 
 mod arrow;
 mod batch;
+mod buffer;
 mod convert;
+mod forking;
 mod grammar;
 mod matches;
 mod microbus;
 mod trie;
+mod trie_departed;
+mod trie_image;
 mod trie_rows;
 mod trie_state;
 
@@ -35,4 +39,10 @@ mod _subtrie {
     };
     #[pymodule_export]
     use super::trie::SubjectTrie;
+    use super::{Bound, PyModule, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::forking::register(module.py())
+    }
 }

@@ -1,20 +1,23 @@
 //! `trie` for Python: `SubjectTrie`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple, PyType};
 
 use super::convert::{Area, bounds, dialect, refused, text, wrong_type};
 use super::matches::{Matches, match_batch};
+use super::trie_departed::Departed;
+use super::trie_image::Opened;
 use super::trie_rows::{Limit, Rules, Threads, bound, id_of, is_subscription, shared};
-use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, copied};
+use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, change, replace};
 use crate::error::Error;
 use crate::grammar::Dialect;
-use crate::trie::{Index, Ticket};
+use crate::trie::{Given, Index, Ticket};
 
 /// An index of subscriptions by pattern, asked by subject.
 ///
@@ -25,8 +28,12 @@ use crate::trie::{Index, Ticket};
 #[pyclass(frozen, module = "subtrie._subtrie", weakref)]
 pub struct SubjectTrie {
     rules: Rules,
-    given: (Option<u64>, Option<u64>),
+    given: Given,
     state: Guarded,
+    next_id: AtomicU64,
+    /// Is an image asked in place of the index?
+    is_image: AtomicBool,
+    departed: Departed,
 }
 
 #[pymethods]
@@ -76,7 +83,10 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = pattern.py();
         let row = self.rules.admitted(pattern, value, queue)?;
-        let made = self.rules.subscribe(py, &self.state, vec![row])?;
+        self.live(py)?;
+        let made = self
+            .rules
+            .subscribe(py, &self.state, &self.next_id, vec![row])?;
         made.into_iter()
             .next()
             .ok_or_else(|| PyTypeError::new_err("no row"))
@@ -89,7 +99,11 @@ impl SubjectTrie {
         for row in rows.try_iter()? {
             admitted.push(self.rules.admitted_row(&row?)?);
         }
-        PyList::new(py, self.rules.subscribe(py, &self.state, admitted)?)
+        self.live(py)?;
+        let made = self
+            .rules
+            .subscribe(py, &self.state, &self.next_id, admitted)?;
+        PyList::new(py, made)
     }
 
     /// Takes a subscription out. False if it is not, or no longer, in this index.
@@ -97,24 +111,36 @@ impl SubjectTrie {
         if !is_subscription(subscription)? {
             return Err(wrong_type(subscription, "subscription", "Subscription"));
         }
-        let gone = id_of(subscription)
-            .and_then(|id| self.state.write(|state| state.remove(id, subscription)));
-        Ok(gone.is_some()) // what is gone is dropped here, after the lock
+        let Some(id) = id_of(subscription) else {
+            return Ok(false);
+        };
+        let py = subscription.py();
+        self.live(py)?;
+        let gone = change(&self.state, |state| state.remove(id, subscription));
+        if let Some(kept) = &gone[0] {
+            self.departed.take_in(py, id, &kept.value);
+        }
+        Ok(gone[0].is_some()) // what is gone is dropped here, after the locks
     }
 
     /// Takes all subscriptions out. Ids are not given again.
-    fn clear(&self) {
-        drop(self.state.write(State::clear));
+    fn clear(&self, py: Python<'_>) {
+        let ids = self.state.read(|state| state.index.tickets());
+        let gone = change(&self.state, State::clear);
+        for (ticket, kept) in ids.iter().zip(&gone[0].0) {
+            self.departed.take_in(py, ticket.id, &kept.value);
+        }
+        self.is_image.store(false, Ordering::Release);
     }
 
     /// The values of all subscriptions that match, in order of insertion, queues or not.
     #[pyo3(name = "match")]
     fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.found(subject, Index::match_into, Part::Value)
+        self.matched(subject)
     }
 
     fn __call__<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.found(subject, Index::match_into, Part::Value)
+        self.matched(subject)
     }
 
     /// The subscriptions that match, in order of insertion.
@@ -130,6 +156,7 @@ impl SubjectTrie {
     /// The values that match: plain ones, and by queue name over all patterns (A18).
     fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
+        self.live(py)?;
         let (plain, queues) = asked(subject, |desk, text| {
             self.state.read(|state| {
                 let groups = state.index.groups(text, &mut desk.scratch)?;
@@ -159,23 +186,31 @@ impl SubjectTrie {
         signature = (subjects, *, threads=Threads(1)),
         text_signature = "($self, subjects, *, threads=1)"
     )]
-    fn match_batch(&self, subjects: &Bound<'_, PyAny>, threads: Threads) -> PyResult<Matches> {
-        match_batch(&self.state, subjects, threads)
+    fn match_batch(
+        slf: &Bound<'_, Self>,
+        subjects: &Bound<'_, PyAny>,
+        threads: Threads,
+    ) -> PyResult<Matches> {
+        match_batch(slf, subjects, threads)
     }
 
     /// Does any subscription match?
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
         asked(subject, |desk, text| {
-            self.state
-                .read(|state| state.index.has_interest(text, &mut desk.scratch))
+            self.state.read(|state| match &state.image {
+                Some(image) => image.read(|image| image.has_interest(text, &mut desk.scratch))?,
+                None => state.index.has_interest(text, &mut desk.scratch),
+            })
         })
     }
 
     /// How many subscriptions match, queue members too.
     fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
         asked(subject, |desk, text| {
-            self.state
-                .read(|state| state.index.count(text, &mut desk.scratch))
+            self.state.read(|state| match &state.image {
+                Some(image) => image.read(|image| image.count(text, &mut desk.scratch))?,
+                None => state.index.count(text, &mut desk.scratch),
+            })
         })
     }
 
@@ -200,8 +235,9 @@ impl SubjectTrie {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
+        self.live(py)?;
         let (matches, nearest) = asked(subject, |desk, text| {
-            self.state.read(|state| {
+            self.state.read_alone(|state| {
                 let found = state.index.explain(text, limit.0, &mut desk.scratch)?;
                 let (tickets, places): (Vec<Ticket>, Vec<usize>) =
                     found.nearest.into_iter().unzip();
@@ -215,10 +251,14 @@ impl SubjectTrie {
     }
 
     fn __len__(&self) -> usize {
-        self.state.read(|state| state.index.len())
+        self.state.read(|state| match &state.image {
+            Some(image) => image.read(|image| image.len()).unwrap_or(0),
+            None => state.index.len(),
+        })
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.live(py)?;
         let handles = self
             .state
             .read(|state| state.parts(py, &state.index.tickets(), Part::Handle));
@@ -246,47 +286,100 @@ impl SubjectTrie {
         )
     }
 
-    fn __str__(&self) -> String {
-        self.state.read(|state| state.index.to_string())
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.live(py)?;
+        Ok(self.state.read_alone(|state| state.index.to_string()))
     }
 
-    /// Counts and memory. Cost: all nodes.
+    /// Draws the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
+    #[pyo3(signature = (format="text"))]
+    fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        DRAW.import(slf.py(), "subtrie.drawing", "draw")?
+            .call1((slf, format))
+    }
+
+    /// The index as one run of bytes, values left out: what `from_bytes` opens.
+    ///
+    /// Cost: all of it.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.live(py)?;
+        let image = self.state.read(|state| state.index.to_image(self.given));
+        Ok(PyBytes::new(py, &image))
+    }
+
+    /// Opens an image where it lies: any object with the buffer protocol, a memory map too.
+    ///
+    /// `values` maps ids to values, a mapping or a sequence; without it the ids are the values.
+    /// `verify` reads all of the image to check its sum; else only the header is read. Subjects are
+    /// asked of the image itself; what changes the index, or asks by pattern, builds it first.
+    #[classmethod]
+    #[pyo3(signature = (image, values=None, *, verify=true))]
+    fn from_bytes(
+        _cls: &Bound<'_, PyType>,
+        image: &Bound<'_, PyAny>,
+        values: Option<Bound<'_, PyAny>>,
+        verify: bool,
+    ) -> PyResult<Self> {
+        let py = image.py();
+        let opened = Opened::open(image, values.map(Bound::unbind), verify)?;
+        let (dialect, given, next, has_table) = opened.terms(py)?;
+        let trie = Self::empty(dialect, given);
+        let opened = Arc::new(opened);
+        trie.state.write(|state| state.image = Some(opened.clone()));
+        trie.is_image.store(true, Ordering::Release);
+        trie.next_id.store(next, Ordering::Relaxed);
+        if !has_table {
+            trie.live(py)?;
+        }
+        Ok(trie)
+    }
+
+    /// Does nothing but return a stored tuple: what a call costs.
+    #[allow(clippy::unused_self)]
+    fn _empty_call<'py>(&self, subject: &Bound<'py, PyAny>) -> Bound<'py, PyTuple> {
+        PyTuple::empty(subject.py())
+    }
+
+    /// Counts and memory, of both copies. Cost: all patterns are looked at.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.live(py)?;
         let (stats, slots) = self
             .state
-            .read(|state| (state.index.stats(), state.kept.capacity()));
+            .read_alone(|state| (state.index.stats(), state.kept.capacity()));
         shared!(py, "TrieStats")?.call1((
             stats.subscriptions,
             stats.patterns,
             stats.nodes,
             stats.queues,
             stats.depth,
-            stats.memory + slots * size_of::<Option<Kept>>(),
+            stats.shapes,
+            2 * (stats.memory + slots * size_of::<Kept>()),
         ))
     }
 
     /// An independent index with the same subscriptions, ids and turns.
-    fn copy(&self, py: Python<'_>) -> Self {
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.live(py)?;
         let twin = Self::empty(self.rules.dialect, self.given);
-        let (index, kept) = self
-            .state
-            .read(|state| (Index::clone(&state.index), copied(py, &state.kept)));
-        twin.state.write(|state| {
-            *state = State {
-                kept: Arc::new(kept),
-                ..State::new(index)
-            }
+        let fresh = self.state.read(|state| State {
+            index: state.index.clone(),
+            ..state.twin(py)
         });
-        twin
+        drop(replace(py, &twin.state, fresh));
+        let next = self.next_id.load(Ordering::Relaxed);
+        twin.next_id.store(next, Ordering::Relaxed);
+        Ok(twin)
     }
 
-    fn __copy__(&self, py: Python<'_>) -> Self {
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
         self.copy(py)
     }
 
     /// The pickle is the same in both engines. Values may lead back here, so they travel as state.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (next, rows) = self.state.read(|state| {
+        self.live(py)?;
+        let rows: Vec<Row> = self.state.read(|state| {
             let index = &state.index;
             let row = |ticket: Ticket| {
                 let kept = state.get(ticket)?;
@@ -295,19 +388,16 @@ impl SubjectTrie {
                     pattern: index.pattern(ticket),
                     queue: index.queue(ticket).map(str::to_owned),
                     turn: index.turn(ticket),
-                    kept: Kept {
-                        handle: kept.handle.clone_ref(py),
-                        value: kept.value.clone_ref(py),
-                    },
+                    kept: kept.again(py),
                 })
             };
-            let rows: Vec<Row> = index.tickets().into_iter().filter_map(row).collect();
-            (index.next_id(), rows)
+            index.tickets().into_iter().filter_map(row).collect()
         });
+        let next = self.next_id.load(Ordering::Relaxed);
         let rows = rows
             .into_iter()
             .map(|row| {
-                let Kept { handle, value } = row.kept;
+                let Kept { handle, value, .. } = row.kept;
                 (handle, row.pattern, value, row.queue, row.id, row.turn).into_pyobject(py)
             })
             .collect::<PyResult<Vec<_>>>()?;
@@ -318,7 +408,7 @@ impl SubjectTrie {
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
         let fresh = self.rules.restored(py, state.0, state.1)?;
-        drop(self.state.write(|state| std::mem::replace(state, fresh)));
+        self.install(py, fresh);
         Ok(())
     }
 
@@ -340,33 +430,133 @@ impl SubjectTrie {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.departed.traverse(&visit)?;
         // What a writer at work holds is not looked at: it is in use, so it stays.
-        self.state
-            .try_read(|state| {
-                for kept in state.kept.iter().flatten() {
-                    visit.call(&kept.handle)?;
-                    visit.call(&kept.value)?;
-                }
-                Ok(())
-            })
-            .unwrap_or(Ok(()))
+        let visited = self.state.read_if_idle(|state| {
+            for kept in &state.kept {
+                visit.call(&kept.handle)?;
+                visit.call(&kept.value)?;
+                visit.call(&kept.alone)?;
+            }
+            Ok(())
+        });
+        visited.map_or(Ok(()), |both| both.into_iter().collect())
     }
 
-    fn __clear__(&self) {
-        self.clear();
+    fn __clear__(&self, py: Python<'_>) {
+        self.clear(py);
     }
 }
 
 impl SubjectTrie {
-    fn empty(dialect: Dialect, given: (Option<u64>, Option<u64>)) -> Self {
+    fn empty(dialect: Dialect, given: Given) -> Self {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let bounds = bounds(dialect, given.0.map(size), given.1.map(size));
         let rules = Rules { dialect, bounds };
         Self {
             rules,
             given,
-            state: Guarded::new(rules.empty()),
+            state: {
+                let state = rules.empty();
+                let twin = State::new(state.index.twin());
+                Guarded::new(state, twin)
+            },
+            next_id: AtomicU64::new(0),
+            is_image: AtomicBool::new(false),
+            departed: Departed::default(),
         }
+    }
+
+    /// What batches look up in.
+    pub fn state(&self) -> &Guarded {
+        &self.state
+    }
+
+    /// The values that went while somebody may still ask for them.
+    pub fn departed(&self) -> &Departed {
+        &self.departed
+    }
+
+    /// The value that the subscription with this id has, or had when it went.
+    pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
+        let (held, image) = self.state.read(|state| {
+            let kept = state.index.find(id).and_then(|ticket| state.get(ticket));
+            (
+                kept.map(|kept| kept.value.clone_ref(py)),
+                state.image.clone(),
+            )
+        });
+        if let Some(image) = image {
+            return image.value(py, id).map(Bound::unbind);
+        }
+        held.or_else(|| self.departed.get(py, id))
+            .ok_or_else(|| PyKeyError::new_err(id))
+    }
+
+    /// Builds the index if an image stands in its place.
+    fn live(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.is_image.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if let Some(image) = self.state.read(|state| state.image.clone()) {
+            let fresh = image.built(py, self.rules)?;
+            self.install(py, fresh);
+        }
+        Ok(())
+    }
+
+    /// Puts another content in place.
+    fn install(&self, py: Python<'_>, fresh: State) {
+        let next = fresh.index.next_id();
+        drop(replace(py, &self.state, fresh));
+        self.next_id.store(next, Ordering::Relaxed);
+        self.is_image.store(false, Ordering::Release);
+    }
+
+    /// The values that match: one store of a tuple that is there already, where one subscription
+    /// does.
+    #[inline]
+    fn matched<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = subject.py();
+        let text = text(subject, "subject", Area::Subject)?;
+        at_desk(|desk| {
+            let found = self.state.read(|state| {
+                if state.image.is_some() {
+                    return Ok(None);
+                }
+                let tickets = &mut desk.tickets;
+                state.index.match_into(text, &mut desk.scratch, tickets)?;
+                match tickets[..] {
+                    [] => Ok(Some(PyTuple::empty(py).unbind())),
+                    [one] => Ok(state.get(one).map(|kept| kept.alone.clone_ref(py))),
+                    _ => {
+                        state.parts_into(py, tickets, Part::Value, &mut desk.objects);
+                        Ok(None)
+                    }
+                }
+            });
+            match found {
+                Ok(Some(tuple)) => Ok(tuple.into_bound(py)),
+                Ok(None) if !desk.objects.is_empty() => PyTuple::new(py, desk.objects.drain(..)),
+                Ok(None) => self.matched_in_image(py, text, desk),
+                Err(error) => Err(refused(py, &error, Area::Subject, text)),
+            }
+        })
+    }
+
+    #[cold]
+    fn matched_in_image<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        desk: &mut Desk,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let Some(image) = self.state.read(|state| state.image.clone()) else {
+            return Ok(PyTuple::empty(py));
+        };
+        image
+            .matched(py, text, desk)?
+            .map_err(|error| refused(py, &error, Area::Subject, text))
     }
 
     fn found<'py>(
@@ -377,6 +567,7 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
         let text = text(subject, "subject", Area::Subject)?;
+        self.live(py)?;
         at_desk(
             |desk| match desk.look_up(py, &self.state, text, lookup, part) {
                 Ok(()) => PyTuple::new(py, desk.objects.drain(..)),
@@ -392,7 +583,8 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = pattern.py();
         let text = text(pattern, "pattern", Area::Pattern)?;
-        let handles = self.state.read(|state| {
+        self.live(py)?;
+        let handles = self.state.read_alone(|state| {
             ask(&state.index, text).map(|tickets| state.parts(py, &tickets, Part::Handle))
         });
         match handles {

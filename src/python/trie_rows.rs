@@ -6,9 +6,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use super::convert::{Area, field_text, refused, text};
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::trie_state::{Guarded, Kept, Row, State};
 use crate::error::Error;
-use crate::grammar::{self, Bounds, Dialect, Form, tokens};
+use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::trie::{Index, check_queue};
 
 /// A name of `subtrie.subscription`.
@@ -94,20 +96,24 @@ impl Rules {
         }
     }
 
-    /// Sets ids aside, makes the subscriptions without the lock, and puts all rows in at once.
+    /// Sets ids aside, makes the subscriptions without a lock, and puts all rows in at once.
     pub fn subscribe<'py>(
         self,
         py: Python<'py>,
         state: &Guarded,
+        next_id: &AtomicU64,
         admitted: Vec<Admitted<'py>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let depth = admitted
-            .iter()
-            .map(|row| tokens(&row.pattern).count())
-            .sum();
-        let first = state
-            .write(|state| state.reserve(admitted.len(), depth))
-            .map_err(|error: Error| refused(py, &error, Area::Pattern, ""))?;
+        let bytes = admitted.iter().map(|row| row.pattern.len()).sum();
+        if !state.read(|state| state.index.has_room(admitted.len(), bytes)) {
+            let full = Error {
+                reason: "index-full",
+                position: None,
+                field: None,
+            };
+            return Err(refused(py, &full, Area::Pattern, ""));
+        }
+        let first = next_id.fetch_add(admitted.len() as u64, Ordering::Relaxed);
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(admitted.len());
         let mut made = Vec::with_capacity(admitted.len());
@@ -125,14 +131,11 @@ impl Rules {
                 pattern: row.pattern,
                 queue: row.queue,
                 turn: 0,
-                kept: Kept {
-                    handle: handle.clone().unbind(),
-                    value: row.value.unbind(),
-                },
+                kept: Kept::new(row.value, handle.clone().unbind())?,
             });
             made.push(handle);
         }
-        state.write(|state| state.place(py, rows));
+        state.write(|state| state.place(py, &rows));
         Ok(made)
     }
 
@@ -156,15 +159,12 @@ impl Rules {
                 pattern: row.pattern,
                 queue: row.queue,
                 turn,
-                kept: Kept {
-                    handle: handle.unbind(),
-                    value: row.value.unbind(),
-                },
+                kept: Kept::new(row.value, handle.unbind())?,
             });
         }
         let mut state = self.empty();
-        state.place(py, rows);
-        state.set_next_id(next);
+        state.place(py, &rows);
+        state.index.set_next_id(next);
         Ok(state)
     }
 }

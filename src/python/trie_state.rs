@@ -1,17 +1,18 @@
-//! What stands behind a `SubjectTrie`: the index of ids, and the Python objects beside it.
+//! What stands behind a `SubjectTrie`: the index of ids, and the Python objects beside it, twice.
 //!
-//! One lock guards both. Whoever holds it calls no Python: no object is made, hashed, compared or
-//! let go of under it, so no lock is ever waited for while the GIL is needed, and a fork never
-//! copies a lock that a thread without the GIL holds. What a change lets go of is handed out and
-//! dropped later.
+//! Readers use one copy while the other changes ([`Sides`]). Whoever holds a lock calls no Python:
+//! no object is made, hashed, compared or let go of under it, so no lock is ever waited for while
+//! the GIL is needed. What a change lets go of is handed out and dropped later.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
+use super::trie_image::Opened;
 use crate::error::Error;
-use crate::trie::{Index, Scratch, Ticket};
+use crate::trie::{Index, Scratch, Sides, Ticket};
 
 /// The objects of one subscription.
 ///
@@ -20,6 +21,8 @@ use crate::trie::{Index, Scratch, Ticket};
 /// does not exhaust the stack when it goes.
 pub struct Kept {
     pub value: Py<PyAny>,
+    /// The answer where nothing else matches.
+    pub alone: Py<PyTuple>,
     pub handle: Py<PyAny>,
 }
 
@@ -31,10 +34,26 @@ pub enum Part {
 }
 
 impl Kept {
+    pub fn new(value: Bound<'_, PyAny>, handle: Py<PyAny>) -> PyResult<Self> {
+        Ok(Self {
+            alone: PyTuple::new(value.py(), [&value])?.unbind(),
+            value: value.unbind(),
+            handle,
+        })
+    }
+
     pub fn part(&self, py: Python<'_>, part: Part) -> Py<PyAny> {
         match part {
             Part::Handle => self.handle.clone_ref(py),
             Part::Value => self.value.clone_ref(py),
+        }
+    }
+
+    pub fn again(&self, py: Python<'_>) -> Self {
+        Self {
+            value: self.value.clone_ref(py),
+            alone: self.alone.clone_ref(py),
+            handle: self.handle.clone_ref(py),
         }
     }
 }
@@ -48,31 +67,37 @@ pub struct Row {
     pub kept: Kept,
 }
 
-/// The index and, by slot, the objects. A batch shares both; a change then copies them first.
+/// The index and, by slot, the objects.
 pub struct State {
-    pub index: Arc<Index>,
-    pub kept: Arc<Vec<Option<Kept>>>,
+    pub index: Index,
+    pub kept: Vec<Kept>,
+    /// The image that is asked in place of the index, until something is to change.
+    pub image: Option<Arc<Opened>>,
 }
 
-/// The same objects once more.
-pub fn copied(py: Python<'_>, kept: &[Option<Kept>]) -> Vec<Option<Kept>> {
-    let copy = |kept: &Kept| Kept {
-        handle: kept.handle.clone_ref(py),
-        value: kept.value.clone_ref(py),
-    };
-    kept.iter().map(|kept| kept.as_ref().map(copy)).collect()
-}
+/// Both copies of a state.
+pub type Guarded = Sides<State>;
 
 impl State {
     pub fn new(index: Index) -> Self {
         Self {
-            index: Arc::new(index),
-            kept: Arc::default(),
+            index,
+            kept: Vec::new(),
+            image: None,
+        }
+    }
+
+    /// An equal state for the other side.
+    pub fn twin(&self, py: Python<'_>) -> Self {
+        Self {
+            index: self.index.twin(),
+            kept: self.kept.iter().map(|kept| kept.again(py)).collect(),
+            image: self.image.clone(),
         }
     }
 
     pub fn get(&self, ticket: Ticket) -> Option<&Kept> {
-        self.kept.get(ticket.slot as usize)?.as_ref()
+        self.kept.get(ticket.slot as usize)
     }
 
     /// The parts of several subscriptions.
@@ -82,7 +107,7 @@ impl State {
         parts
     }
 
-    fn parts_into(
+    pub fn parts_into(
         &self,
         py: Python<'_>,
         tickets: &[Ticket],
@@ -93,25 +118,18 @@ impl State {
         parts.extend(kept.map(|kept| kept.part(py, part)));
     }
 
-    pub fn reserve(&mut self, count: usize, tokens: usize) -> Result<u64, Error> {
-        Arc::make_mut(&mut self.index).reserve(count, tokens)
-    }
-
-    pub fn set_next_id(&mut self, next: u64) {
-        Arc::make_mut(&mut self.index).set_next_id(next);
-    }
-
     /// Puts rows in. Nothing can fail any more.
-    pub fn place(&mut self, py: Python<'_>, rows: Vec<Row>) {
-        let index = Arc::make_mut(&mut self.index);
-        let all = own(py, &mut self.kept);
+    pub fn place(&mut self, py: Python<'_>, rows: &[Row]) {
+        let step = rows.len().div_ceil(1024).max(1);
+        let sample = rows.iter().step_by(step).map(|row| &*row.pattern);
+        self.index.expect(rows.len(), sample);
+        if rows.len() > 1 {
+            self.kept.reserve_exact(rows.len());
+        }
         for row in rows {
-            let ticket = index.place(row.id, &row.pattern, row.queue.as_deref(), row.turn);
-            let slot = ticket.slot as usize;
-            if slot >= all.len() {
-                all.resize_with(slot + 1, || None);
-            }
-            all[slot] = Some(row.kept);
+            self.index
+                .place(row.id, &row.pattern, row.queue.as_deref(), row.turn);
+            self.kept.push(row.kept.again(py));
         }
     }
 
@@ -121,60 +139,44 @@ impl State {
         if !self.get(ticket)?.handle.is(handle) {
             return None;
         }
-        let index = Arc::make_mut(&mut self.index);
-        let slot = index.remove(id)? as usize;
-        let all = own(handle.py(), &mut self.kept);
-        let gone = all.get_mut(slot)?.take();
-        if let Some(order) = index.compact() {
-            let mut old = std::mem::take(all);
-            *all = order
-                .into_iter()
-                .map(|slot| old.get_mut(slot as usize).and_then(Option::take))
-                .collect();
+        let slot = self.index.remove(id)? as usize;
+        let gone = self.kept.swap_remove(slot);
+        if self.kept.capacity() > 4 * self.kept.len() {
+            self.kept.shrink_to(2 * self.kept.len());
         }
-        gone
+        Some(gone)
     }
 
     /// Empties the state and hands out what was in it.
-    pub fn clear(&mut self) -> Arc<Vec<Option<Kept>>> {
-        Arc::make_mut(&mut self.index).clear();
-        std::mem::take(&mut self.kept)
+    pub fn clear(&mut self) -> (Vec<Kept>, Option<Arc<Opened>>) {
+        self.index.clear();
+        (std::mem::take(&mut self.kept), self.image.take())
     }
 }
 
-/// The objects for a change: copied first where a batch still looks at them.
-fn own<'a>(py: Python<'_>, kept: &'a mut Arc<Vec<Option<Kept>>>) -> &'a mut Vec<Option<Kept>> {
-    if Arc::get_mut(kept).is_none() {
-        // The batch lets go of its objects itself, and never under the lock.
-        *kept = Arc::new(copied(py, kept));
-    }
-    Arc::get_mut(kept).unwrap_or_else(|| unreachable!("nobody else has seen it"))
-}
-
-/// The lock around a state. A panic under it leaves nothing half done that a reader could trip over.
-pub struct Guarded(RwLock<State>);
-
-impl Guarded {
-    pub const fn new(state: State) -> Self {
-        Self(RwLock::new(state))
-    }
-
-    pub fn read<R>(&self, read: impl FnOnce(&State) -> R) -> R {
-        read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub fn write<R>(&self, write: impl FnOnce(&mut State) -> R) -> R {
-        write(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Reads unless a writer is at work: for the garbage collector, which must not wait.
-    pub fn try_read<R>(&self, read: impl FnOnce(&State) -> R) -> Option<R> {
-        match self.0.try_read() {
-            Ok(state) => Some(read(&state)),
-            Err(std::sync::TryLockError::Poisoned(state)) => Some(read(&state.into_inner())),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+/// Makes a change that may leave the state empty. Then both sides count turns together again.
+pub fn change<R>(state: &Guarded, mut change: impl FnMut(&mut State) -> R) -> [R; 2] {
+    let mut first = None;
+    state.write(|state| {
+        let result = change(state);
+        match &first {
+            None => first = Some(state.index.turns()),
+            Some(turns) if state.index.is_empty() => state.index.share_turns(turns),
+            Some(_) => {}
         }
-    }
+        result
+    })
+}
+
+/// Puts a whole other state in place and hands out the old ones.
+pub fn replace(py: Python<'_>, state: &Guarded, fresh: State) -> [State; 2] {
+    let twin = fresh.twin(py);
+    let mut both = [twin, fresh];
+    state.write(|state| {
+        std::mem::swap(state, &mut both[0]);
+        both.swap(0, 1);
+    });
+    both
 }
 
 /// Room for one lookup of a thread, so that a lookup allocates nothing but its result.
@@ -193,12 +195,13 @@ thread_local! {
 const ROOMY: usize = 4096;
 
 /// Lends the thread's desk. Python may run in `work`: who asks again meanwhile gets a new desk.
+#[inline]
 pub fn at_desk<R>(work: impl FnOnce(&mut Desk) -> R) -> R {
     // A thread that is ending has no desk any more.
     let lent = DESK.try_with(Cell::take);
     let mut desk = lent.ok().flatten().unwrap_or_default();
-    let result = work(&mut desk);
     desk.tickets.clear();
+    let result = work(&mut desk);
     desk.objects.clear();
     if desk.tickets.capacity() <= ROOMY {
         let _ = DESK.try_with(|place| place.set(Some(desk)));

@@ -108,7 +108,9 @@ impl Blocks {
         if from == address {
             return None;
         }
-        self.get_mut(address).get_mut(..words)?.copy_from_slice(&tail);
+        self.get_mut(address)
+            .get_mut(..words)?
+            .copy_from_slice(&tail);
         Some(from)
     }
 

@@ -51,8 +51,7 @@ impl Index {
             position: None,
             field: None,
         };
-        let words = count.saturating_mul(6).saturating_add(bytes / 8);
-        if !self.blocks.has_room(words) || !self.lists.has_room(words) {
+        if !self.has_room(count, bytes) {
             return Err(full);
         }
         self.rows.reserve(count).ok_or(full)
@@ -78,6 +77,7 @@ impl Index {
     /// Puts in a checked pattern under an id that was set aside, with the turns of its group.
     pub fn place(&mut self, id: u64, pattern: &str, queue: Option<&str>, turn: u64) -> Ticket {
         let queue = self.rows.queues.engage(queue);
+        self.rows.set_next_id(self.next_id().max(id + 1));
         let mut parsed = std::mem::take(&mut self.desk);
         parsed.renew(|text| text.extend_from_slice(pattern.as_bytes()));
         let row = Row {
@@ -124,7 +124,11 @@ impl Index {
         if let Some(row) = self.rows.get_mut(before) {
             row.previous = slot;
         }
-        let (first, first_id) = if after == NONE { (slot, id) } else { (first, first_id) };
+        let (first, first_id) = if after == NONE {
+            (slot, id)
+        } else {
+            (first, first_id)
+        };
         let last = if before == NONE { slot } else { last };
         set_ends(self.blocks.get_mut(block), first, last, first_id);
     }
@@ -173,8 +177,7 @@ impl Index {
         let Some(fork) = choose(sample, share, &self.hashing) else {
             return;
         };
-        let same = self.root & 3 == FORK
-            && Fork(self.root).positions().eq(fork.positions());
+        let same = self.root & 3 == FORK && Fork(self.root).positions().eq(fork.positions());
         if !same {
             self.plan = Some(fork);
             self.rebuild(self.hashing.strong);
@@ -327,9 +330,7 @@ impl Index {
     /// Leads to a list that moved.
     fn follow(&mut self, moved: Option<Moved>) -> Result<(), Crowded> {
         match moved {
-            Some(Moved { key, address }) => {
-                self.lead(key, readdressed(self.entry(key), address))
-            }
+            Some(Moved { key, address }) => self.lead(key, readdressed(self.entry(key), address)),
             None => Ok(()),
         }
     }
@@ -478,6 +479,15 @@ impl Index {
     /// Goes on counting from `next`: for an index that is being restored.
     pub const fn set_next_id(&mut self, next: u64) {
         self.rows.set_next_id(next);
+    }
+
+    /// Is there room for `count` patterns of so many bytes in all?
+    #[must_use]
+    pub fn has_room(&self, count: usize, bytes: usize) -> bool {
+        let words = count.saturating_mul(6).saturating_add(bytes / 8);
+        self.blocks.has_room(words)
+            && self.lists.has_room(words)
+            && count < (NONE as usize).saturating_sub(self.len())
     }
 }
 

@@ -146,10 +146,7 @@ impl Fork {
         let fewest = (tokens + usize::from(tail)).min(254) as u64;
         let most = if tail || tokens >= 254 { 255 } else { fewest };
         let (low, high) = if self.has_rest() {
-            (
-                fewest.min(self.0 >> 32 & 255),
-                most.max(self.0 >> 40 & 255),
-            )
+            (fewest.min(self.0 >> 32 & 255), most.max(self.0 >> 40 & 255))
         } else {
             (fewest, most)
         };

@@ -62,7 +62,11 @@ impl Index {
             }
             oldest.sort_unstable();
             oldest.truncate(limit - nearest.len());
-            nearest.extend(self.found(&oldest).into_iter().map(|ticket| (ticket, depth)));
+            nearest.extend(
+                self.found(&oldest)
+                    .into_iter()
+                    .map(|ticket| (ticket, depth)),
+            );
             if nearest.len() >= limit {
                 break;
             }

@@ -150,7 +150,10 @@ mod tests {
                     for place in 2..2 + length {
                         let mut other = text.clone();
                         other[place] = b'b';
-                        assert!(seen.insert(hash(&other)), "{strong} {length} {position} {place}");
+                        assert!(
+                            seen.insert(hash(&other)),
+                            "{strong} {length} {position} {place}"
+                        );
                     }
                     let mut around = text.clone();
                     around[0] = b'x';

@@ -10,6 +10,7 @@
 //! looks at anything twice; nothing recurses. Rules: M-05, S0-080, S0-081, S0-128, S1-036 to S1-040,
 //! A17 to A19, A37, A39.
 
+mod batch;
 mod blocks;
 mod builder;
 mod bytes;
@@ -20,6 +21,8 @@ mod explain;
 mod groups;
 mod hash;
 mod ids;
+mod image;
+mod lanes;
 mod list;
 mod order;
 mod parsed;
@@ -27,6 +30,7 @@ mod pattern;
 mod query;
 mod queues;
 mod rows;
+mod sides;
 mod stats;
 mod table;
 mod ticket;
@@ -34,10 +38,13 @@ mod tokens;
 mod turns;
 mod walk;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+pub use batch::{Bench, Reached, Reading};
 pub use explain::Explanation;
 pub use groups::{Groups, check_queue};
+pub use image::{Given, Held, Image, words};
+pub use sides::Sides;
 pub use stats::Stats;
 pub use ticket::Ticket;
 pub use walk::Scratch;
@@ -73,6 +80,9 @@ pub struct Index {
     /// Room for the pattern at work.
     desk: Parsed,
 }
+
+/// The turns of queue groups, as copies of an index share them.
+pub struct SharedTurns(Arc<turns::Turns>);
 
 impl Clone for Index {
     fn clone(&self) -> Self {
@@ -116,6 +126,17 @@ impl Index {
             desk: Parsed::default(),
             ..*self
         }
+    }
+
+    /// Counts turns together with `other` from now on. Meant for indexes without subscriptions.
+    pub fn share_turns(&mut self, other: &SharedTurns) {
+        self.rows.share_turns(&other.0);
+    }
+
+    /// The counts of turns, to be shared with another copy.
+    #[must_use]
+    pub fn turns(&self) -> SharedTurns {
+        SharedTurns(self.rows.turns())
     }
 
     /// How many subscriptions there are.
@@ -172,6 +193,11 @@ impl Index {
             slot = row.previous;
         }
         String::new()
+    }
+
+    /// Bytes that lookups go through, about.
+    pub(crate) fn memory_of_reading(&self) -> usize {
+        self.table.len() * 24 + self.patterns * 112
     }
 
     /// Refuses what is no pattern of this index. Cost: one pass.

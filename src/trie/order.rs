@@ -184,11 +184,6 @@ impl Order {
         }
     }
 
-    /// All patterns in order.
-    pub fn iter(&self) -> impl Iterator<Item = Found<'_>> {
-        self.paths.iter().map(found)
-    }
-
     /// Bytes, about.
     pub fn memory(&self) -> usize {
         let text: usize = self.paths.keys().map(|path| path.text.len()).sum();
@@ -241,12 +236,16 @@ mod tests {
 
     #[test]
     fn patterns_below_a_prefix_stand_side_by_side() {
-        let all = ["a", "a.>", "a.!", "a!b", "a.b.c", "a.b", "a.*", "*.a", ">", "a.b!.c", "*"];
+        let all = [
+            "a", "a.>", "a.!", "a!b", "a.b.c", "a.b", "a.*", "*.a", ">", "a.b!.c", "*",
+        ];
         let order = Order::of(all.iter().zip(0..).map(|(p, id)| ((*p).to_owned(), id)));
-        let sorted: Vec<&str> = order.iter().map(|(pattern, _)| pattern).collect();
+        let sorted: Vec<&str> = order.below("").map(|(pattern, _)| pattern).collect();
         assert_eq!(
             sorted,
-            ["a", "a.!", "a.b", "a.b.c", "a.b!.c", "a.*", "a.>", "a!b", "*", "*.a", ">"]
+            [
+                "a", "a.!", "a.b", "a.b.c", "a.b!.c", "a.*", "a.>", "a!b", "*", "*.a", ">"
+            ]
         );
         let below: Vec<&str> = order.below("a.b").map(|(pattern, _)| pattern).collect();
         assert_eq!(below, ["a.b", "a.b.c"]);

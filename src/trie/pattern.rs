@@ -157,7 +157,11 @@ fn stride(block: &[u64], at: usize, count: usize, text: &[u8], there: usize) -> 
 fn matches_any(block: &[u64], text: &[u8]) -> bool {
     let (mut at, mut there) = (0, 0);
     let end = length(block);
-    let token = |at: usize| (at..end).take_while(|&place| byte(block, place) != b'.').count();
+    let token = |at: usize| {
+        (at..end)
+            .take_while(|&place| byte(block, place) != b'.')
+            .count()
+    };
     while at < end && there < text.len() {
         let own = token(at);
         let theirs = text[there..]
@@ -227,8 +231,23 @@ mod tests {
     fn patterns_of_any_form() {
         let deep = vec!["ab"; 70].join(".");
         let starry = vec!["*"; 8].join(".");
-        for pattern in [">", "*", "a.>", "ab.*", &starry, &format!("{starry}.>"), &deep] {
-            for subject in ["a", "a.b", "ab.a", "a.b.c.d.e.f.g.h", "a.b.c.d.e.f.g.h.i", &deep] {
+        for pattern in [
+            ">",
+            "*",
+            "a.>",
+            "ab.*",
+            &starry,
+            &format!("{starry}.>"),
+            &deep,
+        ] {
+            for subject in [
+                "a",
+                "a.b",
+                "ab.a",
+                "a.b.c.d.e.f.g.h",
+                "a.b.c.d.e.f.g.h.i",
+                &deep,
+            ] {
                 agree(pattern, subject);
             }
         }

@@ -3,6 +3,7 @@
 //! Both go down the prefixes that agree with the query; a final `>` takes whole branches.
 
 use super::order::{Order, joined};
+use super::walk::tickets_into;
 use super::{Index, Ticket};
 use crate::error::Error;
 
@@ -65,7 +66,7 @@ impl Index {
     fn ids_of(&self, block: u32) -> impl Iterator<Item = (String, u64)> {
         let words = self.blocks.get(block);
         let mut tickets = Vec::new();
-        self.tickets_into(words, &mut tickets);
+        tickets_into(self, words, &mut tickets);
         let text = super::pattern::text_of(words);
         tickets
             .into_iter()

@@ -53,6 +53,14 @@ impl Rows {
         }
     }
 
+    pub fn turns(&self) -> Arc<Turns> {
+        self.turns.clone()
+    }
+
+    pub fn share_turns(&mut self, turns: &Arc<Turns>) {
+        self.turns = turns.clone();
+    }
+
     pub const fn len(&self) -> usize {
         self.rows.len()
     }

@@ -188,11 +188,11 @@ impl Table {
         0
     }
 
-    /// The slots that hold the key, for a look ahead of [`Table::find`].
+    /// Where [`Table::find`] begins to look.
     #[inline]
-    pub fn near(&self, key: u64) -> Option<&Slot> {
+    pub fn near(&self, key: u64) -> Option<&u64> {
         let part = self.part(key)?;
-        part.slots.get(part.home(key))
+        part.slots.get(part.home(key)).map(|[found, _]| found)
     }
 
     /// Leads the key to something else, or to something for the first time.

@@ -209,7 +209,10 @@ impl Tokens {
     /// May this pattern of a list match? A few bits say no to nearly all that do not.
     #[inline]
     pub fn sieve(&mut self, text: &[u8], hashing: &Hashing, one: One) -> bool {
-        one.fits(self.count) && one.sign().is_none_or(|sign| sign == self.last_sign(text, hashing))
+        one.fits(self.count)
+            && one
+                .sign()
+                .is_none_or(|sign| sign == self.last_sign(text, hashing))
     }
 
     /// A few bits of the last token's last bytes.

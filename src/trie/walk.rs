@@ -4,21 +4,22 @@
 //! pattern hangs in one place, so a walk looks at each at most once: its work is bounded by what is
 //! in the index, however patterns and subject were chosen, and counted.
 
+use super::Index;
 use super::entry::{FORK, Fork, MANY, ONE, One};
 use super::hash::{Hashing, rest_of};
 use super::list::{address_of, ones_in};
 use super::pattern::{ends_of, matches};
-use super::ticket::Ticket;
+use super::ticket::{NONE, Ticket};
 use super::tokens::Tokens;
-use super::{Index, ticket};
 use crate::error::Error;
+use crate::grammar::{Bounds, Dialect};
 
 /// Room for one lookup at a time, kept so that lookups allocate nothing.
 #[derive(Default)]
 pub struct Scratch {
     pub(super) tokens: Tokens,
     /// Keys of rest branches not yet followed.
-    waiting: Vec<u64>,
+    pub(super) waiting: Vec<u64>,
     /// Queue members, by number of their queue.
     pub(super) members: Vec<(u32, Ticket)>,
     found: Vec<Ticket>,
@@ -40,12 +41,19 @@ pub(super) trait Store {
     fn root(&self) -> u64;
     /// The entry of a key.
     fn find(&self, key: u64) -> u64;
+    /// Where the entry of a key is looked for, to be read ahead.
+    fn near(&self, key: u64) -> Option<&u64>;
     /// The words from the beginning of a list on.
     fn list(&self, address: u32) -> &[u64];
     /// The words from the beginning of a pattern's block on.
     fn block(&self, address: u32) -> &[u64];
-    /// More entries than this are not there.
-    fn entries(&self) -> usize;
+    /// No lookup looks at more entries and patterns than this.
+    fn most_work(&self) -> usize;
+    /// The id of a row, and the slot of the pattern's next one.
+    fn row(&self, slot: u32) -> Option<(u64, u32)>;
+    /// More subscriptions than this are not there.
+    fn rows(&self) -> usize;
+    fn grammar(&self) -> (Dialect, Bounds);
 }
 
 impl Store for Index {
@@ -65,6 +73,11 @@ impl Store for Index {
     }
 
     #[inline]
+    fn near(&self, key: u64) -> Option<&u64> {
+        self.table.near(key)
+    }
+
+    #[inline]
     fn list(&self, address: u32) -> &[u64] {
         self.lists.get(address)
     }
@@ -74,8 +87,22 @@ impl Store for Index {
         self.blocks.get(address)
     }
 
-    fn entries(&self) -> usize {
-        self.table.len()
+    fn most_work(&self) -> usize {
+        // A fork asks for two keys, there or not.
+        2 * self.table.len() + self.patterns + 16
+    }
+
+    fn row(&self, slot: u32) -> Option<(u64, u32)> {
+        self.rows.get(slot).map(|row| (row.id, row.next))
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    fn grammar(&self) -> (Dialect, Bounds) {
+        (self.dialect, self.bounds)
     }
 }
 
@@ -97,7 +124,7 @@ pub(super) fn walk<S: Store>(
     let hashing = store.hashing();
     waiting.clear();
     *work = 0;
-    let mut steps = 0;
+    let most = store.most_work();
     let (mut key, mut entry) = (hashing.root(), store.root());
     loop {
         let mut below = None;
@@ -134,80 +161,117 @@ pub(super) fn walk<S: Store>(
         };
         key = next;
         entry = store.find(key);
-        steps += 1;
-        if steps > 2 * store.entries() + 2 {
+        *work += 1;
+        if *work > most {
             break; // only the entries of a damaged image go round in circles
         }
     }
-    *work += steps;
+}
+
+/// Takes a subject apart, or says why it is none.
+#[inline]
+pub(super) fn take_apart<S: Store>(
+    store: &S,
+    subject: &str,
+    scratch: &mut Scratch,
+) -> Result<(), Error> {
+    let (dialect, bounds) = store.grammar();
+    scratch.tokens.subject(subject, dialect, bounds)
+}
+
+/// Appends the subscriptions that match, in ascending id, to `found`.
+#[inline]
+pub(super) fn match_into<S: Store>(
+    store: &S,
+    subject: &str,
+    scratch: &mut Scratch,
+    found: &mut Vec<Ticket>,
+) -> Result<(), Error> {
+    take_apart(store, subject, scratch)?;
+    let before = found.len();
+    walk(store, subject.as_bytes(), scratch, |block| {
+        tickets_into(store, block, found);
+        true
+    });
+    settle(found, before);
+    Ok(())
+}
+
+/// Does any subscription match?
+pub(super) fn has_interest<S: Store>(
+    store: &S,
+    subject: &str,
+    scratch: &mut Scratch,
+) -> Result<bool, Error> {
+    take_apart(store, subject, scratch)?;
+    let mut any = false;
+    walk(store, subject.as_bytes(), scratch, |_| {
+        any = true;
+        false
+    });
+    Ok(any)
+}
+
+/// How many subscriptions match.
+pub(super) fn count<S: Store>(
+    store: &S,
+    subject: &str,
+    scratch: &mut Scratch,
+) -> Result<usize, Error> {
+    let mut found = std::mem::take(&mut scratch.found);
+    found.clear();
+    let done = match_into(store, subject, scratch, &mut found);
+    let count = found.len();
+    scratch.found = found;
+    done.map(|()| count)
+}
+
+/// Appends the subscriptions of a pattern.
+#[inline]
+pub(super) fn tickets_into<S: Store>(store: &S, block: &[u64], found: &mut Vec<Ticket>) {
+    let (first, last, id) = ends_of(block);
+    found.push(Ticket { id, slot: first });
+    if first != last {
+        later_tickets_into(store, first, found);
+    }
+}
+
+#[cold]
+fn later_tickets_into<S: Store>(store: &S, first: u32, found: &mut Vec<Ticket>) {
+    let mut slot = store.row(first).map_or(NONE, |(_, next)| next);
+    // A damaged image may lead round in circles.
+    for _ in 0..store.rows().saturating_sub(found.len()) + 1 {
+        let Some((id, next)) = store.row(slot) else {
+            return;
+        };
+        found.push(Ticket { id, slot });
+        slot = next;
+    }
 }
 
 impl Index {
-    /// Takes a subject apart, or says why it is none.
-    #[inline]
-    pub(super) fn take_apart(&self, subject: &str, scratch: &mut Scratch) -> Result<(), Error> {
-        scratch.tokens.subject(subject, self.dialect, self.bounds)
-    }
-
     /// Appends the subscriptions that match, in ascending id, to `found`.
     ///
     /// The subject is checked in the same pass. Cost: about four probes; nothing is allocated once
     /// `scratch` and `found` have grown.
+    #[inline]
     pub fn match_into(
         &self,
         subject: &str,
         scratch: &mut Scratch,
         found: &mut Vec<Ticket>,
     ) -> Result<(), Error> {
-        self.take_apart(subject, scratch)?;
-        let before = found.len();
-        walk(self, subject.as_bytes(), scratch, |block| {
-            self.tickets_into(block, found);
-            true
-        });
-        settle(found, before);
-        Ok(())
-    }
-
-    /// Appends the subscriptions of a pattern.
-    #[inline]
-    pub(super) fn tickets_into(&self, block: &[u64], found: &mut Vec<Ticket>) {
-        let (first, last, id) = ends_of(block);
-        found.push(Ticket { id, slot: first });
-        if first != last {
-            self.later_tickets_into(first, found);
-        }
-    }
-
-    #[cold]
-    fn later_tickets_into(&self, first: u32, found: &mut Vec<Ticket>) {
-        let next = |slot: u32| self.rows.get(slot).map_or(ticket::NONE, |row| row.next);
-        let mut slot = next(first);
-        while let Some(row) = self.rows.get(slot) {
-            found.push(Ticket { id: row.id, slot });
-            slot = row.next;
-        }
+        match_into(self, subject, scratch, found)
     }
 
     /// How many subscriptions match.
     pub fn count(&self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
-        let mut found = std::mem::take(&mut scratch.found);
-        found.clear();
-        let done = self.match_into(subject, scratch, &mut found);
-        let count = found.len();
-        scratch.found = found;
-        done.map(|()| count)
+        count(self, subject, scratch)
     }
 
     /// Does any subscription match? Stops at the first.
     pub fn has_interest(&self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
-        self.take_apart(subject, scratch)?;
-        let mut any = false;
-        walk(self, subject.as_bytes(), scratch, |_| {
-            any = true;
-            false
-        });
-        Ok(any)
+        has_interest(self, subject, scratch)
     }
 }
 
