@@ -228,3 +228,40 @@ fn ahead(word: Option<&u64>) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = word;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::reach;
+    use crate::grammar::Dialect;
+    use crate::trie::{Bench, Image, Index, Reached, Reading, words};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn side_by_side_they_find_what_they_find_alone(
+            patterns in prop::collection::vec("[ab*]{1}(\\.[ab*]){0,4}(\\.>)?|>", 0..60),
+            texts in prop::collection::vec(prop::option::weighted(0.9, "[ab]{1}(\\.[abx]){0,5}|a b|"), 0..70),
+        ) {
+            let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+            for pattern in &patterns {
+                index.insert(pattern, None).unwrap();
+            }
+            let texts: Vec<Option<&str>> = texts.iter().map(Option::as_deref).collect();
+            let alone = {
+                let mut reached = Reached::default();
+                Reading::Live(&index).reach(texts.iter().copied(), &mut Bench::default(), &mut reached);
+                (reached.ids, reached.ends, reached.valid)
+            };
+            let mut bench = Bench::default();
+            let mut reached = Reached::default();
+            reach(&index, texts.iter().copied(), &mut bench, &mut reached);
+            prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
+            let bytes = index.to_image((None, None));
+            let words = words(&bytes);
+            let image = Image::open(&words, bytes.len(), true).unwrap();
+            let mut reached = Reached::default();
+            reach(&image, texts.iter().copied(), &mut bench, &mut reached);
+            prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
+        }
+    }
+}
