@@ -167,6 +167,7 @@ impl Iterator for Positions {
     type Item = Position;
 
     #[inline]
+    #[allow(clippy::cast_possible_truncation)] // below 64
     fn next(&mut self) -> Option<Position> {
         self.left = self.left.checked_sub(1)?;
         let code = self.codes & 63;

@@ -110,20 +110,17 @@ impl Tokens {
             rest = later;
         }
         if !rest.is_empty() {
-            let found = match text.last_chunk::<16>() {
+            let found = if let Some(last) = text.last_chunk::<16>() {
                 // The last sixteen bytes, shifted: what is seen twice does no harm.
-                Some(last) => {
-                    let found = sixteen(last);
-                    odd |= found.odd;
-                    found.dots >> (16 - rest.len())
-                }
-                None => {
-                    let mut padded = [b'x'; 16];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    let found = sixteen(&padded);
-                    odd |= found.odd;
-                    found.dots
-                }
+                let found = sixteen(last);
+                odd |= found.odd;
+                found.dots >> (16 - rest.len())
+            } else {
+                let mut padded = [b'x'; 16];
+                padded[..rest.len()].copy_from_slice(rest);
+                let found = sixteen(&padded);
+                odd |= found.odd;
+                found.dots
             };
             dots |= found << place;
         }

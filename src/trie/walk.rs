@@ -240,7 +240,7 @@ pub(super) fn tickets_into<S: Store>(store: &S, block: &[u64], found: &mut Vec<T
 fn later_tickets_into<S: Store>(store: &S, first: u32, found: &mut Vec<Ticket>) {
     let mut slot = store.row(first).map_or(NONE, |(_, next)| next);
     // A damaged image may lead round in circles.
-    for _ in 0..store.rows().saturating_sub(found.len()) + 1 {
+    for _ in 0..=store.rows().saturating_sub(found.len()) {
         let Some((id, next)) = store.row(slot) else {
             return;
         };
