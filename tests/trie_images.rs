@@ -108,7 +108,7 @@ proptest! {
             bad[at] = match how {
                 0 => value,
                 1 => bad[at] ^ (1 << (value % 64)),
-                _ => good[(value % good.len() as u64) as usize],
+                _ => good[usize::try_from(value % good.len() as u64).unwrap()],
             };
         }
         if repaired {
