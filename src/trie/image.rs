@@ -254,7 +254,7 @@ impl<'a> Image<'a> {
         scratch: &mut Scratch,
         found: &mut Vec<Ticket>,
     ) -> Result<(), Error> {
-        match_into(self, subject, scratch, found)
+        match_into(self, subject.as_bytes(), scratch, found)
     }
 
     /// As [`Index::count`].

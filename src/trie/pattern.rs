@@ -218,7 +218,9 @@ mod tests {
         assert!(!is(&block, subject.as_bytes()) || subject == pattern);
         let mut tokens = Tokens::default();
         let bounds = Dialect::Server.bounds();
-        tokens.subject(subject, Dialect::Server, bounds).unwrap();
+        tokens
+            .subject(subject.as_bytes(), Dialect::Server, bounds)
+            .unwrap();
         let expected = grammar::matches(pattern, subject);
         assert_eq!(
             matches(&block, subject.as_bytes(), &tokens),

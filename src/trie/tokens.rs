@@ -38,20 +38,22 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Takes a subject apart, or says why it is none.
+    /// Takes a subject apart, or says why it is none. Its bytes need not be text.
     #[inline]
-    pub fn subject(
-        &mut self,
-        subject: &str,
-        dialect: Dialect,
-        bounds: Bounds,
-    ) -> Result<(), Error> {
-        let text = subject.as_bytes();
+    pub fn subject(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
         let plain = text.len() <= bounds.max_length && self.split_plain(text);
-        if !plain || self.count > bounds.max_tokens {
-            check(subject, Form::Subject, dialect, bounds)?;
-            self.split(text);
+        if plain && self.count <= bounds.max_tokens {
+            return Ok(());
         }
+        self.odd_subject(text, dialect, bounds)
+    }
+
+    #[cold]
+    fn odd_subject(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
+        let subject =
+            std::str::from_utf8(text).map_err(|error| Error::at("utf8", error.valid_up_to()))?;
+        check(subject, Form::Subject, dialect, bounds)?;
+        self.split(text);
         Ok(())
     }
 
@@ -246,7 +248,7 @@ mod tests {
             let dialect = if strict { Dialect::Strict } else { Dialect::Server };
             let mut tokens = Tokens::default();
             let checked = check(&text, Form::Subject, dialect, dialect.bounds());
-            prop_assert_eq!(&tokens.subject(&text, dialect, dialect.bounds()), &checked);
+            prop_assert_eq!(&tokens.subject(text.as_bytes(), dialect, dialect.bounds()), &checked);
             if checked.is_ok() {
                 let expected: Vec<&str> = text.split('.').collect();
                 prop_assert_eq!(tokens.count(), expected.len());

@@ -172,7 +172,7 @@ pub(super) fn walk<S: Store>(
 #[inline]
 pub(super) fn take_apart<S: Store>(
     store: &S,
-    subject: &str,
+    subject: &[u8],
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
     let (dialect, bounds) = store.grammar();
@@ -183,13 +183,13 @@ pub(super) fn take_apart<S: Store>(
 #[inline]
 pub(super) fn match_into<S: Store>(
     store: &S,
-    subject: &str,
+    subject: &[u8],
     scratch: &mut Scratch,
     found: &mut Vec<Ticket>,
 ) -> Result<(), Error> {
     take_apart(store, subject, scratch)?;
     let before = found.len();
-    walk(store, subject.as_bytes(), scratch, |block| {
+    walk(store, subject, scratch, |block| {
         tickets_into(store, block, found);
         true
     });
@@ -203,7 +203,7 @@ pub(super) fn has_interest<S: Store>(
     subject: &str,
     scratch: &mut Scratch,
 ) -> Result<bool, Error> {
-    take_apart(store, subject, scratch)?;
+    take_apart(store, subject.as_bytes(), scratch)?;
     let mut any = false;
     walk(store, subject.as_bytes(), scratch, |_| {
         any = true;
@@ -220,7 +220,7 @@ pub(super) fn count<S: Store>(
 ) -> Result<usize, Error> {
     let mut found = std::mem::take(&mut scratch.found);
     found.clear();
-    let done = match_into(store, subject, scratch, &mut found);
+    let done = match_into(store, subject.as_bytes(), scratch, &mut found);
     let count = found.len();
     scratch.found = found;
     done.map(|()| count)
@@ -261,7 +261,7 @@ impl Index {
         scratch: &mut Scratch,
         found: &mut Vec<Ticket>,
     ) -> Result<(), Error> {
-        match_into(self, subject, scratch, found)
+        match_into(self, subject.as_bytes(), scratch, found)
     }
 
     /// How many subscriptions match.
