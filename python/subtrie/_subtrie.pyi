@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, final
 
 from .address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from .names import NameReport
 from .subject import Pattern, Subject
 from .subscription import Explanation, Groups, Subscription, TrieStats
 
@@ -19,6 +20,9 @@ def check_pattern(
     max_tokens: int | None = None,
     max_length: int | None = None,
 ) -> None: ...
+def check_name(
+    text: str, kind: str, *, level: str = "adr6", windows: bool = False
+) -> NameReport: ...
 def matches(pattern: str, subject: str) -> bool: ...
 def covers(pattern: str, other: str) -> bool: ...
 def overlaps(pattern: str, other: str) -> str | None: ...

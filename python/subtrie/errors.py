@@ -107,7 +107,7 @@ def refusal(
     """Builds the error both engines raise for a broken rule, from the table of reasons."""
     rule = REASONS[reason]
     if reason == "surrogate" and position is None:
-        position = _first_surrogate(str(value))
+        position = first_surrogate(str(value))
     place = "" if position is None else f" (byte {position})"
     part = "" if field is None else f"{field} "
     message = f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
@@ -122,7 +122,7 @@ def refusal(
     return error
 
 
-def _first_surrogate(text: str) -> int | None:
+def first_surrogate(text: str) -> int | None:
     """Where UTF-8 fails, counted in the bytes before it."""
     try:
         text.encode()

@@ -47,6 +47,24 @@ GRAMMAR: dict[str, Reason] = {
     "too-many-tokens": Reason("it has too many tokens", "64 in strict", 414),
 }
 
+NAMES: dict[str, Reason] = {
+    "name-empty": Reason("it is empty", "a name has at least one character"),
+    "name-character": Reason(
+        "it holds a character that this kind of name may not hold", "see the rule that failed"
+    ),
+    "name-single": Reason("more than one character", "this production is a single character"),
+    "name-too-long": Reason("it is too long", "at most 255 characters", 414),
+    "name-empty-token": Reason(
+        "a part between dots is empty", "remove the leading, trailing or double dot"
+    ),
+    "name-wildcard": Reason("it holds a wildcard token", "wildcards stand in patterns only"),
+    "name-tail-not-last": Reason(
+        "'>' is not the last token", "use '*' for a single token in the middle"
+    ),
+    "name-no-dollar": Reason("an internal prefix begins with a dollar sign", "as in '$JS.API.'"),
+    "name-no-final-dot": Reason("a prefix ends in a dot", "as in 'orders.'"),
+}
+
 INDEX: dict[str, Reason] = {
     "queue-empty": Reason("a queue name is never empty", "leave it out for no queue"),
     "queue-whitespace": Reason(
@@ -153,6 +171,7 @@ MICROBUS: dict[str, Reason] = {
 AREAS: dict[str, dict[str, Reason]] = {
     "Subjects and patterns": GRAMMAR,
     "Microbus addresses": MICROBUS,
+    "Names": NAMES,
     "Index": INDEX,
 }
 

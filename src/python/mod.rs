@@ -6,6 +6,7 @@ mod convert;
 mod grammar;
 mod matches;
 mod microbus;
+mod names;
 mod trie;
 mod trie_rows;
 mod trie_state;
@@ -33,6 +34,8 @@ mod _subtrie {
         check_route_path, common_locality, cut_slot, escape_segment, flatten_host, locality_slot,
         locality_slots, unescape_segment, unflatten_host,
     };
+    #[pymodule_export]
+    use super::names::check_name;
     #[pymodule_export]
     use super::trie::SubjectTrie;
 }

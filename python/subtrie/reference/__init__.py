@@ -37,6 +37,7 @@ from .microbus import (
     unescape_segment,
     unflatten_host,
 )
+from .names import check_name
 from .trie import SubjectTrie
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "check_identity_host",
     "check_locality",
     "check_method",
+    "check_name",
     "check_pattern",
     "check_plane",
     "check_route_host",

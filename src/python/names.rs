@@ -1,0 +1,103 @@
+//! `grammar::names` for Python: the report both engines give.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyString};
+
+use super::convert::wrong_type;
+use crate::grammar::{self, Level};
+
+type Outcome = (Option<&'static str>, Option<&'static str>, Option<usize>);
+
+/// Is the text a name of this kind? Never raises for what the text holds.
+#[pyfunction]
+#[pyo3(signature = (text, kind, *, level=None, windows=None))]
+#[pyo3(text_signature = "(text, kind, *, level='adr6', windows=False)")]
+pub fn check_name<'py>(
+    text: &Bound<'py, PyAny>,
+    kind: &Bound<'py, PyAny>,
+    level: Option<&Bound<'py, PyAny>>,
+    windows: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = text.py();
+    let Ok(string) = text.cast::<PyString>() else {
+        return Err(wrong_type(text, "text", "str"));
+    };
+    let kind_name = named(kind, "kind")?;
+    let level_name = match level {
+        Some(given) => named(given, "level")?,
+        None => "adr6",
+    };
+    let narrow = match windows {
+        None => false,
+        Some(given) => match given.cast::<PyBool>() {
+            Ok(flag) => flag.is_true(),
+            Err(_) => return Err(wrong_type(given, "windows", "bool")),
+        },
+    };
+    if !grammar::is_kind(kind_name) {
+        return Err(unknown_kind(kind));
+    }
+    let Some(checked) = Level::named(level_name) else {
+        return Err(PyValueError::new_err(format!(
+            "level must be 'adr6', 'go-client' or 'cli', not {}",
+            level.map_or_else(
+                || Ok(String::new()),
+                |given| given.repr().map(|r| r.to_string())
+            )?
+        )));
+    };
+    let outcome: Outcome = match string.to_str() {
+        Ok(text) => match grammar::check_name(text, kind_name, checked, narrow) {
+            Ok(None) | Err(()) => (None, None, None),
+            Ok(Some(broken)) => (
+                Some(broken.rule),
+                Some(broken.reason),
+                Some(broken.position),
+            ),
+        },
+        Err(_) => {
+            let position = first_surrogate(string)?;
+            (Some("any-character"), Some("surrogate"), position)
+        }
+    };
+    static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = REPORT.import(py, "subtrie.names", "NameReport")?;
+    let level_name = level.map_or_else(
+        || pyo3::intern!(py, "adr6").clone().into_any(),
+        Clone::clone,
+    );
+    class.call1((
+        text, kind, level_name, narrow, outcome.0, outcome.1, outcome.2,
+    ))
+}
+
+fn named<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+    match given.cast::<PyString>() {
+        // A lone surrogate is in no kind's name: let the table refuse it.
+        Ok(text) => Ok(text.to_str().unwrap_or("\u{fffd}")),
+        Err(_) => Err(wrong_type(given, name, "str")),
+    }
+}
+
+fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
+    let build = || -> PyResult<String> {
+        let kinds = kind.py().import("subtrie.names")?.getattr("KINDS")?;
+        let known = PyString::new(kind.py(), ", ").call_method1("join", (kinds,))?;
+        Ok(format!("kind {} is not one of {known}", kind.repr()?))
+    };
+    match build() {
+        Ok(message) => PyValueError::new_err(message),
+        Err(error) => error,
+    }
+}
+
+/// Where UTF-8 fails, counted in the bytes before it.
+fn first_surrogate(text: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
+    text.py()
+        .import("subtrie.errors")?
+        .getattr("first_surrogate")?
+        .call1((text,))?
+        .extract()
+}
