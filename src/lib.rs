@@ -24,6 +24,7 @@ pub mod error;
 pub mod grammar;
 pub mod microbus;
 pub mod trie;
+pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;

@@ -5,6 +5,7 @@ Every error is a ``ValueError`` that says what was refused, where, why, and what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .reasons import REASONS
@@ -64,7 +65,18 @@ class HostnameCollision(AddressError):
 
 
 class WireError(SubtrieError):
-    """Bytes on the wire break the protocol."""
+    """Bytes on the wire break the protocol.
+
+    ``position`` is an offset in the stream. ``cause`` is the rule that is broken, also where
+    ``reason`` is the one word ``parse``; ``state`` what was being read (``name``, ``arguments``,
+    ``payload``); ``resume`` the offset of the first byte that no operation accounts for;
+    ``operations`` what this call finished before.
+    """
+
+    cause: str | None = None
+    state: str | None = None
+    resume: int | None = None
+    operations: Sequence[Any] = ()
 
 
 class PermissionsError(SubtrieError):
@@ -119,6 +131,23 @@ def refusal(
         hint=rule.hint,
         status=rule.status,
     )
+    return error
+
+
+def wire_error(
+    reason: str, cause: str, position: int, resume: int, state: str, operations: Sequence[Any]
+) -> WireError:
+    """Builds the error both engines raise for bytes that break the protocol."""
+    rule = REASONS[cause]
+    error = WireError(
+        f"not the protocol: {rule.sentence} (byte {position} of the stream); {rule.hint}",
+        reason=reason,
+        position=position,
+        hint=rule.hint,
+        status=rule.status,
+    )
+    error.cause, error.state, error.resume = cause, state, resume
+    error.operations = list(operations)
     return error
 
 

@@ -10,6 +10,7 @@ mod names;
 mod trie;
 mod trie_rows;
 mod trie_state;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -38,4 +39,8 @@ mod _subtrie {
     use super::names::check_name;
     #[pymodule_export]
     use super::trie::SubjectTrie;
+    #[pymodule_export]
+    use super::wire::op::Op;
+    #[pymodule_export]
+    use super::wire::parser::Parser;
 }

@@ -20,6 +20,7 @@ pub fn check_name<'py>(
     level: Option<&Bound<'py, PyAny>>,
     windows: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = text.py();
     let Ok(string) = text.cast::<PyString>() else {
         return Err(wrong_type(text, "text", "str"));
@@ -48,21 +49,19 @@ pub fn check_name<'py>(
             )?
         )));
     };
-    let outcome: Outcome = match string.to_str() {
-        Ok(text) => match grammar::check_name(text, kind_name, checked, narrow) {
+    let outcome: Outcome = if let Ok(text) = string.to_str() {
+        match grammar::check_name(text, kind_name, checked, narrow) {
             Ok(None) | Err(()) => (None, None, None),
             Ok(Some(broken)) => (
                 Some(broken.rule),
                 Some(broken.reason),
                 Some(broken.position),
             ),
-        },
-        Err(_) => {
-            let position = first_surrogate(string)?;
-            (Some("any-character"), Some("surrogate"), position)
         }
+    } else {
+        let position = first_surrogate(string)?;
+        (Some("any-character"), Some("surrogate"), position)
     };
-    static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = REPORT.import(py, "subtrie.names", "NameReport")?;
     let level_name = level.map_or_else(
         || pyo3::intern!(py, "adr6").clone().into_any(),

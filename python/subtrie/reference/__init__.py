@@ -39,10 +39,13 @@ from .microbus import (
 )
 from .names import check_name
 from .trie import SubjectTrie
+from .wire import Op, Parser
 
 __all__ = [
     "Batch",
     "Matches",
+    "Op",
+    "Parser",
     "Pattern",
     "Subject",
     "SubjectTrie",
