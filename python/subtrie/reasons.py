@@ -193,6 +193,11 @@ WIRE: dict[str, Reason] = {
         "the line is longer than max_control_line", "4,096 bytes, 65,536 between servers", 414
     ),
     "max payload": Reason("the payload is larger than max_payload", "raise max_payload", 413),
+    "monitor": Reason(
+        "it is neither /connz nor /subsz nor /routez", "save the answer as the server gave it"
+    ),
+    "record": Reason("a record of the capture is damaged", "read on behind `.resume`"),
+    "not a capture": Reason("the file is no capture", "subtrie tap writes captures"),
     "line end": Reason(
         "CR LF ends a line, and neither stands alone",
         "dialect='server' takes LF as the broker does",

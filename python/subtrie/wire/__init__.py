@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _engine
 from ..errors import WireError
-from . import cluster, log
+from . import capture, cluster, log, monitor, traced
 from .server_error import ServerError
 
 if TYPE_CHECKING:
@@ -20,4 +20,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["Op", "Parser", "ServerError", "WireError", "cluster", "log"]
+__all__ = [
+    "Op",
+    "Parser",
+    "ServerError",
+    "WireError",
+    "capture",
+    "cluster",
+    "log",
+    "monitor",
+    "traced",
+]

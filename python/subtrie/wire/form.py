@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _engine
 from .secrets import redacted
 
-if TYPE_CHECKING:
-    from .._subtrie import Op
+# An operation of either engine.
+Op = Any
 
 #: What a header block begins with (ADR-4).
 _VERSION = "NATS/1.0"

@@ -33,6 +33,11 @@ class Op:
     conn: str
     op: str
     offset: int
+    _lnocu: bool
+    _parts: dict[str, Any]
+    _payload: memoryview | None
+    _pinned: str | None
+    _raw: bytes
 
     def __init__(self, conn: str, op: str, raw: bytes, parts: dict[str, Any], **more: Any) -> None:
         fields = {"conn": conn, "op": op, "_raw": raw, "_parts": parts, **more}
@@ -191,7 +196,7 @@ class Op:
                 words.append(b"|" if reply is None else b"+")
             words += [text for text in (reply, *queues) if text is not None]
         else:
-            order = ("reply", "queue", "sid", "json", "message")
+            order: tuple[str, ...] = ("reply", "queue", "sid", "json", "message")
             if self.op in ("MSG", "HMSG"):
                 order = ("sid", "reply")
             words += [parts[name] for name in order if parts.get(name) is not None]
