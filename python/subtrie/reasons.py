@@ -196,6 +196,9 @@ WIRE: dict[str, Reason] = {
     "monitor": Reason(
         "it is neither /connz nor /subsz nor /routez", "save the answer as the server gave it"
     ),
+    "bad message": Reason(
+        "the bytes are no such protobuf message", "ask `identify` which message a subject carries"
+    ),
     "record": Reason("a record of the capture is damaged", "read on behind `.resume`"),
     "not a capture": Reason("the file is no capture", "subtrie tap writes captures"),
     "line end": Reason(
