@@ -15,7 +15,7 @@ from typing import Any
 import nats
 import pytest
 
-from subtrie.wire import streaming
+from subtrie.wire import conversation, streaming
 from subtrie.wire.sources import Row, read
 from subtrie.wire.streaming import Conversation
 from subtrie.wire.tap import Tap
@@ -192,3 +192,7 @@ def test_S3_009_S3_020_S3_038_S3_055_S3_059_S3_065_S3_073_S3_089_S3_093_S3_097_i
     assert counted["Ack"] == len(client.got) - 1
     assert counted["Heartbeat"] >= counted["HeartbeatAnswer"] >= 2
     assert counted["CloseRequest"] == counted["CloseResponse"] == 1
+    verdicts = {finding.row: finding.verdict for finding in conversation.check(rows)}
+    assert "broken" not in verdicts.values()
+    for row in ("S3-022", "S3-023", "S3-056", "S3-081", "S3-094", "S4-033", "S4-049", "S4-093"):
+        assert verdicts[row] == "kept", row

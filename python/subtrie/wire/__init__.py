@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _engine
 from ..errors import WireError
-from . import capture, cluster, log, monitor, traced
+from . import capture, cluster, conversation, log, monitor, streaming, traced
 from .server_error import ServerError
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ __all__ = [
     "WireError",
     "capture",
     "cluster",
+    "conversation",
     "log",
     "monitor",
+    "streaming",
     "traced",
 ]
