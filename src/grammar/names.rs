@@ -43,13 +43,32 @@ pub struct Broken {
 }
 
 /// A set of bytes.
-type Class = fn(u8) -> bool;
+type Class = &'static [bool; 256];
+
+/// The set that a rule describes.
+macro_rules! class {
+    ($rule:expr) => {{
+        #[allow(clippy::cast_possible_truncation)] // below 256
+        static CLASS: [bool; 256] = {
+            let mut class = [false; 256];
+            let mut byte = 0;
+            while byte < 256 {
+                class[byte] = $rule(byte as u8);
+                byte += 1;
+            }
+            class
+        };
+        &CLASS
+    }};
+}
 
 /// What a kind of name is made of.
 #[derive(Clone, Copy)]
 enum Shape {
     /// Exactly one byte of the class.
     One(Class),
+    /// Exactly this byte.
+    Byte(u8),
     /// One or more bytes of the class, at most so many.
     Run(Class, usize),
     /// Runs joined by dots; `true`: a run may be `*`, the last one `>`.
@@ -103,48 +122,61 @@ const fn no_path(byte: u8) -> bool {
 /// The production of a kind, and what it is made of.
 fn shape(kind: &str, level: Level, windows: bool) -> Option<(&'static str, Shape)> {
     let no_limit = usize::MAX;
-    let safe: Class = if windows { windows_file } else { file };
-    Some(match kind {
-        "stream" | "stream-name" | "durable" | "durable-name" | "consumer" | "consumer-name" => {
-            match level {
-                Level::Adr6 => ("filename-safe", Shape::Run(safe, FILE_LENGTH)),
-                Level::GoClient => ("go-client", Shape::Run(no_dot, no_limit)),
-                Level::Cli => ("cli", Shape::Run(no_path, no_limit)),
-            }
-        }
-        "account" | "account-name" | "filename-safe" => {
+    let safe: Class = if windows {
+        class!(windows_file)
+    } else {
+        class!(file)
+    };
+    Some(match kind.as_bytes() {
+        b"stream" | b"stream-name" | b"durable" | b"durable-name" | b"consumer"
+        | b"consumer-name" => match level {
+            Level::Adr6 => ("filename-safe", Shape::Run(safe, FILE_LENGTH)),
+            Level::GoClient => ("go-client", Shape::Run(class!(no_dot), no_limit)),
+            Level::Cli => ("cli", Shape::Run(class!(no_path), no_limit)),
+        },
+        b"account" | b"account-name" | b"filename-safe" => {
             ("filename-safe", Shape::Run(safe, FILE_LENGTH))
         }
-        "subject" => ("message-subject", Shape::Dotted(term, "term", false)),
-        "pattern" | "message-subject" => ("message-subject", Shape::Dotted(term, "term", true)),
-        "reply-to" => ("reply-to", Shape::Dotted(term, "term", false)),
-        "queue" | "queue-name" | "term" => ("term", Shape::Run(term, no_limit)),
-        "js-internal-prefix" => ("js-internal-prefix", Shape::Prefix(true)),
-        "js-user-prefix" => ("js-user-prefix", Shape::Prefix(false)),
-        "kv-key" | "kv-key-name" => ("kv-key-name", Shape::Dotted(limited, "limited-term", false)),
-        "kv-bucket" | "kv-bucket-name" | "os-bucket" | "os-bucket-name" | "restricted-term" => {
-            ("restricted-term", Shape::Run(restricted, no_limit))
+        b"subject" => (
+            "message-subject",
+            Shape::Dotted(class!(term), "term", false),
+        ),
+        b"pattern" | b"message-subject" => {
+            ("message-subject", Shape::Dotted(class!(term), "term", true))
         }
-        "os-object" | "os-object-name" => ("os-object-name", Shape::Any),
-        "limited-term" => ("limited-term", Shape::Run(limited, no_limit)),
-        "limited-term-w-sp" => ("limited-term-w-sp", Shape::Run(limited_or_space, no_limit)),
-        "prefix" => ("prefix", Shape::Run(prefix, no_limit)),
-        "printable" => ("printable", Shape::One(printable)),
-        "dot" => ("dot", Shape::One(|byte| byte == b'.')),
-        "asterisk" => ("asterisk", Shape::One(|byte| byte == b'*')),
-        "lt" => ("lt", Shape::One(|byte| byte == b'<')),
-        "gt" => ("gt", Shape::One(|byte| byte == b'>')),
-        "dollar" => ("dollar", Shape::One(|byte| byte == b'$')),
-        "colon" => ("colon", Shape::One(|byte| byte == b':')),
-        "double-quote" => ("double-quote", Shape::One(|byte| byte == b'"')),
-        "fwd-slash" => ("fwd-slash", Shape::One(|byte| byte == b'/')),
-        "backslash" => ("backslash", Shape::One(|byte| byte == b'\\')),
-        "pipe" => ("pipe", Shape::One(|byte| byte == b'|')),
-        "question-mark" => ("question-mark", Shape::One(|byte| byte == b'?')),
-        "ampersand" => ("ampersand", Shape::One(|byte| byte == b'&')),
-        "dash" => ("dash", Shape::One(|byte| byte == b'-')),
-        "underscore" => ("underscore", Shape::One(|byte| byte == b'_')),
-        "equals" => ("equals", Shape::One(|byte| byte == b'=')),
+        b"reply-to" => ("reply-to", Shape::Dotted(class!(term), "term", false)),
+        b"queue" | b"queue-name" | b"term" => ("term", Shape::Run(class!(term), no_limit)),
+        b"js-internal-prefix" => ("js-internal-prefix", Shape::Prefix(true)),
+        b"js-user-prefix" => ("js-user-prefix", Shape::Prefix(false)),
+        b"kv-key" | b"kv-key-name" => (
+            "kv-key-name",
+            Shape::Dotted(class!(limited), "limited-term", false),
+        ),
+        b"kv-bucket" | b"kv-bucket-name" | b"os-bucket" | b"os-bucket-name"
+        | b"restricted-term" => ("restricted-term", Shape::Run(class!(restricted), no_limit)),
+        b"os-object" | b"os-object-name" => ("os-object-name", Shape::Any),
+        b"limited-term" => ("limited-term", Shape::Run(class!(limited), no_limit)),
+        b"limited-term-w-sp" => (
+            "limited-term-w-sp",
+            Shape::Run(class!(limited_or_space), no_limit),
+        ),
+        b"prefix" => ("prefix", Shape::Run(class!(prefix), no_limit)),
+        b"printable" => ("printable", Shape::One(class!(printable))),
+        b"dot" => ("dot", Shape::Byte(b'.')),
+        b"asterisk" => ("asterisk", Shape::Byte(b'*')),
+        b"lt" => ("lt", Shape::Byte(b'<')),
+        b"gt" => ("gt", Shape::Byte(b'>')),
+        b"dollar" => ("dollar", Shape::Byte(b'$')),
+        b"colon" => ("colon", Shape::Byte(b':')),
+        b"double-quote" => ("double-quote", Shape::Byte(b'"')),
+        b"fwd-slash" => ("fwd-slash", Shape::Byte(b'/')),
+        b"backslash" => ("backslash", Shape::Byte(b'\\')),
+        b"pipe" => ("pipe", Shape::Byte(b'|')),
+        b"question-mark" => ("question-mark", Shape::Byte(b'?')),
+        b"ampersand" => ("ampersand", Shape::Byte(b'&')),
+        b"dash" => ("dash", Shape::Byte(b'-')),
+        b"underscore" => ("underscore", Shape::Byte(b'_')),
+        b"equals" => ("equals", Shape::Byte(b'=')),
         _ => return None,
     })
 }
@@ -172,9 +204,12 @@ pub fn check_name(
         return Ok(Some(broken(rule, "name-empty", 0)));
     }
     Ok(match shape {
-        Shape::One(class) if !class(bytes[0]) => Some(broken(rule, "name-character", 0)),
-        Shape::One(_) if bytes.len() > 1 => Some(broken(rule, "name-single", 1)),
-        Shape::One(_) | Shape::Any => None,
+        Shape::One(class) if !class[usize::from(bytes[0])] => {
+            Some(broken(rule, "name-character", 0))
+        }
+        Shape::Byte(byte) if byte != bytes[0] => Some(broken(rule, "name-character", 0)),
+        Shape::One(_) | Shape::Byte(_) if bytes.len() > 1 => Some(broken(rule, "name-single", 1)),
+        Shape::One(_) | Shape::Byte(_) | Shape::Any => None,
         Shape::Run(class, most) => run(bytes, class, most, rule),
         Shape::Dotted(class, part, wildcards) => dotted(bytes, class, part, wildcards, rule),
         Shape::Prefix(internal) => prefixes(bytes, internal, rule),
@@ -190,7 +225,10 @@ const fn broken(rule: &'static str, reason: &'static str, position: usize) -> Br
 }
 
 fn run(bytes: &[u8], class: Class, most: usize, rule: &'static str) -> Option<Broken> {
-    let wrong = bytes.iter().take(most).position(|&byte| !class(byte));
+    let wrong = bytes
+        .iter()
+        .take(most)
+        .position(|&byte| !class[usize::from(byte)]);
     match wrong {
         Some(position) => Some(broken(rule, "name-character", position)),
         None if bytes.len() > most => Some(broken(rule, "name-too-long", most)),
@@ -219,7 +257,7 @@ fn dotted(
             b">" if wildcards && last => {}
             b">" if wildcards => return Some(broken(rule, "name-tail-not-last", start)),
             _ => {
-                if let Some(offset) = token.iter().position(|&byte| !class(byte)) {
+                if let Some(offset) = token.iter().position(|&byte| !class[usize::from(byte)]) {
                     return Some(broken(part, "name-character", start + offset));
                 }
             }
@@ -230,13 +268,14 @@ fn dotted(
 }
 
 fn prefixes(bytes: &[u8], internal: bool, rule: &'static str) -> Option<Broken> {
+    let class: Class = class!(prefix);
     let mut start = usize::from(internal);
     if internal && bytes[0] != b'$' {
         return Some(broken(rule, "name-no-dollar", 0));
     }
     loop {
         let rest = bytes.get(start..).unwrap_or_default();
-        match rest.iter().position(|&byte| !prefix(byte)) {
+        match rest.iter().position(|&byte| !class[usize::from(byte)]) {
             Some(0) if rest[0] == b'.' => return Some(broken(rule, "name-empty-token", start)),
             Some(length) if rest[length] == b'.' => start += length + 1,
             Some(length) => return Some(broken("prefix", "name-character", start + length)),

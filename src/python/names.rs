@@ -3,12 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyString, PyTuple};
 
 use super::convert::wrong_type;
 use crate::grammar::{self, Level};
-
-type Outcome = (Option<&'static str>, Option<&'static str>, Option<usize>);
 
 /// Is the text a name of this kind? Never raises for what the text holds.
 #[pyfunction]
@@ -21,6 +19,7 @@ pub fn check_name<'py>(
     windows: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = text.py();
     let Ok(string) = text.cast::<PyString>() else {
         return Err(wrong_type(text, "text", "str"));
@@ -37,10 +36,10 @@ pub fn check_name<'py>(
             Err(_) => return Err(wrong_type(given, "windows", "bool")),
         },
     };
-    if !grammar::is_kind(kind_name) {
-        return Err(unknown_kind(kind));
-    }
     let Some(checked) = Level::named(level_name) else {
+        if !grammar::is_kind(kind_name) {
+            return Err(unknown_kind(kind));
+        }
         return Err(PyValueError::new_err(format!(
             "level must be 'adr6', 'go-client' or 'cli', not {}",
             level.map_or_else(
@@ -49,28 +48,55 @@ pub fn check_name<'py>(
             )?
         )));
     };
-    let outcome: Outcome = if let Ok(text) = string.to_str() {
-        match grammar::check_name(text, kind_name, checked, narrow) {
-            Ok(None) | Err(()) => (None, None, None),
-            Ok(Some(broken)) => (
-                Some(broken.rule),
-                Some(broken.reason),
-                Some(broken.position),
-            ),
-        }
-    } else {
-        let position = first_surrogate(string)?;
-        (Some("any-character"), Some("surrogate"), position)
+    let broken = match string.to_str() {
+        Ok(text) => grammar::check_name(text, kind_name, checked, narrow),
+        // Whatever kind it is, or is none.
+        Err(_) => grammar::check_name("", kind_name, checked, narrow).map(|_| SURROGATE),
     };
-    let class = REPORT.import(py, "subtrie.names", "NameReport")?;
-    let level_name = level.map_or_else(
+    let Ok(broken) = broken else {
+        return Err(unknown_kind(kind));
+    };
+    let none = || py.None().into_bound(py);
+    let (rule, reason, position) = match broken {
+        None => (none(), none(), none()),
+        Some(broken) => (
+            PyString::intern(py, broken.rule).into_any(),
+            PyString::intern(py, broken.reason).into_any(),
+            if broken.reason == "surrogate" {
+                first_surrogate(string)?
+            } else {
+                broken.position.into_pyobject(py)?.into_any()
+            },
+        ),
+    };
+    let level = level.map_or_else(
         || pyo3::intern!(py, "adr6").clone().into_any(),
         Clone::clone,
     );
-    class.call1((
-        text, kind, level_name, narrow, outcome.0, outcome.1, outcome.2,
-    ))
+    let windows = PyBool::new(py, narrow).to_owned().into_any();
+    let parts = [
+        text.clone(),
+        kind.clone(),
+        level,
+        windows,
+        rule,
+        reason,
+        position,
+    ];
+    // A named tuple's own constructor is Python code; the tuple's is not.
+    let class = REPORT.import(py, "subtrie.names", "NameReport")?;
+    let make = MAKE.get_or_try_init(py, || {
+        let make = py.get_type::<PyTuple>().getattr("__new__")?;
+        Ok::<_, PyErr>(make.unbind())
+    })?;
+    make.bind(py).call1((class, PyTuple::new(py, parts)?))
 }
+
+const SURROGATE: Option<grammar::Broken> = Some(grammar::Broken {
+    rule: "any-character",
+    reason: "surrogate",
+    position: 0,
+});
 
 fn named<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
     match given.cast::<PyString>() {
@@ -93,10 +119,9 @@ fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Where UTF-8 fails, counted in the bytes before it.
-fn first_surrogate(text: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
+fn first_surrogate<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     text.py()
         .import("subtrie.errors")?
         .getattr("first_surrogate")?
-        .call1((text,))?
-        .extract()
+        .call1((text,))
 }
