@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Self
 
 from ...wire import form
 
@@ -39,10 +39,14 @@ class Op:
     _pinned: str | None
     _raw: bytes
 
-    def __init__(self, conn: str, op: str, raw: bytes, parts: dict[str, Any], **more: Any) -> None:
+    @classmethod
+    def _of(cls, conn: str, op: str, raw: bytes, parts: dict[str, Any], **more: Any) -> Self:
+        """What a parser has read."""
+        self = object.__new__(cls)
         fields = {"conn": conn, "op": op, "_raw": raw, "_parts": parts, **more}
-        for name in self.__slots__:
+        for name in cls.__slots__:
             object.__setattr__(self, name, fields.get(name))
+        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an operation is not changed: {name}")

@@ -6,7 +6,7 @@ the answer, whatever the pieces were in which it came (S1-001 to S1-012, S4-001 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ...errors import WireError, wire_error
 from ..grammar import bound, bounds
@@ -36,8 +36,17 @@ _MOST_PAYLOAD = 999_999_999  # what nine digits can say
 class Parser:
     """Reads one direction of one connection; no sockets, no clock."""
 
-    def __init__(
-        self,
+    _conn: str
+    _dialect: str
+    _pinned: str | None
+    _limits: Limits
+    _held: bytearray
+    _wanted: int
+    _offset: int
+    _fault: tuple[Any, ...] | None
+
+    def __new__(
+        cls,
         conn: str,
         *,
         dialect: str = "server",
@@ -45,7 +54,7 @@ class Parser:
         max_payload: int | None = 1048576,
         pinned_account: str | None = None,
         lnocu: bool = False,
-    ) -> None:
+    ) -> Self:
         if not isinstance(conn, str):
             raise TypeError(f"conn must be str, not {type(conn).__name__}")
         if conn not in NAMES:
@@ -60,6 +69,7 @@ class Parser:
             raise TypeError(f"pinned_account must be str, not {type(pinned_account).__name__}")
         if not isinstance(lnocu, bool):
             raise TypeError(f"lnocu must be bool, not {type(lnocu).__name__}")
+        self = super().__new__(cls)
         self._conn, self._dialect = conn, dialect
         self._pinned = pinned_account or None
         self._limits = Limits(
@@ -73,7 +83,8 @@ class Parser:
         self._held = bytearray()
         self._wanted = 0  # no look before so many bytes are there
         self._offset = 0
-        self._fault: tuple[Any, ...] | None = None
+        self._fault = None
+        return self
 
     @property
     def conn(self) -> str:
@@ -184,7 +195,7 @@ class Parser:
     def _made(
         self, name: str, raw: bytes, parts: dict[str, Any], payload: memoryview | None = None
     ) -> Op:
-        return Op(
+        return Op._of(
             self._conn,
             name,
             raw,
