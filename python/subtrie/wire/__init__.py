@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _engine
 from ..errors import WireError
-from . import capture, cluster, conversation, log, monitor, streaming, traced
+from . import capture, cluster, conversation, log, monitor, options, streaming, traced
 from .server_error import ServerError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "conversation",
     "log",
     "monitor",
+    "options",
     "streaming",
     "traced",
 ]
