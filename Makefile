@@ -39,6 +39,7 @@ bench: ## benchmarks, with a dated record under benches/records/
 	@mkdir -p benches/records
 	$(PYTHON) -m pytest benches --benchmark-only \
 	    --benchmark-json=benches/records/$$(date -u +%Y-%m-%d).json
+	cargo bench --locked --bench wire
 	$(PYTHON) tools/performance_page.py
 
 fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), in Rust and across the engines

@@ -26,11 +26,13 @@ MODULE = "github.com/nats-io/nats-streaming-server@v0.25.6"
 
 
 @pytest.fixture(scope="module")
-def binary(request: pytest.FixtureRequest) -> str:
+def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The server: on PATH, kept from an earlier run, or built with the ordinary Go client."""
     if found := shutil.which("nats-streaming-server"):
         return found
-    kept = Path(request.config.cache.mkdir("nats-streaming-server"))
+    cache = getattr(request.config, "cache", None)
+    name = "nats-streaming-server"
+    kept = Path(tmp_path_factory.mktemp(name) if cache is None else cache.mkdir(name))
     built = kept / "nats-streaming-server"
     if not built.exists():
         go = shutil.which("go")
