@@ -14,6 +14,7 @@ from typing import Any
 
 import nats
 import pytest
+from streams import eventually
 
 from subtrie.wire import conversation, streaming
 from subtrie.wire.sources import Row, read
@@ -138,13 +139,6 @@ class Client:
         answer = await self.nc.request(self.response.closeRequests, request.encode(), timeout=10)
         await self.nc.close()
         return streaming.CloseResponse.decode(answer.data)
-
-
-async def eventually(true: Any, seconds: float = 20.0) -> None:
-    limit = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < limit, "it never came to that"
-        await asyncio.sleep(0.01)
 
 
 async def talk(port: int, out: Path) -> Client:
