@@ -53,6 +53,14 @@ def test_S1_003_S1_005_S1_006_one_parser_for_every_connection(engine, conn):
     assert ops(engine, b"PING\r\n", conn)[0].conn == conn
 
 
+def test_S1_002_the_subjects_of_jetstream_are_known(engine):
+    stream = (
+        b"PUB $JS.API.STREAM.INFO.S _INBOX.1 0\r\n\r\nPUB $KV.b.k 0\r\n\r\nPUB $O.b.C.x 0\r\n\r\n"
+    )
+    subjects = [op.subject for op in ops(engine, stream)]
+    assert [engine.classify(subject) for subject in subjects] == ["jetstream", "kv", "object"]
+
+
 def test_S1_004_the_gateway_protocol_is_named_and_not_read():
     with pytest.raises(ValueError, match="conn must be"):
         subtrie.wire.Parser("gateway")

@@ -65,6 +65,32 @@ def test_S4_005_the_examples_say_what_the_seed_says_of_them(engine):
     assert (msg.subject, msg.sid, msg.reply, msg.size) == ("FOO.BAR", "9", "INBOX.34", 11)
 
 
+PUB = b"PUB FRONT.DOOR INBOX.22 11\r\nKnock Knock\r\n"
+SUB = b"SUB BAR G1 QRSID:14:44\r\n"
+MSG = b"MSG FOO.BAR 9 INBOX.34 11\r\nHello World\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "part", "value"),
+    [
+        pytest.param(PUB, "subject", "FRONT.DOOR", id="S4-053"),
+        pytest.param(PUB, "reply", "INBOX.22", id="S4-054"),
+        pytest.param(PUB, "size", 11, id="S4-055"),
+        pytest.param(PUB, "payload", b"Knock Knock", id="S4-056"),
+        pytest.param(SUB, "subject", "BAR", id="S4-064"),
+        pytest.param(SUB, "queue", "G1", id="S4-065"),
+        pytest.param(b"UNSUB RSID:5:1\r\n", "cid", 5, id="S4-075"),
+        pytest.param(b"UNSUB RSID:5:1\r\n", "sid", "1", id="S4-076"),
+        pytest.param(MSG, "subject", "FOO.BAR", id="S4-082"),
+        pytest.param(MSG, "sid", "9", id="S4-083"),
+        pytest.param(MSG, "size", 11, id="S4-085"),
+        pytest.param(MSG, "payload", b"Hello World", id="S4-086"),
+    ],
+)
+def test_the_arguments(engine, line, part, value):
+    assert getattr(one(engine, line), part) == value
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

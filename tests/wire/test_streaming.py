@@ -108,7 +108,7 @@ def test_every_message_of_the_seed(name):
     assert kind().encode() == b""
 
 
-def test_A45_two_names_of_one_message():
+def test_S3_095_A45_two_names_of_one_message():
     assert streaming.CloseResp is streaming.CloseResponse
     assert streaming.CloseRequest(clientID="c").encode() == b"\n\x01c"
 
@@ -190,7 +190,7 @@ def test_S3_030_a_response_names_the_subjects_that_count():
     assert identify("_STAN.acks.x", response) == "PubAck"
 
 
-def test_S3_007_A50_channels_are_subjects_without_wildcards():
+def test_S3_004_S3_005_S3_006_S3_007_A50_channels_are_subjects_without_wildcards():
     from subtrie import Subject, SubjectError
 
     for valid in ("FOO", "BAR", "foo.bar", "foo.BAR", "FOO.BAR", "FOO.BAR.BAZ"):  # S3-005
@@ -207,7 +207,7 @@ def pub(subject, message, reply=""):
     return op
 
 
-def test_S3_003_S3_024_S3_029_S3_074_S3_075_S3_077_S3_096_answers_find_their_requests():
+def test_S3_003_S3_024_S3_029_S3_039_S3_074_S3_075_S3_077_S3_096_answers_find_their_requests():
     talk = Conversation()
     request = streaming.ConnectRequest(clientID="c", heartbeatInbox="_INBOX.hb")
     assert talk.feed(pub("_STAN.discover.x", request, "_INBOX.1")).name == "ConnectRequest"
@@ -238,6 +238,22 @@ def test_S3_003_S3_024_S3_029_S3_074_S3_075_S3_077_S3_096_answers_find_their_req
     assert talk.feed(pub("_INBOX.4", streaming.CloseResponse())).name == "CloseResponse"
     assert talk.feed(pub("_INBOX.other", None)) is None
     assert talk.feed(wire.Parser("client").feed(b"PING\r\n")[0]) is None
+
+
+def test_S3_021_S3_066_S3_076_S3_080_S3_090_inboxes_carry_what_the_requests_named():
+    talk = Conversation()
+    talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(heartbeatInbox="hb"), "_INBOX.1"))
+    assert talk.feed(pub("hb", None, "_INBOX.2")).name == "Heartbeat"
+    talk.feed(pub("_STAN.pub.i.foo", streaming.PubMsg(guid="g", data=b"1"), "_STAN.acks.a"))
+    ack = talk.feed(pub("_STAN.acks.a", streaming.PubAck(guid="g", error="not stored")))
+    assert (ack.message.guid, ack.answers.message.guid) == ("g", "g")
+    assert ack.message.error == "not stored"
+    stray = talk.feed(pub("_STAN.acks.a", streaming.PubAck(guid="other")))
+    assert stray.answers is None
+    talk.feed(pub("_STAN.sub.i", streaming.SubscriptionRequest(inbox="in"), "_INBOX.3"))
+    talk.feed(pub("_INBOX.3", streaming.SubscriptionResponse(ackInbox="out")))
+    assert talk.feed(pub("in", streaming.MsgProto(data=b"payload"))).message.data == b"payload"
+    assert talk.feed(pub("out", streaming.Ack(sequence=1))).message.sequence == 1
 
 
 def test_S3_031_an_error_in_a_response_ends_nothing_and_changes_nothing():

@@ -57,7 +57,7 @@ def asked(http: int, path: str) -> bytes:
         return bytes(answer.read())
 
 
-def test_S4_001_two_servers_of_a_cluster_talk_through_the_tap(tmp_path):
+def test_S4_001_S4_057_S4_068_S4_078_S4_087_two_servers_talk_through_the_tap(tmp_path):
     ports = free_ports(6)
     a, a_cluster, a_http, b, b_cluster, b_http = ports
 
@@ -128,6 +128,11 @@ def test_S4_001_two_servers_of_a_cluster_talk_through_the_tap(tmp_path):
     interest = [row.parts for row in rows if row.op.op == "RS+"]
     wanted = {"op": "RS+", "account": "$G", "subject": "far.work", "queue": "workers", "weight": 1}
     assert wanted in interest
+    # A reply travels with its message, and interest ends when a client leaves.
+    asked_for = next(row.op for row in rows if row.op.subject == "far.ask")
+    assert asked_for.reply
+    gone = [(op.subject, op.queue) for op in (row.op for row in rows) if op.op == "RS-"]
+    assert ("far.work", "workers") in gone
     (work,) = [row.op for row in rows if row.op.op == "RMSG" and row.op.subject == "far.work"]
     assert (work.queues, bytes(work.payload)) == (("workers",), b"hello")
     # The snapshots know the same subscriptions.
