@@ -1,7 +1,8 @@
 //! The subject system of the Microbus service bus over NATS.
 //!
 //! Bytes become subjects ([`grammar`]), subjects find subscribers ([`trie`]), addresses become
-//! subjects and back ([`microbus`]). The crate is plain Rust; only `src/python/`, behind the feature
+//! subjects and back ([`microbus`]), and what travels to and from a broker becomes operations
+//! ([`wire`]). The crate is plain Rust; only `src/python/`, behind the feature
 //! `python`, knows that an interpreter exists.
 //!
 //! ```
@@ -24,6 +25,7 @@ pub mod error;
 pub mod grammar;
 pub mod microbus;
 pub mod trie;
+pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;

@@ -26,14 +26,7 @@ UNKNOWN = {
         "locality_common_prefix": 6,
     },
     "nats_match.jsonl": {"perm": 71},
-    "nats_wire.jsonl": {
-        "client": 163,
-        "route": 57,
-        "leaf": 10,
-        "server_to_client": 47,
-        "route_legacy": 19,
-        "trace_log": 10,
-    },
+    "nats_wire.jsonl": {},
 }
 
 

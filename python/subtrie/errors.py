@@ -5,6 +5,7 @@ Every error is a ``ValueError`` that says what was refused, where, why, and what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .reasons import REASONS
@@ -64,7 +65,18 @@ class HostnameCollision(AddressError):
 
 
 class WireError(SubtrieError):
-    """Bytes on the wire break the protocol."""
+    """Bytes on the wire break the protocol.
+
+    ``position`` is an offset in the stream. ``cause`` is the rule that is broken, also where
+    ``reason`` is the one word ``parse``; ``state`` what was being read (``name``, ``arguments``,
+    ``payload``); ``resume`` the offset of the first byte that no operation accounts for;
+    ``operations`` what this call finished before.
+    """
+
+    cause: str | None = None
+    state: str | None = None
+    resume: int | None = None
+    operations: Sequence[Any] = ()
 
 
 class PermissionsError(SubtrieError):
@@ -107,7 +119,7 @@ def refusal(
     """Builds the error both engines raise for a broken rule, from the table of reasons."""
     rule = REASONS[reason]
     if reason == "surrogate" and position is None:
-        position = _first_surrogate(str(value))
+        position = first_surrogate(str(value))
     place = "" if position is None else f" (byte {position})"
     part = "" if field is None else f"{field} "
     message = f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
@@ -122,7 +134,24 @@ def refusal(
     return error
 
 
-def _first_surrogate(text: str) -> int | None:
+def wire_error(
+    reason: str, cause: str, position: int, resume: int, state: str, operations: Sequence[Any]
+) -> WireError:
+    """Builds the error both engines raise for bytes that break the protocol."""
+    rule = REASONS[cause]
+    error = WireError(
+        f"not the protocol: {rule.sentence} (byte {position} of the stream); {rule.hint}",
+        reason=reason,
+        position=position,
+        hint=rule.hint,
+        status=rule.status,
+    )
+    error.cause, error.state, error.resume = cause, state, resume
+    error.operations = list(operations)
+    return error
+
+
+def first_surrogate(text: str) -> int | None:
     """Where UTF-8 fails, counted in the bytes before it."""
     try:
         text.encode()

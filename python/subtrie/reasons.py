@@ -47,6 +47,24 @@ GRAMMAR: dict[str, Reason] = {
     "too-many-tokens": Reason("it has too many tokens", "64 in strict", 414),
 }
 
+NAMES: dict[str, Reason] = {
+    "name-empty": Reason("it is empty", "a name has at least one character"),
+    "name-character": Reason(
+        "it holds a character that this kind of name may not hold", "see the rule that failed"
+    ),
+    "name-single": Reason("more than one character", "this production is a single character"),
+    "name-too-long": Reason("it is too long", "at most 255 characters", 414),
+    "name-empty-token": Reason(
+        "a part between dots is empty", "remove the leading, trailing or double dot"
+    ),
+    "name-wildcard": Reason("it holds a wildcard token", "wildcards stand in patterns only"),
+    "name-tail-not-last": Reason(
+        "'>' is not the last token", "use '*' for a single token in the middle"
+    ),
+    "name-no-dollar": Reason("an internal prefix begins with a dollar sign", "as in '$JS.API.'"),
+    "name-no-final-dot": Reason("a prefix ends in a dot", "as in 'orders.'"),
+}
+
 INDEX: dict[str, Reason] = {
     "queue-empty": Reason("a queue name is never empty", "leave it out for no queue"),
     "queue-whitespace": Reason(
@@ -149,11 +167,56 @@ MICROBUS: dict[str, Reason] = {
     "utf8": Reason("its bytes are no UTF-8", "use text"),
 }
 
+WIRE: dict[str, Reason] = {
+    "parse": Reason("the bytes are no operation of this connection", "see `.cause`"),
+    "unknown op": Reason("no operation of this connection has this name", "check `conn`"),
+    "no delimiter": Reason(
+        "a blank separates the name of an operation from its arguments", "as in 'SUB foo 1'"
+    ),
+    "arg count": Reason("the line has too few or too many arguments", "see docs/wire.md"),
+    "bad size": Reason("a size is written in one to nine digits", "as in 'PUB foo 5'"),
+    "bad sid": Reason("the id of a subscription is a number here", "as in 'MSG foo 1 5'"),
+    "header larger than total": Reason(
+        "the header size is larger than the total size", "the total counts the headers too"
+    ),
+    "bad reply indicator": Reason(
+        "'+' or '|' stands before the queue names of a routed message",
+        "'+' announces a reply subject and queues, '|' queues alone",
+    ),
+    "payload terminator": Reason(
+        "CR LF does not follow the payload", "the size counts the payload without its CR LF"
+    ),
+    "bad json": Reason(
+        "the options are not one JSON object with each name once", "as in 'CONNECT {}'"
+    ),
+    "max control line": Reason(
+        "the line is longer than max_control_line", "4,096 bytes, 65,536 between servers", 414
+    ),
+    "max payload": Reason("the payload is larger than max_payload", "raise max_payload", 413),
+    "monitor": Reason(
+        "it is neither /connz nor /subsz nor /routez", "save the answer as the server gave it"
+    ),
+    "bad message": Reason(
+        "the bytes are no such protobuf message", "ask `identify` which message a subject carries"
+    ),
+    "record": Reason("a record of the capture is damaged", "read on behind `.resume`"),
+    "not a capture": Reason("the file is no capture", "subtrie tap writes captures"),
+    "line end": Reason(
+        "CR LF ends a line, and neither stands alone",
+        "dialect='server' takes LF as the broker does",
+    ),
+    "bad subject": Reason(
+        "the subject is none of seed 001", "dialect='server' takes what the broker takes"
+    ),
+}
+
 #: The areas, as the docs show them.
 AREAS: dict[str, dict[str, Reason]] = {
     "Subjects and patterns": GRAMMAR,
     "Microbus addresses": MICROBUS,
+    "Names": NAMES,
     "Index": INDEX,
+    "Wire": WIRE,
 }
 
 #: Every reason by its code.

@@ -13,6 +13,8 @@ VERBS = {
     "decode": "The parts of a Microbus subject.",
     "who": "Who gets it? Subscriptions that a subject reaches.",
     "audit": "What really happened? Tables from a broker's trace log.",
+    "wire": "What was said? Operations of captures, logs and snapshots.",
+    "tap": "Write down what passes between clients and a broker.",
     "conformance": "Run conformance vectors against an engine.",
 }
 

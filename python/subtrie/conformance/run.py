@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _engine, reference
-from . import kinds_grammar, kinds_microbus, kinds_trie
+from . import kinds_grammar, kinds_microbus, kinds_trie, kinds_wire
 from .kind import Kind, Row
 from .report import Failure, KindReport, Report
 
@@ -22,6 +22,7 @@ _KINDS: dict[tuple[str, str], Kind] = {
     **{("op", name): kind for name, kind in kinds_grammar.OPS.items()},
     **{("op", name): kind for name, kind in kinds_trie.OPS.items()},
     **{("op", name): kind for name, kind in kinds_microbus.OPS.items()},
+    **{("conn", name): kind for name, kind in kinds_wire.CONNS.items()},
 }
 
 #: Longest part of an answer that a failure repeats.

@@ -37,17 +37,22 @@ from .microbus import (
     unescape_segment,
     unflatten_host,
 )
+from .names import check_name
 from .trie import SubjectTrie
+from .wire import Op, Parser
 
 __all__ = [
     "Batch",
     "Matches",
+    "Op",
+    "Parser",
     "Pattern",
     "Subject",
     "SubjectTrie",
     "check_identity_host",
     "check_locality",
     "check_method",
+    "check_name",
     "check_pattern",
     "check_plane",
     "check_route_host",
