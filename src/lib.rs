@@ -23,6 +23,7 @@ pub mod arrow;
 pub mod error;
 pub mod grammar;
 pub mod microbus;
+pub mod permissions;
 pub mod trie;
 
 #[cfg(feature = "python")]

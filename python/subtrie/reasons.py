@@ -149,11 +149,25 @@ MICROBUS: dict[str, Reason] = {
     "utf8": Reason("its bytes are no UTF-8", "use text"),
 }
 
+PERMISSIONS: dict[str, Reason] = {
+    "too-much-work": Reason(
+        "it would take more steps than one question may", "compare smaller sets of rules", 413
+    ),
+    "publish-queue": Reason(
+        "a publish rule names a queue", "queues are for subscriptions; keep the pattern alone"
+    ),
+    "queue-words": Reason(
+        "a subscribe rule has more than a pattern and a queue", "write 'pattern' or 'pattern queue'"
+    ),
+    "dialects": Reason("the two sets speak of different dialects", "give both the same dialect="),
+}
+
 #: The areas, as the docs show them.
 AREAS: dict[str, dict[str, Reason]] = {
     "Subjects and patterns": GRAMMAR,
     "Microbus addresses": MICROBUS,
     "Index": INDEX,
+    "Permissions": PERMISSIONS,
 }
 
 #: Every reason by its code.

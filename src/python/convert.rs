@@ -15,6 +15,7 @@ pub enum Area {
     Pattern,
     Name,
     Address,
+    Permissions,
 }
 
 impl Area {
@@ -24,6 +25,7 @@ impl Area {
             Self::Pattern => "PatternError",
             Self::Name => "InvalidName",
             Self::Address => "AddressError",
+            Self::Permissions => "PermissionsError",
         }
     }
 }

@@ -6,6 +6,7 @@ mod convert;
 mod grammar;
 mod matches;
 mod microbus;
+mod permissions;
 mod trie;
 mod trie_rows;
 mod trie_state;
@@ -32,6 +33,10 @@ mod _subtrie {
         check_identity_host, check_locality, check_method, check_plane, check_route_host,
         check_route_path, common_locality, cut_slot, escape_segment, flatten_host, locality_slot,
         locality_slots, unescape_segment, unflatten_host,
+    };
+    #[pymodule_export]
+    use super::permissions::{
+        rules_admit, rules_difference, rules_minimised, rules_overlap, rules_proof, rules_witness,
     };
     #[pymodule_export]
     use super::trie::SubjectTrie;

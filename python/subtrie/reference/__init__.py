@@ -37,6 +37,14 @@ from .microbus import (
     unescape_segment,
     unflatten_host,
 )
+from .permissions import (
+    rules_admit,
+    rules_difference,
+    rules_minimised,
+    rules_overlap,
+    rules_proof,
+    rules_witness,
+)
 from .trie import SubjectTrie
 
 __all__ = [
@@ -73,6 +81,12 @@ __all__ = [
     "overlaps",
     "request_from_url",
     "resolve_route",
+    "rules_admit",
+    "rules_difference",
+    "rules_minimised",
+    "rules_overlap",
+    "rules_proof",
+    "rules_witness",
     "source_of",
     "subscription_from_route",
     "unescape_segment",
