@@ -19,7 +19,7 @@ def part(rules, length, size):
         pattern, _, group = rule.partition(" ")
         queue = ["*"] * size if not group else at(group, size)
         tokens = at(pattern, length)
-        pairs = list(zip(shared, (tokens or []) + (queue or [])))
+        pairs = list(zip(shared, (tokens or []) + (queue or []), strict=False))
         if None in (tokens, queue) or any(a != b and "*" not in (a, b) for a, b in pairs):
             return None
         shared = [other if one == "*" else one for one, other in pairs]
