@@ -85,7 +85,7 @@ _NOUNS = {
     "InvalidName": "not a valid name",
     "AddressError": "not a Microbus address",
     "HostnameCollision": "host collides",
-    "PermissionsError": "not a permission",
+    "PermissionsError": "refused",
 }
 
 

@@ -56,7 +56,7 @@ def judged(tmp_path_factory):
     """Random users, each loaded back from the very configuration the broker runs with."""
     rng = random.Random(11)
     users = {f"u{number}": _random(rng) for number in range(USERS)}
-    for number in range(16):  # accepted wide, filtered at delivery
+    for number in range(40):  # accepted wide, filtered at delivery
         deny = [".".join(rng.choices("ab*", k=3)) + rng.choice(["", "", " q", " >"])]
         deny += [".".join(rng.choices("ab", k=2)), f"b.{rng.choice('ab')}.x"]
         users[f"f{number}"] = Permissions(subscribe_deny=deny)

@@ -56,7 +56,21 @@ def _conf(permissions: Permissions) -> str:
     limit = permissions.allow_responses
     if limit is not None:
         block["allow_responses"] = {"max": limit.max, "expires": _duration(limit.expires)}
-    return "permissions = " + json.dumps(block, indent=2) + "\n"
+    return f"permissions = {_written(block, '')}\n"
+
+
+def _written(value: Any, margin: str) -> str:
+    """As JSON, but for escapes: the broker knows only a few."""
+    inner = margin + "  "
+    if isinstance(value, dict):
+        rows = [f"{inner}{key}: {_written(each, inner)}\n" for key, each in value.items()]
+        return "{\n" + "".join(rows) + margin + "}"
+    if isinstance(value, list):
+        rows = [f"{inner}{_written(each, inner)}\n" for each in value]
+        return "[\n" + "".join(rows) + margin + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
 
 
 def _duration(seconds: float) -> str:

@@ -155,7 +155,7 @@ class _Text:
             else:
                 self._assign(values, key, line)
             if not self._ended(end):
-                self._fail("conf-separator")
+                self._fail("conf-separator" if self._peek() else "conf-end")
         self._at += len(end)
         self._scopes.pop()
         self._depth -= 1
@@ -265,7 +265,7 @@ class _Text:
                 self._fail("conf-separator")
             values.append(self._value())
             if not self._ended("]"):
-                self._fail("conf-separator")
+                self._fail("conf-separator" if self._peek() else "conf-end")
         self._at += 1
         self._depth -= 1
         return values
