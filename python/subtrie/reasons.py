@@ -210,6 +210,16 @@ LOADING: dict[str, Reason] = {
         "it does not lead to the keys given", "give the account's own JWT, and its operator's key"
     ),
     "jwt-signature": Reason("its signature is wrong", "it was changed, or signed by another key"),
+    "seed-kind": Reason(
+        "only an account's seed signs, and only a user's seed is a user", "SA… signs, SU… is signed"
+    ),
+    "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
+    "jwt-size": Reason(
+        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+    ),
+    "event-host": Reason(
+        "an event is triggered by its own host only", "call the other service instead"
+    ),
     "creds-blocks": Reason("a creds file holds one JWT and at most one seed", "make it again"),
     "creds-mode": Reason("others may read it, and it holds a seed", "chmod 600"),
     "creds-link": Reason("it is a link that leaves its folder", "name the file itself"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -148,3 +150,18 @@ def test_T19_a_report_escapes_what_a_terminal_or_a_page_would_run(files):
         if form == "markdown":
             assert "<b>" not in done.output
     assert "\x1b" not in run("acl", "show", path).output
+
+
+def test_the_pre_commit_hook_and_the_action_call_what_there_is(files):
+    """Their commands, run as a code host would run them."""
+    root = Path(__file__).resolve().parents[2]
+    [entry] = re.findall(r"entry: subtrie (.+)", (root / ".pre-commit-hooks.yaml").read_text())
+    assert run(*entry.split(), files / "old.conf", files / "old.conf", *USER).exit_code == 0
+    assert run(*entry.split(), files / "old.conf", files / "new.conf", *USER).exit_code == 1
+    steps = re.findall(r"subtrie (acl diff .+?) >+ ", (root / "action.yml").read_text())
+    assert len(steps) == 2
+    for step in steps:
+        words = step.replace('"$OLD"', "old.conf").replace('"$NEW"', "new.conf")
+        words = words.replace('"${options[@]}"', "--user orders").split()
+        words = [files / word if word.endswith(".conf") else word for word in words]
+        assert run(*words).exit_code == 1

@@ -226,7 +226,7 @@ def test_diff_shows_the_worst_first_with_a_subject_each():
         "publish p.safe.443.you.x",
     ]
     assert [grant.danger for grant in diff.added] == [True, False, False]
-    assert diff.added[0].witness == "p.danger.666.me.x1"
+    assert diff.added[0].witness == "p.danger.666.me.x"
     assert diff.added[1].witness.queue == "q"
     assert [str(grant) for grant in diff.removed] == ["subscribe b"]
     assert not old.diff(old)

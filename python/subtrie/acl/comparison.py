@@ -29,13 +29,13 @@ class Witness(Subject):
     queue: str | None
 
     @classmethod
-    def _made(cls, text: str, dialect: str, verb: str, queue: str | None = None) -> Self:
+    def _made(cls, text: str, queue: str | None, verb: str, dialect: str) -> Self:
         self = cls._of(text, dialect)
         self.verb, self.queue = verb, queue
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Witness._made, (str(self), self.dialect, self.verb, self.queue)
+        return Witness._made, (str(self), self.queue, self.verb, self.dialect)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def only(left: Permissions, right: Permissions) -> Witness | None:
             found.append((subject.count("."), order, verb, subject, queue))
     if found:
         _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
-        return Witness._made(subject, left.dialect, verb, queue)
+        return Witness._made(subject, queue, verb, left.dialect)
     return _only_responses(left, right)
 
 
@@ -126,7 +126,7 @@ def _only_responses(left: Permissions, right: Permissions) -> Witness | None:
     # Whoever may publish a subject anyway needs no turn for it.
     allow, deny = right.lists("publish")
     witness = _engine.active.rules_witness([">"], [], allow, deny, left.cap)
-    return None if witness is None else Witness._made(witness[0], left.dialect, "respond")
+    return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
 
 
 def _proof(left: Permissions, right: Permissions) -> dict[str, Any]:
@@ -148,8 +148,10 @@ def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
         lists = (*new.lists(verb), *old.lists(verb))
         for rule, unless, subject, queue in _engine.active.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
-            witness = Witness._made(subject, new.dialect, verb, queue)
             reached = _engine.active.rules_overlap([rule], unless, [DANGER], [], new.cap)
+            # Where the trust root is in reach, the example shows that.
+            shown, shown_queue = reached or (subject, queue)
+            witness = Witness._made(shown, shown_queue, verb, new.dialect)
             danger = reached is not None
             grants.append(Grant(verb, pattern, group or None, tuple(unless), witness, danger))
     respond = _only_responses(new, old)

@@ -72,23 +72,25 @@ def _long(expires: float) -> str:
 
 
 @acl.command()
-@click.argument("file", type=FILE)
+@click.argument("files", type=FILE, nargs=-1, required=True)
 @of_user
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a finding.")
 @click.option("--sarif", is_flag=True, help="A SARIF 2.1.0 report for code hosts.")
 def lint(
-    file: Path,
+    files: tuple[Path, ...],
     user: str | None,
     account: str | None,
     account_jwt: Path | None,
     as_json: bool,
     sarif: bool,
 ) -> None:
-    """What should a reviewer of FILE look at? Exit code 1 when there is an error or a warning."""
-    permissions = known(file, loaded(file, user, account, account_jwt))
-    findings = permissions.lint()
+    """What should a reviewer of FILES look at? Exit code 1 when there is an error or a warning."""
+    findings = []
+    for file in files:
+        for each in known(file, loaded(file, user, account, account_jwt)).lint():
+            findings.append(each if each.file else dataclasses.replace(each, file=str(file)))
     if sarif:
-        print(json.dumps(sarif_of_findings(findings, file), indent=2))
+        print(json.dumps(sarif_of_findings(findings), indent=2))
     elif as_json:
         for finding in findings:
             line_of(dataclasses.asdict(finding))
@@ -101,7 +103,7 @@ def _print(findings: list[Finding]) -> None:
     screen = console()
     colours = {"error": "red", "warning": "yellow", "note": "dim"}
     for each in findings:
-        place = f"{each.file}:{each.line}: " if each.line else ""
+        place = f"{each.file}:{each.line}: " if each.line else f"{each.file}: "
         example = f"  such as {each.witness}" if each.witness else ""
         line = Text.assemble(
             printable(place), (each.level, colours[each.level]), f" {each.rule}: ",

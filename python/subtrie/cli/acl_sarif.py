@@ -24,13 +24,13 @@ _RULES = {
 }
 
 
-def sarif_of_findings(findings: Iterable[Finding], file: Path) -> dict[str, Any]:
+def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
     """The report of a lint."""
     results = []
     for each in findings:
         key = (each.rule, each.entry or "")
         results.append(
-            _result(each.rule, each.level, each.message, each.file or str(file), each.line, key)
+            _result(each.rule, each.level, each.message, each.file or "", each.line, key)
         )
     return _log(results)
 
