@@ -241,6 +241,8 @@ def test_a_hostile_pair_finishes(capsys):
     took = time.perf_counter() - began
     with capsys.disabled():
         print(f"  [700 allow and 300 deny of 16 tokens: {took:.2f} s for three comparisons]")
+    for rule, unless, subject, queue in NATIVE.rules_difference(*left, *right):
+        assert holds([rule], unless, subject, queue)
     assert same is None
     assert there is not None
     assert back is not None
@@ -263,3 +265,11 @@ def test_T8_depth_is_no_recursion(engine):
     assert engine.rules_witness([f"{deep}.>"], [], [f"{deep}.*"], []) == (f"{deep}.x.x", None)
     assert engine.rules_minimised([f"{deep}.>", deep], []) == (sorted([f"{deep}.>", deep]), [])
     assert sys.getrecursionlimit() == before
+
+
+def test_T14_a_difference_of_many_thousand_grants_is_refused(engine):
+    many = [f"a.b{n}" for n in range(5000)]
+    with pytest.raises(PermissionsError) as caught:
+        engine.rules_difference(many, [], ["b"], [])
+    assert caught.value.reason == "too-much-work"
+    assert len(engine.rules_difference(many[:500], [], ["b"], [])) == 500

@@ -1,8 +1,16 @@
 //! What one set grants and another does not, as patterns with what is taken out of each.
 
+use std::collections::HashSet;
+
 use super::rule::{Rule, Vocabulary};
-use super::set::{Best, Pair, RuleSet, Witness};
+use super::set::{Best, Pair, RuleSet, Witness, too_much_work};
 use crate::error::Error;
+
+/// Most grants of a difference, before those that others cover are dropped.
+const MOST_GRANTS: usize = 4096;
+
+/// Grants times the square of the rules that may take something out of each.
+const MOST_HOLES: usize = 1 << 32;
 
 /// One part of a difference: a pattern, less the patterns in `unless`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +26,8 @@ pub struct Grant {
 /// Everything in `left` that `right` does not hold: the union of the grants is exactly that.
 ///
 /// First what no rule of the right side allows, by the left rule that allows it; then what the right
-/// side allows and denies. Cost: that of [`super::witness`], and a pass over the rules for each grant.
+/// side allows and denies. Refused (`too-much-work`) where there are more than 4,096 grants. Cost: that
+/// of [`super::witness`], and for each grant the square of the rules that take something out of it.
 pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, Error> {
     let pair = Pair::read(left, right)?;
     let mut wider: Vec<(Rule, Witness)> = Vec::new();
@@ -31,27 +40,33 @@ pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, E
         }
     }
     let mut undenied: Vec<(Rule, Witness)> = Vec::new();
+    let mut seen: HashSet<Rule> = HashSet::new();
     let table = pair.denies();
     for asked in &pair.left.allow {
         for denied in &pair.right.deny {
             let Some(both) = asked.meet(denied) else {
                 continue;
             };
+            // Where the right side allows nothing of it, the grants above say it already.
+            if !(pair.right.allow.iter()).any(|allowed| both.meet(allowed).is_some())
+                || !seen.insert(both.clone())
+            {
+                continue;
+            }
             let mut best = Best::new(&pair.words);
             pair.hole(&table, &both, false, &mut best);
-            // Where the right side allows nothing of it, the grant above says it already.
-            if let Some(witness) = best.found()
-                && (pair.right.allow.iter())
-                    .filter_map(|allowed| both.meet(allowed))
-                    .any(|part| {
-                        let mut best = Best::new(&pair.words);
-                        pair.hole(&table, &part, false, &mut best);
-                        best.found().is_some()
-                    })
-            {
+            if let Some(witness) = best.found() {
                 undenied.push((both, witness));
             }
         }
+    }
+    // More is no difference that anybody reads, and sorting it out would take the square of it.
+    let (grants, rules) = (
+        wider.len() + undenied.len(),
+        pair.right.allow.len() + pair.left.deny.len(),
+    );
+    if grants > MOST_GRANTS || (grants * rules).saturating_mul(rules) > MOST_HOLES {
+        return Err(too_much_work());
     }
     // Beyond the right side's tokens its allow rules take nothing out.
     let held: &[Rule] = if pair.left.most > pair.right.most {

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use super::column::{Reach, Table, has, numbers};
 use super::rule::{Pattern, Queue, Rule, STAR, Vocabulary};
-use super::set::{RuleSet, Side};
+use super::set::{RuleSet, Side, too_much_work};
 use crate::error::Error;
 
 /// The smallest form of the set: allow and deny rules, each sorted by text.
@@ -29,11 +29,7 @@ pub fn minimised(set: RuleSet<'_>) -> Result<(Vec<String>, Vec<String>), Error> 
         .saturating_mul(reach.subject as u64)
         > 1 << 34
     {
-        return Err(Error {
-            reason: "too-much-work",
-            position: None,
-            field: None,
-        });
+        return Err(too_much_work());
     }
     let groups: BTreeSet<String> = side
         .allow

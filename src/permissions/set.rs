@@ -9,6 +9,15 @@ use crate::error::Error;
 /// Words of rules that one question may look at: some ten seconds.
 const MOST_WORK: u64 = 1 << 34;
 
+/// The refusal of a question beyond the work that is promised.
+pub(super) const fn too_much_work() -> Error {
+    Error {
+        reason: "too-much-work",
+        position: None,
+        field: None,
+    }
+}
+
 /// Rules as their owner wrote them: what is allowed, what is denied of it, and for how many tokens.
 #[derive(Clone, Copy)]
 pub struct RuleSet<'a> {
@@ -75,11 +84,7 @@ impl<'a> Pair<'a> {
         let held = (count(&right.allow) + count(&left.deny)).div_ceil(64) + 1;
         let cells = (reach.subject as u64).saturating_mul(1 + reach.queue as u64);
         if asked.saturating_mul(held).saturating_mul(cells) > MOST_WORK {
-            return Err(Error {
-                reason: "too-much-work",
-                position: None,
-                field: None,
-            });
+            return Err(too_much_work());
         }
         Ok(Self {
             words,

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .rule import Rule, covers, meet
-from .sets import Best, Pair, pair_of
+from .sets import Best, Pair, pair_of, too_much_work
 from .table import Table
+
+#: Most grants of a difference, before those that others cover are dropped.
+MOST_GRANTS = 4096
+
+#: Grants times the square of the rules that may take something out of each.
+MOST_HOLES = 1 << 32
 
 Grant = tuple[str, list[str], str, str | None]
 
@@ -26,16 +32,19 @@ def rules_difference(
     pair = pair_of(allow, deny, other_allow, other_deny, max_tokens)
     table, denies = pair.covers(), pair.denies()
     wider = [rule for rule in pair.allow if _found(pair, table, rule)]
-    undenied = []
+    undenied: dict[Rule, None] = {}
     for rule in pair.allow:
         for denied in pair.other_deny:
             both = meet(rule, denied)
-            if both is None or not _found(pair, denies, both):
+            # Where the other side allows nothing of it, the grants above say it already.
+            if both is None or not any(meet(both, allowed) for allowed in pair.other_allow):
                 continue
-            # Where the other side allows nothing of it, the grant above says it already.
-            parts = (meet(both, allowed) for allowed in pair.other_allow)
-            if any(part is not None and _found(pair, denies, part) for part in parts):
-                undenied.append(both)
+            if both not in undenied and _found(pair, denies, both):
+                undenied[both] = None
+    # More is no difference that anybody reads, and sorting it out would take the square of it.
+    grants, rules = len(wider) + len(undenied), len(pair.other_allow) + len(pair.deny)
+    if grants > MOST_GRANTS or grants * rules * rules > MOST_HOLES:
+        raise too_much_work()
     return [
         *_written(pair, table, wider, [*pair.other_allow, *pair.deny]),
         *_written(pair, denies, undenied, pair.deny),
