@@ -1,8 +1,8 @@
 //! The subject system of the Microbus service bus over NATS.
 //!
 //! Bytes become subjects ([`grammar`]), subjects find subscribers ([`trie`]), addresses become
-//! subjects and back ([`microbus`]). The crate is plain Rust; only `src/python/`, behind the feature
-//! `python`, knows that an interpreter exists.
+//! subjects and back ([`microbus`]), rules say who may ([`permissions`]). The crate is plain Rust;
+//! only `src/python/`, behind the feature `python`, knows that an interpreter exists.
 //!
 //! ```
 //! use subtrie::grammar::Dialect;

@@ -209,6 +209,9 @@ LOADING: dict[str, Reason] = {
     "jwt-chain": Reason(
         "it does not lead to the keys given", "give the account's own JWT, and its operator's key"
     ),
+    "jwt-scoped": Reason(
+        "a scoped signing key signed it, and it has lists of its own", "the broker refuses it too"
+    ),
     "jwt-signature": Reason("its signature is wrong", "it was changed, or signed by another key"),
     "seed-kind": Reason(
         "only an account's seed signs, and only a user's seed is a user", "SA… signs, SU… is signed"

@@ -10,6 +10,7 @@ import random
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
+from secrets_used import SECRETS, leaked
 from servers import serving
 
 from subtrie import PermissionsError
@@ -115,6 +116,37 @@ def test_the_chain_is_checked_when_keys_are_given(tmp_path):
         assert caught.value.reason == reason
 
 
+BAD_CLAIMS = [
+    {"pub": {"allow": ["a..b"]}},
+    {"pub": {"allow": ["a q"]}},
+    {"pub": {"allow": [""]}},
+    {"sub": {"allow": ["a b c"]}},
+    {"sub": {"allow": ["a  q"]}},
+    {"sub": {"allow": [" a"]}},
+    {"sub": {"allow": ["a "]}},
+    {"sub": {"allow": ["a q."]}},
+    {"sub": {"allow": ["a q..r"]}},
+    {"sub": {"deny": ["a."]}},
+    {"sub": {"deny": [".a"]}},
+]
+
+
+def test_what_the_broker_does_not_let_log_in_is_refused(tmp_path):
+    operator = Operator({"template": {"pub": {"allow": ["a"]}}})
+    rows = [(operator.user(claims), {}) for claims in BAD_CLAIMS]
+    scoped = operator.user({"pub": {"allow": ["a"]}}, scoped=True)
+    rows.append((scoped, {"account_jwt": operator.account_jwt}))
+    with serving(tmp_path / "server", operator.config) as url:
+        for (jwt, seed), options in rows:
+            with pytest.raises(PermissionsError):
+                _load(tmp_path, jwt, **options)
+            with pytest.raises(ConnectionError):
+                RawClient(url, **connecting(jwt, seed))
+        jwt, seed = operator.user({"sub": {"allow": ["a\tq"]}})
+        RawClient(url, **connecting(jwt, seed)).close()
+        assert _load(tmp_path, jwt).subscribe_allow == ("a q",)
+
+
 @pytest.mark.parametrize("text", ["a.b.c", "e30.e30.e30", "eyJ0.e30.x", f"{'e30.' * 2}"])
 def test_broken_tokens(text, tmp_path):
     with pytest.raises(PermissionsError):
@@ -210,3 +242,10 @@ def test_A37_a_jwt_beyond_the_control_line_is_refused():
         sign(many, Operator().account.seed.decode(), name="user")
     assert caught.value.reason == "jwt-size"
     assert "size" in [each.rule for each in many.lint()]
+
+
+def test_T16_the_search_for_secrets_finds_one():
+    seed = Operator().account.seed.decode()
+    assert seed in SECRETS
+    assert leaked(f"the seed {seed} was refused") == [seed]
+    assert not leaked("SA… was refused")

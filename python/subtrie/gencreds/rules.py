@@ -32,10 +32,12 @@ def rule(
 ) -> str:
     """One rule: ``publish`` to an endpoint as ``source``, or ``subscribe`` to it from anyone.
 
+    ``PUB`` and ``SUB`` are other words for the two.
     None leaves a part open, and so do port 0 and method ``ANY``; an open port is never 666 (A16).
     The slot is always ``*`` (A22). Raises ``AddressError`` where a part is wrong, ``ValueError``
     for another verb, or one that does not go with ``source``.
     """
+    verb = {"PUB": "publish", "SUB": "subscribe"}.get(verb, verb)
     if verb not in ("publish", "subscribe"):
         raise ValueError(f"verb must be 'publish' or 'subscribe', not {verb!r}")
     if (verb == "publish") != (source is not None):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from ...errors import SubtrieError
 from ..permissions import Permissions
 from ..responses import ResponseLimit
 from .failure import failure, placed
+
+_BLANK = re.compile("[ \t]")
 
 #: Most bytes of a token that are decoded.
 MAX_JWT = 1024 * 1024
@@ -40,14 +43,17 @@ def permissions_of_jwt(
     elif trusted:
         raise failure("jwt-chain", "the chain", path)
     if not _silent(nats):
+        if account is not None and _scope(account, claims) is not None:
+            # Whoever is signed by a scoped key has no lists of its own.
+            raise failure("jwt-scoped", "the token", path)
         return _lists(nats, path)
     if account is None:
         permissions = Permissions()
         permissions.known = False
         return permissions
-    for each in _list(account["nats"], "signing_keys"):
-        if isinstance(each, dict) and each.get("key") == claims.get("iss"):
-            return _granted(each.get("template") or {}, path)
+    scope = _scope(account, claims)
+    if scope is not None:
+        return _granted(scope.get("template") or {}, path)
     return _granted(account["nats"].get("default_permissions") or {}, path)
 
 
@@ -58,6 +64,14 @@ def _granted(lists: dict[str, Any], path: Path) -> Permissions:
         permissions.known = False
         return permissions
     return _lists(lists, path)
+
+
+def _scope(account: dict[str, Any], claims: dict[str, Any]) -> dict[str, Any] | None:
+    """The scoped signing key of the account that signed these claims."""
+    for each in _list(account["nats"], "signing_keys"):
+        if isinstance(each, dict) and each.get("key") == claims.get("iss"):
+            return each
+    return None
 
 
 def _key(each: Any) -> Any:
@@ -115,6 +129,9 @@ def _lists(nats: dict[str, Any], path: Path) -> Permissions:
             if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
                 raise failure("jwt", f"{name}.{kind}", path, field=name)
             field = f"{verb}_{kind}"
+            for entry in entries:
+                if len(_BLANK.split(entry)) > 2:  # one blank or tab, where a configuration has many
+                    raise failure("queue-words", entry, path, field=field)
             alive = [entry for entry in entries if not _dead(entry, verb)]
             dead += [(field, entry) for entry in entries if _dead(entry, verb)]
             if entries or (field == "publish_allow" and side.get("deny")):
