@@ -18,14 +18,12 @@ UNKNOWN = {
     "go_subjects.jsonl": {},
     "go_more.jsonl": {},
     "microbus.jsonl": {
-        "acl_rule": 10,
-        "acl_service": 1,
         "parse_time_budget": 10,
         "parse_fragment": 6,
         "set_locality": 10,
         "locality_common_prefix": 6,
     },
-    "nats_match.jsonl": {"perm": 71},
+    "nats_match.jsonl": {},
     "nats_wire.jsonl": {},
 }
 

@@ -26,6 +26,44 @@ def check_name(
 def matches(pattern: str, subject: str) -> bool: ...
 def covers(pattern: str, other: str) -> bool: ...
 def overlaps(pattern: str, other: str) -> str | None: ...
+def rules_witness(
+    allow: list[str],
+    deny: list[str],
+    other_allow: list[str],
+    other_deny: list[str],
+    max_tokens: int | None = None,
+) -> tuple[str, str | None] | None: ...
+def rules_overlap(
+    allow: list[str],
+    deny: list[str],
+    other_allow: list[str],
+    other_deny: list[str],
+    max_tokens: int | None = None,
+) -> tuple[str, str | None] | None: ...
+def rules_proof(
+    allow: list[str],
+    deny: list[str],
+    other_allow: list[str],
+    other_deny: list[str],
+    max_tokens: int | None = None,
+) -> tuple[list[tuple[str, list[str]]], list[tuple[str, str, list[str]]]] | None: ...
+def rules_difference(
+    allow: list[str],
+    deny: list[str],
+    other_allow: list[str],
+    other_deny: list[str],
+    max_tokens: int | None = None,
+) -> list[tuple[str, list[str], str, str | None]]: ...
+def rules_minimised(
+    allow: list[str], deny: list[str], max_tokens: int | None = None
+) -> tuple[list[str], list[str]]: ...
+def rules_admit(
+    allow: list[str],
+    deny: list[str],
+    pattern: str,
+    queue: str | None = None,
+    max_tokens: int | None = None,
+) -> tuple[str, str | None] | None: ...
 
 @final
 class SubjectTrie:

@@ -97,6 +97,7 @@ _NOUNS = {
     "InvalidName": "not a valid name",
     "AddressError": "not a Microbus address",
     "HostnameCollision": "host collides",
+    "PermissionsError": "refused",
 }
 
 
@@ -162,5 +163,12 @@ def first_surrogate(text: str) -> int | None:
 
 _CLASSES: dict[str, type[SubtrieError]] = {
     cls.__name__: cls
-    for cls in (SubjectError, PatternError, InvalidName, AddressError, HostnameCollision)
+    for cls in (
+        SubjectError,
+        PatternError,
+        InvalidName,
+        AddressError,
+        HostnameCollision,
+        PermissionsError,
+    )
 }

@@ -210,6 +210,85 @@ WIRE: dict[str, Reason] = {
     ),
 }
 
+PERMISSIONS: dict[str, Reason] = {
+    "too-much-work": Reason(
+        "it would take more steps than one question may", "compare smaller sets of rules", 413
+    ),
+    "publish-queue": Reason(
+        "a publish rule names a queue", "queues are for subscriptions; keep the pattern alone"
+    ),
+    "queue-words": Reason(
+        "a subscribe rule has more than a pattern and a queue", "write 'pattern' or 'pattern queue'"
+    ),
+    "dialects": Reason("the two sets speak of different dialects", "give both the same dialect="),
+}
+
+LOADING: dict[str, Reason] = {
+    "account-decides": Reason(
+        "the account or its signing key decides, and it is not at hand", "give account_jwt="
+    ),
+    "unknown-key": Reason("the key is unknown here", "nats-server would not load it either"),
+    "alias-twice": Reason(
+        "it says a second time what another word said", "the broker takes either; keep one"
+    ),
+    "config-type": Reason("its value is of the wrong type", "see nats-server's documentation"),
+    "duration": Reason("it is no duration", "write a number with a unit in quotes, as in '2m'"),
+    "several-users": Reason("there are several users", "name one with user= (and account=)"),
+    "user-unknown": Reason("no such user is among these", "name one of them"),
+    "user-twice": Reason("the user is defined twice", "the broker refuses it too"),
+    "user-name": Reason("an entry names no user", "give user or nkey"),
+    "no-user": Reason(
+        "the configuration names no user", "name users under authorization or accounts"
+    ),
+    "conf-syntax": Reason("something follows its end", "remove it"),
+    "conf-end": Reason("it ends within a block, an array or a quoted text", "close it"),
+    "conf-separator": Reason(
+        "two values are not parted by one comma or new line", "put exactly one between them"
+    ),
+    "conf-key": Reason("a key is expected here", "write 'key: value'; quote other characters"),
+    "conf-value": Reason("a value is expected here", "quote values with special characters"),
+    "conf-escape": Reason(
+        "a backslash begins no valid escape", "use x and two digits, t, n, r, a quote, a backslash"
+    ),
+    "conf-number": Reason("it is no number the broker reads", "put a blank after it, or quote it"),
+    "conf-block": Reason("text in parentheses is not read here", "put it in quotes"),
+    "conf-depth": Reason("blocks are nested too deep", "32 levels at most"),
+    "conf-variable": Reason(
+        "the variable is undefined, or defined by itself", "define it above, or in the environment"
+    ),
+    "include-file": Reason("the included file cannot be read", "paths are relative to the file"),
+    "include-cycle": Reason("the file includes itself", "break the circle"),
+    "include-depth": Reason("too many files are included", "32 levels and 256 files at most"),
+    "include-root": Reason(
+        "the included file lies outside the root folder", "give root= if that is meant"
+    ),
+    "file-size": Reason("the file is too large", "16 MiB at most", 413),
+    "json-format": Reason("it is of an unknown format", "'subtrie' must be 1"),
+    "json-field": Reason("the field is of the wrong type", "write it as dump() does"),
+    "jwt": Reason("it is no JWT", "three base64url parts joined by dots, the first two JSON"),
+    "jwt-kind": Reason("it is a JWT of another kind", "a version 2 JWT of NATS is needed"),
+    "jwt-chain": Reason(
+        "it does not lead to the keys given", "give the account's own JWT, and its operator's key"
+    ),
+    "jwt-scoped": Reason(
+        "a scoped signing key signed it, and it has lists of its own", "the broker refuses it too"
+    ),
+    "jwt-signature": Reason("its signature is wrong", "it was changed, or signed by another key"),
+    "seed-kind": Reason(
+        "only an account's seed signs, and only a user's seed is a user", "SA… signs, SU… is signed"
+    ),
+    "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
+    "jwt-size": Reason(
+        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+    ),
+    "event-host": Reason(
+        "an event is triggered by its own host only", "call the other service instead"
+    ),
+    "creds-blocks": Reason("a creds file holds one JWT and at most one seed", "make it again"),
+    "creds-mode": Reason("others may read it, and it holds a seed", "chmod 600"),
+    "creds-link": Reason("it is a link that leaves its folder", "name the file itself"),
+}
+
 #: The areas, as the docs show them.
 AREAS: dict[str, dict[str, Reason]] = {
     "Subjects and patterns": GRAMMAR,
@@ -217,6 +296,8 @@ AREAS: dict[str, dict[str, Reason]] = {
     "Names": NAMES,
     "Index": INDEX,
     "Wire": WIRE,
+    "Permissions": PERMISSIONS,
+    "Files with permissions": LOADING,
 }
 
 #: Every reason by its code.

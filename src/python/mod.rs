@@ -9,6 +9,7 @@ mod grammar;
 mod matches;
 mod microbus;
 mod names;
+mod permissions;
 mod trie;
 mod trie_departed;
 mod trie_image;
@@ -41,6 +42,10 @@ mod _subtrie {
     };
     #[pymodule_export]
     use super::names::check_name;
+    #[pymodule_export]
+    use super::permissions::{
+        rules_admit, rules_difference, rules_minimised, rules_overlap, rules_proof, rules_witness,
+    };
     #[pymodule_export]
     use super::trie::SubjectTrie;
     #[pymodule_export]

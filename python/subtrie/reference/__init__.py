@@ -38,6 +38,14 @@ from .microbus import (
     unflatten_host,
 )
 from .names import check_name
+from .permissions import (
+    rules_admit,
+    rules_difference,
+    rules_minimised,
+    rules_overlap,
+    rules_proof,
+    rules_witness,
+)
 from .trie import SubjectTrie
 from .wire import Op, Parser
 
@@ -78,6 +86,12 @@ __all__ = [
     "overlaps",
     "request_from_url",
     "resolve_route",
+    "rules_admit",
+    "rules_difference",
+    "rules_minimised",
+    "rules_overlap",
+    "rules_proof",
+    "rules_witness",
     "source_of",
     "subscription_from_route",
     "unescape_segment",
