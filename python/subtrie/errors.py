@@ -85,6 +85,7 @@ _NOUNS = {
     "InvalidName": "not a valid name",
     "AddressError": "not a Microbus address",
     "HostnameCollision": "host collides",
+    "BusError": "refused by the bus",
 }
 
 
@@ -133,5 +134,12 @@ def _first_surrogate(text: str) -> int | None:
 
 _CLASSES: dict[str, type[SubtrieError]] = {
     cls.__name__: cls
-    for cls in (SubjectError, PatternError, InvalidName, AddressError, HostnameCollision)
+    for cls in (
+        SubjectError,
+        PatternError,
+        InvalidName,
+        AddressError,
+        HostnameCollision,
+        BusError,
+    )
 }

@@ -1,0 +1,40 @@
+"""Connectors: services on the Microbus, in this process and over NATS, for asyncio.
+
+``from subtrie.connector import Connector``. Needs the extra ``nats``: ``pip install
+'subtrie[nats]'``.
+"""
+
+from ..errors import BusError
+from .configuration import Config
+from .connector import Connector
+from .counts import Counts
+from .endpoint import OWN, Endpoint
+from .errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
+from .headers import Headers
+from .ids import FixedIds, Ids, RandomIds
+from .message import Request, Response
+from .run import run, serve
+from .typed import Client, Event
+
+__all__ = [
+    "OWN",
+    "AckTimeout",
+    "BusError",
+    "CallDepthExceeded",
+    "Client",
+    "Config",
+    "Connector",
+    "Counts",
+    "Endpoint",
+    "Event",
+    "FixedIds",
+    "HTTPError",
+    "Headers",
+    "Ids",
+    "RandomIds",
+    "Request",
+    "RequestTimeout",
+    "Response",
+    "run",
+    "serve",
+]
