@@ -11,7 +11,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDING = ROOT / "tests" / "recordings" / "go_live"
-TRUTH = ROOT / "examples" / "captures" / "go_live" / "truth.json"
 
 
 @cache
@@ -25,5 +24,6 @@ def messages() -> dict[str, tuple[str, bytes]]:
 @cache
 def truth() -> dict[str, Any]:
     """Services, scenarios, subscriptions."""
-    told: dict[str, Any] = json.loads(TRUTH.read_text())
+    with gzip.open(RECORDING / "truth.json.gz", "rt") as file:
+        told: dict[str, Any] = json.load(file)
     return told
