@@ -67,8 +67,8 @@ class Outcome:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.role}: {len(self.replayed)} scenarios replayed, {self.messages} messages equal, "
-            f"{len(self.excluded)} excluded, {self.not_this_role} without this role"
+            f"{self.role}: {len(self.replayed)} scenarios replayed, {self.messages} messages "
+            f"compared, {len(self.excluded)} excluded, {self.not_this_role} without this role"
         ]
         lines += [f"  excluded {name}: {why}" for name, why in self.excluded.items()]
         lines += [f"  FAILED {text}" for text in self.failures]

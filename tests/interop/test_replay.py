@@ -58,7 +58,8 @@ def test_the_comparison_masks_what_it_may_and_nothing_else(before, after, same):
 def test_a_run_that_replays_nothing_or_something_else_fails(tmp_path):
     truth = copy.deepcopy(TRUTH)
     wanted = [s for s in truth["scenarios"] if s["name"] == "get_path_args"]
-    rows = [json.loads(line) for line in gzip.open(RECORDING / "wire.jsonl.gz", "rt")]
+    with gzip.open(RECORDING / "wire.jsonl.gz", "rt") as lines:
+        rows = [json.loads(line) for line in lines]
     for name, scenarios, altered in (("none", [], False), ("other", wanted, True)):
         folder = tmp_path / name
         folder.mkdir()

@@ -14,6 +14,7 @@ from .headers import Headers
 from .ids import FixedIds, Ids, RandomIds
 from .message import Request, Response
 from .run import run, serve
+from .short_circuit import ShortCircuit
 from .typed import Client, Event
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Request",
     "RequestTimeout",
     "Response",
+    "ShortCircuit",
     "run",
     "serve",
 ]

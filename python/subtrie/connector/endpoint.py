@@ -17,6 +17,7 @@ from .. import microbus
 from ..errors import refusal
 from .arguments import binder_of
 from .message import Request
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .connector import Connector
@@ -148,9 +149,7 @@ class Endpoint:
             return await result
         if self.control:
             return self.handler(*positional, **named)
-        import asyncio
-
-        result = await asyncio.to_thread(self.handler, *positional, **named)
+        result = await in_thread(partial(self.handler, *positional, **named))
         return await result if hasattr(result, "__await__") else result
 
     def __repr__(self) -> str:
