@@ -95,6 +95,7 @@ class Sender:
 
         await self.client.subscribe(f"{self.plane}.reply._.*.web_example.id-1", cb=heard)
         await self.client.flush()
+        await self.client.flush()
         return self
 
     async def __aexit__(self, *_):
@@ -224,6 +225,7 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
             await client.publish(reply, write_response(made))
 
     await client.subscribe(f"{plane}.safe.443.*.shop_example._.GET.big", cb=answer)
+    await client.flush()
     await client.flush()
     async with web:
         with pytest.raises(RequestTimeout):

@@ -197,7 +197,8 @@ async def test_a_remote_listener_hears_every_publish(broker, wrap, base):
         here.append(message.data)
 
     await far.subscribe(f"{base}.>", cb=listen)
-    await far.flush()
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
     await nc.subscribe(f"{base}.event", cb=local)
     for n in range(20):
         await nc.publish(f"{base}.event", b"%d" % n)
@@ -214,7 +215,8 @@ async def test_a_remote_responder_is_asked_where_nobody_is_here(broker, wrap, ba
         await message.respond(b"far")
 
     await far.subscribe(f"{base}.far", cb=answer)
-    await far.flush()
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
     assert (await nc.request(f"{base}.far", timeout=5)).data == b"far"
     await far.close()
     await nc.close()
@@ -232,7 +234,8 @@ async def test_what_is_local_never_reaches_the_broker(broker, base):
         here.append(message.subject)
 
     await far.subscribe(f"{base}.>", cb=listen)
-    await far.flush()
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
     await nc.subscribe(f"{base}.>", cb=local)
     await nc.publish(f"{base}.in.a")
     await nc.publish(f"{base}.out")

@@ -74,6 +74,7 @@ class Listener:
             self.client = await nats.connect(self.shop._broker)
             await self.client.subscribe(everything, cb=heard)
             await self.client.flush()
+            await self.client.flush()
         return self
 
     async def __aexit__(self, *_):

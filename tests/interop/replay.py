@@ -94,6 +94,7 @@ class Player:
 
         await self.client.subscribe(f"{plane}.>", cb=hear)
         await self.client.flush()
+        await self.client.flush()
 
     instance = ""
 

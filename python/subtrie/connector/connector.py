@@ -120,6 +120,11 @@ class Connector(Sending):
 
     # --- life
 
+    @property
+    def running(self) -> bool:
+        """Whether it can be asked: between the end of ``startup`` and ``shutdown``."""
+        return self._running
+
     async def startup(self) -> None:
         """Connects, subscribes, announces. A failure leaves nothing behind.
 
