@@ -49,7 +49,7 @@ class Listener:
 
     async def publish(self, subject: str, request: Request) -> None:
         if self.shop._transport.memory is not None:
-            Memory().deliver(subject, request)
+            Memory().deliver(subject, request, kept=True)
             await asyncio.sleep(0.02)
         else:
             await self.client.publish(subject, write_request(request))

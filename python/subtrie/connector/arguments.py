@@ -15,6 +15,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Union
 
 from ..errors import refusal
@@ -69,6 +70,8 @@ def _binder(name: str, wanted: Any, default: Any, path_names: Sequence[str]) -> 
     if in_path is not None:
         if wanted in (_MISSING, str):
             return lambda request: request.arguments[in_path]
+        if wanted is int:
+            return lambda request: _integer(name, request.arguments[in_path])
         return lambda request: scalar(name, wanted, request.arguments[in_path])
     if wanted is bytes:
         return lambda request: request.body
@@ -110,7 +113,9 @@ def _from_body(request: Request, wanted: Any, default: Any) -> Any:
     if not request.body and default is not _MISSING:
         return default
     value = request.json()
-    return value if wanted is _MISSING else structured("body", wanted, value)
+    if wanted is _MISSING or type(value) is wanted:  # a plain dict or list
+        return value
+    return structured("body", wanted, value)
 
 
 def _from_query(request: Request, name: str, wanted: Any, default: Any) -> Any:
@@ -151,6 +156,13 @@ def scalar(name: str, wanted: Any, text: str) -> Any:
     except (TypeError, ValueError):
         kind = getattr(wanted, "__name__", str(wanted))
         raise HTTPError(f"{name!r} is no {kind}: {text[:60]!a}", status=400) from None
+
+
+def _integer(name: str, text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    value: int = scalar(name, int, text)
+    return value
 
 
 def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> Any:
@@ -214,8 +226,13 @@ def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> An
     raise HTTPError(f"{name!r} is no {kind}: {json.dumps(value)[:60]}", status=400)
 
 
+@lru_cache(maxsize=1024)
+def _hints_of(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _dataclass(name: str, kind: type, value: dict[str, Any]) -> Any:
-    hints = typing.get_type_hints(kind)
+    hints = _hints_of(kind)
     given: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         if field.init and field.name in value:

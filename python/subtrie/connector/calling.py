@@ -23,7 +23,7 @@ from .message import Message, Request, Response
 from .multicast import Multicast
 from .serving import DEFAULT_BUDGET, LONGEST_BUDGET
 from .source import reply_address, request_address, request_subject
-from .tracing import calling_span, enabled, inject
+from .tracing import calling_span, inject
 from .unicast import Unicast
 from .url import Location, Params, fill_path, locate, path_of, with_params
 
@@ -134,8 +134,7 @@ class Calling:
         """Sends to one, nearest first where that is known, and returns its answer or raises."""
         connector = self.connector
         with calling_span(request.method, where.text, connector.host) as span:
-            if enabled():
-                inject(request.headers)
+            inject(request.headers)
             try:
                 if connector.nearest is None or "://id-" in where.text or "://loc-" in where.text:
                     response = await self._once(request, where.text, budget)
@@ -158,7 +157,9 @@ class Calling:
         ends = loop.time() + budget
         if known:
             try:
-                response = await self._once(request, where.within(f"loc-{known}"), budget)
+                response = await self._once(
+                    request, where.within(f"loc-{known}"), budget, kept=True
+                )
             except AckTimeout:
                 nearest.forget(key)
                 left = ends - loop.time()
@@ -172,7 +173,9 @@ class Calling:
             nearest.learn(key, response.locality)
         return response
 
-    async def _once(self, request: Request, url: str, budget: float) -> Response:
+    async def _once(
+        self, request: Request, url: str, budget: float, *, kept: bool = False
+    ) -> Response:
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
         request.url = url
@@ -181,9 +184,13 @@ class Calling:
         call = Unicast(asyncio.get_running_loop(), subject, budget)
         self.waiting[message_id] = call
         try:
-            if connector._deliver(subject, request):
-                call.await_ack(self.round_trip, connector._away)
+            request.caller = call
+            # What nobody here hears is not given away.
+            if connector._deliver(subject, request, kept=kept):
+                if not call.acked:
+                    call.await_ack(self.round_trip, connector._away)
             elif connector._has_bus:
+                request.caller = None
                 await self._send(request, call)
             else:
                 raise AckTimeout()
@@ -245,8 +252,7 @@ class Calling:
         """Sends to all; the answers are read from what is returned."""
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
-        if enabled():
-            inject(request.headers)
+        inject(request.headers)
         message_id = self._new_id()
         request.headers._values[frame.MSG_ID] = [message_id]
         call = Multicast(

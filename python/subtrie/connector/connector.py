@@ -32,6 +32,7 @@ from .multicast import KnownResponders, Multicast
 from .peer_cache import PeerCache
 from .sending import Sending
 from .serving import Serving
+from .tracing import look_for_provider
 from .transport import Memory, Place, Transport
 from .transport.nats import connect
 from .url import Params
@@ -133,6 +134,7 @@ class Connector(Sending):
         if self._loop is not None:
             raise refusal("BusError", "running", self.host)
         self._loop = asyncio.get_running_loop()
+        look_for_provider()
         try:
             await self._open()
             await self._configuration.refresh()
@@ -374,8 +376,6 @@ class Connector(Sending):
         return config
 
     async def _through_middleware(self, endpoint: Endpoint, request: Request) -> Any:
-        if endpoint.control or not self._middleware:
-            return await endpoint.call(request)
         call_next: CallNext = endpoint.call
         for step in reversed(self._middleware):
             call_next = _around(step, call_next)

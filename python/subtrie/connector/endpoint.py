@@ -63,7 +63,7 @@ class Endpoint:
         self.timeout = timeout
         self.control = control
         self.host, port, self.path = microbus.resolve_route(host=connector.host, route=route)
-        self.port = int(port)
+        self.port, self.port_text = int(port), str(port)
         self.queue = connector.host if queue is OWN else queue
         if self.queue is not None and not _QUEUE.fullmatch(self.queue):
             raise refusal("BusError", "queue-wildcard", self.queue, field="queue")

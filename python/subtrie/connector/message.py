@@ -7,12 +7,15 @@ shared. The verified source is set by the receiver, from the subject, whatever t
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import frame
 from .errors import HTTPError
 from .headers import Headers
 from .url import query_of
+
+if TYPE_CHECKING:
+    from .unicast import Unicast
 
 
 class Request:
@@ -22,6 +25,8 @@ class Request:
     ``body`` (bytes), ``arguments`` (path arguments by name), ``source`` (the verified host that
     asks), ``attested`` (True where it came from within this process, and the source is the word
     of the connector that sent it, not of a broker), ``budget`` (seconds left when it arrived).
+    (``caller`` is the one who waits, where that is within this process: it needs no message to
+    be told that it was heard.)
     """
 
     __slots__ = (
@@ -30,6 +35,7 @@ class Request:
         "attested",
         "body",
         "budget",
+        "caller",
         "headers",
         "method",
         "path",
@@ -58,6 +64,7 @@ class Request:
         self.source = ""
         self.attested = False
         self.budget = 0.0
+        self.caller: Unicast | None = None
         self._query: dict[str, list[str]] | None = None
 
     @property
@@ -78,6 +85,7 @@ class Request:
         made.url_query, made.body = self.url_query, self.body
         made.headers = self.headers.copy()
         made.arguments, made.source, made.attested, made.budget = {}, self.source, False, 0.0
+        made.caller = self.caller
         made._query = None
         return made
 

@@ -22,9 +22,10 @@ class Sending:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._background: set[asyncio.Task[Any]] = set()
 
-    def _deliver(self, subject: str, message: Message) -> bool:
+    def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+        """In process; ``kept`` is False where the sender does not look at the message again."""
         transport = self._transport
-        return transport is not None and transport.deliver(subject, message)
+        return transport is not None and transport.deliver(subject, message, kept=kept)
 
     async def _publish(self, subject: str, message: Message) -> None:
         """Over the bus, from whatever loop."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ..errors import SubtrieError
 from . import frame
 from .answer import response_of
+from .deadline import Deadline
 from .errors import HTTPError, RequestTimeout, converted, error_body
 from .fragments import SILENCE, Assembly, Key, cut
 from .headers import Headers
@@ -70,12 +71,15 @@ class Serving:
         answer_to = self._admit(endpoint, subject, message, attested=True)
         if answer_to is None:
             return True  # heard, and rejected
-        if not connector._deliver(answer_to, self._acknowledgement(endpoint, message)):
-            connector._soon(connector._publish(answer_to, self._acknowledgement(endpoint, message)))
-        if len(message.body) > connector.max_body:
-            connector._on_loop(self._start, endpoint, message, answer_to, _too_large(connector))
+        if message.caller is not None:
+            message.caller.acked = True
+            message.caller = None
         else:
-            connector._on_loop(self._start, endpoint, message, answer_to, None)
+            acknowledgement = self._acknowledgement(endpoint, message)
+            if not connector._deliver(answer_to, acknowledgement, kept=False):
+                connector._soon(connector._publish(answer_to, acknowledgement))
+        failed = _too_large(connector) if len(message.body) > connector.max_body else None
+        connector._on_loop(self._start, endpoint, message, answer_to, failed)
         return True
 
     async def from_bus(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
@@ -146,7 +150,8 @@ class Serving:
         headers = self._control_headers(endpoint, request, frame.ACK)
         headers["Connection"] = ["close"]
         made = Response.__new__(Response)
-        made.status = 100 if frame.FRAGMENT in request.headers._values and _many(request) else 202
+        fragment = request.headers._values.get(frame.FRAGMENT)
+        made.status = 100 if fragment and frame.fragment_of(fragment[0])[1] > 1 else 202
         made.body, made.headers, made.source, made.error = b"", Headers._of(headers), "", None
         return made
 
@@ -189,7 +194,8 @@ class Serving:
     # --- handling
 
     def _budget(self, request: Request) -> float:
-        budget = frame.seconds_of(request.headers.get(frame.TIME_BUDGET, ""))
+        texts = request.headers._values.get(frame.TIME_BUDGET)
+        budget = frame.seconds_of(texts[0]) if texts else 0.0
         return min(budget or DEFAULT_BUDGET, LONGEST_BUDGET)
 
     def _start(
@@ -218,26 +224,33 @@ class Serving:
         inbound.set(Inbound(request.headers, depth, loop.time() + left))
         with serving_span(endpoint, request) as span:
             response: Response | None = None
+            limit: Deadline | None = None
             try:
                 if failed is not None:
                     raise failed
                 if left <= 0:
                     raise RequestTimeout("timeout")
                 endpoint.fill_arguments(request)
-                async with asyncio.timeout(left) as limit:
-                    result = await connector._through_middleware(endpoint, request)
+                limit = Deadline(loop, left)
+                try:
+                    if connector._middleware and not endpoint.control:
+                        result = await connector._through_middleware(endpoint, request)
+                    else:
+                        result = await endpoint.call(request)
+                finally:
+                    limit.stop()
                 response = response_of(result)
                 if len(response.body) > connector.max_body:
                     raise HTTPError(
                         f"an answer of more than {connector.max_body} bytes", status=413
                     )
-            except TimeoutError as error:
-                late = failed is None and left > 0 and limit.expired()
-                failed = RequestTimeout("timeout") if late else converted(error)
             except Exception as error:
                 failed = converted(error)
-            except asyncio.CancelledError:  # the connector goes away
-                failed = HTTPError("the service is shutting down", status=503)
+            except asyncio.CancelledError:
+                if limit is not None and limit.passed():
+                    failed = RequestTimeout("timeout")
+                else:  # the connector goes away
+                    failed = HTTPError("the service is shutting down", status=503)
             if failed is not None:
                 response = self._error_response(endpoint, failed, span.trace_id)
             assert response is not None
@@ -246,7 +259,7 @@ class Serving:
         await self._respond(endpoint, request, answer_to, response, op)
         spent = time.perf_counter() - begun
         connector.counts.serve(
-            str(endpoint.port), endpoint.path, request.method, response.status, spent
+            endpoint.port_text, endpoint.path, request.method, response.status, spent
         )
 
     def _error_response(self, endpoint: Endpoint, error: HTTPError, trace: str) -> Response:
@@ -292,7 +305,7 @@ class Serving:
             {n: v for n, v in own.items() if n not in frame.CONTROL and n != "Content-Length"}
             | control
         )
-        if connector._deliver(answer_to, made):
+        if connector._deliver(answer_to, made, kept=False):
             return
         parts = cut(made.body, connector._fragment_size)
         for place, part in enumerate(parts, 1):
@@ -313,10 +326,6 @@ class Serving:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-
-
-def _many(request: Request) -> bool:
-    return frame.fragment_of(request.headers.get(frame.FRAGMENT, ""))[1] > 1
 
 
 def _key(request: Request) -> Key:

@@ -1,7 +1,7 @@
 """Spans of OpenTelemetry, where its API is installed and somebody has set a provider.
 
 The context travels in ``Traceparent`` on both transports, so the spans are the same (S0-131).
-Nothing is done, and nothing paid, where nobody asked for traces.
+Nothing is done, and nothing paid, where no provider was set before the connectors started.
 """
 
 from __future__ import annotations
@@ -51,9 +51,15 @@ class Span:
 _NONE = Span()
 
 
-def enabled() -> bool:
-    """Whether anybody listens to spans."""
-    return trace is not None and not isinstance(trace.get_tracer_provider(), ProxyTracerProvider)
+_enabled = False
+
+
+def look_for_provider() -> None:
+    """Finds out whether anybody listens to spans: each time a connector starts."""
+    global _enabled
+    _enabled = trace is not None and not isinstance(
+        trace.get_tracer_provider(), ProxyTracerProvider
+    )
 
 
 class _NoSpan:
@@ -69,14 +75,14 @@ _NO_SPAN = _NoSpan()
 
 def serving_span(endpoint: Endpoint, request: Request) -> Any:
     """The span of a handler, child of the caller's."""
-    if endpoint.control or not enabled():
+    if endpoint.control or not _enabled:
         return _NO_SPAN
     return _serving_span(endpoint, request)
 
 
 def calling_span(method: str, url: str, host: str) -> Any:
     """The span of a request that is sent."""
-    if not enabled():
+    if not _enabled:
         return _NO_SPAN
     return _calling_span(method, url, host)
 
@@ -112,7 +118,7 @@ def _calling_span(method: str, url: str, host: str) -> Iterator[Span]:
 
 def inject(headers: Headers) -> None:
     """Writes the context of the current span into the headers of a request."""
-    if enabled():
+    if _enabled:
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
         for name, value in carrier.items():

@@ -67,9 +67,9 @@ class Transport:
         local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
         return Place(pattern, queue, local, remote)
 
-    def deliver(self, subject: str, message: Message) -> bool:
+    def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """Tries within the process; False where nobody there hears the subject."""
-        return self.memory is not None and self.memory.deliver(subject, message) > 0
+        return self.memory is not None and self.memory.deliver(subject, message, kept=kept) > 0
 
     async def publish(self, subject: str, message: Message) -> None:
         """Sends over the bus. Nothing happens without one."""

@@ -25,10 +25,16 @@ class Memory:
         """Has a receiver called for each message whose subject the pattern matches."""
         return self._dispatcher.subscribe(pattern, _Pair(receiver), queue=queue)
 
-    def deliver(self, subject: str, message: Message) -> int:
-        """Gives each receiver the message with headers of its own; how many took it."""
+    def deliver(self, subject: str, message: Message, *, kept: bool) -> int:
+        """Gives each receiver the message with headers of its own; how many took it.
+
+        A sender that does not keep the message gives it away to the only receiver.
+        """
+        pairs = self._dispatcher.handlers(subject)
+        if len(pairs) == 1 and not kept:
+            return pairs[0].receiver(subject, message)  # type: ignore[attr-defined, no-any-return]
         taken = 0
-        for pair in self._dispatcher.handlers(subject):
+        for pair in pairs:
             taken += pair.receiver(subject, message.received())  # type: ignore[attr-defined]
         return taken
 
