@@ -15,7 +15,7 @@ from ..errors import SubtrieError, refusal
 from . import frame
 from .answer import json_bytes
 from .errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
-from .fragments import SILENCE, Assembly, cut
+from .fragments import SILENCE, Assembly, cut, fragment_of_request
 from .headers import Headers
 from .http_text import read_response
 from .inbound import inbound, passed_on
@@ -23,6 +23,7 @@ from .message import Message, Request, Response
 from .multicast import Multicast
 from .serving import DEFAULT_BUDGET, LONGEST_BUDGET
 from .source import reply_address, request_address, request_subject
+from .timers import Timers
 from .tracing import calling_span, inject
 from .unicast import Unicast
 from .url import Location, Params, fill_path, locate, path_of, with_params
@@ -137,13 +138,12 @@ class Calling:
             inject(request.headers)
             try:
                 if connector.nearest is None or "://id-" in where.text or "://loc-" in where.text:
-                    response = await self._once(request, where.text, budget)
+                    response = await self.once(request, where.text, budget)
                 else:
                     response = await self._nearest(request, where, budget)
             except HTTPError as error:
                 span.end(error.status, error)
-                if not error.trace:
-                    error.trace = span.trace_id or connector.ids.trace()
+                error.trace = span.trace_id or error.trace
                 raise
             span.end(response.status)
             return response
@@ -157,31 +157,32 @@ class Calling:
         ends = loop.time() + budget
         if known:
             try:
-                response = await self._once(
-                    request, where.within(f"loc-{known}"), budget, kept=True
-                )
+                response = await self.once(request, where.within(f"loc-{known}"), budget, kept=True)
             except AckTimeout:
                 nearest.forget(key)
                 left = ends - loop.time()
                 if left <= 0:
                     raise RequestTimeout("timeout") from None
                 request.headers._values[frame.TIME_BUDGET] = [frame.duration(left)]
-                response = await self._once(request, where.text, left)
+                response = await self.once(request, where.text, left)
         else:
-            response = await self._once(request, where.text, budget)
+            response = await self.once(request, where.text, budget)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
 
-    async def _once(
+    async def once(
         self, request: Request, url: str, budget: float, *, kept: bool = False
     ) -> Response:
+        """Sends to one and returns its answer, or raises its error."""
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
         request.url = url
         message_id = self._new_id()
         request.headers._values[frame.MSG_ID] = [message_id]
-        call = Unicast(asyncio.get_running_loop(), subject, budget)
+        loop = asyncio.get_running_loop()
+        timers = connector._timers if loop is connector._loop else Timers(loop)
+        call = Unicast(loop, timers, subject, budget)
         self.waiting[message_id] = call
         try:
             request.caller = call
@@ -198,10 +199,12 @@ class Calling:
         except AckTimeout as error:
             connector.counts.ack_timeouts += 1
             error.say("ack timeout: " + url.partition("?")[0])
+            error.trace = connector.ids.trace()
             raise
         except RequestTimeout as error:
             connector.counts.timeouts += 1
             error.say("timeout: " + url.partition("?")[0])
+            error.trace = connector.ids.trace()
             raise
         finally:
             del self.waiting[message_id]
@@ -218,7 +221,7 @@ class Calling:
             raise refusal("BusError", "too-many-fragments", f"{len(request.body)} bytes")
         first = request
         if len(parts) > 1:
-            first = _fragment(request, parts, 1)
+            first = fragment_of_request(request, parts, 1)
             sent: set[str] = set()
 
             def send_rest(ack: Response) -> None:
@@ -242,7 +245,7 @@ class Calling:
         try:
             subject = str(address.replace(slot=instance))
             for place in range(2, len(parts) + 1):
-                await self.connector._send(subject, _fragment(request, parts, place))
+                await self.connector._send(subject, fragment_of_request(request, parts, place))
         except SubtrieError:
             logger.warning("%s acknowledged as %a, which is no instance", call.subject, instance)
 
@@ -391,10 +394,3 @@ class Calling:
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
-
-
-def _fragment(request: Request, parts: list[bytes], place: int) -> Request:
-    made = request.received()
-    made.body = parts[place - 1]
-    made.headers._values[frame.FRAGMENT] = [f"{place}/{len(parts)}"]
-    return made

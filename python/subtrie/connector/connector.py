@@ -12,7 +12,6 @@ import asyncio
 import inspect
 import logging
 import os
-import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +31,8 @@ from .multicast import KnownResponders, Multicast
 from .peer_cache import PeerCache
 from .sending import Sending
 from .serving import Serving
-from .tracing import look_for_provider
+from .timers import Timers
+from .tracing import look_for_provider, traced
 from .transport import Memory, Place, Transport
 from .transport.nats import connect
 from .url import Params
@@ -50,8 +50,6 @@ CallNext = Callable[[Request], Awaitable[Any]]
 Middleware = Callable[[Request, CallNext], Awaitable[Any]]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
-
-_alive: weakref.WeakSet[Connector] = weakref.WeakSet()
 
 
 class Connector(Sending):
@@ -115,9 +113,6 @@ class Connector(Sending):
         self._serving, self._calling = Serving(self), Calling(self)
         self._reply_place: Place | None = None
         self._fragment_size = (1 << 20) - _HEAD_ROOM
-        self._has_bus = False
-        self._running = False
-        _alive.add(self)
 
     # --- life
 
@@ -134,6 +129,7 @@ class Connector(Sending):
         if self._loop is not None:
             raise refusal("BusError", "running", self.host)
         self._loop = asyncio.get_running_loop()
+        self._timers = Timers(self._loop)
         look_for_provider()
         try:
             await self._open()
@@ -221,6 +217,7 @@ class Connector(Sending):
             await self._transport.settle()
             await self._transport.close()
             self._transport = None
+        self._timers.close()
         self._has_bus, self._loop = False, None
         if failed is not None:
             raise failed
@@ -337,7 +334,10 @@ class Connector(Sending):
         request, where, budget = self._calling.compose(
             method, url, params=params, json=json, body=body, headers=headers, timeout=timeout
         )
-        return await self._calling.request(request, where, budget)
+        calling = self._calling
+        if self.nearest is None and not traced():
+            return await calling.once(request, where.text, budget)
+        return await calling.request(request, where, budget)
 
     def publish(
         self,
@@ -396,14 +396,3 @@ async def _run_hook(hook: Hook) -> None:
     result = hook()
     if inspect.isawaitable(result):
         await result
-
-
-def _after_fork() -> None:
-    """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
-    for connector in list(_alive):
-        connector._transport, connector._loop = None, None
-        connector._has_bus, connector._running = False, False
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

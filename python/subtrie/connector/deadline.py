@@ -1,21 +1,24 @@
-"""The time limit of a handler: as ``asyncio.timeout``, for half its cost on every request."""
+"""The time limit of a handler: as ``asyncio.timeout``, for a fraction of its cost."""
 
 from __future__ import annotations
 
 import asyncio
 
+from .timers import Timers
+
 
 class Deadline:
-    """Cancels the running task ``seconds`` from now, unless it is stopped before."""
+    """Cancels the running task at a time on its loop's clock, unless it is stopped before."""
 
-    __slots__ = ("_handle", "_passed", "_task")
+    __slots__ = ("_limit", "_passed", "_task", "_timers")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+    def __init__(self, timers: Timers, when: float) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._task: asyncio.Task[object] = task
         self._passed = False
-        self._handle = loop.call_later(seconds, self._pass)
+        self._timers = timers
+        self._limit = timers.at(when, self._pass)
 
     def _pass(self) -> None:
         self._passed = True
@@ -23,7 +26,7 @@ class Deadline:
 
     def stop(self) -> None:
         """The work is done."""
-        self._handle.cancel()
+        self._timers.cancel(self._limit)
 
     def passed(self) -> bool:
         """Whether it was this that cancelled the task, and nobody else as well; takes it back."""

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Generic, TypeVar
 
 from .errors import HTTPError, RequestTimeout
+from .frame import FRAGMENT
 from .message import Request, Response
 
 SILENCE = 8  # round trips
@@ -87,7 +88,7 @@ class Assembly(Generic[Part]):
         self._end(key)
         whole = transfer.parts[1]
         whole.body = b"".join(transfer.parts[place].body for place in range(1, count + 1))
-        del whole.headers["Microbus-Fragment"]
+        del whole.headers[FRAGMENT]
         return whole
 
     def overdue(self, now: float) -> list[Key]:
@@ -106,3 +107,11 @@ class Assembly(Generic[Part]):
         self._ended[key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
+
+
+def fragment_of_request(request: Request, parts: list[bytes], place: int) -> Request:
+    """Fragment ``place`` of so many, the first being 1: the same headers, one part of the body."""
+    made = request.received()
+    made.body = parts[place - 1]
+    made.headers._values[FRAGMENT] = [f"{place}/{len(parts)}"]
+    return made

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from .message import Message
+from .timers import Timers
 from .transport import Transport
 
 logger = logging.getLogger("subtrie.connector")
+
+
+_alive: weakref.WeakSet[Sending] = weakref.WeakSet()
 
 
 class Sending:
@@ -20,7 +26,11 @@ class Sending:
         self.host = host
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._timers: Timers
+        self._has_bus = False
+        self._running = False
         self._background: set[asyncio.Task[Any]] = set()
+        _alive.add(self)
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """In process; ``kept`` is False where the sender does not look at the message again."""
@@ -72,3 +82,14 @@ class Sending:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s: %r", self.host, error, exc_info=error)
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
+    for each in list(_alive):
+        each._transport, each._loop = None, None
+        each._has_bus, each._running = False, False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

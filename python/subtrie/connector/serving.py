@@ -205,10 +205,17 @@ class Serving:
         task = loop.create_task(
             self._serve(endpoint, request, answer_to, failed), context=self._context.copy()
         )
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)  # until its own end takes it out
 
     async def _serve(
+        self, endpoint: Endpoint, request: Request, answer_to: str, failed: HTTPError | None
+    ) -> None:
+        try:
+            await self._handle(endpoint, request, answer_to, failed)
+        finally:
+            self.tasks.discard(asyncio.current_task())
+
+    async def _handle(
         self, endpoint: Endpoint, request: Request, answer_to: str, failed: HTTPError | None
     ) -> None:
         connector, values = self.connector, request.headers._values
@@ -221,7 +228,8 @@ class Serving:
         left = budget - self._round_trip
         depth = frame.number_of(values[frame.CALL_DEPTH][0]) if frame.CALL_DEPTH in values else 0
         loop = asyncio.get_running_loop()
-        inbound.set(Inbound(request.headers, depth, loop.time() + left))
+        ends = loop.time() + left
+        inbound.set(Inbound(request.headers, depth, ends))
         with serving_span(endpoint, request) as span:
             response: Response | None = None
             limit: Deadline | None = None
@@ -231,10 +239,13 @@ class Serving:
                 if left <= 0:
                     raise RequestTimeout("timeout")
                 endpoint.fill_arguments(request)
-                limit = Deadline(loop, left)
+                limit = Deadline(connector._timers, ends)
                 try:
                     if connector._middleware and not endpoint.control:
                         result = await connector._through_middleware(endpoint, request)
+                    elif endpoint.is_async:
+                        positional, named = endpoint.bind(request)
+                        result = await endpoint.handler(*positional, **named)
                     else:
                         result = await endpoint.call(request)
                 finally:

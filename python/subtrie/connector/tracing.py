@@ -62,6 +62,11 @@ def look_for_provider() -> None:
     )
 
 
+def traced() -> bool:
+    """Whether spans are made."""
+    return _enabled
+
+
 class _NoSpan:
     def __enter__(self) -> Span:
         return _NONE

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from . import frame
 from .errors import AckTimeout, HTTPError, RequestTimeout
 from .message import Response
+from .timers import Timers
 
 _GRACE = 0.1  # of an acknowledgement time-out: time to read what came while the timer was due
 
@@ -58,16 +59,28 @@ class AckClock:
 class Unicast:
     """A caller that waits for one answer."""
 
-    __slots__ = ("_clock", "_total", "acked", "expires", "future", "loop", "on_ack", "subject")
+    __slots__ = (
+        "_clock",
+        "_timers",
+        "_total",
+        "acked",
+        "expires",
+        "future",
+        "loop",
+        "on_ack",
+        "subject",
+    )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, subject: str, timeout: float) -> None:
-        self.loop, self.subject = loop, subject
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, timers: Timers, subject: str, timeout: float
+    ) -> None:
+        self.loop, self._timers, self.subject = loop, timers, subject
         self.future: asyncio.Future[Response] = loop.create_future()
         self.acked = False
         self.expires = loop.time() + timeout
         self.on_ack: Callable[[Response], None] | None = None
         self._clock: AckClock | None = None
-        self._total = loop.call_at(self.expires, self._timed_out)
+        self._total = timers.at(self.expires, self._timed_out)
 
     def await_ack(self, timeout: float, away: Callable[[], bool]) -> None:
         """From now on an acknowledgement is expected."""
@@ -99,6 +112,6 @@ class Unicast:
 
     def close(self) -> None:
         """Leaves nothing behind."""
-        self._total.cancel()
+        self._timers.cancel(self._total)
         if self._clock is not None:
             self._clock.stop()
