@@ -322,7 +322,7 @@ async def test_known_responders_are_not_waited_for(make):
         assert time.monotonic() - begun >= 0.38
 
 
-async def test_replicas_share_the_work_and_one_can_be_pinned(make):
+async def test_S0_044_S0_045_replicas_share_the_work_and_one_can_be_pinned(make):
     one, two, web = make(HOST), make(HOST), make("web.example")
     for replica in (one, two):
         replica.endpoint("GET", "/who")(_say(replica.id))
@@ -370,7 +370,7 @@ async def test_endpoints_come_and_go_at_run_time(make):
             await web.request("GET", f"{URL}/late")
 
 
-async def test_middleware_goes_around_every_handler_the_same_on_both_transports(make):
+async def test_S0_132_middleware_goes_around_every_handler_the_same_on_both_transports(make):
     shop, web, rogue = make(HOST), make("web.example"), make("rogue.example")
     seen = []
 
