@@ -214,7 +214,10 @@ class Calling:
         return response
 
     async def _send(self, request: Request, call: Unicast | Multicast) -> None:
-        """Over the bus, in fragments where it must be."""
+        """Over the bus, in fragments where it must be.
+
+        Whoever acknowledged the first fragment heard it there, so the others take the same way.
+        """
         connector = self.connector
         parts = cut(request.body, connector._fragment_size)
         if len(parts) > connector.max_fragments:
@@ -230,7 +233,7 @@ class Calling:
                     connector._soon(self._send_rest(request, parts, call, ack.id))
 
             call.on_ack = send_rest
-        await connector._send(call.subject, first)
+        await connector._publish(call.subject, first)
         if isinstance(call, Unicast):
             call.await_ack(self.round_trip, connector._away)
         else:
@@ -245,7 +248,7 @@ class Calling:
         try:
             subject = str(address.replace(slot=instance))
             for place in range(2, len(parts) + 1):
-                await self.connector._send(subject, fragment_of_request(request, parts, place))
+                await self.connector._publish(subject, fragment_of_request(request, parts, place))
         except SubtrieError:
             logger.warning("%s acknowledged as %a, which is no instance", call.subject, instance)
 
