@@ -98,6 +98,7 @@ _NOUNS = {
     "AddressError": "not a Microbus address",
     "HostnameCollision": "host collides",
     "PermissionsError": "refused",
+    "BusError": "refused by the bus",
 }
 
 
@@ -170,5 +171,6 @@ _CLASSES: dict[str, type[SubtrieError]] = {
         AddressError,
         HostnameCollision,
         PermissionsError,
+        BusError,
     )
 }

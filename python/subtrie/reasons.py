@@ -286,7 +286,37 @@ LOADING: dict[str, Reason] = {
     ),
     "creds-blocks": Reason("a creds file holds one JWT and at most one seed", "make it again"),
     "creds-mode": Reason("others may read it, and it holds a seed", "chmod 600"),
-    "creds-link": Reason("it is a link that leaves its folder", "name the file itself"),
+    "creds-link": Reason("it is a link that leaves its folder", "copy the file here"),
+}
+
+BUS: dict[str, Reason] = {
+    "ack-timeout": Reason("nobody acknowledged it", "is the service running, on this plane?", 404),
+    "request-timeout": Reason("its time budget is used up", "give it more time", 408),
+    "call-depth": Reason("it is the 65th call in a chain", "services call each other in turn", 508),
+    "answered-error": Reason("the service answered with an error", "see its message", 500),
+    "no-transport": Reason(
+        "there is neither a broker nor the short circuit", "set MICROBUS_NATS", 503
+    ),
+    "not-started": Reason("the connector is not running", "await connector.startup() first", 503),
+    "running": Reason("the connector runs already", "start it once"),
+    "started": Reason(
+        "the connector runs already, and a decorator cannot wait for the broker",
+        "await connector.subscribe(method, route, handler)",
+    ),
+    "payload-limit": Reason(
+        "the broker's largest message leaves no room for headers", "128 KiB are the least", 503
+    ),
+    "too-large": Reason("the body is larger than allowed", "raise max_body on both sides", 413),
+    "too-many-fragments": Reason(
+        "the body would take more fragments than allowed", "raise max_fragments", 413
+    ),
+    "malformed": Reason("the payload is no HTTP/1.1 message", "send one whole message"),
+    "header-name": Reason("it is no name of a header", "use letters, digits and '-'"),
+    "header-value": Reason("a header holds a control character", "encode the value"),
+    "readable-creds": Reason(
+        "others may read the file", "chmod 600 it, or allow_readable_creds=True"
+    ),
+    "endpoint": Reason("the handler does not fit its route", "name each path argument in both"),
 }
 
 #: The areas, as the docs show them.
@@ -298,6 +328,7 @@ AREAS: dict[str, dict[str, Reason]] = {
     "Wire": WIRE,
     "Permissions": PERMISSIONS,
     "Files with permissions": LOADING,
+    "The bus": BUS,
 }
 
 #: Every reason by its code.
