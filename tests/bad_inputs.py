@@ -14,6 +14,19 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from damaged_images import (
+    BLOCKS,
+    FLAGS,
+    LISTS,
+    NAMES,
+    NEXT_ID,
+    PATTERN_COUNT,
+    ROW_COUNT,
+    ROW_WORDS,
+    VERSION,
+    Damage,
+    example,
+)
 from subtrie import SubtrieError, reference
 
 Question = tuple[str, dict[str, Any]]
@@ -224,6 +237,30 @@ STREAMS: dict[str, list[bytes]] = {
     "route_legacy": [b"SUB a\r\n", b"UNSUB\r\n", b"RMSG $G a 1\r\n", b"RS+ $G a\r\n", b"\r\n"],
 }  # fmt: skip
 
+_ROW = 3  # words
+_SIZE = len(example())
+
+#: Images, with what each is damaged at.
+IMAGES: list[Any] = [
+    b"", b"a", b"subtrie\n", b"subtrie\n" * 32, "a", None, 7,
+    Damage(FLAGS, 0),
+    *[Damage(length=length) for length in (7, 8, 16, 255, 256, _SIZE - 8, _SIZE - 1, _SIZE + 8)],
+    Damage(0, 0), Damage(VERSION, 0), Damage(VERSION, 2), Damage(VERSION, 2, keeps_sums=True),
+    Damage(FLAGS, 8), Damage(FLAGS, 1, keeps_sums=True), Damage(NEXT_ID, 9, keeps_sums=True),
+    Damage(LISTS, 33), Damage(BLOCKS + 1, 2**64 - 1), Damage(BLOCKS + 1, 0), Damage(NAMES + 1, 0),
+    Damage(NAMES + 1, 2**61), Damage(ROW_COUNT, 3), Damage(ROW_COUNT, 2**63),
+    Damage(1, 5, ROW_WORDS, keeps_sums=True),
+    Damage(NEXT_ID, 4), Damage(PATTERN_COUNT, 1), Damage(PATTERN_COUNT, 2**64 - 1),
+    Damage(0, 1, BLOCKS), Damage(0, 1 << 32 | 1, BLOCKS), Damage(0, 1 | 2**63, BLOCKS),
+    Damage(1, 0, BLOCKS), Damage(1, 2**64 - 1, BLOCKS), Damage(3, 0x2E2E2E, BLOCKS),
+    Damage(3, 0xFFFFFF, BLOCKS),
+    Damage(0, 2, ROW_WORDS), Damage(0, 3, ROW_WORDS),
+    Damage(1, 0, ROW_WORDS), Damage(1, 7, ROW_WORDS), Damage(1, 7 << 32, ROW_WORDS),
+    Damage(_ROW + 1, 2**32 - 1, ROW_WORDS), Damage(3 * _ROW + 1, 0, ROW_WORDS),
+    Damage(0, 0, NAMES), Damage(0, 9, NAMES), Damage(0, 2**64 - 1, NAMES),
+    Damage(1, 0x20, NAMES), Damage(1, 0x2A, NAMES), Damage(1, 0xFF, NAMES),
+]  # fmt: skip
+
 
 def questions() -> Iterator[Question]:
     """Every call of the table, in its order."""
@@ -233,6 +270,8 @@ def questions() -> Iterator[Question]:
                 yield name, {"text": text, "dialect": dialect}
     for queue in QUEUES:
         yield "SubjectTrie.add", {"pattern": "a", "value": 0, "queue": queue}
+    for image in IMAGES:
+        yield "SubjectTrie.from_bytes", {"image": image}
     for name, argument, values in _CHECKS:
         for value in values:
             yield name, {argument: value}
@@ -276,6 +315,10 @@ def _call(engine: Any, name: str, arguments: dict[str, Any]) -> Any:
             "client" if strict else arguments["conn"], dialect="strict" if strict else "server"
         )
         return tuple(bytes(op).decode() for op in parser.feed(arguments["data"]))
+    if name == "SubjectTrie.from_bytes":
+        image = arguments["image"]
+        image = image.image() if isinstance(image, Damage) else image
+        return len(engine.SubjectTrie.from_bytes(image))
     if name in ("check_subject", "check_pattern", "check_name"):
         return getattr(engine, name)(**arguments)
     if len(arguments) == 1:
@@ -302,6 +345,8 @@ def plain(value: Any) -> Any:
 
 def written(value: Any) -> Any:
     """An argument as JSON: a long text as what is repeated, how often, and its end."""
+    if isinstance(value, Damage):
+        return {"damage": value.written()}
     if isinstance(value, bytes):
         return {"bytes": value.decode()}
     if not isinstance(value, str) or len(value) <= LONG:
@@ -319,6 +364,8 @@ def written(value: Any) -> Any:
 def read(value: Any) -> Any:
     """The argument that ``written`` wrote."""
     if isinstance(value, dict):
+        if "damage" in value:
+            return Damage(**value["damage"])
         if "bytes" in value:
             return value["bytes"].encode()
         head, unit, times, tail = value["text"]

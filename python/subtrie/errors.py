@@ -99,6 +99,7 @@ _NOUNS = {
     "HostnameCollision": "host collides",
     "PermissionsError": "refused",
     "BusError": "refused by the bus",
+    "SubtrieError": "no image of an index",
 }
 
 
@@ -118,13 +119,17 @@ def refusal(
     position: int | None = None,
     field: str | None = None,
 ) -> SubtrieError:
-    """Builds the error both engines raise for a broken rule, from the table of reasons."""
+    """Builds the error both engines raise for a broken rule, from the table of reasons.
+
+    ``value`` is the refused text; None for the bytes of an image, which no message repeats.
+    """
     rule = REASONS[reason]
     if reason == "surrogate" and position is None:
         position = first_surrogate(str(value))
     place = "" if position is None else f" (byte {position})"
     part = "" if field is None else f"{field} "
-    message = f"{part}{shown(value)} is {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
+    told = "the bytes are" if value is None else f"{part}{shown(value)} is"
+    message = f"{told} {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
     error: SubtrieError = _CLASSES[kind](
         message,
         reason=reason,
@@ -165,6 +170,7 @@ def first_surrogate(text: str) -> int | None:
 _CLASSES: dict[str, type[SubtrieError]] = {
     cls.__name__: cls
     for cls in (
+        SubtrieError,
         SubjectError,
         PatternError,
         InvalidName,

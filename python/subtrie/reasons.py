@@ -76,6 +76,21 @@ INDEX: dict[str, Reason] = {
     "index-full": Reason("the index is full", "spread the patterns over several indexes", 507),
 }
 
+IMAGE: dict[str, Reason] = {
+    "image-magic": Reason(
+        "they do not begin as an image does", "give what SubjectTrie.to_bytes returned"
+    ),
+    "image-version": Reason(
+        "the format has another version", "write the image with this version of subtrie"
+    ),
+    "image-length": Reason(
+        "there are too few or too many of them", "give the whole image and nothing else"
+    ),
+    "image-header": Reason("the header is damaged", "write the image again"),
+    "image-checksum": Reason("the content is not what was written", "write the image again"),
+    "image-damaged": Reason("the content contradicts itself", "write the image again"),
+}
+
 MICROBUS: dict[str, Reason] = {
     "plane": Reason(
         "a plane is one or more ASCII letters and digits", "use a name such as 'microbus'"
@@ -329,6 +344,7 @@ AREAS: dict[str, dict[str, Reason]] = {
     "Permissions": PERMISSIONS,
     "Files with permissions": LOADING,
     "The bus": BUS,
+    "Images of an index": IMAGE,
 }
 
 #: Every reason by its code.

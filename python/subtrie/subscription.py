@@ -52,7 +52,7 @@ class Subscription:
 
     # The value may lead back to this subscription, so it travels as state, not as an argument.
     def __reduce__(self) -> tuple[Any, ...]:
-        return _blank, (), tuple(getattr(self, field) for field in _FIELDS)
+        return blank_subscription, (), tuple(getattr(self, field) for field in _FIELDS)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if hasattr(self, "id"):
@@ -60,7 +60,8 @@ class Subscription:
         _fill(self, *state)
 
 
-def _blank() -> Subscription:
+def blank_subscription() -> Subscription:
+    """A subscription that is still to be filled: what a pickle starts from."""
     return object.__new__(Subscription)
 
 
@@ -72,9 +73,13 @@ def _fill(made: Subscription, *fields: object) -> None:
 def subscribed(
     text: str, dialect: str, value: object, queue: str | None, number: int
 ) -> Subscription:
-    """Makes a subscription from a pattern and a queue name that an engine has checked."""
-    made = _blank()
-    _fill(made, Pattern._of(text, dialect), value, queue, number)
+    """Makes a subscription from a pattern and a queue name that an engine has checked.
+
+    A ``Pattern`` is taken as it is, so that many subscriptions may share one.
+    """
+    made = blank_subscription()
+    pattern = text if type(text) is Pattern else Pattern._of(text, dialect)
+    _fill(made, pattern, value, queue, number)
     return made
 
 
@@ -158,8 +163,10 @@ class TrieStats(NamedTuple):
     """The size of an index.
 
     ``subscriptions``; distinct ``patterns``; ``nodes`` below the root (``>`` needs none); distinct
-    ``queues``; ``depth`` in tokens of the deepest pattern; ``memory`` in bytes of the engine's own
-    structures, without the values: an estimate, and the only figure in which engines differ.
+    ``queues``; ``depth`` in tokens of the deepest pattern; ``shapes``, the ways in which patterns
+    are made: how many tokens, which of them ``*``, and whether ``>`` ends them (``a.b`` and ``c.d``
+    have one); ``memory`` in bytes of the engine's own structures, without the values: an estimate,
+    and the only figure in which engines differ.
     """
 
     subscriptions: int
@@ -167,6 +174,7 @@ class TrieStats(NamedTuple):
     nodes: int
     queues: int
     depth: int
+    shapes: int
     memory: int
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, final
+
+from ..errors import SubjectError
+from .tree import Row
 
 # The most ids that int32 offsets can count.
 _MOST = 2**31 - 1
@@ -86,3 +91,19 @@ class Matches:
         made = pa.Array.from_buffers(kind, len(self), buffers, children=[ids])
         exported: tuple[Any, Any] = made.__arrow_c_array__()
         return exported
+
+
+def matches_of(rows: Iterable[object], ask: Callable[[str], tuple[list[Row], Any]]) -> Matches:
+    """Asks for every row that is a subject: what matches, and where values are that stand apart."""
+    found: list[list[int] | None] = []
+    values: dict[int, Any] = {}
+    apart: Any = None
+    for row in rows:
+        hits = None
+        if isinstance(row, str):
+            with suppress(SubjectError):
+                hits, apart = ask(row)
+        found.append(None if hits is None else [hit.id for hit in hits])
+        if apart is None:
+            values.update((hit.id, hit.value) for hit in hits or ())
+    return Matches._of(found, values if apart is None else apart)

@@ -20,14 +20,24 @@ class Row:
     __slots__ = ("id", "pattern", "queue", "subscription", "turn", "value")
 
     def __init__(
-        self, subscription: Subscription, pattern: str, value: object, queue: str | None, id: int
+        self,
+        subscription: Subscription,
+        pattern: str,
+        value: object,
+        queue: str | None,
+        id: int,
+        turn: int = 0,
     ) -> None:
         self.subscription = subscription
         self.pattern = pattern
         self.value = value
         self.queue = queue
         self.id = id
-        self.turn = 0
+        self.turn = turn
+
+    def twin(self) -> Row:
+        """The same subscription for another tree."""
+        return Row(self.subscription, self.pattern, self.value, self.queue, self.id, self.turn)
 
 
 class Node:
@@ -72,14 +82,29 @@ def _tokens(pattern: str) -> tuple[list[str], bool]:
 
 def insert(root: Node, row: Row) -> None:
     """Adds a row. Rows of one pattern stay in the order of their ids if they come in it."""
-    tokens, tail = _tokens(row.pattern)
+    end_of(root, row.pattern)[row.id] = row
+
+
+def end_of(root: Node, pattern: str) -> dict[int, Row]:
+    """Where the rows of a pattern stand. The branch is made; it must not stay empty."""
+    tokens, tail = _tokens(pattern)
     node = root
     for token in tokens:
         below = node.children.get(token)
         if below is None:
             below = node.children[token] = Node()
         node = below
-    (node.tail if tail else node.exact)[row.id] = row
+    return node.tail if tail else node.exact
+
+
+def insert_all(root: Node, rows: Iterable[Row]) -> None:
+    """Adds rows, each pattern read once however many rows it has."""
+    ends: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        end = ends.get(row.pattern)
+        if end is None:
+            end = ends[row.pattern] = end_of(root, row.pattern)
+        end[row.id] = row
 
 
 def delete(root: Node, row: Row) -> None:

@@ -7,38 +7,31 @@ Writers take one lock; readers take none and rely on the GIL (see ``tree``). A r
 from __future__ import annotations
 
 import operator
-import os
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any, final
 
-from ..errors import SubjectError
+from ..drawing import draw
 from ..subscription import (
     Explanation,
     Groups,
     Subscription,
     TrieStats,
+    blank_subscription,
     empty_trie,
     explained,
     subscribed,
 )
 from . import tree
-from .admission import check_queue
+from .admission import check_queue, row_parts, subject_tokens
 from .column import rows_of
-from .drawing import draw
-from .grammar import bound, bounds, check_pattern, check_subject, encoded
-from .match_batch import Matches
+from .grammar import bound, bounds, check_pattern, encoded
+from .image import fill, image_of, opened
+from .match_batch import Matches, matches_of
+from .queue_groups import chosen, grouped
+from .stats import stats_of
+from .text_drawing import text_of
 from .tree import Node, Row, by_id
-
-# One lock for the writers of all tries, held across a fork so that no child inherits it taken.
-_writing = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_writing.acquire,
-        after_in_parent=_writing.release,
-        after_in_child=_writing.release,
-    )
+from .writing import writing
 
 
 @final
@@ -52,8 +45,10 @@ class SubjectTrie:
     """
 
     __slots__ = (
-        "__weakref__", "_dialect", "_given", "_max_length", "_max_tokens", "_next", "_root", "_rows"
+        "__weakref__", "_apart", "_dialect", "_given", "_max_length", "_max_tokens", "_next",
+        "_root", "_rows",
     )  # fmt: skip
+    _apart: Any  # from id to value, while the rows of an image have neither value nor handle
     _dialect: str
     _given: tuple[int | None, int | None]
     _max_length: int
@@ -77,6 +72,7 @@ class SubjectTrie:
         self._next = 0
         self._root = Node()
         self._rows = {}
+        self._apart = None
         return self
 
     @property
@@ -102,7 +98,8 @@ class SubjectTrie:
         Returns the handle that ``remove`` takes. Cost: one step a token.
         """
         pattern, queue = self._admitted(pattern, queue)
-        with _writing:
+        self._live()
+        with writing:
             return self._insert(pattern, value, queue)
 
     def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
@@ -111,27 +108,19 @@ class SubjectTrie:
         Raises ``TypeError`` or ``ValueError`` for a row of another shape.
         """
         admitted = []
-        for row in rows:
-            if isinstance(row, str):
-                raise TypeError(
-                    "a row must be (pattern, value) or (pattern, value, queue), not str"
-                )
-            parts = tuple(row)
-            if len(parts) not in (2, 3):
-                raise ValueError(
-                    f"a row must be (pattern, value) or (pattern, value, queue), not {len(parts)}"
-                    " parts"
-                )
-            pattern, queue = self._admitted(parts[0], parts[2] if len(parts) == 3 else None)
-            admitted.append((pattern, parts[1], queue))
-        with _writing:
+        for pattern, value, queue in map(row_parts, rows):
+            pattern, queue = self._admitted(pattern, queue)
+            admitted.append((pattern, value, queue))
+        self._live()
+        with writing:
             return [self._insert(*row) for row in admitted]
 
     def remove(self, subscription: Subscription) -> bool:
         """Takes a subscription out. False if it is not, or no longer, in this index."""
         if not isinstance(subscription, Subscription):
             raise TypeError(f"subscription must be Subscription, not {type(subscription).__name__}")
-        with _writing:
+        self._live()
+        with writing:
             row = self._row(subscription)
             if row is None:
                 return False
@@ -143,47 +132,42 @@ class SubjectTrie:
 
     def clear(self) -> None:
         """Takes all subscriptions out. Ids are not given again."""
-        with _writing:
+        with writing:
             rows, root = self._rows, self._root
             self._rows, self._root = {}, Node()
-        del rows, root
+            apart, self._apart = self._apart, None
+        del rows, root, apart
 
     # Asking
 
     def match(self, subject: str) -> tuple[Any, ...]:
         """The values of all subscriptions that match, in order of insertion, queues or not."""
-        return tuple([row.value for row in self._hits(subject)])
+        hits, apart = self._hits_apart(subject)
+        return tuple([row.value if apart is None else apart[row.id] for row in hits])
 
     __call__ = match
 
+    def _empty_call(self, subject: str) -> tuple[()]:
+        """Does nothing but return a stored tuple: what a call costs."""
+        return ()
+
     def subscriptions(self, subject: str) -> tuple[Subscription, ...]:
         """The subscriptions that match, in order of insertion."""
+        self._live()
         return _handles(self._hits(subject))
 
     def groups(self, subject: str) -> Groups:
         """The values that match: plain ones, and by queue name over all patterns (A18)."""
-        plain: list[Any] = []
-        queues: dict[str, list[Any]] = {}
-        for row in self._hits(subject):
-            members = plain if row.queue is None else queues.setdefault(row.queue, [])
-            members.append(row.value)
-        return Groups(tuple(plain), {name: tuple(members) for name, members in queues.items()})
+        self._live()
+        return grouped(self._hits(subject))
 
     def select(self, subject: str) -> tuple[Any, ...]:
         """The values a broker would deliver to: all plain ones, one of each queue group.
 
         Members take turns in order of insertion, counted by the group's oldest member (A19).
         """
-        chosen: list[Row] = []
-        queues: dict[str, list[Row]] = {}
-        for row in self._hits(subject):
-            members = chosen if row.queue is None else queues.setdefault(row.queue, [])
-            members.append(row)
-        for members in queues.values():
-            oldest = members[0]
-            chosen.append(members[oldest.turn % len(members)])
-            oldest.turn += 1
-        return tuple([row.value for row in by_id(chosen)])
+        self._live()
+        return tuple([row.value for row in chosen(self._hits(subject))])
 
     def has_interest(self, subject: str) -> bool:
         """Does any subscription match?"""
@@ -196,11 +180,13 @@ class SubjectTrie:
     def matching(self, pattern: str) -> tuple[Subscription, ...]:
         """The subscriptions whose pattern has a subject in common with ``pattern``."""
         text = self._checked(pattern)
+        self._live()
         return _handles(by_id(tree.overlapping(self._root, text)))
 
     def covered_by(self, pattern: str) -> tuple[Subscription, ...]:
         """The subscriptions whose pattern matches nothing but what ``pattern`` matches."""
         text = self._checked(pattern)
+        self._live()
         return _handles(by_id(tree.covered(self._root, text)))
 
     def match_batch(self, subjects: Any, *, threads: int = 1) -> Matches:
@@ -211,16 +197,7 @@ class SubjectTrie:
         """
         if operator.index(threads) < 1:
             raise ValueError("threads must be at least 1")
-        found: list[list[int] | None] = []
-        values: dict[int, Any] = {}
-        for row in rows_of(subjects):
-            hits = None
-            if isinstance(row, str):
-                with suppress(SubjectError):
-                    hits = self._hits(row)
-            found.append(None if hits is None else [hit.id for hit in hits])
-            values.update((hit.id, hit.value) for hit in hits or ())
-        return Matches._of(found, values)
+        return matches_of(rows_of(subjects), self._hits_apart)
 
     def explain(self, subject: str, *, limit: int = 3) -> Explanation:
         """The subscriptions that match, or up to ``limit`` nearest patterns.
@@ -232,6 +209,7 @@ class SubjectTrie:
         limit = operator.index(limit)
         if limit < 0:
             raise ValueError("limit must not be negative")
+        self._live()
         hits = self._hits(subject)
         near: list[tuple[Row, int]] = []
         if not hits:
@@ -250,6 +228,7 @@ class SubjectTrie:
 
     def __iter__(self) -> Iterator[Subscription]:
         """The subscriptions there are now, in order of insertion."""
+        self._live()
         return iter([row.subscription for row in list(self._rows.values())])
 
     def __contains__(self, subscription: object) -> bool:
@@ -259,42 +238,69 @@ class SubjectTrie:
         return f"<SubjectTrie of {len(self)} subscriptions, dialect {self._dialect!r}>"
 
     def __str__(self) -> str:
-        with _writing:
-            return draw(self._root, len(self._rows))
+        self._live()
+        with writing:
+            return text_of(self._root, len(self._rows))
+
+    def draw(self, format: str = "text") -> str:
+        """The tree as ``text`` (``str(trie)``), for Graphviz as ``dot``, or as ``mermaid``.
+
+        Text is whole; a picture is cut, and says so, where it would not be read any more. Raises
+        ``ValueError`` for another format.
+        """
+        return draw(self, format)
 
     def stats(self) -> TrieStats:
-        """Counts and memory. Cost: all nodes."""
-        with _writing:
-            patterns = nodes = depth = memory = 0
-            level, at = [self._root], 0
-            while level:
-                for node in level:
-                    patterns += bool(node.exact) + bool(node.tail)
-                    parts = (node, node.children, node.exact, node.tail)
-                    memory += sum(part.__sizeof__() for part in parts)
-                    depth = max(depth, at + bool(node.tail))
-                nodes += len(level)
-                depth = max(depth, at)
-                at += 1
-                level = [below for node in level for below in node.children.values()]
-            queues = {row.queue for row in self._rows.values()} - {None}
-            memory += self._rows.__sizeof__() + sum(row.__sizeof__() for row in self._rows.values())
-            return TrieStats(len(self._rows), patterns, nodes - 1, len(queues), depth, memory)
+        """Counts and memory. Cost: all nodes, and the tokens of all patterns."""
+        self._live()
+        with writing:
+            return stats_of(self._root, self._rows)
 
     def copy(self) -> SubjectTrie:
         """An independent index with the same subscriptions, ids and turns."""
+        self._live()
         twin = empty_reference(self._dialect, *self._given)
-        with _writing:
-            for row in self._rows.values():
-                twin._take(row.subscription, row.pattern, row.value, row.queue, row.id, row.turn)
+        with writing:
+            twin._take_all(row.twin() for row in self._rows.values())
             twin._next = self._next
         return twin
 
     __copy__ = copy
 
+    # As an image
+
+    def to_bytes(self) -> bytes:
+        """The index as one run of bytes, values left out: what ``from_bytes`` opens.
+
+        Cost: all of it. The native engine's image holds a table besides, so that it opens at once.
+        """
+        self._live()
+        with writing:
+            return image_of(list(self._rows.values()), self._dialect, self._given, self._next)
+
+    @classmethod
+    def from_bytes(cls, image: Any, values: Any = None, *, verify: bool = True) -> SubjectTrie:
+        """Opens an image: any object with the buffer protocol, a memory map too.
+
+        ``values`` maps ids to values, a mapping or a sequence; without it the ids are the values.
+        ``match`` asks it for what it returns, ``count``, ``has_interest`` and ``match_batch`` for
+        nothing, every other call for all values once. What it raises passes through. ``verify``
+        checks the sum of the content. Raises ``SubtrieError`` for what is no image.
+        """
+        read = opened(image, verify)
+        self = cls(dialect=read.dialect, max_tokens=read.given[0], max_length=read.given[1])
+        blank = blank_subscription()  # until somebody asks for one
+        self._take_all(
+            Row(blank, one.pattern, None, one.queue, one.id, one.turn) for one in read.held
+        )
+        self._next = read.following
+        self._apart = range(read.following) if values is None else values
+        return self
+
     # The pickle is the same in both engines. Values may lead back here, so they travel as state.
     def __reduce__(self) -> tuple[Any, ...]:
-        with _writing:
+        self._live()
+        with writing:
             rows = tuple(
                 (row.subscription, row.pattern, row.value, row.queue, row.id, row.turn)
                 for row in self._rows.values()
@@ -309,11 +315,10 @@ class SubjectTrie:
             if not last < number < following or turn < 0 or not isinstance(handle, Subscription):
                 raise ValueError("not the state of a SubjectTrie")
             last = number
-            admitted.append((handle, pattern, value, queue, number, turn))
-        with _writing:
-            self._root, self._rows, self._next = Node(), {}, following
-            for row in admitted:
-                self._take(*row)
+            admitted.append(Row(handle, pattern, value, queue, number, turn))
+        with writing:
+            self._root, self._rows, self._next, self._apart = Node(), {}, following, None
+            self._take_all(admitted)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SubjectTrie:
         from copy import deepcopy
@@ -328,45 +333,41 @@ class SubjectTrie:
         number = self._next
         handle = subscribed(pattern, self._dialect, value, queue, number)
         self._next = number + 1
-        self._take(handle, pattern, value, queue, number, 0)
+        self._rows[number] = row = Row(handle, pattern, value, queue, number)
+        tree.insert(self._root, row)
         return handle
 
-    def _take(
-        self,
-        handle: Subscription,
-        pattern: str,
-        value: object,
-        queue: str | None,
-        number: int,
-        turn: int,
-    ) -> None:
-        row = Row(handle, pattern, value, queue, number)
-        row.turn = turn
-        self._rows[number] = row
-        tree.insert(self._root, row)
+    def _take_all(self, rows: Iterable[Row]) -> None:
+        self._rows = {row.id: row for row in rows}
+        tree.insert_all(self._root, self._rows.values())
+
+    def _live(self) -> None:
+        """Gives the rows of an image their values and subscriptions, all or none."""
+        apart = self._apart
+        if apart is None:
+            return
+        rows = list(self._rows.values())
+        values = [apart[row.id] for row in rows]  # whatever this runs, it runs under no lock
+        with writing:
+            if self._apart is apart:
+                fill(rows, values, self._dialect)
+                self._apart = None
 
     def _row(self, subscription: Subscription) -> Row | None:
         row = self._rows.get(getattr(subscription, "id", -1))
         return row if row is not None and row.subscription is subscription else None
 
-    def _hits(self, subject: str) -> list[Row]:
-        # Printable ASCII, short and shallow, without a wildcard sign or an empty token: a subject
-        # in every dialect (A17, A37). Anything else is looked at byte by byte.
-        if not isinstance(subject, str) or not (
-            len(subject) <= self._max_length
-            and subject.isascii()
-            and subject.isprintable()
-            and not (" " in subject or "*" in subject or ">" in subject)
-        ):
-            self._check_subject(subject)
-        tokens = subject.split(".")
-        if "" in tokens or (self._max_tokens is not None and len(tokens) > self._max_tokens):
-            self._check_subject(subject)
-        return by_id(tree.hits(self._root, tokens))
+    def _hits_apart(self, subject: str) -> tuple[list[Row], Any]:
+        """The rows that match, and where their values are if they do not have them yet."""
+        while True:
+            apart = self._apart
+            hits = self._hits(subject)
+            if self._apart is apart:
+                return hits, apart
 
-    def _check_subject(self, subject: str) -> None:
-        encoded(subject, "SubjectError", "subject")
-        check_subject(subject, self._dialect, self._max_tokens, self._max_length)
+    def _hits(self, subject: str) -> list[Row]:
+        tokens = subject_tokens(subject, self._dialect, self._max_tokens, self._max_length)
+        return by_id(tree.hits(self._root, tokens))
 
     def _checked(self, pattern: str) -> str:
         encoded(pattern, "PatternError", "pattern")

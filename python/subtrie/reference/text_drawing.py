@@ -1,4 +1,4 @@
-"""An index as a tree of text.
+"""An index as a tree of text, whole.
 
 Literal tokens in the order of their bytes, then ``*``, then ``>``; a branch that does not fork is
 one line. Behind a pattern stand its subscriptions: id, and the queue after ``@``.
@@ -6,10 +6,11 @@ one line. Behind a pattern stand its subscriptions: id, and the queue after ``@`
 
 from __future__ import annotations
 
+from ..drawing import shown
 from .tree import Node, Row
 
 
-def draw(root: Node, subscriptions: int) -> str:
+def text_of(root: Node, subscriptions: int) -> str:
     """The lines of the tree under ``root``. Cost: its nodes times their depth."""
     noun = "subscription" if subscriptions == 1 else "subscriptions"
     lines = [f"SubjectTrie: {subscriptions} {noun}"]
@@ -61,8 +62,3 @@ def _listed(rows: dict[int, Row]) -> str:
         for row in sorted(rows.values(), key=lambda row: row.id)
     ]
     return f"  [{', '.join(names)}]" if names else ""
-
-
-def shown(text: str) -> str:
-    """The text with everything but printable ASCII escaped."""
-    return "".join(c if "!" <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in text)
