@@ -209,7 +209,7 @@ _CHECKS: list[tuple[str, str, list[Any]]] = [
 
 
 #: Kinds of names that between them have every production and every reason.
-NAMES = [
+KINDS_OF_NAMES = [
     "subject", "pattern", "stream", "queue", "kv-key", "js-internal-prefix", "js-user-prefix",
     "os-object", "dot",
 ]  # fmt: skip
@@ -275,7 +275,7 @@ def questions() -> Iterator[Question]:
     for name, argument, values in _CHECKS:
         for value in values:
             yield name, {argument: value}
-    for kind in NAMES:
+    for kind in KINDS_OF_NAMES:
         for text in TEXTS:
             yield "check_name", {"text": text, "kind": kind}
     for conn, streams in STREAMS.items():
