@@ -123,9 +123,10 @@ impl Lane {
             Step::Sieve(entry) => {
                 let ones = ones_in(store.list(address_of(entry)), entry);
                 self.scratch.work += ones.len();
+                let sieve = self.scratch.tokens.sieve(text, store.hashing());
                 for &word in ones {
                     let one = One(word);
-                    if self.scratch.tokens.sieve(text, store.hashing(), one) {
+                    if sieve.passes(one) {
                         self.ask_for(store, one.block());
                     }
                 }

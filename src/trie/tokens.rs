@@ -5,7 +5,7 @@
 //! broken rule. A lookup hashes the few tokens that tell something, each at most once.
 
 use super::bytes::sixteen;
-use super::entry::{Fork, NEAR, One, Position};
+use super::entry::{Fork, NEAR, Position, Sieve};
 use super::hash::{Hashing, child_of};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
@@ -205,13 +205,10 @@ impl Tokens {
         Some(child_of(parent, sum))
     }
 
-    /// May this pattern of a list match? A few bits say no to nearly all that do not.
+    /// What lets most patterns of a list through that may match: compared as one number.
     #[inline]
-    pub fn sieve(&mut self, text: &[u8], hashing: &Hashing, one: One) -> bool {
-        one.fits(self.count)
-            && one
-                .sign()
-                .is_none_or(|sign| sign == self.last_sign(text, hashing))
+    pub fn sieve(&mut self, text: &[u8], hashing: &Hashing) -> Sieve {
+        Sieve::new(self.count, self.last_sign(text, hashing))
     }
 
     /// A few bits of the last token's last bytes.

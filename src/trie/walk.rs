@@ -137,9 +137,10 @@ pub(super) fn walk<S: Store>(
         } else if entry & 3 == MANY {
             let ones = ones_in(store.list(address_of(entry)), entry);
             *work += ones.len();
+            let sieve = tokens.sieve(subject, hashing);
             for &word in ones {
                 let one = One(word);
-                if tokens.sieve(subject, hashing, one) {
+                if sieve.passes(one) {
                     let block = store.block(one.block());
                     if matches(block, subject, tokens) && !visit(block) {
                         return;
