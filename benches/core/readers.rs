@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{Index, Scratch};
+use subtrie::trie::{Index, Scratch, Sides};
 
 use super::clock::{Spread, corrected, cost};
 use super::files::{Workload, insert};
@@ -73,6 +73,36 @@ impl Reader for (&Locked, Scratch) {
     }
 }
 
+/// Two copies; what `SubjectTrie` stands on.
+impl Shared for Sides<Index> {
+    const SCHEME: &'static str = "two sides";
+    type Reader<'a> = (&'a Self, Scratch);
+
+    fn new(index: Index) -> Self {
+        let twin = index.twin();
+        Self::new(index, twin)
+    }
+
+    fn reader(&self) -> Self::Reader<'_> {
+        (self, Scratch::default())
+    }
+
+    fn insert(&self, pattern: &str) -> u64 {
+        self.write(|index| insert(index, pattern))[0]
+    }
+
+    fn remove(&self, id: u64) {
+        self.write(|index| index.remove(id));
+    }
+}
+
+impl Reader for (&Sides<Index>, Scratch) {
+    fn count(&mut self, subject: &str) -> usize {
+        let (sides, scratch) = self;
+        sides.read(|index| index.count(subject, scratch).unwrap_or(0))
+    }
+}
+
 /// Changes a second that the writer makes; `None`: no writer.
 const RATES: [Option<u64>; 4] = [None, Some(1_000), Some(10_000), Some(u64::MAX)];
 const COUNTED: Duration = Duration::from_millis(1_500);
@@ -85,6 +115,7 @@ const OVER: u64 = 2;
 
 /// Prints a row for each scheme, number of readers and rate of changes.
 pub fn measure(workload: &Workload) {
+    scheme::<Sides<Index>>(workload);
     scheme::<Locked>(workload);
 }
 
