@@ -39,7 +39,7 @@ check: ## formatting, lints, types, stubs, documentation
 bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000)
 	@tools/bootstrap bench
 	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
-	cargo bench --locked --bench lookups --bench changes
+	cargo bench --locked --bench lookups --bench changes --bench wire
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
 
 bench-peers: ## against nats-server's index, paho-mqtt and others (SIZES=1000,6000; all: a record)

@@ -1,8 +1,9 @@
 //! The subject system of the Microbus service bus over NATS.
 //!
 //! Bytes become subjects ([`grammar`]), subjects find subscribers ([`trie`]), addresses become
-//! subjects and back ([`microbus`]). The crate is plain Rust; only `src/python/`, behind the feature
-//! `python`, knows that an interpreter exists.
+//! subjects and back ([`microbus`]), rules say who may ([`permissions`]), and what travels to and from
+//! a broker becomes operations ([`wire`]). The crate is plain Rust; only `src/python/`, behind the
+//! feature `python`, knows that an interpreter exists.
 //!
 //! ```
 //! use subtrie::grammar::Dialect;
@@ -23,7 +24,9 @@ pub mod arrow;
 pub mod error;
 pub mod grammar;
 pub mod microbus;
+pub mod permissions;
 pub mod trie;
+pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;

@@ -208,6 +208,35 @@ _CHECKS: list[tuple[str, str, list[Any]]] = [
 ]
 
 
+#: Kinds of names that between them have every production and every reason.
+KINDS_OF_NAMES = [
+    "subject", "pattern", "stream", "queue", "kv-key", "js-internal-prefix", "js-user-prefix",
+    "os-object", "dot",
+]  # fmt: skip
+
+#: Streams by connection; what a strict parser alone refuses stands under its own name.
+STREAMS: dict[str, list[bytes]] = {
+    "client": [
+        b"", b"\r\n", b" PING\r\n", b"PINGS\r\n", b"P\0", b"SUB\r\n", b"SUB  \r\n", b"SUB a\r\n",
+        b"SUB a b c d\r\n", b"PUB a\r\n", b"PUB a -1\r\n", b"PUB a 1e3\r\n", b"PUB a 1\r\nab\r\n",
+        b"PUB a 1\r\na\n", b"PUB a 1048577\r\n", b"PUB a 9999999999\r\n", b"HPUB a 3 2\r\n",
+        b"HPUB a x 2\r\n", b"CONNECT x\r\n", b'CONNECT {"a":1,"a":1}\r\n', b"MSG a 1 0\r\n",
+        b"HMSG a 1 0 0\r\n", b"RS+ $G a\r\n", b"SUB " + b"a" * 4095 + b" 1\r\n",
+        b"PING\n", b"SUB a\n 1\r\n", b"PUB a..b 0\r\n\r\n", b"PUB a\rb 0\r\n\r\n",
+    ],
+    "strict": [
+        b"PING\n", b"PINGS\r\n", b"PUB a..b 0\r\n", b"SUB a* 1\r\n", b"PUB a.* 0\r\n",
+        b"CONNECT{}\r\n", b"UNSUB 1 x\r\n", b"SUB a\rb 1\r\n",
+    ],
+    "server_to_client": [b"MSG a x 1\r\n", b"MSG a 1 -1\r\n", b"PUB a 0\r\n", b"INFO{}\r\n", b"+x"],
+    "route": [
+        b"RMSG $G a x q 1\r\n", b"RMSG $G a\r\n", b"RS+ $G a q\r\n", b"LMSG o $G a 2\r\n",
+        b"A+ a b\r\n", b"MSG $G a 1\r\n", b"A*",
+    ],
+    "leaf": [b"LS+ a q\r\n", b"RS+ $G a\r\n", b"HMSG a 2 1\r\n"],
+    "route_legacy": [b"SUB a\r\n", b"UNSUB\r\n", b"RMSG $G a 1\r\n", b"RS+ $G a\r\n", b"\r\n"],
+}  # fmt: skip
+
 _ROW = 3  # words
 _SIZE = len(example())
 
@@ -246,6 +275,12 @@ def questions() -> Iterator[Question]:
     for name, argument, values in _CHECKS:
         for value in values:
             yield name, {argument: value}
+    for kind in KINDS_OF_NAMES:
+        for text in TEXTS:
+            yield "check_name", {"text": text, "kind": kind}
+    for conn, streams in STREAMS.items():
+        for stream in streams:
+            yield "Parser.feed", {"conn": conn, "data": stream}
     for name, right, tried in _CALLS:
         for argument, values in tried.items():
             for value in values:
@@ -274,11 +309,17 @@ def answer(engine: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def _call(engine: Any, name: str, arguments: dict[str, Any]) -> Any:
     if name == "SubjectTrie.add":
         return engine.SubjectTrie().add(**arguments).queue
+    if name == "Parser.feed":
+        strict = arguments["conn"] == "strict"
+        parser = engine.Parser(
+            "client" if strict else arguments["conn"], dialect="strict" if strict else "server"
+        )
+        return tuple(bytes(op).decode() for op in parser.feed(arguments["data"]))
     if name == "SubjectTrie.from_bytes":
         image = arguments["image"]
         image = image.image() if isinstance(image, Damage) else image
         return len(engine.SubjectTrie.from_bytes(image))
-    if name in ("check_subject", "check_pattern"):
+    if name in ("check_subject", "check_pattern", "check_name"):
         return getattr(engine, name)(**arguments)
     if len(arguments) == 1:
         return getattr(engine, name)(*arguments.values())

@@ -182,3 +182,11 @@ def test_a_record_names_no_machine(load):
         assert path.stat().st_size < 200_000
         assert load("rows").disagreeing(record["rows"]) == []
         assert "/home/" not in path.read_text()
+
+
+def test_M_13_every_reader_reads_as_many_operations_and_every_name_is_fine():
+    command = [sys.executable, "-m", "pytest", "-q", "benches/test_bench_wire.py"]
+    command += ["benches/test_bench_names.py", "--benchmark-disable"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout

@@ -18,22 +18,13 @@ UNKNOWN = {
     "go_subjects.jsonl": {},
     "go_more.jsonl": {},
     "microbus.jsonl": {
-        "acl_rule": 10,
-        "acl_service": 1,
         "parse_time_budget": 10,
         "parse_fragment": 6,
         "set_locality": 10,
         "locality_common_prefix": 6,
     },
-    "nats_match.jsonl": {"perm": 71},
-    "nats_wire.jsonl": {
-        "client": 163,
-        "route": 57,
-        "leaf": 10,
-        "server_to_client": 47,
-        "route_legacy": 19,
-        "trace_log": 10,
-    },
+    "nats_match.jsonl": {},
+    "nats_wire.jsonl": {},
 }
 
 

@@ -50,7 +50,7 @@ def test_page(page, tmp_path, monkeypatch):
 
 def _python(text: str, names: dict[str, object], page: Path, line: int) -> None:
     if ">>>" not in text:
-        exec(compile("\n" * (line - 1) + text, page, "exec"), names)
+        exec(compile("\n" * (line - 1) + text, page, "exec", dont_inherit=True), names)
         return
     test = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), line - 1)
     report: list[str] = []

@@ -10,7 +10,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
-from . import _engine, microbus, reference
+from . import _engine, microbus, names, reference
 from ._engine import Engine
 from .errors import (
     AddressError,
@@ -25,6 +25,7 @@ from .errors import (
     WireError,
 )
 from .microbus import classify
+from .names import NameReport, check_name
 from .subject import Pattern, Subject
 from .subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 
@@ -97,6 +98,7 @@ __all__ = [
     "HostnameCollision",
     "InvalidName",
     "Matches",
+    "NameReport",
     "NearMiss",
     "Pattern",
     "PatternError",
@@ -109,8 +111,10 @@ __all__ = [
     "TrieStats",
     "UnheardPort",
     "WireError",
+    "check_name",
     "classify",
     "engine",
     "microbus",
+    "names",
     "reference",
 ]

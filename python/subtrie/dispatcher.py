@@ -128,13 +128,14 @@ class Dispatcher:
         errors: list[Exception] = []
         for place in selected:
             try:
-                if place.loop is None:
-                    _finished(place, place.handler(message))
-                else:
+                if place.loop is not None:
                     _schedule(place, message).add_done_callback(partial(_report, place))
+                elif (result := place.handler(message)) is not None:
+                    _finished(place, result)
             except Exception as error:
                 errors.append(error)
-        _raise_together(subject, errors)
+        if errors:
+            _raise_together(subject, errors)
         return len(selected)
 
     async def dispatch_async(self, subject: str, message: Any) -> int:

@@ -5,6 +5,7 @@ Every error is a ``ValueError`` that says what was refused, where, why, and what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .reasons import REASONS
@@ -64,7 +65,18 @@ class HostnameCollision(AddressError):
 
 
 class WireError(SubtrieError):
-    """Bytes on the wire break the protocol."""
+    """Bytes on the wire break the protocol.
+
+    ``position`` is an offset in the stream. ``cause`` is the rule that is broken, also where
+    ``reason`` is the one word ``parse``; ``state`` what was being read (``name``, ``arguments``,
+    ``payload``); ``resume`` the offset of the first byte that no operation accounts for;
+    ``operations`` what this call finished before.
+    """
+
+    cause: str | None = None
+    state: str | None = None
+    resume: int | None = None
+    operations: Sequence[Any] = ()
 
 
 class PermissionsError(SubtrieError):
@@ -85,6 +97,8 @@ _NOUNS = {
     "InvalidName": "not a valid name",
     "AddressError": "not a Microbus address",
     "HostnameCollision": "host collides",
+    "PermissionsError": "refused",
+    "BusError": "refused by the bus",
     "SubtrieError": "no image of an index",
 }
 
@@ -111,7 +125,7 @@ def refusal(
     """
     rule = REASONS[reason]
     if reason == "surrogate" and position is None:
-        position = _first_surrogate(str(value))
+        position = first_surrogate(str(value))
     place = "" if position is None else f" (byte {position})"
     part = "" if field is None else f"{field} "
     told = "the bytes are" if value is None else f"{part}{shown(value)} is"
@@ -127,7 +141,24 @@ def refusal(
     return error
 
 
-def _first_surrogate(text: str) -> int | None:
+def wire_error(
+    reason: str, cause: str, position: int, resume: int, state: str, operations: Sequence[Any]
+) -> WireError:
+    """Builds the error both engines raise for bytes that break the protocol."""
+    rule = REASONS[cause]
+    error = WireError(
+        f"not the protocol: {rule.sentence} (byte {position} of the stream); {rule.hint}",
+        reason=reason,
+        position=position,
+        hint=rule.hint,
+        status=rule.status,
+    )
+    error.cause, error.state, error.resume = cause, state, resume
+    error.operations = list(operations)
+    return error
+
+
+def first_surrogate(text: str) -> int | None:
     """Where UTF-8 fails, counted in the bytes before it."""
     try:
         text.encode()
@@ -145,5 +176,7 @@ _CLASSES: dict[str, type[SubtrieError]] = {
         InvalidName,
         AddressError,
         HostnameCollision,
+        PermissionsError,
+        BusError,
     )
 }

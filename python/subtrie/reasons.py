@@ -47,6 +47,24 @@ GRAMMAR: dict[str, Reason] = {
     "too-many-tokens": Reason("it has too many tokens", "64 in strict", 414),
 }
 
+NAMES: dict[str, Reason] = {
+    "name-empty": Reason("it is empty", "a name has at least one character"),
+    "name-character": Reason(
+        "it holds a character that this kind of name may not hold", "see the rule that failed"
+    ),
+    "name-single": Reason("more than one character", "this production is a single character"),
+    "name-too-long": Reason("it is too long", "at most 255 characters", 414),
+    "name-empty-token": Reason(
+        "a part between dots is empty", "remove the leading, trailing or double dot"
+    ),
+    "name-wildcard": Reason("it holds a wildcard token", "wildcards stand in patterns only"),
+    "name-tail-not-last": Reason(
+        "'>' is not the last token", "use '*' for a single token in the middle"
+    ),
+    "name-no-dollar": Reason("an internal prefix begins with a dollar sign", "as in '$JS.API.'"),
+    "name-no-final-dot": Reason("a prefix ends in a dot", "as in 'orders.'"),
+}
+
 INDEX: dict[str, Reason] = {
     "queue-empty": Reason("a queue name is never empty", "leave it out for no queue"),
     "queue-whitespace": Reason(
@@ -164,11 +182,168 @@ MICROBUS: dict[str, Reason] = {
     "utf8": Reason("its bytes are no UTF-8", "use text"),
 }
 
+WIRE: dict[str, Reason] = {
+    "parse": Reason("the bytes are no operation of this connection", "see `.cause`"),
+    "unknown op": Reason("no operation of this connection has this name", "check `conn`"),
+    "no delimiter": Reason(
+        "a blank separates the name of an operation from its arguments", "as in 'SUB foo 1'"
+    ),
+    "arg count": Reason("the line has too few or too many arguments", "see docs/wire.md"),
+    "bad size": Reason("a size is written in one to nine digits", "as in 'PUB foo 5'"),
+    "bad sid": Reason("the id of a subscription is a number here", "as in 'MSG foo 1 5'"),
+    "header larger than total": Reason(
+        "the header size is larger than the total size", "the total counts the headers too"
+    ),
+    "bad reply indicator": Reason(
+        "'+' or '|' stands before the queue names of a routed message",
+        "'+' announces a reply subject and queues, '|' queues alone",
+    ),
+    "payload terminator": Reason(
+        "CR LF does not follow the payload", "the size counts the payload without its CR LF"
+    ),
+    "bad json": Reason(
+        "the options are not one JSON object with each name once", "as in 'CONNECT {}'"
+    ),
+    "max control line": Reason(
+        "the line is longer than max_control_line", "4,096 bytes, 65,536 between servers", 414
+    ),
+    "max payload": Reason("the payload is larger than max_payload", "raise max_payload", 413),
+    "monitor": Reason(
+        "it is neither /connz nor /subsz nor /routez", "save the answer as the server gave it"
+    ),
+    "bad message": Reason(
+        "the bytes are no such protobuf message", "ask `identify` which message a subject carries"
+    ),
+    "record": Reason("a record of the capture is damaged", "read on behind `.resume`"),
+    "not a capture": Reason("the file is no capture", "subtrie tap writes captures"),
+    "line end": Reason(
+        "CR LF ends a line, and neither stands alone",
+        "dialect='server' takes LF as the broker does",
+    ),
+    "bad subject": Reason(
+        "the subject is none of seed 001", "dialect='server' takes what the broker takes"
+    ),
+}
+
+PERMISSIONS: dict[str, Reason] = {
+    "too-much-work": Reason(
+        "it would take more steps than one question may", "compare smaller sets of rules", 413
+    ),
+    "publish-queue": Reason(
+        "a publish rule names a queue", "queues are for subscriptions; keep the pattern alone"
+    ),
+    "queue-words": Reason(
+        "a subscribe rule has more than a pattern and a queue", "write 'pattern' or 'pattern queue'"
+    ),
+    "dialects": Reason("the two sets speak of different dialects", "give both the same dialect="),
+}
+
+LOADING: dict[str, Reason] = {
+    "account-decides": Reason(
+        "the account or its signing key decides, and it is not at hand", "give account_jwt="
+    ),
+    "unknown-key": Reason("the key is unknown here", "nats-server would not load it either"),
+    "alias-twice": Reason(
+        "it says a second time what another word said", "the broker takes either; keep one"
+    ),
+    "config-type": Reason("its value is of the wrong type", "see nats-server's documentation"),
+    "duration": Reason("it is no duration", "write a number with a unit in quotes, as in '2m'"),
+    "several-users": Reason("there are several users", "name one with user= (and account=)"),
+    "user-unknown": Reason("no such user is among these", "name one of them"),
+    "user-twice": Reason("the user is defined twice", "the broker refuses it too"),
+    "user-name": Reason("an entry names no user", "give user or nkey"),
+    "no-user": Reason(
+        "the configuration names no user", "name users under authorization or accounts"
+    ),
+    "conf-syntax": Reason("something follows its end", "remove it"),
+    "conf-end": Reason("it ends within a block, an array or a quoted text", "close it"),
+    "conf-separator": Reason(
+        "two values are not parted by one comma or new line", "put exactly one between them"
+    ),
+    "conf-key": Reason("a key is expected here", "write 'key: value'; quote other characters"),
+    "conf-value": Reason("a value is expected here", "quote values with special characters"),
+    "conf-escape": Reason(
+        "a backslash begins no valid escape", "use x and two digits, t, n, r, a quote, a backslash"
+    ),
+    "conf-number": Reason("it is no number the broker reads", "put a blank after it, or quote it"),
+    "conf-block": Reason("text in parentheses is not read here", "put it in quotes"),
+    "conf-depth": Reason("blocks are nested too deep", "32 levels at most"),
+    "conf-variable": Reason(
+        "the variable is undefined, or defined by itself", "define it above, or in the environment"
+    ),
+    "include-file": Reason("the included file cannot be read", "paths are relative to the file"),
+    "include-cycle": Reason("the file includes itself", "break the circle"),
+    "include-depth": Reason("too many files are included", "32 levels and 256 files at most"),
+    "include-root": Reason(
+        "the included file lies outside the root folder", "give root= if that is meant"
+    ),
+    "file-size": Reason("the file is too large", "16 MiB at most", 413),
+    "json-format": Reason("it is of an unknown format", "'subtrie' must be 1"),
+    "json-field": Reason("the field is of the wrong type", "write it as dump() does"),
+    "jwt": Reason("it is no JWT", "three base64url parts joined by dots, the first two JSON"),
+    "jwt-kind": Reason("it is a JWT of another kind", "a version 2 JWT of NATS is needed"),
+    "jwt-chain": Reason(
+        "it does not lead to the keys given", "give the account's own JWT, and its operator's key"
+    ),
+    "jwt-scoped": Reason(
+        "a scoped signing key signed it, and it has lists of its own", "the broker refuses it too"
+    ),
+    "jwt-signature": Reason("its signature is wrong", "it was changed, or signed by another key"),
+    "seed-kind": Reason(
+        "only an account's seed signs, and only a user's seed is a user", "SA… signs, SU… is signed"
+    ),
+    "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
+    "jwt-size": Reason(
+        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+    ),
+    "event-host": Reason(
+        "an event is triggered by its own host only", "call the other service instead"
+    ),
+    "creds-blocks": Reason("a creds file holds one JWT and at most one seed", "make it again"),
+    "creds-mode": Reason("others may read it, and it holds a seed", "chmod 600"),
+    "creds-link": Reason("it is a link that leaves its folder", "copy the file here"),
+}
+
+BUS: dict[str, Reason] = {
+    "ack-timeout": Reason("nobody acknowledged it", "is the service running, on this plane?", 404),
+    "request-timeout": Reason("its time budget is used up", "give it more time", 408),
+    "call-depth": Reason("it is the 65th call in a chain", "services call each other in turn", 508),
+    "answered-error": Reason("the service answered with an error", "see its message", 500),
+    "no-transport": Reason(
+        "there is neither a broker nor the short circuit", "set MICROBUS_NATS", 503
+    ),
+    "not-started": Reason("the connector is not running", "await connector.startup() first", 503),
+    "running": Reason("the connector runs already", "start it once"),
+    "started": Reason(
+        "the connector runs already, and a decorator cannot wait for the broker",
+        "await connector.subscribe(method, route, handler)",
+    ),
+    "payload-limit": Reason(
+        "the broker's largest message leaves no room for headers", "128 KiB are the least", 503
+    ),
+    "too-large": Reason("the body is larger than allowed", "raise max_body on both sides", 413),
+    "too-many-fragments": Reason(
+        "the body would take more fragments than allowed", "raise max_fragments", 413
+    ),
+    "malformed": Reason("the payload is no HTTP/1.1 message", "send one whole message"),
+    "header-name": Reason("it is no name of a header", "use letters, digits and '-'"),
+    "header-value": Reason("a header holds a control character", "encode the value"),
+    "readable-creds": Reason(
+        "others may read the file", "chmod 600 it, or allow_readable_creds=True"
+    ),
+    "endpoint": Reason("the handler does not fit its route", "name each path argument in both"),
+}
+
 #: The areas, as the docs show them.
 AREAS: dict[str, dict[str, Reason]] = {
     "Subjects and patterns": GRAMMAR,
     "Microbus addresses": MICROBUS,
+    "Names": NAMES,
     "Index": INDEX,
+    "Wire": WIRE,
+    "Permissions": PERMISSIONS,
+    "Files with permissions": LOADING,
+    "The bus": BUS,
     "Images of an index": IMAGE,
 }
 

@@ -105,6 +105,13 @@ impl Column {
         self.values.get(index)
     }
 
+    /// The bytes of that value, text or not; `None` where it is null.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, index: usize) -> Option<&[u8]> {
+        self.values.bytes(index)
+    }
+
     /// Which value row `row` holds; `None` is a null key.
     #[must_use]
     pub fn key(&self, row: usize) -> Option<usize> {
@@ -141,15 +148,19 @@ impl Values {
         }
     }
 
-    fn get(&self, index: usize) -> Text<'_> {
+    fn bytes(&self, index: usize) -> Option<&[u8]> {
         let (null, bytes) = match self {
             Self::Short(array) => (array.is_null(index), array.value(index)),
             Self::Long(array) => (array.is_null(index), array.value(index)),
             Self::View(array) => (array.is_null(index), array.value(index)),
         };
-        if null {
+        (!null).then_some(bytes)
+    }
+
+    fn get(&self, index: usize) -> Text<'_> {
+        let Some(bytes) = self.bytes(index) else {
             return Text::Null;
-        }
+        };
         match std::str::from_utf8(bytes) {
             Ok(text) => Text::Valid(text),
             Err(error) => {

@@ -5,7 +5,7 @@ use std::thread;
 
 use arrow_buffer::{BooleanBufferBuilder, Buffer};
 
-use super::{Column, Text};
+use super::Column;
 use crate::trie::{Bench, Index, Reached, Reading};
 
 /// Where a batch looks up its subjects, a portion at a time, so that changes find their way between
@@ -118,10 +118,7 @@ fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> Rea
         let portion = at..values.end.min(at + PORTION);
         at = portion.end;
         source.look(&mut |reading| {
-            let texts = portion.clone().map(|value| match column.value(value) {
-                Text::Valid(subject) => Some(subject),
-                Text::Null | Text::Invalid(..) => None,
-            });
+            let texts = portion.clone().map(|value| column.bytes(value));
             reading.reach(texts, &mut bench, &mut reached);
         });
     }

@@ -6,9 +6,11 @@
 //! A34 to A37.
 
 mod class;
+mod names;
 mod relation;
 mod scan;
 
 pub use class::classify;
+pub use names::{Broken, Level, check_name, is_kind};
 pub use relation::{covers, matches, overlaps};
 pub use scan::{Bounds, Dialect, Form, check, tokens};

@@ -16,6 +16,7 @@ pub enum Area {
     Name,
     Address,
     Image,
+    Permissions,
 }
 
 impl Area {
@@ -26,6 +27,7 @@ impl Area {
             Self::Name => "InvalidName",
             Self::Address => "AddressError",
             Self::Image => "SubtrieError",
+            Self::Permissions => "PermissionsError",
         }
     }
 }

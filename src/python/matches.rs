@@ -66,15 +66,13 @@ pub fn match_batch(
     let this = trie.get();
     this.departed().expect();
     let found = py.detach(|| match_columns(&Trie(this.state()), &columns, threads.0));
-    match found {
-        Ok(found) => Ok(Matches::new(found, trie.clone().unbind())),
-        Err(_) => {
-            this.departed().release();
-            Err(PyOverflowError::new_err(
-                "an id is beyond int32: build the index anew",
-            ))
-        }
+    if let Ok(found) = found {
+        return Ok(Matches::new(found, trie.clone().unbind()));
     }
+    this.departed().release();
+    Err(PyOverflowError::new_err(
+        "an id is beyond int32: build the index anew",
+    ))
 }
 
 impl Drop for Matches {

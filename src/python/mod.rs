@@ -8,11 +8,14 @@ mod forking;
 mod grammar;
 mod matches;
 mod microbus;
+mod names;
+mod permissions;
 mod trie;
 mod trie_departed;
 mod trie_image;
 mod trie_rows;
 mod trie_state;
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -38,7 +41,17 @@ mod _subtrie {
         locality_slots, unescape_segment, unflatten_host,
     };
     #[pymodule_export]
+    use super::names::check_name;
+    #[pymodule_export]
+    use super::permissions::{
+        rules_admit, rules_difference, rules_minimised, rules_overlap, rules_proof, rules_witness,
+    };
+    #[pymodule_export]
     use super::trie::SubjectTrie;
+    #[pymodule_export]
+    use super::wire::op::Op;
+    #[pymodule_export]
+    use super::wire::parser::Parser;
     use super::{Bound, PyModule, PyResult};
 
     #[pymodule_init]

@@ -14,10 +14,10 @@ use super::matches::{Matches, match_batch};
 use super::trie_departed::Departed;
 use super::trie_image::Opened;
 use super::trie_rows::{Limit, Rules, Threads, bound, id_of, is_subscription, shared};
-use super::trie_state::{Desk, Guarded, Kept, Lookup, Part, Row, State, at_desk, change, replace};
+use super::trie_state::{Desk, Guarded, Kept, Part, Row, State, at_desk, change, replace};
 use crate::error::Error;
 use crate::grammar::Dialect;
-use crate::trie::{Given, Index, Ticket};
+use crate::trie::{Given, Index, Scratch, Ticket};
 
 /// An index of subscriptions by pattern, asked by subject.
 ///
@@ -136,21 +136,33 @@ impl SubjectTrie {
     /// The values of all subscriptions that match, in order of insertion, queues or not.
     #[pyo3(name = "match")]
     fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.matched(subject)
+        self.matched(subject, Index::match_into)
     }
 
     fn __call__<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.matched(subject)
+        self.matched(subject, Index::match_into)
     }
 
     /// The subscriptions that match, in order of insertion.
     fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.found(subject, Index::match_into, Part::Handle)
+        let py = subject.py();
+        self.live(py)?;
+        let handles = asked(subject, |desk, text| {
+            self.state.read(|state| {
+                let Desk {
+                    scratch, tickets, ..
+                } = desk;
+                state.index.match_into(text, scratch, tickets)?;
+                Ok(state.parts(py, tickets, Part::Handle))
+            })
+        })?;
+        PyTuple::new(py, handles)
     }
 
     /// The values a broker would deliver to: all plain ones, one of each queue group (A19).
     fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.found(subject, Index::select_into, Part::Value)
+        self.live(subject.py())?;
+        self.matched(subject, Index::select_into)
     }
 
     /// The values that match: plain ones, and by queue name over all patterns (A18).
@@ -250,6 +262,7 @@ impl SubjectTrie {
         shared!(py, "explained")?.call1((text, self.rules.dialect.name(), matches, nearest))
     }
 
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     fn __len__(&self) -> usize {
         self.state.read(|state| match &state.image {
             Some(image) => image.read(|image| image.len()).unwrap_or(0),
@@ -513,10 +526,13 @@ impl SubjectTrie {
         self.is_image.store(false, Ordering::Release);
     }
 
-    /// The values that match: one store of a tuple that is there already, where one subscription
-    /// does.
+    /// The values that a lookup finds: a tuple that is there already, where it finds one.
     #[inline]
-    fn matched<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    fn matched<'py>(
+        &self,
+        subject: &Bound<'py, PyAny>,
+        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<Ticket>) -> Result<(), Error>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
         let text = text(subject, "subject", Area::Subject)?;
         at_desk(|desk| {
@@ -525,7 +541,7 @@ impl SubjectTrie {
                     return Ok(None);
                 }
                 let tickets = &mut desk.tickets;
-                state.index.match_into(text, &mut desk.scratch, tickets)?;
+                lookup(&state.index, text, &mut desk.scratch, tickets)?;
                 match tickets[..] {
                     [] => Ok(Some(PyTuple::empty(py).unbind())),
                     [one] => Ok(state.get(one).map(|kept| kept.alone.clone_ref(py))),
@@ -557,23 +573,6 @@ impl SubjectTrie {
         image
             .matched(py, text, desk)?
             .map_err(|error| refused(py, &error, Area::Subject, text))
-    }
-
-    fn found<'py>(
-        &self,
-        subject: &Bound<'py, PyAny>,
-        lookup: Lookup,
-        part: Part,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = subject.py();
-        let text = text(subject, "subject", Area::Subject)?;
-        self.live(py)?;
-        at_desk(
-            |desk| match desk.look_up(py, &self.state, text, lookup, part) {
-                Ok(()) => PyTuple::new(py, desk.objects.drain(..)),
-                Err(error) => Err(refused(py, &error, Area::Subject, text)),
-            },
-        )
     }
 
     fn related<'py>(

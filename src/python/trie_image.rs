@@ -97,6 +97,7 @@ impl Opened {
     }
 
     /// Builds the index that the image describes, with handles and values.
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     pub fn built(&self, py: Python<'_>, rules: Rules) -> PyResult<State> {
         let held = self.read(|image| image.held()).and_then(|held| held);
         let (held, next) = held.map_err(|error| refused_image(py, &error))?;

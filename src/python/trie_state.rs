@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::trie_image::Opened;
-use crate::error::Error;
 use crate::trie::{Index, Scratch, Sides, Ticket};
 
 /// The objects of one subscription.
@@ -207,25 +206,4 @@ pub fn at_desk<R>(work: impl FnOnce(&mut Desk) -> R) -> R {
         let _ = DESK.try_with(|place| place.set(Some(desk)));
     }
     result
-}
-
-/// A lookup of the index that fills in tickets.
-pub type Lookup = fn(&Index, &str, &mut Scratch, &mut Vec<Ticket>) -> Result<(), Error>;
-
-impl Desk {
-    /// Runs a lookup and gathers the objects it found.
-    pub fn look_up(
-        &mut self,
-        py: Python<'_>,
-        state: &Guarded,
-        subject: &str,
-        lookup: Lookup,
-        part: Part,
-    ) -> Result<(), Error> {
-        state.read(|state| {
-            lookup(&state.index, subject, &mut self.scratch, &mut self.tickets)?;
-            state.parts_into(py, &self.tickets, part, &mut self.objects);
-            Ok(())
-        })
-    }
 }

@@ -41,7 +41,7 @@ impl Reading<'_> {
     /// Looks up texts, and appends what they reach to `reached`. `None` is no subject.
     pub fn reach<'t>(
         self,
-        texts: impl Iterator<Item = Option<&'t str>>,
+        texts: impl Iterator<Item = Option<&'t [u8]>>,
         bench: &mut Bench,
         reached: &mut Reached,
     ) {
@@ -60,7 +60,7 @@ impl Reading<'_> {
 
 fn one_by_one<'t, S: Store>(
     store: &S,
-    texts: impl Iterator<Item = Option<&'t str>>,
+    texts: impl Iterator<Item = Option<&'t [u8]>>,
     bench: &mut Bench,
     reached: &mut Reached,
 ) {
@@ -72,7 +72,7 @@ fn one_by_one<'t, S: Store>(
 /// One lookup, as everywhere else.
 pub(super) fn look_up<S: Store>(
     store: &S,
-    text: Option<&str>,
+    text: Option<&[u8]>,
     bench: &mut Bench,
     reached: &mut Reached,
 ) {

@@ -500,3 +500,42 @@ fn disagree(patterns: &[Parsed]) -> bool {
         tokens.any(|token| Some(token) != first)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::Dialect;
+    use crate::trie::{Index, Scratch};
+
+    /// Tokens of sixteen bytes that all have the quick hash zero at position 0, under a key that
+    /// somebody knows: their first half takes away the salt.
+    fn colliding(index: &mut Index, count: usize) -> Vec<String> {
+        let salt = u64::from_le_bytes(*b"abcdefgh");
+        index.hashing.first = salt.wrapping_sub(0x9e37_79b9_7f4a_7c15);
+        (0..count).map(|n| format!("abcdefgh{n:08}")).collect()
+    }
+
+    #[test]
+    fn tokens_chosen_by_who_knows_the_key_do_not_crowd() {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        let tokens = colliding(&mut index, 3000);
+        let hash = |index: &Index, token: &str| index.hashing.token(token.as_bytes(), 0, 16, 0);
+        assert_eq!(hash(&index, &tokens[0]), hash(&index, &tokens[1]));
+        for token in &tokens {
+            index.insert(token, None).unwrap();
+        }
+        assert!(index.hashing.strong);
+        assert_ne!(hash(&index, &tokens[0]), hash(&index, &tokens[1]));
+        let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+        for (number, token) in (0..).zip(&tokens) {
+            found.clear();
+            index.match_into(token, &mut scratch, &mut found).unwrap();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].id, number);
+            assert!(scratch.work() < 64, "{}", scratch.work());
+        }
+        for id in 0..3000 {
+            assert!(index.remove(id).is_some());
+        }
+        assert!(index.is_empty() && !index.hashing.strong);
+    }
+}

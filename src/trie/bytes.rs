@@ -22,11 +22,9 @@ pub(super) fn load(text: &[u8], at: usize) -> u64 {
 /// The lowest `count` bytes of a word, up to eight.
 #[inline]
 pub(super) const fn lowest(word: u64, count: usize) -> u64 {
-    if count >= 8 {
-        word
-    } else {
-        word & ((1 << (8 * count)) - 1)
-    }
+    let bits = if count >= 8 { 0 } else { 64 - 8 * count };
+    // Twice, because a shift by 64 is none.
+    word & (u64::MAX >> (bits / 2) >> (bits / 2))
 }
 
 /// What sixteen bytes hold: where dots are, and whether any byte is not plain.

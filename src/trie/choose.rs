@@ -30,7 +30,7 @@ pub(super) fn choose(patterns: &mut [Parsed], share: usize, hashing: &Hashing) -
         .chain([Position::Length])
         .map(|position| column(&mut sample, position, hashing))
         .collect();
-    columns.retain(|column| column.divides());
+    columns.retain(Column::divides);
     if columns.is_empty() {
         // Only far down do they differ.
         let far = (NEAR..deepest).map(|at| column(&mut sample, Position::Token(at), hashing));

@@ -63,14 +63,36 @@ impl One {
         }
     }
 
-    /// The sign that a subject's last token must have.
+    /// Does the last token have to be a certain one?
     #[inline]
-    pub const fn sign(self) -> Option<u64> {
-        if self.0 >> 9 & 1 == 1 {
-            Some(self.0 >> 10 & ((1 << SIGN_BITS) - 1))
-        } else {
-            None
+    const fn ends_literal(self) -> bool {
+        self.0 >> 9 & 1 == 1
+    }
+}
+
+/// A subject as patterns of a list see it.
+#[derive(Clone, Copy)]
+pub(super) struct Sieve {
+    tokens: usize,
+    /// The low half of the word of a pattern that ends as the subject does.
+    ends_alike: u32,
+}
+
+impl Sieve {
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the low half
+    pub fn new(tokens: usize, sign: u64) -> Self {
+        Self {
+            tokens,
+            ends_alike: One::new(0, tokens, false, Some(sign)).0 as u32,
         }
+    }
+
+    /// May the pattern match? No to nearly all that do not.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the low half
+    pub const fn passes(self, one: One) -> bool {
+        one.0 as u32 == self.ends_alike || (!one.ends_literal() && one.fits(self.tokens))
     }
 }
 
@@ -167,6 +189,7 @@ impl Iterator for Positions {
     type Item = Position;
 
     #[inline]
+    #[allow(clippy::cast_possible_truncation)] // below 64
     fn next(&mut self) -> Option<Position> {
         self.left = self.left.checked_sub(1)?;
         let code = self.codes & 63;
@@ -180,7 +203,7 @@ impl Iterator for Positions {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fork, One, Position};
+    use super::{Fork, One, Position, Sieve};
 
     #[test]
     fn a_fork_remembers_its_positions_and_the_range_of_its_rest() {
@@ -203,10 +226,12 @@ mod tests {
     #[test]
     fn the_sieve_lets_through_what_may_match() {
         let exact = One::new(7, 3, false, Some(0xf_ffff));
-        assert_eq!((exact.block(), exact.sign()), (7, Some(0xf_ffff)));
+        assert_eq!(exact.block(), 7);
+        assert!(Sieve::new(3, 0xf_ffff).passes(exact));
+        assert!(!Sieve::new(3, 0xf_fffe).passes(exact) && !Sieve::new(4, 0xf_ffff).passes(exact));
         assert!(exact.fits(3) && !exact.fits(2) && !exact.fits(4));
         let tail = One::new(7, 3, true, None);
-        assert_eq!(tail.sign(), None);
+        assert!(Sieve::new(9, 5).passes(tail) && !Sieve::new(3, 5).passes(tail));
         assert!(tail.fits(4) && tail.fits(900) && !tail.fits(3));
         let long = One::new(7, 900, false, None);
         assert!(long.fits(900) && long.fits(64) && !long.fits(62));

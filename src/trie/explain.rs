@@ -93,12 +93,11 @@ fn beside(order: &Order, prefix: &str, token: Option<&str>, oldest: &mut Vec<u64
             .iter()
             .flatten()
             .find(|branch| is_below(pattern, branch));
-        next = match over {
-            Some(branch) => order.next_after(branch, prefix),
-            None => {
-                oldest.extend(ids.next());
-                order.after(pattern, prefix)
-            }
+        next = if let Some(branch) = over {
+            order.next_after(branch, prefix)
+        } else {
+            oldest.extend(ids.next());
+            order.after(pattern, prefix)
         };
     }
     looked_at

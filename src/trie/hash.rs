@@ -56,8 +56,11 @@ impl Hashing {
         let salt = self.salt(position);
         // Not by exclusive or: bytes of the text could undo that.
         let other = self.second.wrapping_add((length as u64).wrapping_mul(REST));
-        if length <= 8 {
-            return fold(lowest(load(text, start), length) ^ salt, other);
+        if length <= 16 {
+            // Both halves, with zeros where there is nothing: no branch for the length.
+            let low = lowest(load(text, start), length);
+            let high = lowest(load(text, start + 8), length.saturating_sub(8));
+            return fold(low ^ salt, high ^ other);
         }
         let Some(token) = text.get(start..end) else {
             return 0;
@@ -72,9 +75,8 @@ impl Hashing {
             state = fold(eight(at) ^ state, eight(at + 8) ^ self.second);
             at += 16;
         }
-        // The last sixteen bytes, or for a short token all of it, twice where they overlap.
-        let from = length.saturating_sub(16);
-        fold(eight(from) ^ state, eight(length - 8) ^ other)
+        // The last sixteen bytes, some of them for the second time.
+        fold(eight(length - 16) ^ state, eight(length - 8) ^ other)
     }
 
     /// Twenty bits of the last eight bytes of a token: cheap, for what is compared in any case.

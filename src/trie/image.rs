@@ -116,9 +116,9 @@ fn sum(words: &[u64]) -> u64 {
     if cfg!(target_endian = "little") {
         hasher.update(bytemuck::cast_slice(words));
     } else {
-        words
-            .iter()
-            .for_each(|word| hasher.update(&word.to_le_bytes()));
+        for word in words {
+            hasher.update(&word.to_le_bytes());
+        }
     }
     u64::from(hasher.finalize())
 }
@@ -254,7 +254,7 @@ impl<'a> Image<'a> {
         scratch: &mut Scratch,
         found: &mut Vec<Ticket>,
     ) -> Result<(), Error> {
-        match_into(self, subject, scratch, found)
+        match_into(self, subject.as_bytes(), scratch, found)
     }
 
     /// As [`Index::count`].
@@ -364,7 +364,7 @@ impl Store for Image<'_> {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below 2^32
     fn find(&self, key: u64) -> u64 {
-        let home = ((key >> 32) * self.places >> 32) as usize;
+        let home = (((key >> 32) * self.places) >> 32) as usize;
         let (slots, _) = self.table.as_chunks::<2>();
         let slots = slots.get(home..).unwrap_or_default();
         for &[found, value] in slots.iter().take(FURTHEST) {
@@ -381,7 +381,7 @@ impl Store for Image<'_> {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below 2^32
     fn near(&self, key: u64) -> Option<&u64> {
-        let home = ((key >> 32) * self.places >> 32) as usize;
+        let home = (((key >> 32) * self.places) >> 32) as usize;
         self.table.get(2 * home)
     }
 
@@ -475,8 +475,8 @@ impl Index {
         header[0] = MAGIC;
         header[word::VERSION] = VERSION;
         header[word::FLAGS] = TABLE
-            | u64::from(self.hashing.strong) * STRONG
-            | u64::from(self.dialect == Dialect::Server) * SERVER;
+            | (u64::from(self.hashing.strong) * STRONG)
+            | (u64::from(self.dialect == Dialect::Server) * SERVER);
         header[word::KEYS] = self.hashing.first;
         header[word::KEYS + 1] = self.hashing.second;
         header[word::ROOT] = root;
@@ -533,7 +533,7 @@ fn image_of_table(entries: &[[u64; 2]]) -> (Vec<u64>, u64) {
         let mut table = Vec::with_capacity(places as usize * 2);
         let mut furthest = 0;
         for &[key, value] in entries {
-            let home = ((key >> 32) * places >> 32) as usize;
+            let home = (((key >> 32) * places) >> 32) as usize;
             if table.len() < home * 2 {
                 table.resize(home * 2, 0);
             }

@@ -47,12 +47,12 @@ pub struct Lanes(Vec<Lane>);
 /// Looks up texts, sixteen at a time, and appends what they reach.
 pub(super) fn reach<'t, S: Store>(
     store: &S,
-    texts: impl Iterator<Item = Option<&'t str>>,
+    texts: impl Iterator<Item = Option<&'t [u8]>>,
     bench: &mut Bench,
     reached: &mut Reached,
 ) {
     let mut texts = texts;
-    let mut group: [Option<&str>; LANES] = [None; LANES];
+    let mut group: [Option<&[u8]>; LANES] = [None; LANES];
     loop {
         let mut count = 0;
         for (place, text) in group.iter_mut().zip(&mut texts) {
@@ -72,7 +72,7 @@ pub(super) fn reach<'t, S: Store>(
 
 fn side_by_side<S: Store>(
     store: &S,
-    texts: &[Option<&str>; LANES],
+    texts: &[Option<&[u8]>; LANES],
     Lanes(lanes): &mut Lanes,
     reached: &mut Reached,
 ) {
@@ -84,7 +84,7 @@ fn side_by_side<S: Store>(
     while busy {
         busy = false;
         for (lane, text) in lanes.iter_mut().zip(texts) {
-            busy |= lane.go(store, text.unwrap_or_default().as_bytes());
+            busy |= lane.go(store, text.unwrap_or_default());
         }
     }
     for lane in lanes {
@@ -98,7 +98,7 @@ fn side_by_side<S: Store>(
 }
 
 impl Lane {
-    fn begin<S: Store>(&mut self, store: &S, text: Option<&str>) {
+    fn begin<S: Store>(&mut self, store: &S, text: Option<&[u8]>) {
         self.found.clear();
         self.blocks.clear();
         self.scratch.waiting.clear();
@@ -106,7 +106,7 @@ impl Lane {
         self.step = Step::Done;
         self.valid = text.is_some_and(|text| take_apart(store, text, &mut self.scratch).is_ok());
         if self.valid {
-            let text = text.unwrap_or_default().as_bytes();
+            let text = text.unwrap_or_default();
             self.enter(store, text, store.hashing().root(), store.root());
         }
     }
@@ -123,9 +123,10 @@ impl Lane {
             Step::Sieve(entry) => {
                 let ones = ones_in(store.list(address_of(entry)), entry);
                 self.scratch.work += ones.len();
+                let sieve = self.scratch.tokens.sieve(text, store.hashing());
                 for &word in ones {
                     let one = One(word);
-                    if self.scratch.tokens.sieve(text, store.hashing(), one) {
+                    if sieve.passes(one) {
                         self.ask_for(store, one.block());
                     }
                 }
@@ -227,4 +228,41 @@ fn ahead(word: Option<&u64>) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = word;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reach;
+    use crate::grammar::Dialect;
+    use crate::trie::{Bench, Image, Index, Reached, Reading, words};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn side_by_side_they_find_what_they_find_alone(
+            patterns in prop::collection::vec("[ab*]{1}(\\.[ab*]){0,4}(\\.>)?|>", 0..60),
+            texts in prop::collection::vec(prop::option::weighted(0.9, "[ab]{1}(\\.[abx]){0,5}|a b|"), 0..70),
+        ) {
+            let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+            for pattern in &patterns {
+                index.insert(pattern, None).unwrap();
+            }
+            let texts: Vec<Option<&[u8]>> = texts.iter().map(|text| text.as_deref().map(str::as_bytes)).collect();
+            let alone = {
+                let mut reached = Reached::default();
+                Reading::Live(&index).reach(texts.iter().copied(), &mut Bench::default(), &mut reached);
+                (reached.ids, reached.ends, reached.valid)
+            };
+            let mut bench = Bench::default();
+            let mut reached = Reached::default();
+            reach(&index, texts.iter().copied(), &mut bench, &mut reached);
+            prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
+            let bytes = index.to_image((None, None));
+            let words = words(&bytes);
+            let image = Image::open(&words, bytes.len(), true).unwrap();
+            let mut reached = Reached::default();
+            reach(&image, texts.iter().copied(), &mut bench, &mut reached);
+            prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
+        }
+    }
 }

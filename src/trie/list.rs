@@ -13,6 +13,7 @@ const EXACT: usize = 16;
 pub(super) struct Lists(Blocks);
 
 /// A list that moved: its key, and where it stands now.
+#[derive(Clone, Copy)]
 pub(super) struct Moved {
     pub key: u64,
     pub address: u32,

@@ -96,14 +96,14 @@ pub(super) fn matches(block: &[u64], text: &[u8], tokens: &Tokens) -> bool {
     let (mut at, mut there) = (0, 0);
     for star in 0..stars {
         let position = form >> (25 + 6 * star) & 63;
-        let Some((start, after)) = tokens.span(position as usize) else {
+        let Some((begin, after)) = tokens.span(position as usize) else {
             return false;
         };
         // Dots are compared with all else: where these bytes agree, so do the positions.
-        if start < there || !stride(block, at, start - there, text, there) {
+        if begin < there || !stride(block, at, begin - there, text, there) {
             return false;
         }
-        at += start - there + 1;
+        at += begin - there + 1;
         there = after;
     }
     let rest = text.len() - there.min(text.len());
@@ -218,7 +218,9 @@ mod tests {
         assert!(!is(&block, subject.as_bytes()) || subject == pattern);
         let mut tokens = Tokens::default();
         let bounds = Dialect::Server.bounds();
-        tokens.subject(subject, Dialect::Server, bounds).unwrap();
+        tokens
+            .subject(subject.as_bytes(), Dialect::Server, bounds)
+            .unwrap();
         let expected = grammar::matches(pattern, subject);
         assert_eq!(
             matches(&block, subject.as_bytes(), &tokens),
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn patterns_of_any_form() {
         let deep = vec!["ab"; 70].join(".");
-        let starry = vec!["*"; 8].join(".");
+        let starry = ["*"; 8].join(".");
         for pattern in [
             ">",
             "*",

@@ -25,7 +25,7 @@ pub(super) struct Row {
 
 #[derive(Default)]
 pub(super) struct Rows {
-    rows: Vec<Row>,
+    all: Vec<Row>,
     ids: Ids,
     pub queues: Queues,
     turns: Arc<Turns>,
@@ -45,7 +45,7 @@ impl Rows {
     /// A copy that counts turns together with this one.
     pub fn twin(&self) -> Self {
         Self {
-            rows: self.rows.clone(),
+            all: self.all.clone(),
             ids: self.ids.clone(),
             queues: self.queues.clone(),
             turns: self.turns.clone(),
@@ -62,7 +62,7 @@ impl Rows {
     }
 
     pub const fn len(&self) -> usize {
-        self.rows.len()
+        self.all.len()
     }
 
     pub const fn next_id(&self) -> u64 {
@@ -75,7 +75,7 @@ impl Rows {
 
     /// Sets ids aside, or `None` where there is no room for as many.
     pub fn reserve(&mut self, count: usize) -> Option<u64> {
-        if count >= (NONE as usize).saturating_sub(self.rows.len()) {
+        if count >= (NONE as usize).saturating_sub(self.all.len()) {
             return None;
         }
         let first = self.next_id;
@@ -89,11 +89,11 @@ impl Rows {
 
     #[inline]
     pub fn get(&self, slot: u32) -> Option<&Row> {
-        self.rows.get(slot as usize)
+        self.all.get(slot as usize)
     }
 
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Row> {
-        self.rows.get_mut(slot as usize)
+        self.all.get_mut(slot as usize)
     }
 
     pub fn queue(&self, slot: u32) -> u32 {
@@ -112,7 +112,7 @@ impl Rows {
 
     /// Rows in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Row)> {
-        (0..).zip(&self.rows)
+        (0..).zip(&self.all)
     }
 
     pub fn tickets(&self) -> Vec<Ticket> {
@@ -126,17 +126,17 @@ impl Rows {
 
     /// Room for so many more, no more.
     pub fn expect(&mut self, more: usize) {
-        self.rows.reserve_exact(more);
+        self.all.reserve_exact(more);
     }
 
     /// Puts a row in and says which slot it has.
     pub fn put(&mut self, row: Row, turn: u64) -> u32 {
-        let slot = u32::try_from(self.rows.len()).unwrap_or(NONE);
-        if self.rows.len() == self.rows.capacity() {
+        let slot = u32::try_from(self.all.len()).unwrap_or(NONE);
+        if self.all.len() == self.all.capacity() {
             // By eighths: a vector that doubles would be half empty.
-            self.rows.reserve_exact(self.rows.len() / 8 + 4);
+            self.all.reserve_exact(self.all.len() / 8 + 4);
         }
-        self.rows.push(row);
+        self.all.push(row);
         self.ids.put(row.id, slot);
         if row.queue != NONE {
             self.turns.at(slot).store(turn, Ordering::Relaxed);
@@ -147,24 +147,24 @@ impl Rows {
     /// Takes a row out; the last one has its slot now, if there was a later one.
     pub fn take(&mut self, slot: u32) -> Option<Row> {
         let row = *self.get(slot)?;
-        let last = u32::try_from(self.rows.len() - 1).unwrap_or(NONE);
+        let last = u32::try_from(self.all.len() - 1).unwrap_or(NONE);
         let turn = self.turn(last);
-        self.rows.swap_remove(slot as usize);
+        self.all.swap_remove(slot as usize);
         self.ids.take(row.id);
         if row.queue != NONE {
             self.queues.release(row.queue);
         }
         if slot != last {
-            let moved = self.rows[slot as usize];
+            let moved = self.all[slot as usize];
             self.ids.put(moved.id, slot);
             if moved.queue != NONE {
                 self.turns.at(slot).store(turn, Ordering::Relaxed);
             }
         }
-        if self.rows.capacity() > 4 * self.rows.len() {
-            self.rows.shrink_to(self.rows.len() * 2);
+        if self.all.capacity() > 4 * self.all.len() {
+            self.all.shrink_to(self.all.len() * 2);
         }
-        if self.rows.is_empty() {
+        if self.all.is_empty() {
             *self = Self {
                 next_id: self.next_id,
                 ..Self::default()
@@ -174,7 +174,7 @@ impl Rows {
     }
 
     pub fn memory(&self) -> usize {
-        self.rows.capacity() * size_of::<Row>()
+        self.all.capacity() * size_of::<Row>()
             + self.ids.memory()
             + self.queues.memory()
             + self.turns.memory()

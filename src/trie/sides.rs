@@ -12,7 +12,7 @@ use crossbeam_utils::sync::ShardedLock;
 
 /// Two equal copies of something that changes.
 pub struct Sides<T> {
-    sides: [ShardedLock<T>; 2],
+    both: [ShardedLock<T>; 2],
     /// The side that readers are sent to.
     used: AtomicUsize,
     writing: Mutex<()>,
@@ -22,7 +22,7 @@ impl<T> Sides<T> {
     /// The two copies must be equal, and every change must do the same to both.
     pub fn new(one: T, other: T) -> Self {
         Self {
-            sides: [ShardedLock::new(one), ShardedLock::new(other)],
+            both: [ShardedLock::new(one), ShardedLock::new(other)],
             used: AtomicUsize::new(0),
             writing: Mutex::new(()),
         }
@@ -33,7 +33,7 @@ impl<T> Sides<T> {
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         loop {
             let used = self.used.load(Ordering::Acquire) & 1;
-            match self.sides[used].try_read() {
+            match self.both[used].try_read() {
                 Ok(state) => return read(&state),
                 Err(TryLockError::Poisoned(state)) => return read(&state.into_inner()),
                 // Readers were sent to the other side just now.
@@ -49,7 +49,7 @@ impl<T> Sides<T> {
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let used = self.used.load(Ordering::Acquire) & 1;
         let mut on = |side: usize| {
-            let mut state = self.sides[side]
+            let mut state = self.both[side]
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
             change(&mut state)
@@ -62,7 +62,7 @@ impl<T> Sides<T> {
     /// Reads while nothing changes, always the same side: for what a side prepares for itself.
     pub fn read_alone<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self.sides[0].read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.both[0].read().unwrap_or_else(PoisonError::into_inner);
         read(&state)
     }
 
@@ -74,7 +74,7 @@ impl<T> Sides<T> {
             Err(TryLockError::WouldBlock) => return None,
         };
         Some([0, 1].map(|side| {
-            let state = self.sides[side]
+            let state = self.both[side]
                 .read()
                 .unwrap_or_else(PoisonError::into_inner);
             read(&state)

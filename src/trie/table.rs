@@ -59,7 +59,7 @@ impl Part {
     #[allow(clippy::cast_possible_truncation)] // below `places`
     fn home(&self, key: u64) -> usize {
         let within = key << self.depth >> 32;
-        (within * self.places >> 32) as usize
+        ((within * self.places) >> 32) as usize
     }
 
     /// Where the key is, or where it would stand.

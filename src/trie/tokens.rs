@@ -5,7 +5,7 @@
 //! broken rule. A lookup hashes the few tokens that tell something, each at most once.
 
 use super::bytes::sixteen;
-use super::entry::{Fork, NEAR, One, Position};
+use super::entry::{Fork, NEAR, Position, Sieve};
 use super::hash::{Hashing, child_of};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
@@ -38,20 +38,22 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Takes a subject apart, or says why it is none.
+    /// Takes a subject apart, or says why it is none. Its bytes need not be text.
     #[inline]
-    pub fn subject(
-        &mut self,
-        subject: &str,
-        dialect: Dialect,
-        bounds: Bounds,
-    ) -> Result<(), Error> {
-        let text = subject.as_bytes();
+    pub fn subject(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
         let plain = text.len() <= bounds.max_length && self.split_plain(text);
-        if !plain || self.count > bounds.max_tokens {
-            check(subject, Form::Subject, dialect, bounds)?;
-            self.split(text);
+        if plain && self.count <= bounds.max_tokens {
+            return Ok(());
         }
+        self.odd_subject(text, dialect, bounds)
+    }
+
+    #[cold]
+    fn odd_subject(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
+        let subject =
+            std::str::from_utf8(text).map_err(|error| Error::at("utf8", error.valid_up_to()))?;
+        check(subject, Form::Subject, dialect, bounds)?;
+        self.split(text);
         Ok(())
     }
 
@@ -110,20 +112,17 @@ impl Tokens {
             rest = later;
         }
         if !rest.is_empty() {
-            let found = match text.last_chunk::<16>() {
+            let found = if let Some(last) = text.last_chunk::<16>() {
                 // The last sixteen bytes, shifted: what is seen twice does no harm.
-                Some(last) => {
-                    let found = sixteen(last);
-                    odd |= found.odd;
-                    found.dots >> (16 - rest.len())
-                }
-                None => {
-                    let mut padded = [b'x'; 16];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    let found = sixteen(&padded);
-                    odd |= found.odd;
-                    found.dots
-                }
+                let found = sixteen(last);
+                odd |= found.odd;
+                found.dots >> (16 - rest.len())
+            } else {
+                let mut padded = [b'x'; 16];
+                padded[..rest.len()].copy_from_slice(rest);
+                let found = sixteen(&padded);
+                odd |= found.odd;
+                found.dots
             };
             dots |= found << place;
         }
@@ -206,13 +205,10 @@ impl Tokens {
         Some(child_of(parent, sum))
     }
 
-    /// May this pattern of a list match? A few bits say no to nearly all that do not.
+    /// What lets most patterns of a list through that may match: compared as one number.
     #[inline]
-    pub fn sieve(&mut self, text: &[u8], hashing: &Hashing, one: One) -> bool {
-        one.fits(self.count)
-            && one
-                .sign()
-                .is_none_or(|sign| sign == self.last_sign(text, hashing))
+    pub fn sieve(&mut self, text: &[u8], hashing: &Hashing) -> Sieve {
+        Sieve::new(self.count, self.last_sign(text, hashing))
     }
 
     /// A few bits of the last token's last bytes.
@@ -249,7 +245,7 @@ mod tests {
             let dialect = if strict { Dialect::Strict } else { Dialect::Server };
             let mut tokens = Tokens::default();
             let checked = check(&text, Form::Subject, dialect, dialect.bounds());
-            prop_assert_eq!(&tokens.subject(&text, dialect, dialect.bounds()), &checked);
+            prop_assert_eq!(&tokens.subject(text.as_bytes(), dialect, dialect.bounds()), &checked);
             if checked.is_ok() {
                 let expected: Vec<&str> = text.split('.').collect();
                 prop_assert_eq!(tokens.count(), expected.len());

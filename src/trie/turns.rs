@@ -33,10 +33,10 @@ impl Turns {
     /// The counter for a slot.
     pub fn at(&self, slot: u32) -> &AtomicU64 {
         let place = slot as usize;
-        let shelf = (place / FIRST + 1).ilog2() as usize;
-        let counters = self.shelves[shelf]
-            .get_or_init(|| (0..FIRST << shelf).map(|_| AtomicU64::new(0)).collect());
-        &counters[place + FIRST - (FIRST << shelf)]
+        let number = (place / FIRST + 1).ilog2() as usize;
+        let counters = self.shelves[number]
+            .get_or_init(|| (0..FIRST << number).map(|_| AtomicU64::new(0)).collect());
+        &counters[place + FIRST - (FIRST << number)]
     }
 
     pub fn memory(&self) -> usize {

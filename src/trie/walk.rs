@@ -137,9 +137,10 @@ pub(super) fn walk<S: Store>(
         } else if entry & 3 == MANY {
             let ones = ones_in(store.list(address_of(entry)), entry);
             *work += ones.len();
+            let sieve = tokens.sieve(subject, hashing);
             for &word in ones {
                 let one = One(word);
-                if tokens.sieve(subject, hashing, one) {
+                if sieve.passes(one) {
                     let block = store.block(one.block());
                     if matches(block, subject, tokens) && !visit(block) {
                         return;
@@ -172,7 +173,7 @@ pub(super) fn walk<S: Store>(
 #[inline]
 pub(super) fn take_apart<S: Store>(
     store: &S,
-    subject: &str,
+    subject: &[u8],
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
     let (dialect, bounds) = store.grammar();
@@ -183,13 +184,13 @@ pub(super) fn take_apart<S: Store>(
 #[inline]
 pub(super) fn match_into<S: Store>(
     store: &S,
-    subject: &str,
+    subject: &[u8],
     scratch: &mut Scratch,
     found: &mut Vec<Ticket>,
 ) -> Result<(), Error> {
     take_apart(store, subject, scratch)?;
     let before = found.len();
-    walk(store, subject.as_bytes(), scratch, |block| {
+    walk(store, subject, scratch, |block| {
         tickets_into(store, block, found);
         true
     });
@@ -203,7 +204,7 @@ pub(super) fn has_interest<S: Store>(
     subject: &str,
     scratch: &mut Scratch,
 ) -> Result<bool, Error> {
-    take_apart(store, subject, scratch)?;
+    take_apart(store, subject.as_bytes(), scratch)?;
     let mut any = false;
     walk(store, subject.as_bytes(), scratch, |_| {
         any = true;
@@ -220,7 +221,7 @@ pub(super) fn count<S: Store>(
 ) -> Result<usize, Error> {
     let mut found = std::mem::take(&mut scratch.found);
     found.clear();
-    let done = match_into(store, subject, scratch, &mut found);
+    let done = match_into(store, subject.as_bytes(), scratch, &mut found);
     let count = found.len();
     scratch.found = found;
     done.map(|()| count)
@@ -240,7 +241,7 @@ pub(super) fn tickets_into<S: Store>(store: &S, block: &[u64], found: &mut Vec<T
 fn later_tickets_into<S: Store>(store: &S, first: u32, found: &mut Vec<Ticket>) {
     let mut slot = store.row(first).map_or(NONE, |(_, next)| next);
     // A damaged image may lead round in circles.
-    for _ in 0..store.rows().saturating_sub(found.len()) + 1 {
+    for _ in 0..=store.rows().saturating_sub(found.len()) {
         let Some((id, next)) = store.row(slot) else {
             return;
         };
@@ -261,7 +262,7 @@ impl Index {
         scratch: &mut Scratch,
         found: &mut Vec<Ticket>,
     ) -> Result<(), Error> {
-        match_into(self, subject, scratch, found)
+        match_into(self, subject.as_bytes(), scratch, found)
     }
 
     /// How many subscriptions match.

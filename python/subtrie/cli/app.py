@@ -12,7 +12,11 @@ VERBS = {
     "encode": "The subject of a request, or the pattern of a route.",
     "decode": "The parts of a Microbus subject.",
     "who": "Who gets it? Subscriptions that a subject reaches.",
+    "why": "May this be published or subscribed to, and which rule says so?",
+    "acl": "Permissions shown, compared, reviewed, shortened and tested.",
     "audit": "What really happened? Tables from a broker's trace log.",
+    "wire": "What was said? Operations of captures, logs and snapshots.",
+    "tap": "Write down what passes between clients and a broker.",
     "conformance": "Run conformance vectors against an engine.",
 }
 

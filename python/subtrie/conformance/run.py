@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _engine, reference
-from . import kinds_grammar, kinds_microbus, kinds_trie
+from . import kinds_grammar, kinds_microbus, kinds_permissions, kinds_trie, kinds_wire
 from .kind import Kind, Row
 from .report import Failure, KindReport, Report
 
@@ -19,9 +19,12 @@ _NAMED_BY = ("kind", "op", "conn")
 _KINDS: dict[tuple[str, str], Kind] = {
     **{("kind", name): kind for name, kind in kinds_grammar.KINDS.items()},
     **{("kind", name): kind for name, kind in kinds_trie.KINDS.items()},
+    **{("kind", name): kind for name, kind in kinds_permissions.KINDS.items()},
+    **{("op", name): kind for name, kind in kinds_permissions.OPS.items()},
     **{("op", name): kind for name, kind in kinds_grammar.OPS.items()},
     **{("op", name): kind for name, kind in kinds_trie.OPS.items()},
     **{("op", name): kind for name, kind in kinds_microbus.OPS.items()},
+    **{("conn", name): kind for name, kind in kinds_wire.CONNS.items()},
 }
 
 #: Longest part of an answer that a failure repeats.

@@ -37,17 +37,30 @@ from .microbus import (
     unescape_segment,
     unflatten_host,
 )
+from .names import check_name
+from .permissions import (
+    rules_admit,
+    rules_difference,
+    rules_minimised,
+    rules_overlap,
+    rules_proof,
+    rules_witness,
+)
 from .trie import SubjectTrie
+from .wire import Op, Parser
 
 __all__ = [
     "Batch",
     "Matches",
+    "Op",
+    "Parser",
     "Pattern",
     "Subject",
     "SubjectTrie",
     "check_identity_host",
     "check_locality",
     "check_method",
+    "check_name",
     "check_pattern",
     "check_plane",
     "check_route_host",
@@ -73,6 +86,12 @@ __all__ = [
     "overlaps",
     "request_from_url",
     "resolve_route",
+    "rules_admit",
+    "rules_difference",
+    "rules_minimised",
+    "rules_overlap",
+    "rules_proof",
+    "rules_witness",
     "source_of",
     "subscription_from_route",
     "unescape_segment",

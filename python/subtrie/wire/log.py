@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .go_quote import unquote
+from .secrets import redact_text
 
 #: The letters before a connection's number, and the kind of connection.
 KINDS = {
@@ -157,21 +158,29 @@ class LogRecord:
         return row
 
 
-def parse_line(text: str) -> LogRecord | None:
+def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
     """Reads one line, without its line end; None when no nats-server wrote it, or only half of it.
 
-    Never raises. Cost: a few microseconds, linear in the line.
+    Passwords, tokens, JWTs and nkeys in CONNECT lines and sentences are replaced by
+    ``[REDACTED]`` unless ``reveal``: the broker itself prints a JWT whole. Never raises. Cost: a
+    few microseconds, linear in the line.
     """
     found = read_front(text)
     if found is None:
         found = _sentence(text)
-        return None if found is None else LogRecord(*found[0], message=found[1])
+        if found is None:
+            return None
+        return LogRecord(*found[0], message=found[1] if reveal else redact_text(found[1]))
     front, rest = found
     if rest[:3] not in DIRECTIONS:
-        return None if front.level == "TRC" else LogRecord(*front, message=rest)
+        if front.level == "TRC":
+            return None
+        return LogRecord(*front, message=rest if reveal else redact_text(rest))
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
+        if op == "CONNECT" and arguments and not reveal:
+            arguments = redact_text(arguments)
         return LogRecord(*front, DIRECTIONS[arrow], op, split_arguments(op, arguments or ""))
     payload = _PAYLOAD.match(rest)
     if payload is not None:

@@ -1,0 +1,160 @@
+"""A service and a caller for trying implementations against each other.
+
+    peer serve --nats URL --plane P --host H [--locality L] [--version N]
+    peer call --nats URL --plane P --host H [--locality L] [--multicast] [--timeout 400ms]
+              [--header 'N: V'] METHOD URL [BODY|@FILE]
+
+``serve`` prints ``READY host id`` and a line ``EVENT from body`` for each event it hears; ``call``
+prints one JSON object a line for each answer. Any program that does the same can take its place in
+``tests/interop``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
+from subtrie.connector.frame import seconds_of
+
+
+def service(connector: Connector) -> None:
+    """The routes that a caller may try."""
+    event = Event(connector.host, "/on-event")
+
+    @connector.endpoint("GET", "/hello/{name}")
+    async def hello(name: str, request: Request) -> dict[str, str]:
+        return {"hello": name, "from": request.source, "by": connector.id}
+
+    @connector.endpoint("POST", "/echo")
+    async def echo(request: Request) -> Response:
+        kind = request.headers.get("Content-Type", "application/octet-stream")
+        return Response(200, request.body, headers={"Content-Type": kind})
+
+    @connector.endpoint("ANY", ":0/any")
+    async def anything(request: Request) -> dict[str, str]:
+        return {"method": request.method, "url": request.url}
+
+    @connector.endpoint("GET", "/files/{path...}")
+    async def files(path: str) -> str:
+        return path
+
+    @connector.endpoint("GET", "/")
+    async def root() -> str:
+        return "root"
+
+    @connector.endpoint("GET", "/big")
+    async def big(n: int) -> bytes:
+        return (b"0123456789abcdef" * (n // 16 + 1))[:n]
+
+    @connector.endpoint("GET", "/fail")
+    async def fail() -> None:
+        raise HTTPError("short and stout", status=418, properties={"pot": "small"})
+
+    @connector.endpoint("GET", "/slow")
+    async def slow(ms: int) -> str:
+        await asyncio.sleep(ms / 1000)
+        return "done"
+
+    @connector.endpoint("POST", ":666/mint")
+    async def mint(request: Request) -> dict[str, str]:
+        return {"minted": request.source}
+
+    @connector.endpoint("GET", "/relay")
+    async def relay(u: str, m: str = "GET") -> Response:
+        answer = await connector.request(m, u)
+        return Response(answer.status, answer.body)
+
+    @connector.endpoint("POST", "/fire")
+    async def fire(request: Request) -> dict[str, int]:
+        answers = [a async for a in connector.publish("POST", event.url, body=request.body)]
+        return {"answers": len(answers)}
+
+    @connector.on(event)
+    async def on_event(request: Request) -> None:
+        print("EVENT", request.source, request.body.decode(errors="replace"), flush=True)
+
+
+async def serving(connector: Connector) -> None:
+    """Serves until it is asked to end."""
+    running = asyncio.create_task(serve(connector))
+    while not connector.running and not running.done():
+        await asyncio.sleep(0.005)
+    if connector.running:
+        print("READY", connector.host, connector.id, flush=True)
+    await running
+
+
+def told(answer: Response | HTTPError) -> dict[str, object]:
+    """One answer as the line that ``call`` prints."""
+    if isinstance(answer, HTTPError):
+        return {"status": answer.status, "headers": {}, "body": "", "error": answer.message}
+    line: dict[str, object] = {
+        "status": answer.error.status if answer.error else answer.status,
+        "headers": {name: answer.headers.all(name) for name in answer.headers},
+    }
+    try:
+        line["body"] = answer.body.decode()
+    except UnicodeDecodeError:
+        line["body_b64"] = base64.b64encode(answer.body).decode()
+    line["error"] = answer.error.message if answer.error else ""
+    return line
+
+
+async def calling(connector: Connector, given: argparse.Namespace) -> None:
+    """Makes one call and prints what comes back."""
+    text = given.body or ""
+    body = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+    headers = dict(header.split(": ", 1) for header in given.header)
+    timeout = seconds_of(given.timeout) if given.timeout else None
+    async with connector:
+        options: dict[str, Any] = {"headers": headers, "timeout": timeout, "body": body or None}
+        if given.multicast:
+            async for answer in connector.publish(given.method, given.url, **options):
+                print(json.dumps(told(answer)), flush=True)
+            return
+        try:
+            print(json.dumps(told(await connector.request(given.method, given.url, **options))))
+        except HTTPError as error:
+            print(json.dumps(told(error)))
+
+
+def main() -> None:
+    """The command line."""
+    common = argparse.ArgumentParser(add_help=False)
+    for name in ("--nats", "--plane", "--host"):
+        common.add_argument(name, required=True)
+    common.add_argument("--locality", default="")
+    common.add_argument("--version", type=int, default=0)
+    parser = argparse.ArgumentParser(description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("serve", parents=[common])
+    call = verbs.add_parser("call", parents=[common])
+    call.add_argument("--multicast", action="store_true")
+    call.add_argument("--timeout", default="")
+    call.add_argument("--header", action="append", default=[])
+    call.add_argument("method")
+    call.add_argument("url")
+    call.add_argument("body", nargs="?")
+    given = parser.parse_args()
+    connector = Connector(
+        given.host,
+        plane=given.plane,
+        locality=given.locality,
+        version=given.version,
+        nats=given.nats,
+        short_circuit=False,
+    )
+    if given.verb == "serve":
+        service(connector)
+        asyncio.run(serving(connector))
+    else:
+        asyncio.run(calling(connector, given))
+
+
+if __name__ == "__main__":
+    main()

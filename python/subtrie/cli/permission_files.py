@@ -1,0 +1,47 @@
+"""What the verbs about permissions share: which file, which user, and what refuses to load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..acl import Permissions
+from ..errors import SubtrieError
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say whose permissions are meant."""
+    for option in (
+        click.option(
+            "--account-jwt", type=FILE, help="The account's own JWT, where a user's leaves it open."
+        ),
+        click.option("--account", help="Whose user, where a configuration has several accounts."),
+        click.option("--user", help="Which user, where a configuration has several."),
+    ):
+        command = option(command)
+    return command
+
+
+def loaded(
+    path: Path, user: str | None, account: str | None, account_jwt: Path | None
+) -> Permissions:
+    """The permissions in a file; a usage error (exit 2) where they cannot be read."""
+    try:
+        jwt = None if account_jwt is None else account_jwt.read_text().strip()
+        return Permissions.load(path, user=user, account=account, account_jwt=jwt)
+    except (SubtrieError, OSError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def known(path: Path, permissions: Permissions) -> Permissions:
+    """The same, where they tell at all."""
+    if not permissions.known:
+        raise click.UsageError(
+            f"{path}: the account decides, and it is not at hand; give --account-jwt"
+        )
+    return permissions

@@ -1,0 +1,93 @@
+"""The control plane on port 888: the same routes on the service's own host and on ``all``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SubtrieError
+from .counts import prometheus_text
+from .endpoint import OWN, Endpoint
+from .message import Request, Response
+from .openapi import description
+
+if TYPE_CHECKING:
+    from .connector import Connector
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class Control:
+    """The routes every connector serves."""
+
+    def __init__(self, connector: Connector) -> None:
+        self.connector = connector
+
+    def endpoints(self) -> list[Endpoint]:
+        """All of them, not yet subscribed."""
+        made = []
+        for method, path, handler, queue in (
+            ("ANY", "ping", self.ping, None),
+            ("ANY", "config-refresh", self.config_refresh, None),
+            ("ANY", "metrics", self.metrics, None),
+            ("ANY", "trace", self.trace, None),
+            ("ANY", "on-new-subs", self.on_new_subs, None),
+            ("GET", "openapi.json", self.openapi, OWN),
+        ):
+            for host in ("", "//all"):
+                made.append(
+                    Endpoint(
+                        self.connector,
+                        method,
+                        f"{host}:888/{path}",
+                        handler,
+                        queue=queue,
+                        control=True,
+                    )
+                )
+        return made
+
+    def ping(self, request: Request) -> Response:
+        """Who is there?"""
+        return Response(200, b'{"pong":0}', headers=_JSON)
+
+    async def config_refresh(self, request: Request) -> Response:
+        """Asks the configurator again."""
+        await self.connector._configuration.refresh()
+        return Response(200, b"{}", headers=_JSON)
+
+    def metrics(self, request: Request) -> Response:
+        """The counters as Prometheus reads them; 501 where its package is not installed."""
+        try:
+            text = prometheus_text(self.connector.counts, self.connector.host, self.connector.id)
+        except ImportError:
+            return Response(501)
+        return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    def trace(self, request: Request) -> Response:
+        """Spans are exported by whoever set the provider; there is nothing to hurry."""
+        return Response(200, b"{}", headers=_JSON)
+
+    def on_new_subs(self, request: Request) -> Response:
+        """Others have new subscriptions: who answers them is not known any more."""
+        told: Any = request.json()
+        hosts = told.get("hosts") if isinstance(told, dict) else None
+        if isinstance(hosts, list):
+            self.connector.known_responders.drop_hosts({h for h in hosts if isinstance(h, str)})
+        return Response(200, b"{}", headers=_JSON)
+
+    def openapi(self, request: Request) -> Response:
+        """The description of the service."""
+        headers = {**_JSON, "Cache-Control": "private, no-store"}
+        return Response(200, description(self.connector), headers=headers)
+
+
+async def announce(connector: Connector, hosts: list[str]) -> None:
+    """Tells everyone which hosts have new subscriptions; nobody's answer matters."""
+    try:
+        answers = connector.publish(
+            "POST", "https://all:888/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
+        )
+    except SubtrieError:  # no time left, or nowhere to send
+        return
+    async for _ in answers:
+        pass

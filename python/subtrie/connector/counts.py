@@ -1,0 +1,87 @@
+"""What a connector counts: deliveries by transport, rejects by reason, time-outs, answers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+
+logger = logging.getLogger("subtrie.connector")
+
+_LOG_EVERY = 60.0  # seconds, for one plane and reason (A25)
+_logged: dict[tuple[str, str], float] = {}
+
+
+class Counts:
+    """Plain counters; reading them costs nothing to those who count."""
+
+    def __init__(self) -> None:
+        self.deliveries: Counter[str] = Counter()  # "memory", "nats"
+        self.rejects: Counter[str] = Counter()  # by reason
+        self.ack_timeouts = 0
+        self.timeouts = 0
+        self.served: dict[tuple[str, str, str, int], list[float]] = {}
+
+    def serve(self, port: str, route: str, method: str, status: int, seconds: float) -> None:
+        """One more request was handled."""
+        kept = self.served.get((port, route, method, status))
+        if kept is None:
+            kept = self.served[port, route, method, status] = [0.0, 0.0]
+        kept[0] += 1
+        kept[1] += seconds
+
+    def reject(self, plane: str, reason: str, subject: str) -> None:
+        """One more message was refused; said in the log once a minute for a plane and reason."""
+        self.rejects[reason] += 1
+        now = time.monotonic()
+        if now - _logged.get((plane, reason), -_LOG_EVERY) >= _LOG_EVERY:
+            _logged[plane, reason] = now
+            logger.warning(
+                "message rejected: %s",
+                reason,
+                extra={"plane": plane, "reason": reason, "subject": ascii(subject[:200])},
+            )
+
+
+def prometheus_text(counts: Counts, host: str, instance: str) -> bytes:
+    """The counters in the text form of Prometheus. Raises ``ImportError`` without its package."""
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
+
+    common = [host, instance]
+
+    class Collector:
+        def collect(self):  # type: ignore[no-untyped-def]
+            for name, help_, label, values in (
+                ("deliveries", "Messages received, by transport", "transport", counts.deliveries),
+                ("rejects", "Messages refused, by reason", "reason", counts.rejects),
+            ):
+                family = CounterMetricFamily(
+                    f"microbus_{name}", help_, labels=["service", "id", label]
+                )
+                for key, count in sorted(values.items()):
+                    family.add_metric([*common, key], count)
+                yield family
+            for name, help_, total in (
+                ("ack_timeouts", "Requests nobody acknowledged", counts.ack_timeouts),
+                ("request_timeouts", "Requests out of time", counts.timeouts),
+            ):
+                family = CounterMetricFamily(f"microbus_{name}", help_, labels=["service", "id"])
+                family.add_metric(common, total)
+                yield family
+            served = SummaryMetricFamily(
+                "microbus_server_request_duration_seconds",
+                "Time handlers took",
+                labels=["service", "id", "port", "route", "method", "code"],
+            )
+            for (port, route, method, status), (times, seconds) in sorted(counts.served.items()):
+                served.add_metric(
+                    [*common, port, route, method, str(status)],
+                    count_value=int(times),
+                    sum_value=seconds,
+                )
+            yield served
+
+    registry = CollectorRegistry()
+    registry.register(Collector())
+    return bytes(generate_latest(registry))

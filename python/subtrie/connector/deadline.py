@@ -1,0 +1,33 @@
+"""The time limit of a handler: as ``asyncio.timeout``, for a fraction of its cost."""
+
+from __future__ import annotations
+
+import asyncio
+
+from .timers import Timers
+
+
+class Deadline:
+    """Cancels the running task at a time on its loop's clock, unless it is stopped before."""
+
+    __slots__ = ("_limit", "_passed", "_task", "_timers")
+
+    def __init__(self, timers: Timers, when: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task: asyncio.Task[object] = task
+        self._passed = False
+        self._timers = timers
+        self._limit = timers.at(when, self._pass)
+
+    def _pass(self) -> None:
+        self._passed = True
+        self._task.cancel()
+
+    def stop(self) -> None:
+        """The work is done."""
+        self._timers.cancel(self._limit)
+
+    def passed(self) -> bool:
+        """Whether it was this that cancelled the task, and nobody else as well; takes it back."""
+        return self._passed and self._task.uncancel() <= 0

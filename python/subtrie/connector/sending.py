@@ -1,0 +1,95 @@
+"""How the parts of a connector send and work beside each other: on its loop, from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from .message import Message
+from .timers import Timers
+from .transport import Transport
+
+logger = logging.getLogger("subtrie.connector")
+
+
+_alive: weakref.WeakSet[Sending] = weakref.WeakSet()
+
+
+class Sending:
+    """The loop and the transports of a connector, once it runs."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self._transport: Transport | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timers: Timers
+        self._has_bus = False
+        self._running = False
+        self._background: set[asyncio.Task[Any]] = set()
+        _alive.add(self)
+
+    def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+        """In process; ``kept`` is False where the sender does not look at the message again."""
+        transport = self._transport
+        return transport is not None and transport.deliver(subject, message, kept=kept)
+
+    async def _publish(self, subject: str, message: Message) -> None:
+        """Over the bus, from whatever loop."""
+        transport, loop = self._transport, self._loop
+        if transport is None or transport.bus is None or loop is None:
+            return
+        if loop is asyncio.get_running_loop():
+            await transport.publish(subject, message)
+        else:
+            sending = asyncio.run_coroutine_threadsafe(transport.publish(subject, message), loop)
+            await asyncio.wrap_future(sending)
+
+    async def _send(self, subject: str, message: Message) -> None:
+        """In process where anyone there listens, else over the bus."""
+        if not self._deliver(subject, message):
+            await self._publish(subject, message)
+
+    def _away(self) -> bool:
+        bus = self._transport.bus if self._transport is not None else None
+        return bus is not None and not bus.connected
+
+    def _on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Runs a step on this connector's loop: now, if we are there."""
+        try:
+            here: Any = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        loop = self._loop
+        if loop is here and loop is not None:
+            step(*arguments)
+        elif loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(step, *arguments)
+
+    def _soon(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Runs something beside everything else, on this connector's loop."""
+        self._on_loop(self._begin, work)
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background_done)
+
+    def _background_done(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s: %r", self.host, error, exc_info=error)
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
+    for each in list(_alive):
+        each._transport, each._loop = None, None
+        each._has_bus, each._running = False, False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,99 @@
+"""Both ways a message can take, and which one it does take.
+
+| what is sent | both ways there | only the short circuit | only the broker |
+|---|---|---|---|
+| request, answer, acknowledgement | in process if anyone hears, else bus | in process | bus |
+| multicast | bus: those elsewhere must hear it too | in process | bus |
+
+(A20.) A subscription is made on both, under one handle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ...errors import refusal
+from ..http_text import write_request, write_response
+from ..message import Message, Request
+from .memory import Memory, Receiver
+from .nats import Bus, BusReceiver
+
+__all__ = ["Memory", "Place", "Transport"]
+
+_MEMORY_PAYLOAD = 1 << 20
+
+
+class Place:
+    """One subscription on every transport there is."""
+
+    def __init__(self, pattern: str, queue: str | None, local: Any, remote: Any) -> None:
+        self.pattern, self.queue = pattern, queue
+        self._local, self._remote = local, remote
+
+    async def unsubscribe(self) -> None:
+        """Takes it down; nothing to do the second time."""
+        local, self._local = self._local, None
+        remote, self._remote = self._remote, None
+        if local is not None:
+            local.unsubscribe()
+        if remote is not None:
+            from nats.errors import Error
+
+            try:
+                await remote.unsubscribe()
+            except Error:  # the connection is gone, and the subscription with it
+                return
+
+
+class Transport:
+    """The transports of one connector."""
+
+    def __init__(self, memory: Memory | None, bus: Bus | None) -> None:
+        if memory is None and bus is None:
+            raise refusal("BusError", "no-transport", "the connector")
+        self.memory, self.bus = memory, bus
+
+    @property
+    def max_payload(self) -> int:
+        """The largest message the bus takes, in bytes."""
+        return self.bus.max_payload if self.bus else _MEMORY_PAYLOAD
+
+    async def subscribe(
+        self, pattern: str, queue: str | None, receiver: Receiver, on_bus: BusReceiver
+    ) -> Place:
+        """Subscribes wherever messages may come from."""
+        remote = await self.bus.subscribe(pattern, queue, on_bus) if self.bus else None
+        local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
+        return Place(pattern, queue, local, remote)
+
+    def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+        """Tries within the process; False where nobody there hears the subject."""
+        return self.memory is not None and self.memory.deliver(subject, message, kept=kept) > 0
+
+    async def publish(self, subject: str, message: Message) -> None:
+        """Sends over the bus. Nothing happens without one."""
+        if self.bus is not None:
+            await self.bus.publish(subject, as_bytes(message))
+
+    async def settle(self) -> None:
+        """Returns when what was subscribed counts for others."""
+        if self.bus is not None:
+            await self.bus.settle()
+        else:
+            await asyncio.sleep(0)
+
+    async def round_trip(self) -> float:
+        """How long an acknowledgement may take, in seconds."""
+        return await self.bus.round_trip() if self.bus else 0.01
+
+    async def close(self) -> None:
+        """Leaves the bus."""
+        bus, self.bus = self.bus, None
+        if bus is not None:
+            await bus.release()
+
+
+def as_bytes(message: Message) -> bytes:
+    """The message as the bus carries it."""
+    return write_request(message) if isinstance(message, Request) else write_response(message)

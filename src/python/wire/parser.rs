@@ -1,0 +1,217 @@
+//! `Parser`: bytes in, operations out, or `WireError` with what was finished before it.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyList, PyMemoryView, PyString};
+
+use super::op::Op;
+use crate::grammar::Dialect;
+use crate::python::convert::{dialect as dialect_named, wrong_type};
+use crate::python::trie_rows::bound;
+use crate::wire::{self, Conn, Fault, Limits};
+
+/// What `max_payload=None` means: whatever nine digits can say.
+const MOST_PAYLOAD: usize = 999_999_999;
+
+/// Reads one direction of one connection; no sockets, no clock.
+#[pyclass(module = "subtrie._subtrie")]
+pub struct Parser {
+    core: wire::Parser,
+    conn: Conn,
+    dialect: Dialect,
+    pinned: Option<Py<PyString>>,
+    lnocu: bool,
+}
+
+#[pymethods]
+impl Parser {
+    #[new]
+    #[pyo3(signature = (conn, *, dialect=None, max_control_line=None, max_payload=Given::default(), pinned_account=None, lnocu=None))]
+    #[pyo3(
+        text_signature = "(conn, *, dialect='server', max_control_line=4096, max_payload=1048576, pinned_account=None, lnocu=False)"
+    )]
+    fn new(
+        conn: &Bound<'_, PyAny>,
+        dialect: Option<&Bound<'_, PyAny>>,
+        max_control_line: Option<&Bound<'_, PyAny>>,
+        max_payload: Given<'_>,
+        pinned_account: Option<&Bound<'_, PyAny>>,
+        lnocu: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let conn = conn_named(conn)?;
+        let dialect = match dialect {
+            None => Dialect::Server,
+            Some(given) => match given.cast::<PyString>() {
+                Ok(name) => dialect_named(name.to_str().unwrap_or("\u{fffd}"))?,
+                Err(_) => return Err(wrong_type(given, "dialect", "str")),
+            },
+        };
+        let size = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
+        let max_control_line = bound("max_control_line", max_control_line)?.map_or(4096, size);
+        let max_payload = match max_payload.0 {
+            None => 1_048_576,
+            Some(given) if given.is_none() => MOST_PAYLOAD,
+            Some(given) => bound("max_payload", Some(&given))?.map_or(MOST_PAYLOAD, size),
+        };
+        let pinned = match pinned_account {
+            None => None,
+            Some(given) => match given.cast::<PyString>() {
+                Ok(name) if name.is_empty()? => None,
+                Ok(name) => Some(name.clone().unbind()),
+                Err(_) => return Err(wrong_type(given, "pinned_account", "str")),
+            },
+        };
+        let lnocu = match lnocu {
+            None => false,
+            Some(given) => match given.cast::<PyBool>() {
+                Ok(flag) => flag.is_true(),
+                Err(_) => return Err(wrong_type(given, "lnocu", "bool")),
+            },
+        };
+        let limits = Limits {
+            dialect,
+            max_control_line,
+            max_payload,
+            pinned: pinned.is_some(),
+            lnocu,
+        };
+        Ok(Self {
+            core: wire::Parser::new(conn, limits),
+            conn,
+            dialect,
+            pinned,
+            lnocu,
+        })
+    }
+
+    /// The next piece of the stream; the operations it completes.
+    fn feed<'py>(
+        &mut self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let data = whole(data)?;
+        let source = data.clone().unbind();
+        let mut found: Vec<Py<Op>> = Vec::new();
+        let mut trouble: Option<PyErr> = None;
+        let mut offset = self.core.offset();
+        let (pinned, lnocu) = (&self.pinned, self.lnocu);
+        let outcome = self.core.feed(data.as_bytes(), |op, at| {
+            let (source, start) = match at {
+                Some(at) => (source.clone_ref(py), at),
+                None => (PyBytes::new(py, op.raw).unbind(), 0),
+            };
+            let pinned = pinned.as_ref().map(|name| name.clone_ref(py));
+            match Py::new(py, Op::new(&op, source, start, offset, pinned, lnocu)) {
+                Ok(op) => found.push(op),
+                Err(error) => trouble = Some(error),
+            }
+            offset += op.raw.len() as u64;
+        });
+        if let Some(error) = trouble {
+            return Err(error);
+        }
+        let operations = PyList::new(py, found)?;
+        match outcome {
+            Ok(()) => Ok(operations),
+            Err(fault) => Err(self.refused(py, fault, &operations)),
+        }
+    }
+
+    /// Is no operation half-read, and none refused?
+    #[getter]
+    fn complete(&self) -> bool {
+        self.core.is_complete()
+    }
+
+    /// Bytes of the stream that whole operations account for.
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.core.offset()
+    }
+
+    /// Bytes kept of the operation that is being read.
+    #[getter]
+    fn held(&self) -> usize {
+        self.core.held()
+    }
+
+    /// The kind of connection.
+    #[getter]
+    fn conn(&self) -> &'static str {
+        self.conn.name()
+    }
+
+    /// `server` or `strict`.
+    #[getter]
+    fn dialect(&self) -> &'static str {
+        self.dialect.name()
+    }
+}
+
+impl Parser {
+    fn refused(&self, py: Python<'_>, fault: Fault, operations: &Bound<'_, PyList>) -> PyErr {
+        static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let limit = matches!(fault.reason, "max control line" | "max payload");
+        let reason = if self.conn.says_parse() && !limit {
+            "parse"
+        } else {
+            fault.reason
+        };
+        let build = || -> PyResult<Bound<'_, PyAny>> {
+            WIRE_ERROR
+                .import(py, "subtrie.errors", "wire_error")?
+                .call1((
+                    reason,
+                    fault.reason,
+                    fault.position,
+                    fault.resume,
+                    fault.stage.name(),
+                    operations,
+                ))
+        };
+        match build() {
+            Ok(error) => PyErr::from_value(error),
+            Err(error) => error,
+        }
+    }
+}
+
+/// An argument whose `None` is not the same as its absence.
+#[derive(Default)]
+pub struct Given<'py>(Option<Bound<'py, PyAny>>);
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(object.to_owned())))
+    }
+}
+
+fn conn_named(given: &Bound<'_, PyAny>) -> PyResult<Conn> {
+    let Ok(name) = given.cast::<PyString>() else {
+        return Err(wrong_type(given, "conn", "str"));
+    };
+    match Conn::named(name.to_str().unwrap_or("\u{fffd}")) {
+        Some(conn) => Ok(conn),
+        None => Err(PyValueError::new_err(format!(
+            "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', not {}",
+            given.repr()?
+        ))),
+    }
+}
+
+/// The bytes themselves, or a copy of whatever else holds bytes.
+fn whole<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    let Ok(view) = PyMemoryView::from(data) else {
+        return Err(wrong_type(data, "data", "bytes"));
+    };
+    view.call_method0("tobytes")?
+        .cast_into::<PyBytes>()
+        .map_err(|_| PyTypeError::new_err("data must be bytes"))
+}

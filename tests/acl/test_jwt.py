@@ -1,0 +1,251 @@
+"""User JWTs and creds: read, left open, signed; a broker in operator mode is the judge."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+
+import pytest
+from operators import Operator, connecting
+from raw_client import RawClient
+from secrets_used import SECRETS, leaked
+from servers import serving
+
+from subtrie import PermissionsError
+from subtrie.acl import Permissions, ResponseLimit
+from subtrie.gencreds import sign, write
+
+SUBJECTS = [".".join(t) for n in (1, 2) for t in itertools.product("abx", repeat=n)]
+
+CLAIMS = {
+    "lists": {"pub": {"allow": ["a.>", "b"]}, "sub": {"allow": ["a.* q", "b"], "deny": ["b.x"]}},
+    "deny-only": {"pub": {"deny": ["a.b"]}, "sub": {"deny": ["a.b"]}},
+    "empty-allow-beside-deny": {"pub": {"allow": [], "deny": ["a.b"]}},
+    "empty-sub-allow": {"pub": {"allow": ["a"]}, "sub": {"allow": [], "deny": ["b"]}},
+    "responses": {"resp": {"max": 2, "ttl": 10_000_000_000}},
+    "responses-defaults": {"pub": {"deny": ["b"]}, "resp": {"max": 0, "ttl": 0}},
+    "dead-allow": {"pub": {"allow": ["a.>.b"]}, "sub": {"allow": ["b.>.x"], "deny": ["a.>.b"]}},
+    "dead-deny": {"pub": {"allow": ["a.>"], "deny": ["a.>.b", "a.b"]}},
+}
+
+
+def _load(tmp_path, text, **options):
+    path = tmp_path / "user.jwt"
+    path.write_text(text)
+    return Permissions.load(path, **options)
+
+
+def _compared(url, credentials, permissions, what):
+    client = RawClient(url, **credentials)
+    for subject in SUBJECTS:
+        client.publish(subject)
+    queues = [None, "q"]
+    asked = list(itertools.product([*SUBJECTS, "a.*", "*.b", "b.*"], queues))
+    for sid, (pattern, queue) in enumerate(asked):
+        client.subscribe(pattern, str(sid), queue)
+    client.flush()
+    for subject in SUBJECTS:
+        said = ("Publish", subject, None) not in client.refused
+        assert bool(permissions.can_publish(subject, model="broker")) == said, (what, subject)
+    for pattern, queue in asked:
+        said = ("Subscription", pattern, queue) not in client.refused
+        ours = permissions.can_subscribe(pattern, queue=queue, model="broker")
+        assert bool(ours) == said, (what, pattern, queue, ours)
+    client.close()
+
+
+def test_claims_mean_what_the_broker_makes_of_them(tmp_path):
+    operator = Operator()
+    with serving(tmp_path / "server", operator.config) as url:
+        for what, claims in CLAIMS.items():
+            jwt, seed = operator.user(claims)
+            permissions = _load(tmp_path, jwt)
+            assert permissions.known
+            _compared(url, connecting(jwt, seed), permissions, what)
+    dead = _load(tmp_path, operator.user(CLAIMS["dead-allow"])[0])
+    assert dead.publish_allow == ()
+    assert [each.rule for each in dead.lint()][:3] == ["dead"] * 3
+
+
+def test_where_the_account_decides_the_answer_is_unknown(tmp_path):
+    lists = {"pub": {"allow": ["a.b"]}, "sub": {"allow": ["a.*"]}}
+    for account, scoped in (({"default_permissions": lists}, False), ({"template": lists}, True)):
+        operator = Operator(account)
+        jwt, seed = operator.user({}, scoped=scoped)
+        alone = _load(tmp_path, jwt)
+        for decision in (alone.can_publish("a.b"), alone.can_subscribe("a.b", model="broker")):
+            assert not decision
+            assert not decision.known
+        with pytest.raises(PermissionsError):
+            alone.minimised()
+        trusted = [operator.key.public_key.decode()]
+        whole = _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted)
+        assert whole == Permissions(publish_allow=["a.b"], subscribe_allow=["a.*"])
+        with serving(tmp_path / f"server{scoped}", operator.config) as url:
+            _compared(url, connecting(jwt, seed), whole, account)
+
+
+def test_a_template_is_filled_at_login_only(tmp_path):
+    operator = Operator({"template": {"pub": {"allow": ["{{name()}}.>"]}}})
+    jwt, _ = operator.user({}, scoped=True)
+    assert not _load(tmp_path, jwt, account_jwt=operator.account_jwt).can_publish("user.a").known
+
+
+def test_the_chain_is_checked_when_keys_are_given(tmp_path):
+    operator, other = Operator(), Operator()
+    jwt, _ = operator.user(CLAIMS["lists"])
+    trusted = [operator.key.public_key.decode()]
+    assert _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted).known
+    header, claims, signature = jwt.split(".")
+    forged = json.loads(__import__("base64").urlsafe_b64decode(claims + "=="))
+    forged["nats"]["pub"] = {"allow": [">"]}
+    body = __import__("base64").urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
+    for text, account, keys, reason in (
+        (jwt, other.account_jwt, trusted, "jwt-chain"),
+        (jwt, operator.account_jwt, [other.key.public_key.decode()], "jwt-chain"),
+        (jwt, None, trusted, "jwt-chain"),
+        (f"{header}.{body}.{signature}", operator.account_jwt, trusted, "jwt-signature"),
+        (operator.account_jwt, None, (), "jwt-kind"),
+        (operator.jwt, None, (), "jwt-kind"),
+        (jwt, jwt, trusted, "jwt-kind"),
+    ):
+        with pytest.raises(PermissionsError) as caught:
+            _load(tmp_path, text, account_jwt=account, trusted=keys)
+        assert caught.value.reason == reason
+
+
+BAD_CLAIMS = [
+    {"pub": {"allow": ["a..b"]}},
+    {"pub": {"allow": ["a q"]}},
+    {"pub": {"allow": [""]}},
+    {"sub": {"allow": ["a b c"]}},
+    {"sub": {"allow": ["a  q"]}},
+    {"sub": {"allow": [" a"]}},
+    {"sub": {"allow": ["a "]}},
+    {"sub": {"allow": ["a q."]}},
+    {"sub": {"allow": ["a q..r"]}},
+    {"sub": {"deny": ["a."]}},
+    {"sub": {"deny": [".a"]}},
+]
+
+
+def test_what_the_broker_does_not_let_log_in_is_refused(tmp_path):
+    operator = Operator({"template": {"pub": {"allow": ["a"]}}})
+    rows = [(operator.user(claims), {}) for claims in BAD_CLAIMS]
+    scoped = operator.user({"pub": {"allow": ["a"]}}, scoped=True)
+    rows.append((scoped, {"account_jwt": operator.account_jwt}))
+    with serving(tmp_path / "server", operator.config) as url:
+        for (jwt, seed), options in rows:
+            with pytest.raises(PermissionsError):
+                _load(tmp_path, jwt, **options)
+            with pytest.raises(ConnectionError):
+                RawClient(url, **connecting(jwt, seed))
+        jwt, seed = operator.user({"sub": {"allow": ["a\tq"]}})
+        RawClient(url, **connecting(jwt, seed)).close()
+        assert _load(tmp_path, jwt).subscribe_allow == ("a q",)
+
+
+@pytest.mark.parametrize("text", ["a.b.c", "e30.e30.e30", "eyJ0.e30.x", f"{'e30.' * 2}"])
+def test_broken_tokens(text, tmp_path):
+    with pytest.raises(PermissionsError):
+        _load(tmp_path, text)
+
+
+def test_signed_creds_are_what_the_broker_enforces(tmp_path):
+    rng = random.Random(31)
+    operator = Operator()
+    account = operator.account.seed.decode()
+    sets = [
+        Permissions(),
+        Permissions(publish_allow=(), subscribe_allow=()),
+        Permissions(publish_allow=(), allow_responses=ResponseLimit(2, 5.0)),
+        Permissions(allow_responses=ResponseLimit(-1, -1)),
+        Permissions(publish_allow=["a"], publish_deny=["b"], subscribe_deny=["a.b q"]),
+    ]
+    for _ in range(15):
+        some = [".".join(rng.choices("ab*", k=rng.randint(1, 2))) for _ in range(4)]
+        sets.append(Permissions(publish_allow=some[:2], subscribe_allow=[some[2], f"{some[3]} q"]))
+    with serving(tmp_path / "server", operator.config) as url:
+        for permissions in sets:
+            creds = sign(permissions, account, name="user", expires=3600)
+            path = tmp_path / "user.creds"
+            write(creds, path)
+            assert Permissions.load(path) == permissions
+            _compared(url, connecting(creds.jwt, creds.seed), permissions, permissions)
+        creds = sign(Permissions(), account, name="user", expires=-10)
+        with pytest.raises(ConnectionError):
+            RawClient(url, **connecting(creds.jwt, creds.seed))
+
+
+def test_T16_creds_are_their_owners_alone(tmp_path):
+    creds = sign(Permissions(), Operator().account.seed.decode(), name="user")
+    path = tmp_path / "user.creds"
+    before = os.umask(0)
+    try:
+        write(creds, path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text().count("END USER NKEY SEED------\n") == 1
+    for secret in (creds.seed, creds.jwt):
+        assert secret not in repr(creds)
+        assert secret not in str(creds)
+    path.chmod(0o640)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert caught.value.reason == "creds-mode"
+    path.chmod(0o600)
+    (tmp_path / "inner").mkdir()
+    link = tmp_path / "inner" / "linked.creds"
+    link.symlink_to(path)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(link)
+    assert caught.value.reason == "creds-link"
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert caught.value.reason == "creds-blocks"
+    assert creds.seed not in str(caught.value)
+
+
+def test_creds_with_other_dashes_and_line_ends(tmp_path):
+    creds = sign(Permissions(publish_allow=["a"]), Operator().account.seed.decode(), name="u")
+    path = tmp_path / "user.creds"
+    write(creds, path)
+    path.write_bytes(creds.text.replace("------", "---").replace("\n", "\r\n").encode())
+    assert Permissions.load(path).publish_allow == ("a",)
+
+
+def test_T17_only_an_accounts_seed_signs():
+    operator = Operator()
+    user = operator.user({})[1]
+    account = operator.account.seed.decode()
+    wrong = [operator.key.seed.decode(), user, operator.account.public_key.decode(), "", "SA"]
+    wrong += [account[:-1] + ("A" if account[-1] != "A" else "B"), account[:30], "SA" + "!" * 56]
+    for seed in wrong:
+        with pytest.raises(PermissionsError) as caught:
+            sign(Permissions(), seed, name="user")
+        assert caught.value.reason in ("seed-kind", "seed")
+        assert not seed or len(seed) < 5 or seed not in str(caught.value)
+    with pytest.raises(PermissionsError):
+        sign(Permissions(), account, name="user", user_seed=account)
+    kept = sign(Permissions(), account, name="user", user_seed=user)
+    assert kept.seed == user
+
+
+def test_A37_a_jwt_beyond_the_control_line_is_refused():
+    many = Permissions(publish_allow=[f"plane.safe.443.me.host{n}.*.GET.path" for n in range(90)])
+    with pytest.raises(PermissionsError) as caught:
+        sign(many, Operator().account.seed.decode(), name="user")
+    assert caught.value.reason == "jwt-size"
+    assert "size" in [each.rule for each in many.lint()]
+
+
+def test_T16_the_search_for_secrets_finds_one():
+    seed = Operator().account.seed.decode()
+    assert seed in SECRETS
+    assert leaked(f"the seed {seed} was refused") == [seed]
+    assert not leaked("SA… was refused")

@@ -1,0 +1,247 @@
+"""Server configurations: what nats-server refuses to load is refused, with file and line."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from servers import loads
+
+from subtrie import PermissionsError
+from subtrie.acl import Permissions, ResponseLimit
+
+ENV = {"RULE": "env.>", "LIST": "[one, two]", "LOOP": "$LOOP", "HOME": "/nowhere"}
+
+
+def one(permissions: str, before: str = "") -> str:
+    return f"{before}\nauthorization {{ users = [ {{ user: u, permissions: {permissions} }} ] }}\n"
+
+
+def P(**lists) -> Permissions:
+    return Permissions(**lists)
+
+
+FINE = {
+    "lists": (one('{ publish: ["a.>", b], subscribe: "c q" }'),
+              P(publish_allow=["a.>", "b"], subscribe_allow=["c q"])),
+    "sides": (one("{ pub { allow: a, deny = [a.b] }; sub { deny: [x.>\n y] } }"),
+              P(publish_allow=["a"], publish_deny=["a.b"], subscribe_deny=["x.>", "y"])),
+    "import-export": (one("{ import: a, export: b }"),
+                      P(publish_allow=["a"], subscribe_allow=["b"])),
+    "case": (one("{ PUBLISH: a, Sub: { ALLOW: b } }"),
+             P(publish_allow=["a"], subscribe_allow=["b"])),
+    "blanks": (one('{ subscribe: ["a \\t q ", "\\tb  w"] }'), P(subscribe_allow=["a q", "b w"])),
+    "empty-lists": (one("{ publish: [], subscribe: { allow: [] } }"), P()),
+    "empty": (one("{ }"), P()),
+    "responses": (one("{ allow_responses: true }"),
+                  P(publish_allow=(), allow_responses=ResponseLimit())),
+    "responses-off": (one("{ allow_responses: off }"), P()),
+    "responses-map": (one('{ publish: a, allow_responses { max_msgs: 5, ttl: "1m30s" } }'),
+                      P(publish_allow=["a"], allow_responses=ResponseLimit(5, 90.0))),
+    "responses-defaults": (one('{ publish_allow_responses { max: 0, expires: "0" } }'),
+                           P(publish_allow=(), allow_responses=ResponseLimit(1, 120.0))),
+    "responses-unbounded": (one('{ allow_responses { max: -1, expires: "-1s" } }'),
+                            P(publish_allow=(), allow_responses=ResponseLimit(-1, -1.0))),
+    "variables": (one("{ publish: $ALL, subscribe: [$ONE, $RULE] }", "ALL: [a, b.>]\nONE = c"),
+                  P(publish_allow=["a", "b.>"], subscribe_allow=["c", "env.>"])),
+    "environment": (one("{ publish: $LIST }"), P(publish_allow=["one", "two"])),
+    "inner-variable": (one("{ X: a.b, publish: $X }"), P(publish_allow=["a.b"])),
+    "defaults": ("authorization { default_permissions: { publish: d }, users: [ { user: u } ] }",
+                 P(publish_allow=["d"])),
+    "defaults-cancelled": (
+        "authorization { default_permissions: { publish: d }, "
+        "users: [ { user: u, permissions: {} } ] }", P()),
+    "last-wins": (one("{ publish: a, publish: b }"), P(publish_allow=["b"])),
+    "comments": ("# one\n// two\nport: 4222 # three\n" + one("{ publish: a } // four\n # five\n"),
+                 P(publish_allow=["a"])),
+    "json": ('{"authorization": {"users": [{"user": "u", "permissions": {"publish": "a"}}]}}',
+             P(publish_allow=["a"])),
+    "account": ("accounts { A { users = [ { user: u, permissions: { publish: a } } ] } }",
+                P(publish_allow=["a"])),
+    "account-defaults": (
+        "accounts { A { default_permissions { subscribe: s }, users = [ { user: u } ] } }",
+        P(subscribe_allow=["s"])),
+    "single": ("authorization { user: u, password: hidden }", P()),
+    "plain": (one("{ publish: [a.*, *, >, foo*, b-c_d, é.ü] }"),
+              P(publish_allow=["a.*", "*", ">", "foo*", "b-c_d", "é.ü"])),
+    "quotes": (one("{ publish: ['a.>', \"b\\x2ec\"] }"), P(publish_allow=["a.>", "b.c"])),
+}  # fmt: skip
+
+BAD = {
+    "empty-token": (one("{ publish: a..b }"), "empty-token"),
+    "tail": (one('{ publish: ["a", "a.>.b"] }'), "tail-not-last"),
+    "publish-queue": (one('{ publish: "a q" }'), "publish-queue"),
+    "publish-deny-queue": (one('{ publish: { deny: "a q" } }'), "publish-queue"),
+    "three-words": (one('{ subscribe: "a b c" }'), "queue-words"),
+    "bad-queue": (one('{ subscribe: "a q..r" }'), "empty-token"),
+    "empty-entry": (one('{ publish: "" }'), "empty"),
+    "unknown-key": (one("{ publish: a, publisch: b }"), "unknown-key"),
+    "unknown-side": (one("{ publish: { permit: b } }"), "unknown-key"),
+    "unknown-user-key": ("authorization { users [ { user: u, rights: a } ] }", "unknown-key"),
+    "unknown-block-key": ("authorization { users [ { user: u } ], usrs: 1 }", "unknown-key"),
+    "number": (one("{ publish: [ 7 ] }"), "config-type"),
+    "permissions-type": (one("a"), "config-type"),
+    "users-type": ("authorization { users: u }", "config-type"),
+    "duration": (one("{ allow_responses: { max: 1, expires: 60 } }"), "duration"),
+    "duration-unit": (one('{ allow_responses: { max: 1, expires: "60" } }'), "duration"),
+    "responses-word": (one("{ allow_responses: often }"), "config-type"),
+    "max-word": (one("{ allow_responses: { max: many } }"), "config-type"),
+    "user-name": ("authorization { users [ { password: hidden } ] }", "user-name"),
+    "twice": ("authorization { users [ { user: u }, { user: u } ] }", "user-twice"),
+    "unclosed": ("authorization { users [ { user: u ", "conf-end"),
+    "unclosed-text": ('authorization { users [ { user: "u } ] }', "conf-end"),
+    "no-value": ("authorization:\n", "conf-value"),
+    "variable": (one("{ publish: $NOWHERE }"), "conf-variable"),
+    "variable-loop": (one("{ publish: $LOOP }"), "conf-variable"),
+    "escape": (one('{ publish: "a\\q" }'), "conf-escape"),
+    "double-comma": (one("{ publish: [a,, b] }"), "conf-separator"),
+}
+
+#: Refused by us alone: what the broker reads by chance, or as nobody means it.
+OURS = {
+    "two-words": (one("{ pub: a, publish: b }"), "alias-twice"),
+    "comma-key": (one("{ publish: a,, subscribe: b }"), "conf-key"),
+    "block-text": (one("{ publish: a }", "x: (\nlong\n)"), "conf-block"),
+    "vertical-tab": (one('{ subscribe: "a\vq" }'), "whitespace"),
+    "no-break-space": (one('{ subscribe: "a\u00a0q" }'), "whitespace"),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_the_broker_loads_means_the_same_to_us(name, tmp_path):
+    text, wanted = FINE[name]
+    path = tmp_path / "nats.conf"
+    path.write_text(text)
+    permissions = Permissions.load(path, env=ENV)
+    assert permissions == wanted
+    for part in ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny"):
+        assert getattr(permissions, part) == getattr(wanted, part), part
+    assert loads(path, ENV)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_the_broker_refuses_we_refuse(name, tmp_path):
+    text, reason = BAD[name]
+    path = tmp_path / "nats.conf"
+    path.write_text(text)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path, env=ENV)
+    assert caught.value.reason == reason, caught.value
+    assert str(path) in str(caught.value)
+    assert "hidden" not in str(caught.value)
+    assert not loads(path, ENV)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_only_we_refuse(name, tmp_path):
+    text, reason = OURS[name]
+    path = tmp_path / "nats.conf"
+    path.write_text(text)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path, env=ENV)
+    assert caught.value.reason == reason
+
+
+def test_the_message_names_file_line_and_entry(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("port: 4222\n" + one('{\n publish: [\n  "a.b"\n  "a..c"\n ] }'))
+    with pytest.raises(PermissionsError, match=r"nats\.conf, line 6: publish_allow 'a\.\.c'") as e:
+        Permissions.load(path)
+    assert (e.value.line, e.value.field, e.value.position) == (6, "publish_allow", 2)
+
+
+def test_several_users_and_none_named(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(
+        "accounts { A { users [ { user: a, permissions: { publish: a } }, { user: b } ] }\n"
+        " B { users [ { user: c } ] } }"
+    )
+    with pytest.raises(PermissionsError, match="A/a, A/b, B/c") as caught:
+        Permissions.load(path)
+    assert caught.value.reason == "several-users"
+    assert Permissions.load(path, user="a").publish_allow == ("a",)
+    assert Permissions.load(path, account="B") == Permissions()
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path, user="d")
+    assert caught.value.reason == "user-unknown"
+
+
+def test_a_callout_decides_elsewhere(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(
+        "authorization { users [ { user: u, permissions: { publish: a } } ]\n"
+        " auth_callout { issuer: A, auth_users: [ u ] } }"
+    )
+    decision = Permissions.load(path).can_publish("a")
+    assert not decision
+    assert not decision.known
+
+
+def test_includes(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "users.conf").write_text("users [ { user: u, include 'perms.conf' } ]")
+    (tmp_path / "inner" / "perms.conf").write_text("permissions { publish: a }")
+    path = tmp_path / "nats.conf"
+    path.write_text('authorization {\n include "inner/users.conf"\n}\n')
+    assert Permissions.load(path).publish_allow == ("a",)
+    assert loads(path, ENV)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"nats.conf": "include nats.conf\n"}, "include-cycle"),
+        ({"nats.conf": "include b.conf\n", "b.conf": "include nats.conf\n"}, "include-cycle"),
+        ({"nats.conf": "include ../outside.conf\n"}, "include-root"),
+        ({"nats.conf": "include nobody.conf\n"}, "include-file"),
+        ({f"f{n}.conf": f"include f{n + 1}.conf\n" for n in range(40)}, "include-depth"),
+    ],
+)
+def test_T18_includes_that_go_wrong(files, reason, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "outside.conf").write_text(one("{ publish: a }"))
+    for name, text in files.items():
+        (root / name).write_text(text)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(root / next(iter(files)))
+    assert caught.value.reason == reason
+
+
+def test_an_include_may_leave_the_folder_where_root_says_so(tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside.conf").write_text(one("{ publish: a }"))
+    path = tmp_path / "root" / "nats.conf"
+    path.write_text("include ../outside.conf\n")
+    assert Permissions.load(path, root=tmp_path).publish_allow == ("a",)
+
+
+def test_T8_nesting_is_bounded(tmp_path):
+    path = tmp_path / "nats.conf"
+    for text in ("{a: " * 50_000, "a: " + "[" * 50_000, "a {" * 50_000):
+        path.write_text(text)
+        with pytest.raises(PermissionsError):
+            Permissions.load(path)
+
+
+def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
+    """Texts made of the language's own pieces: where we load, the broker loads."""
+    rng = random.Random(21)
+    pieces = ["publish", "subscribe", ":", "=", " ", "\n", ",", ";", "{", "}", "[", "]", '"a"',
+              "'b.>'", "a.*", "allow", "deny", "#c\n", "$RULE", "7 ", "true", '"x y"']  # fmt: skip
+    path = tmp_path / "nats.conf"
+    ours = asked = 0
+    for number in itertools.count():
+        body = "".join(rng.choices(pieces, k=rng.randint(1, 7)))
+        path.write_text(one(f"{{ {body} }}"))
+        try:
+            Permissions.load(path, env=ENV)
+        except PermissionsError:
+            continue
+        assert loads(path, ENV), path.read_text()
+        ours += 1
+        asked += 1
+        if ours == 60 or number > 40_000:
+            break
+    assert ours == 60

@@ -1,0 +1,370 @@
+"""``Permissions``: entries, answers of both models, comparison, difference, smallest form, lint."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+import subtrie
+from subtrie import PatternError, PermissionsError, SubjectError, _engine
+from subtrie.acl import Permissions, ResponseLimit
+
+
+@pytest.fixture(autouse=True)
+def _both_engines(engine, monkeypatch):
+    monkeypatch.setattr(_engine, "active", engine)
+
+
+@pytest.mark.parametrize(
+    ("lists", "reason", "position"),
+    [
+        ({"publish_allow": ["a..b"]}, "empty-token", 2),
+        ({"publish_allow": [""]}, "empty", 0),
+        ({"publish_deny": ["a b"]}, "publish-queue", None),
+        ({"subscribe_allow": ["a b c"]}, "queue-words", None),
+        ({"subscribe_allow": ["a "]}, "queue-words", None),
+        ({"subscribe_deny": ["a b..c"]}, "empty-token", 4),
+        ({"subscribe_deny": [">.a"]}, "tail-not-last", 0),
+        ({"publish_allow": ["a\u00a0b"]}, "whitespace", 1),
+        ({"publish_allow": ["a\ud800"]}, "surrogate", 1),
+        ({"publish_allow": ["a*"], "dialect": "strict"}, "partial-wildcard", 1),
+        ({"publish_allow": ["é"], "dialect": "strict"}, "non-ascii", 0),
+    ],
+)
+def test_entries_the_broker_would_not_load(lists, reason, position):
+    with pytest.raises(PermissionsError) as caught:
+        Permissions(**lists)
+    assert (caught.value.reason, caught.value.position) == (reason, position)
+    assert caught.value.field in lists
+
+
+@pytest.mark.parametrize("lists", ["a", b"a", [7], [None], 7])
+def test_what_is_no_list_of_texts(lists):
+    with pytest.raises(TypeError):
+        Permissions(publish_allow=lists)
+
+
+def test_absent_and_empty_lists():
+    assert Permissions().can_publish("a")
+    assert Permissions().can_subscribe(">", queue="q")
+    nothing = Permissions(publish_allow=(), subscribe_allow=[])
+    for model in ("strict", "broker"):
+        assert not nothing.can_publish("a", model=model)
+        assert not nothing.can_subscribe("a", model=model)
+    assert Permissions() == Permissions(publish_allow=[">"], subscribe_allow=["*", "*.>"])
+    assert (nothing.publish_allow, nothing.subscribe_deny) == ((), ())
+
+
+def test_S0_027_deny_beats_allow():
+    rules = Permissions(publish_allow=["a.>"], publish_deny=["a.b"])
+    decision = rules.can_publish("a.b")
+    assert not decision
+    assert decision.rule == "a.b"
+    assert rules.can_publish("a.c").rule == "a.>"
+
+
+def test_a_no_names_the_nearest_entry_and_the_token_that_differs():
+    rules = Permissions(publish_allow=["p.safe.443.me.x.*.GET.a", "p.safe.443.me.y.*.GET.b.>"])
+    decision = rules.can_publish("p.safe.443.me.y.id-1.POST.b.c")
+    assert (decision.nearest, decision.differs_at) == ("p.safe.443.me.y.*.GET.b.>", 6)
+    assert decision.rule is None
+    assert "differs at token 6" in decision.why
+
+
+def test_A67_strict_is_inclusion_in_the_union():
+    rules = Permissions(subscribe_allow=["a.*", "a.*.>"])
+    assert rules.can_subscribe("a.>")
+    assert "together" in rules.can_subscribe("a.>").why
+    wide = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>")
+    assert wide.witness == "a.x.x"
+    # The broker takes '>' for a token here; the model does not follow it.
+    assert not Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+
+
+def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
+    rules = Permissions(subscribe_allow=["a.>"], subscribe_deny=["a.b"])
+    strict, broker = rules.can_subscribe("a.*"), rules.can_subscribe("a.*", model="broker")
+    assert (bool(strict), bool(broker)) == (False, True)
+    assert strict.differs
+    assert broker.differs
+    assert strict.rule == "a.b"
+    assert "'broker' allows it" in strict.why
+    assert not rules.can_receive("a.b", subscription="a.*", model="broker")
+    assert rules.can_receive("a.c", subscription="a.*", model="broker")
+    assert not rules.can_receive("a.c", subscription="a.*")
+    assert not rules.can_receive("b.c", subscription="a.*", model="broker")
+
+
+def test_A69_queues():
+    rules = Permissions(subscribe_allow=["foo", "foo v1", "bar v1.*"])
+    assert rules.can_subscribe("foo", queue="v2")
+    assert not rules.can_subscribe("foo", queue="v2", model="broker")
+    assert rules.can_subscribe("foo", queue="v1", model="broker")
+    assert rules.can_subscribe("foo", model="broker")
+    assert rules.can_subscribe("bar", queue="v1.x", model="broker")
+    assert rules.can_subscribe("bar", queue="v1.*", model="broker")
+    assert not rules.can_subscribe("bar", model="broker")
+    assert not rules.can_subscribe("foo", queue="_sys_", model="broker")
+    with pytest.raises(PermissionsError):
+        rules.can_subscribe("foo", queue="a b")
+
+
+def test_bad_questions():
+    rules = Permissions()
+    for text in ("", "a..b", "a b", "a.*", ">"):
+        with pytest.raises(SubjectError):
+            rules.can_publish(text)
+    assert rules.can_publish("a.*", model="broker")
+    with pytest.raises(PatternError):
+        rules.can_subscribe("a.>.b")
+    with pytest.raises(SubjectError):
+        rules.can_publish("a", reply="b.*")
+    with pytest.raises(ValueError, match="model"):
+        rules.can_publish("a", model="other")
+    for call in (rules.can_publish, rules.can_subscribe):
+        with pytest.raises(TypeError):
+            call(7)
+
+
+def test_A70_a_turn_to_answer_overrides_a_deny_and_is_used_up():
+    now = [0.0]
+    rules = Permissions(
+        publish_allow=["a"], publish_deny=["r.>"], allow_responses=ResponseLimit(2, 10.0)
+    )
+    assert not rules.can_publish("r.x")
+    session = rules.session(clock=lambda: now[0])
+    assert not session.can_publish("r.x")
+    session.received("in", "r.x")
+    assert session.can_publish("r.x").rule == "allow_responses"
+    session.received("in", "r.x")  # uses up the second turn
+    assert not session.can_publish("r.x")
+    session.received("in", "r.x")
+    now[0] = 10.5
+    assert "ended" in session.can_publish("r.x").why
+    session.received("in")
+    assert session.can_publish("a")
+
+
+def test_a_response_limit_stands_for_the_brokers_defaults():
+    assert ResponseLimit(0, 0) == ResponseLimit(1, 120.0)
+    for wrong in ({"max": "1"}, {"max": True}, {"expires": "1s"}):
+        with pytest.raises(TypeError):
+            ResponseLimit(**wrong)
+    with pytest.raises(ValueError, match="seconds"):
+        ResponseLimit(1, float("nan"))
+
+
+def test_order():
+    small = Permissions(publish_allow=["a.b"], subscribe_allow=["a q"])
+    large = Permissions(publish_allow=["a.*"], subscribe_allow=["a"])
+    assert small <= large
+    assert small < large
+    assert large > small
+    assert not large <= small
+    assert small != large
+    with pytest.raises(TypeError):
+        hash(small)
+    assert small != "a.b"
+
+
+def test_compare_names_the_shortest_witness_and_proves_the_rest():
+    small = Permissions(publish_allow=["a.b", "a.c"], subscribe_allow=["s.>"])
+    large = Permissions(publish_allow=["a.*"], subscribe_allow=["s.*", "s.*.>"])
+    found = small.compare(large)
+    assert found.relation == "subset"
+    assert found.only_left is None
+    assert (found.only_right, found.only_right.verb) == ("a.x", "publish")
+    assert found.proof["left_in_right"]["subscribe"]["inside"] == [["s.>", ["s.*.>", "s.*"]]]
+    assert large.compare(small).relation == "superset"
+    assert small.compare(small).relation == "equal"
+    other = Permissions(publish_allow=["b"], subscribe_allow=["s.>"])
+    assert small.compare(other).relation == "incomparable"
+    assert small.compare(other).proof is None
+    assert pickle.loads(pickle.dumps(found.only_right)).verb == "publish"
+
+
+def test_A70_responses_take_part_in_the_order():
+    none = Permissions(publish_allow=["a"])
+    once = Permissions(publish_allow=["a"], allow_responses=ResponseLimit())
+    often = Permissions(publish_allow=["a"], allow_responses=ResponseLimit(-1, -1))
+    assert none < once < often
+    assert once.compare(none).only_left.verb == "respond"
+    assert Permissions(allow_responses=ResponseLimit()) == Permissions()
+    added = none.diff(once).added
+    assert [grant.verb for grant in added] == ["respond"]
+
+
+def test_dialects_do_not_mix():
+    strict = Permissions(publish_allow=["a"], dialect="strict")
+    with pytest.raises(PermissionsError) as caught:
+        strict.compare(Permissions(publish_allow=["a"]))
+    assert caught.value.reason == "dialects"
+    assert strict != Permissions(publish_allow=["a"])
+
+
+def test_A37_strict_subjects_end_at_64_tokens():
+    stars = [".".join(["a", *["*"] * n]) for n in range(1, 64)]
+    assert Permissions(publish_allow=stars, dialect="strict") == Permissions(
+        publish_allow=["a.>"], dialect="strict"
+    )
+    assert Permissions(publish_allow=stars) < Permissions(publish_allow=["a.>"])
+
+
+def test_diff_shows_the_worst_first_with_a_subject_each():
+    old = Permissions(publish_allow=["p.safe.443.me.>"], subscribe_allow=["b"])
+    new = Permissions(
+        publish_allow=["p.safe.443.me.>", "p.safe.443.you.x", "p.danger.666.me.>"],
+        publish_deny=["p.danger.666.me.z"],
+        subscribe_allow=["c q"],
+    )
+    diff = old.diff(new)
+    assert [str(grant) for grant in diff.added] == [
+        "publish p.danger.666.me.> unless p.danger.666.me.z",
+        "subscribe c queue q",
+        "publish p.safe.443.you.x",
+    ]
+    assert [grant.danger for grant in diff.added] == [True, False, False]
+    assert diff.added[0].witness == "p.danger.666.me.x"
+    assert diff.added[1].witness.queue == "q"
+    assert [str(grant) for grant in diff.removed] == ["subscribe b"]
+    assert not old.diff(old)
+    for grant in diff.added:
+        if grant.verb == "publish":
+            assert new.can_publish(grant.witness)
+            assert not old.can_publish(grant.witness)
+
+
+def test_a_deny_that_goes_is_an_added_grant():
+    old = Permissions(publish_allow=["a.>"], publish_deny=["a.b", "z"])
+    new = Permissions(publish_allow=["a.>"])
+    assert [str(grant) for grant in old.diff(new).added] == ["publish a.b"]
+
+
+def test_minimised():
+    rules = Permissions(
+        publish_allow=["a.*.>", "a.*", "a.b", "c.d"],
+        publish_deny=["c.d.e", "a.x.y", "a.x.>"],
+        subscribe_allow=["s", "s q"],
+        allow_responses=ResponseLimit(3),
+    )
+    small = rules.minimised()
+    assert small == rules
+    assert small.publish_allow == ("a.>", "c.d")
+    assert small.publish_deny == ("a.x.>",)
+    assert small.subscribe_allow == ("s",)
+    assert small.allow_responses == ResponseLimit(3)
+    assert small.minimised().publish_allow == small.publish_allow
+    assert Permissions().minimised().publish_allow is None
+
+
+LINT = {
+    "plane-wildcard": ({"publish_allow": ["*.safe.443.a.>"]}, {"publish_allow": ["p.safe.>"]}),
+    "danger": ({"subscribe_allow": ["p.*.666.>"]}, {"subscribe_allow": ["p.safe.666.>"]}),
+    "shadowed": (
+        {"publish_allow": ["a.b"], "publish_deny": ["a.>"]},
+        {"publish_allow": ["a.*"], "publish_deny": ["a.b"]},
+    ),
+    "redundant": (
+        {"publish_allow": ["a.>", "a.*", "a.*.>"]},
+        {"publish_allow": ["a.*", "a.*.*"]},
+    ),
+    "dead": (
+        {"publish_allow": ["a"], "publish_deny": ["b"]},
+        {"publish_allow": ["a.>"], "publish_deny": ["a.b"]},
+    ),
+    "inbox": ({"subscribe_allow": ["_INBOX.>"]}, {"subscribe_allow": ["_INBOX.me.>"]}),
+    "allow-responses": (
+        {"publish_allow": [], "allow_responses": ResponseLimit()},
+        {"publish_allow": []},
+    ),
+    "size": (
+        {"publish_allow": [f"plane.safe.443.someone.host{n}.*.GET.path" for n in range(70)]},
+        {"publish_allow": [f"plane.safe.443.someone.host{n}.*.GET.path" for n in range(40)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", LINT)
+def test_T11_T12_T13_lint_fires_and_is_silent(rule):
+    firing, silent = LINT[rule]
+    nothing = {"publish_allow": [], "subscribe_allow": []}
+    firing, silent = {**nothing, **firing}, {**nothing, **silent}
+    found = [each for each in Permissions(**firing).lint() if each.rule == rule]
+    assert found
+    assert all(each.level in ("error", "warning", "note") and each.message for each in found)
+    assert rule not in [each.rule for each in Permissions(**silent).lint()]
+
+
+def test_T13_every_overlap_with_danger_is_found():
+    import random
+
+    rng = random.Random(3)
+    for _ in range(300):
+        tokens = [rng.choice(["p", "*"]), rng.choice(["safe", "danger", "*", ">"]), "666", "a"]
+        if ">" in tokens:
+            tokens = tokens[: tokens.index(">") + 1]
+        entry = ".".join(tokens)
+        danger = any(subtrie.reference.overlaps(entry, f"*.danger.{tail}") for tail in ("*", "*.>"))
+        rules = Permissions(publish_allow=[entry], subscribe_allow=[])
+        found = [each for each in rules.lint() if each.rule == "danger"]
+        assert bool(found) == danger, entry
+        for each in found:
+            assert Permissions(publish_allow=[entry]).can_publish(each.witness)
+            assert each.witness.split(".")[1] == "danger"
+
+
+def test_S0_126_rules_of_one_plane_authorise_nothing_on_another():
+    rules = Permissions(publish_allow=["one.safe.443.a.>"], subscribe_allow=["one.safe.*.*.a.>"])
+    other = Permissions(publish_allow=["two.>"], subscribe_allow=["two.>"])
+    for verb in ("publish", "subscribe"):
+        assert _engine.active.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
+
+
+def test_S0_026_S0_116_safe_rules_and_the_carve_out_never_meet():
+    for port in ("*", "443"):
+        safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
+        assert _engine.active.rules_overlap(safe, [], danger, []) is None
+
+
+def test_T14_what_takes_too_long_is_refused():
+    deep = ".".join(["a"] * 2000)
+    wide = Permissions(publish_allow=[f"a{n}" for n in range(8000)])
+    with pytest.raises(PermissionsError) as caught:
+        wide <= Permissions(publish_allow=["a"], publish_deny=[deep, *["b"] * 8000])  # noqa: B015
+    assert caught.value.reason == "too-much-work"
+
+
+@pytest.mark.parametrize("lists", [
+    {}, {"publish_allow": []}, {"publish_allow": ["a"], "publish_deny": ["a.b"]},
+    {"subscribe_allow": ["a q", "b"], "subscribe_deny": [">"]},
+    {"publish_allow": [], "allow_responses": ResponseLimit(3, 1.5)},
+    {"allow_responses": ResponseLimit(-1, -1)},
+    {"publish_allow": ["é", 'a"b\\c'], "subscribe_allow": []},
+])  # fmt: skip
+def test_dumps_come_back(lists, tmp_path):
+    rules = Permissions(**lists)
+    (tmp_path / "rules.json").write_text(rules.dump())
+    again = Permissions.load(tmp_path / "rules.json")
+    assert json.loads(again.dump()) == json.loads(rules.dump())
+    config = f"authorization {{ users = [ {{ user: u\n {rules.dump('conf')} }} ] }}"
+    (tmp_path / "nats.conf").write_text(config)
+    assert Permissions.load(tmp_path / "nats.conf") == rules
+    with pytest.raises(ValueError, match="format"):
+        rules.dump("yaml")
+
+
+@pytest.mark.parametrize(("document", "reason"), [
+    ({"subtrie": 2}, "json-format"),
+    ({"subtrie": 1, "publish": []}, "unknown-key"),
+    ({"subtrie": 1, "publish_allow": "a"}, "json-field"),
+    ({"subtrie": 1, "publish_allow": ["a b"]}, "publish-queue"),
+    ({"subtrie": 1, "allow_responses": {"often": 1}}, "json-field"),
+    ({"subtrie": 1, "dialect": "other"}, "json-field"),
+])  # fmt: skip
+def test_our_json_is_read_strictly(document, reason, tmp_path):
+    (tmp_path / "rules.json").write_text(json.dumps(document))
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(tmp_path / "rules.json")
+    assert caught.value.reason == reason

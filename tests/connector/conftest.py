@@ -1,0 +1,80 @@
+"""Coroutine tests, real servers, and connectors on either transport."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subtrie.connector import Connector
+from subtrie.testing import connector, plane  # noqa: F401 - fixtures
+
+from .nats_server import NatsServer
+
+LIMIT = 60.0  # seconds for one test
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a coroutine test on a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
+
+    async def limited() -> None:
+        async with asyncio.timeout(LIMIT):
+            await pyfuncitem.obj(**arguments)
+
+    asyncio.run(limited())
+    return True
+
+
+@pytest.fixture(autouse=True)
+def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither variables nor files of the machine say anything to a test."""
+    for name in ("NATS", "PLANE", "LOCALITY", "DEPLOYMENT", "SHORT_CIRCUIT"):
+        monkeypatch.delenv(f"MICROBUS_{name}", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """One server for all tests that share it; planes keep them apart."""
+    server = NatsServer(tmp_path_factory.mktemp("nats"), max_payload=196_608).start()
+    yield server
+    server.stop()
+
+
+Make = Callable[..., Connector]
+
+
+@pytest.fixture(params=["memory", "nats"])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Makes connectors that reach each other in process only, or over NATS only."""
+    return _maker(request, request.param)
+
+
+@pytest.fixture
+def make_nats(request: pytest.FixtureRequest) -> Make:
+    """Makes connectors that reach each other over NATS only."""
+    return _maker(request, "nats")
+
+
+@pytest.fixture
+def make_memory(request: pytest.FixtureRequest) -> Make:
+    """Makes connectors that reach each other in process only."""
+    return _maker(request, "memory")
+
+
+def _maker(request: pytest.FixtureRequest, way: str) -> Make:
+    options: dict[str, Any] = {"plane": request.getfixturevalue("plane"), "deployment": "TESTING"}
+    if way == "nats":
+        options |= {"nats": request.getfixturevalue("broker").url, "short_circuit": False}
+    else:
+        options |= {"nats": "", "short_circuit": True}
+    return lambda host, **more: Connector(host, **{**options, **more})

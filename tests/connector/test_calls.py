@@ -1,0 +1,417 @@
+"""Requests, answers, errors, time: the same in process and over NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from subtrie import AddressError, BusError, HostnameCollision
+from subtrie.connector import (
+    AckTimeout,
+    CallDepthExceeded,
+    HTTPError,
+    Request,
+    RequestTimeout,
+    Response,
+    frame,
+)
+
+HOST = "shop.example"
+URL = f"https://{HOST}"
+
+
+@dataclass
+class Line:
+    item: str
+    pieces: int = 1
+
+
+@dataclass
+class Order:
+    lines: list[Line]
+    note: str | None = None
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+async def test_S0_001_a_request_reaches_its_handler_and_comes_back(make):
+    shop, web = make(HOST, version=3), make("web.example", version=7)
+
+    @shop.endpoint("POST", "/order/{id}")
+    async def place(id: int, order: Order, request: Request, dry: bool = False):
+        assert request.source == "web.example"
+        assert request.headers[frame.FROM_VERSION] == "7"
+        assert request.headers[frame.CALL_DEPTH] == "1"
+        assert request.path == f"/order/{id}"
+        return {"id": id, "items": [line.item for line in order.lines], "dry": dry}
+
+    async with shop, web:
+        answer = await web.request(
+            "POST", f"{URL}/order/7?dry=true", json={"lines": [{"item": "tea"}]}
+        )
+        assert answer.json() == {"id": 7, "items": ["tea"], "dry": True}
+        assert (answer.status, answer.source, answer.id) == (200, HOST, shop.id)
+        assert (answer.queue, answer.locality) == (HOST, "")
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.headers[frame.FROM_VERSION] == "3"
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "kind"),
+    [
+        (None, b"", None),
+        (b"\x00raw", b"\x00raw", "application/octet-stream"),
+        ("text", b"text", "text/plain; charset=utf-8"),
+        ([1, {"a": None}], b'[1,{"a":null}]', "application/json"),
+        (Line("tea"), b'{"item":"tea","pieces":1}', "application/json"),
+        (Response(201, "made", headers={"X-Order": "9"}), b"made", None),
+    ],
+)
+async def test_what_a_handler_returns_is_answered(make, given, body, kind):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("GET", "/")(lambda: given)
+    async with shop, web:
+        answer = await web.request("GET", URL)
+        assert (answer.body, answer.headers.get("Content-Type")) == (body, kind)
+        if isinstance(given, Response):
+            assert (answer.status, answer.headers["X-Order"]) == (201, "9")
+
+
+async def test_arguments_are_converted_by_their_annotations(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("ANY", "/a/{id}/{orderId}/{rest...}")
+    def all_of_them(
+        id: int, order_id: str, rest, size: Size, n: list[int], ratio: float = 0.5, raw: bytes = b""
+    ):
+        return [id, order_id, rest, size.name, n, ratio, raw.decode()]
+
+    @shop.endpoint("POST", "/fields")
+    async def fields(name: str, count: int, note: str | None):
+        return [name, count, note]
+
+    async with shop, web:
+        url = f"{URL}/a/5/x%20y/p/q?size=l&n=1&n=2&ratio=2"
+        assert (await web.request("PUT", url, body=b"bytes")).json() == [
+            *(5, "x y", "p/q", "LARGE", [1, 2], 2.0, "bytes")
+        ]
+        answer = await web.request("POST", f"{URL}/fields", json={"name": "a", "count": 2})
+        assert answer.json() == ["a", 2, None]
+        for bad in ("/a/x/y/z?size=s&n=1", "/a/1/y/z?size=q&n=1", "/a/1/y/z?size=s&n=x", "/a/1/y/"):
+            with pytest.raises(HTTPError) as refused:
+                await web.request("GET", URL + bad)
+            assert refused.value.status == 400
+        with pytest.raises(HTTPError) as refused:
+            await web.request("POST", f"{URL}/fields", body=b"{no json")
+        assert refused.value.status == 400
+
+
+async def test_an_error_travels_with_status_properties_trace_and_place(make):
+    shop, web = make(HOST, deployment="LOCAL"), make("web.example")
+
+    @shop.endpoint("GET", "/fail")
+    async def fail():
+        raise HTTPError("short and stout", status=418, properties={"pot": "small"})
+
+    @shop.endpoint("GET", "/broken")
+    async def broken():
+        return 1 / 0
+
+    @shop.endpoint("GET", "/unsayable")
+    async def unsayable():
+        return object()
+
+    async with shop, web:
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", f"{URL}/fail")
+        error = failed.value
+        assert (error.status, error.message, error.properties) == (
+            *(418, "short and stout", {"pot": "small"}),
+        )
+        assert len(error.trace) == 32
+        assert error.stack[0]["func"] == "fail"
+        for route, said in (("/broken", "division by zero"), ("/unsayable", "is no JSON")):
+            with pytest.raises(HTTPError, match=said) as failed:
+                await web.request("GET", URL + route)
+            assert failed.value.status == 500
+
+
+async def test_a_status_is_no_error_until_asked(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    shop.endpoint("GET", "/gone")(lambda: Response(404, "not here"))
+    async with shop, web:
+        answer = await web.request("GET", f"{URL}/gone")
+        assert (answer.status, answer.error) == (404, None)
+        with pytest.raises(HTTPError) as raised:
+            answer.raise_for_status()
+        assert raised.value.status == 404
+
+
+async def test_nobody_there_is_an_ack_timeout(make):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("GET", "/here")(lambda: None)
+    async with shop, web:
+        for method, url in (
+            ("GET", f"{URL}/not-here"),
+            ("POST", f"{URL}/here"),
+            ("GET", "https://nobody.example/"),
+            ("GET", f"https://id-nobody.{HOST}/here"),
+        ):
+            begun = time.monotonic()
+            with pytest.raises(AckTimeout) as missed:
+                await web.request(method, url)
+            assert missed.value.status == 404
+            assert time.monotonic() - begun < 5, "not the whole time budget"
+        assert web.counts.ack_timeouts == 4
+
+
+async def test_A78_a_handler_that_passes_its_deadline_is_cancelled_and_answered_408(make):
+    shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
+    stopped = asyncio.Event()
+
+    @shop.endpoint("GET", "/slow", timeout=0.4)
+    async def slow():
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+
+    async with shop, web:
+        with pytest.raises(HTTPError) as late:
+            await web.request("GET", f"{URL}/slow")
+        assert late.value.status == 408
+        assert stopped.is_set()
+
+
+async def test_a_deaf_handler_leaves_the_caller_with_a_timeout(make):
+    shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
+    shop.endpoint("GET", "/deaf")(lambda: time.sleep(1.0))
+    async with shop, web:
+        begun = time.monotonic()
+        with pytest.raises(HTTPError) as late:
+            await web.request("GET", f"{URL}/deaf", timeout=0.4)
+        assert late.value.status == 408
+        assert time.monotonic() - begun < 0.9
+
+
+async def test_a_budget_not_above_one_round_trip_is_408_before_the_handler(make):
+    shop, web = make(HOST, round_trip=0.3), make("web.example", round_trip=0.3)
+    called = []
+    shop.endpoint("GET", "/")(lambda: called.append(1))
+    async with shop, web:
+        with pytest.raises(HTTPError) as late:
+            await web.request("GET", URL, timeout=0.25)
+        assert late.value.status == 408
+        with pytest.raises(RequestTimeout):
+            await web.request("GET", URL, timeout=0)
+        assert called == []
+
+
+async def test_time_budget_depth_baggage_and_language_travel_along(make):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+    seen: dict[str, object] = {}
+
+    @shop.endpoint("GET", "/relay")
+    async def relay():
+        return (await shop.request("GET", "https://stock.example/level")).json()
+
+    @stock.endpoint("GET", "/level")
+    async def level(request: Request):
+        seen.update(dict(request.headers.pairs()), budget=request.budget)
+        return 1
+
+    async with shop, stock, web:
+        sent = {"Microbus-Baggage-Campaign": "autumn", "Accept-Language": "fr", "X-Own": "1"}
+        sent |= {"Microbus-Call-Depth": "50", "Microbus-From-Host": "liar", "X-Forwarded-For": "me"}
+        assert (await web.request("GET", f"{URL}/relay", headers=sent, timeout=5)).json() == 1
+    assert seen["Microbus-Baggage-Campaign"] == "autumn"
+    assert seen["Accept-Language"] == "fr"
+    assert seen["X-Forwarded-For"] == "me"
+    assert "X-Own" not in seen
+    assert seen[frame.CALL_DEPTH] == "2"
+    assert seen[frame.FROM_HOST] == HOST
+    assert 0 < seen["budget"] < 5
+
+
+async def test_the_65th_call_in_a_chain_is_refused(make_memory):
+    shop = make_memory(HOST)
+    depths = []
+
+    @shop.endpoint("GET", "/again")
+    async def again(request: Request):
+        depths.append(int(request.headers[frame.CALL_DEPTH]))
+        await shop.request("GET", f"{URL}/again")
+
+    async with shop:
+        with pytest.raises(HTTPError) as refused:
+            await shop.request("GET", f"{URL}/again")
+        assert refused.value.status == 508
+        assert max(depths) == 64
+    assert CallDepthExceeded().status == 508
+
+
+async def test_multicast_reaches_queues_once_and_the_queueless_all(make):
+    listeners = [make("mail.example"), make("mail.example"), make("audit.example")]
+    listeners.append(make("audit.example"))
+    shop = make(HOST)
+    for listener in listeners:
+        queue = {"queue": None} if listener.host == "audit.example" else {}
+        listener.endpoint("POST", f"//{HOST}:417/on-placed", **queue)(_say(listener.id))
+    async with shop, listeners[0], listeners[1], listeners[2], listeners[3]:
+        for _ in range(3):
+            answers = [a async for a in shop.publish("POST", f"{URL}:417/on-placed", json={})]
+            assert all(answer.error is None for answer in answers)
+            queues = sorted(answer.queue or "" for answer in answers)
+            assert queues == ["", "", "mail.example"]
+            assert {a.id for a in answers if a.queue is None} == {x.id for x in listeners[2:]}
+
+
+def _say(text):
+    return lambda: text
+
+
+async def test_multicast_to_nobody_ends_empty_and_errors_are_answers(make):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/fail", queue=None)
+    async def fail():
+        raise HTTPError("no", status=409)
+
+    async with shop, web:
+        assert [a async for a in web.publish("GET", "https://nobody.example/")] == []
+        (answer,) = [a async for a in web.publish("GET", f"{URL}/fail")]
+        assert answer.error is not None
+        assert answer.error.status == 409
+        with pytest.raises(HTTPError):
+            answer.raise_for_status()
+
+
+async def test_publish_sends_whether_it_is_iterated_or_not(make):
+    shop, web = make(HOST), make("web.example")
+    heard = asyncio.Event()
+
+    @shop.endpoint("POST", "/event")
+    async def event():
+        heard.set()
+
+    async with shop, web:
+        web.publish("POST", f"{URL}/event")
+        await asyncio.wait_for(heard.wait(), 5)
+
+
+async def test_known_responders_are_not_waited_for(make):
+    shop, web = make(HOST, round_trip=0.4), make("web.example", round_trip=0.4)
+    shop.endpoint("GET", "/", queue=None)(lambda: "here")
+    async with shop, web:
+        times = []
+        for _ in range(2):
+            begun = time.monotonic()
+            assert len([a async for a in web.publish("GET", URL)]) == 1
+            times.append(time.monotonic() - begun)
+        assert times[0] >= 0.38 > times[1]
+        web.known_responders.drop_hosts({HOST})
+        begun = time.monotonic()
+        assert len([a async for a in web.publish("GET", URL)]) == 1
+        assert time.monotonic() - begun >= 0.38
+
+
+async def test_S0_044_S0_045_replicas_share_the_work_and_one_can_be_pinned(make):
+    one, two, web = make(HOST), make(HOST), make("web.example")
+    for replica in (one, two):
+        replica.endpoint("GET", "/who")(_say(replica.id))
+    async with one, two, web:
+        seen = {(await web.request("GET", f"{URL}/who")).body.decode() for _ in range(40)}
+        assert seen == {one.id, two.id}
+        for _ in range(5):
+            pinned = await web.request("GET", f"https://{two.id}.{HOST}/who")
+            assert pinned.id == two.id
+
+
+async def test_S0_058_unknown_methods_and_bad_routes_are_refused_at_registration(make_memory):
+    shop = make_memory(HOST)
+    with pytest.raises(AddressError) as refused:
+        shop.endpoint("BREW", "/")(lambda: None)
+    assert refused.value.status == 405
+    for route in ("//id-x.example/", "/x{a}", "/{a...}/b", "//all.all/x"):
+        with pytest.raises(AddressError):
+            shop.endpoint("GET", route)(lambda: None)
+    with pytest.raises(AddressError):
+        await shop.subscribe("GET", "/{A}", lambda: None)
+    with pytest.raises(BusError) as refused:  # no request fills these
+        shop.endpoint("GET", "/")(lambda *everything: None)
+    assert refused.value.reason == "endpoint"
+
+
+async def test_A5_a_second_host_that_flattens_alike_is_refused(make_memory):
+    shop = make_memory(HOST)
+    shop.endpoint("GET", "//a_b.c/x")(lambda: None)
+    with pytest.raises(HostnameCollision):
+        shop.endpoint("GET", "//a.b.c/x")(lambda: None)
+
+
+async def test_endpoints_come_and_go_at_run_time(make):
+    shop, web = make(HOST), make("web.example")
+    async with shop, web:
+        endpoint = await shop.subscribe("GET", "/late", _say("late"))
+        assert (await web.request("GET", f"{URL}/late")).body == b"late"
+        with pytest.raises(BusError):
+            shop.endpoint("GET", "/too-late")(lambda: None)
+        await endpoint.unsubscribe()
+        await endpoint.unsubscribe()
+        assert not endpoint.active
+        with pytest.raises(AckTimeout):
+            await web.request("GET", f"{URL}/late")
+
+
+async def test_S0_132_middleware_goes_around_every_handler_the_same_on_both_transports(make):
+    shop, web, rogue = make(HOST), make("web.example"), make("rogue.example")
+    seen = []
+
+    @shop.middleware
+    async def throttle(request: Request, call_next):
+        seen.append((request.source, request.method, request.path))
+        if request.source == "rogue.example":
+            raise HTTPError("slow down", status=429)
+        return await call_next(request)
+
+    shop.endpoint("GET", "/{x}")(lambda x: x)
+    async with shop, web, rogue:
+        assert (await web.request("GET", f"{URL}/a")).body == b"a"
+        with pytest.raises(HTTPError) as refused:
+            await rogue.request("GET", f"{URL}/b")
+        assert refused.value.status == 429
+    assert seen == [("web.example", "GET", "/a"), ("rogue.example", "GET", "/b")]
+
+
+async def test_the_same_object_is_not_shared_between_caller_and_callee(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    body = b"x" * 1000
+    got = []
+
+    @shop.endpoint("POST", "/")
+    async def take(request: Request):
+        got.append(request.body)
+        request.headers["X-Mine"] = "1"
+
+    async with shop, web:
+        headers = {"X-Yours": "1"}
+        await web.request("POST", URL, body=body, headers=headers)
+        assert headers == {"X-Yours": "1"}
+        assert got[0] is body, "the bytes are shared, not copied"
+
+
+async def test_a_connector_that_does_not_run_says_so(make_memory):
+    web = make_memory("web.example")
+    with pytest.raises(BusError) as refused:
+        web.publish("GET", URL)
+    assert refused.value.reason == "not-started"
+    with pytest.raises(BusError) as refused:
+        await web.request("GET", URL)
+    assert refused.value.reason == "not-started"

@@ -1,0 +1,264 @@
+"""The control plane, the configuration, typed clients and events, observation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from subtrie import AddressError
+from subtrie.connector import Client, Event, HTTPError, Request, Response
+
+HOST = "shop.example"
+
+
+async def test_ping_finds_everyone_and_each_alone(make):
+    shop, web = make(HOST), make("web.example")
+    async with shop, web:
+        pings = [a async for a in web.publish("GET", "https://all:888/ping")]
+        assert {(a.source, a.id, a.body) for a in pings} == {
+            (HOST, shop.id, b'{"pong":0}'),
+            ("web.example", web.id, b'{"pong":0}'),
+        }
+        assert (await web.request("GET", f"https://{shop.id}.all:888/ping")).source == HOST
+        assert (await web.request("GET", f"https://{HOST}:888/ping")).queue is None
+
+
+async def test_metrics_are_prometheus_text(make):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("GET", "/x/{id}")(lambda id: id)
+    async with shop, web:
+        for n in range(3):
+            await web.request("GET", f"https://{HOST}/x/{n}")
+        answer = await web.request("GET", f"https://{HOST}:888/metrics")
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        lines = answer.body.decode().splitlines()
+        way = "memory" if shop._transport.memory is not None else "nats"
+        (delivered,) = [x for x in lines if x.startswith("microbus_deliveries_total{")]
+        assert f'transport="{way}"' in delivered
+        (served,) = [
+            x
+            for x in lines
+            if x.startswith("microbus_server_request_") and "/x/" in x and "_count{" in x
+        ]
+        assert served.endswith(" 3.0")
+        assert 'code="200"' in served
+
+
+async def test_the_description_of_a_service(make_memory):
+    shop, web = make_memory(HOST, version=4), make_memory("web.example")
+
+    @dataclass
+    class Order:
+        item: str
+        pieces: int = 1
+
+    @shop.endpoint("POST", "/order/{id}")
+    async def place(id: int, order: Order, dry: bool = False) -> Order:
+        """Places an order."""
+        return order
+
+    place.__annotations__ |= {"order": Order, "return": Order}
+    async with shop, web:
+        answer = await web.request("GET", f"https://{HOST}:888/openapi.json")
+        assert answer.headers["Cache-Control"] == "private, no-store"
+        told = answer.json()
+        assert (told["openapi"], told["info"]) == ("3.1.0", {"title": HOST, "version": "4"})
+        (operation,) = told["paths"].values()
+        operation = operation["post"]
+        assert operation["description"] == "Places an order."
+        named = {(p["name"], p["in"]): p["schema"]["type"] for p in operation["parameters"]}
+        assert named == {("id", "path"): "integer", ("dry", "query"): "boolean"}
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        assert schema["required"] == ["item"]
+        with pytest.raises(HTTPError):
+            await web.request("POST", f"https://{HOST}:888/openapi.json", timeout=1)
+
+
+async def test_on_new_subs_makes_a_caller_look_again(make):
+    one, web = make(HOST, round_trip=0.2), make("web.example", round_trip=0.2)
+    one.endpoint("GET", "/", queue=None)(lambda: "one")
+    async with one, web:
+        assert len([a async for a in web.publish("GET", f"https://{HOST}/")]) == 1
+        async with make(HOST, round_trip=0.2) as two:
+            await two.subscribe("GET", "/", lambda: "two", queue=None)
+            for _ in range(100):
+                await asyncio.sleep(0.02)
+                if len([a async for a in web.publish("GET", f"https://{HOST}/")]) == 2:
+                    break
+            else:
+                pytest.fail("the second one was never seen")
+
+
+async def test_configuration_is_asked_for_before_on_startup_and_its_absence_is_no_error(make):
+    values = {"Shelf": "lower", "Limit": "7", "Odd": "x"}
+    core = make("configurator.core")
+
+    @core.endpoint("ANY", ":888/values")
+    async def told(names: list[str]):
+        return {"values": {name: values[name] for name in names if name in values}}
+
+    def service():
+        made = make("stock.example")
+        seen = []
+        kept = [
+            made.config("Shelf", default="upper"),
+            made.config("Limit", default=5, parse=int),
+            made.config("Odd", default=1, parse=int),
+            made.config("Unset", default=None),
+        ]
+        made.on_startup(lambda: seen.extend(config.get() for config in kept))
+        return made, seen, kept
+
+    alone, seen, _ = service()
+    async with alone:
+        assert seen == ["upper", 5, 1, None]
+    async with core:
+        stock, seen, kept = service()
+        async with stock:
+            assert seen == ["lower", 7, 1, None]
+            values["Limit"] = "8"
+            answers = [
+                a async for a in core.publish("GET", "https://stock.example:888/config-refresh")
+            ]
+            assert [a.body for a in answers] == [b"{}"]
+            assert kept[1].value == 8
+
+
+async def test_typed_clients(make):
+    shop, web = make(HOST), make("web.example")
+
+    @dataclass
+    class Order:
+        item: str
+        pieces: int = 1
+
+    client = Client(HOST)
+
+    async def place(id: int, order: Order, dry: bool = False) -> Order: ...
+
+    async def show(path: str) -> str: ...
+
+    async def raw(data: bytes) -> Response: ...
+
+    place.__annotations__ |= {"order": Order, "return": Order}
+    client.call("POST", "/order/{id}")(place)
+    client.call("GET", "/files/{path...}")(show)
+    client.call("PUT", ":444/raw")(raw)
+
+    async def placed(id: int, order: Order, dry: bool = False):
+        assert (id, dry) == (7, True)
+        return Order(order.item, order.pieces + 1)
+
+    placed.__annotations__ |= {"order": Order}
+    shop.endpoint("POST", "/order/{id}")(placed)
+    shop.endpoint("GET", "/files/{path...}")(lambda path: path)
+    shop.endpoint("PUT", ":444/raw")(lambda request: request.body)
+    async with shop, web:
+        assert await client.place(web, 7, Order("tea", 2), dry=True) == Order("tea", 3)
+        assert await client.show(web, path="a/b c") == "a/b c"
+        assert (await client.raw(web, b"\x00", timeout=5)).body == b"\x00"
+        with pytest.raises(AttributeError):
+            client.nothing()
+    with pytest.raises(AddressError):
+        client.call("BREW", "/")
+
+
+async def test_events(make):
+    placed = Event(HOST, "/on-placed")
+    shop, mail, audit = make(HOST), make("mail.example"), make("audit.example")
+    heard = []
+
+    @mail.on(placed)
+    async def send(request: Request):
+        heard.append((request.source, request.json()))
+        return "sent"
+
+    @audit.on(placed, queue=None)
+    async def note(order: dict):
+        raise HTTPError("full", status=507)
+
+    async with shop, mail, audit:
+        answers = await shop.trigger(placed, {"id": 1})
+        assert heard == [(HOST, {"id": 1})]
+        assert sorted(a.error.status if a.error else a.status for a in answers) == [200, 507]
+    with pytest.raises(AddressError):
+        Event("all", "/x")
+
+
+@pytest.fixture(scope="module")
+def spans():
+    """What was traced, in memory; one provider for the process, as OpenTelemetry wants it."""
+    exporter = InMemorySpanExporter()
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = TracerProvider()
+        trace.set_tracer_provider(provider)
+    processor = SimpleSpanProcessor(exporter)
+    provider.add_span_processor(processor)
+    yield exporter
+    trace._TRACER_PROVIDER = None
+    trace._TRACER_PROVIDER_SET_ONCE._done = False
+
+
+async def _story(make):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+
+    @shop.endpoint("GET", "/relay/{n}")
+    async def relay(n: int):
+        return (await shop.request("GET", "https://stock.example/level")).json()
+
+    @stock.endpoint("GET", "/level")
+    async def level():
+        raise HTTPError("no stock", status=409)
+
+    async with shop, stock, web:
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", f"https://{HOST}/relay/1")
+    return failed.value, [
+        {k: v for k, v in each.counts.served.items() if k[1] in ("/relay/{n}", "/level")}
+        for each in (shop, stock)
+    ]
+
+
+async def test_S0_131_the_same_spans_and_counters_on_both_transports(
+    make_memory, make_nats, spans, caplog
+):
+    caplog.set_level(logging.CRITICAL)
+    told = []
+    for make in (make_memory, make_nats):
+        spans.clear()
+        error, served = await _story(make)
+        finished = [s for s in spans.get_finished_spans() if ":888" not in s.name]
+        by_id = {span.context.span_id: span for span in finished}
+        assert len({span.context.trace_id for span in finished}) == 1
+        assert error.trace == f"{finished[0].context.trace_id:032x}"
+        told.append(
+            (
+                sorted(
+                    (
+                        span.name,
+                        span.kind.name,
+                        by_id[span.parent.span_id].name if span.parent else None,
+                        span.status.status_code.name,
+                        tuple(sorted(span.attributes.items())),
+                    )
+                    for span in finished
+                ),
+                [{key: int(value[0]) for key, value in each.items()} for each in served],
+            )
+        )
+    assert told[0] == told[1]
+    names = [(name, kind, parent) for name, kind, parent, *_ in told[0][0]]
+    assert names == [
+        (":443/level", "SERVER", "GET https://stock.example:443/level"),
+        (":443/relay/{n}", "SERVER", f"GET https://{HOST}:443/relay/1"),
+        (f"GET https://{HOST}:443/relay/1", "CLIENT", None),
+        ("GET https://stock.example:443/level", "CLIENT", ":443/relay/{n}"),
+    ]

@@ -1,0 +1,163 @@
+"""Services with creds of their own on a server that holds each to its name."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import time
+
+import nats
+import nkeys
+import pytest
+
+from subtrie import Dispatcher
+from subtrie.connector import AckTimeout, Connector, Request, frame
+from subtrie.connector.http_text import write_request
+from subtrie.connector.transport import nats as bus
+
+from .nats_server import NatsServer
+
+PLANE = "p"
+
+
+def _pair(kind):
+    return nkeys.from_seed(nkeys.encode_seed(os.urandom(32), kind))
+
+
+def _public(pair):
+    return pair.public_key.decode()
+
+
+def _jwt(issuer, subject, name, claims):
+    def encoded(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
+
+    head = {"typ": "JWT", "alg": "ed25519-nkey"}
+    body = {"jti": name, "iat": int(time.time()), "iss": _public(issuer), "name": name}
+    body |= {"sub": _public(subject), "nats": {"version": 2, **claims}}
+    text = encoded(head) + b"." + encoded(body)
+    signed = base64.urlsafe_b64encode(issuer.sign(text)).rstrip(b"=")
+    return (text + b"." + signed).decode()
+
+
+class Realm:
+    """An operator, an account, and a server that trusts them."""
+
+    def __init__(self, folder):
+        self.operator, self.account = (
+            _pair(nkeys.PREFIX_BYTE_OPERATOR),
+            _pair(nkeys.PREFIX_BYTE_ACCOUNT),
+        )
+        trusted = folder / "operator.jwt"
+        trusted.write_text(_jwt(self.operator, self.operator, "op", {"type": "operator"}))
+        limits = dict.fromkeys(
+            ("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1
+        )
+        account = _jwt(
+            self.operator,
+            self.account,
+            "acc",
+            {"type": "account", "limits": {**limits, "wildcards": True}},
+        )
+        self.server = NatsServer(
+            folder / "nats",
+            operator=str(trusted),
+            resolver="MEMORY",
+            resolver_preload={_public(self.account): account},
+        )
+
+    def creds(self, file, host):
+        """The least a service needs: its own name in everything it publishes."""
+        own = host.replace(".", "_")
+        user = _pair(nkeys.PREFIX_BYTE_USER)
+        claims = {
+            "type": "user",
+            "pub": {"allow": [f"{PLANE}.*.*.{own}.>"]},
+            "sub": {"allow": [f"{PLANE}.*.*.*.{own}.>", f"{PLANE}.safe.888.*.all.>"]},
+            **dict.fromkeys(("subs", "data", "payload"), -1),
+        }
+        token = _jwt(self.account, user, host, claims)
+        file.write_text(
+            f"-----BEGIN NATS USER JWT-----\n{token}\n------END NATS USER JWT------\n\n"
+            f"-----BEGIN USER NKEY SEED-----\n{user.seed.decode()}\n"
+            "------END USER NKEY SEED------\n"
+        )
+        file.chmod(0o600)
+
+
+def _connector(host, url, **more):
+    return Connector(host, plane=PLANE, nats=url, short_circuit=False, **more)
+
+
+async def test_S0_119_S0_122_S0_124_the_broker_holds_each_service_to_its_name(tmp_path):
+    realm = Realm(tmp_path)
+    realm.creds(tmp_path / "shop.example_nats.creds", "shop.example")
+    realm.creds(tmp_path / "web.example_nats.creds", "web.example")
+    realm.creds(tmp_path / "elsewhere", "rogue.example")
+    realm.server.start()
+    try:
+        shop = _connector("shop.example", realm.server.url)
+        web = _connector("web.example", realm.server.url)
+        rogue = _connector("rogue.example", realm.server.url, creds=tmp_path / "elsewhere")
+        shop.endpoint("GET", "/who")(lambda request: request.source)
+        async with shop, web, rogue:
+            assert bus.open_connections() == 3, "one for each credentials"
+            url = "https://shop.example/who"
+            assert (await web.request("GET", url)).body == b"web.example"
+            assert (await rogue.request("GET", url)).body == b"rogue.example"
+            forged = Request("GET", "https://shop.example:443/who")
+            for name, value in (
+                (frame.OP_CODE, "Req"),
+                (frame.MSG_ID, "AAAAAAAA"),
+                (frame.FROM_ID, web.id),
+                (frame.FROM_HOST, "web.example"),
+            ):
+                forged.headers[name] = value
+            before = shop.counts.deliveries["nats"]
+            await rogue._transport.bus.publish(
+                f"{PLANE}.safe.443.web_example.shop_example._.GET.who", write_request(forged)
+            )
+            await rogue._transport.settle()
+            await asyncio.sleep(0.1)
+            assert shop.counts.deliveries["nats"] == before, "the broker let nothing through"
+            # The overwrite is worth what the broker enforces: it lets this source through.
+            await rogue._transport.bus.publish(
+                f"{PLANE}.safe.443.rogue_example.shop_example._.GET.who", write_request(forged)
+            )
+            for _ in range(200):
+                await asyncio.sleep(0.01)
+                if shop.counts.deliveries["nats"] > before:
+                    break
+            assert shop.counts.deliveries["nats"] == before + 1
+        unsigned = _connector("other.example", realm.server.url)
+        before_limit, bus.CONNECT_LIMIT = bus.CONNECT_LIMIT, 0.5
+        try:
+            with pytest.raises((ConnectionError, nats.errors.Error)):
+                await unsigned.startup()
+        finally:
+            bus.CONNECT_LIMIT = before_limit
+    finally:
+        realm.server.stop()
+
+
+async def test_a_service_that_may_not_ask_sees_an_ack_timeout(tmp_path):
+    realm = Realm(tmp_path)
+    realm.creds(tmp_path / "nats.creds", "web.example")
+    realm.server.start()
+    try:
+        async with _connector("web.example", realm.server.url) as web:
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://shop.example/who")
+    finally:
+        realm.server.stop()
+
+
+async def test_M_12_connectors_meet_in_the_dispatcher_of_the_process(make_memory, plane):
+    shop = make_memory("shop.example")
+    shop.endpoint("GET", "/{id}")(lambda id: id)
+    async with shop:
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.7"
+        assert len(Dispatcher.shared().handlers(subject)) == 1
+    assert Dispatcher.shared().handlers(subject) == ()

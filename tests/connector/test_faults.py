@@ -1,0 +1,209 @@
+"""What goes wrong: every request still ends in exactly one response, error or time-out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from subtrie.connector import HTTPError, Request, RequestTimeout
+from subtrie.connector.unicast import Unicast
+
+from .nats_server import NatsServer
+
+HOST = "shop.example"
+URL = f"https://{HOST}"
+
+
+def asking_now(connector):
+    """The requests it waits for; announcements aside."""
+    return [call for call in connector._calling.waiting.values() if isinstance(call, Unicast)]
+
+
+async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):
+    server = NatsServer(tmp_path).start()
+    shop, web = make_nats(HOST, nats=server.url), make_nats("web.example", nats=server.url)
+
+    @shop.endpoint("GET", "/{n}")
+    async def echo(n: int):
+        return n
+
+    outcomes: list[object] = []
+    stop = asyncio.Event()
+
+    async def ask(start):
+        n = start
+        while not stop.is_set():
+            n += 10
+            try:
+                answer = await web.request("GET", f"{URL}/{n}", timeout=3)
+                outcomes.append(answer.json() == n)
+            except HTTPError as error:
+                outcomes.append(error.status)
+                await asyncio.sleep(0.01)
+
+    try:
+        async with shop, web:
+            asking = [asyncio.create_task(ask(start)) for start in range(10)]
+            await _until(lambda: outcomes.count(True) > 100)
+            await asyncio.to_thread(server.kill)
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(server.start)
+            before = outcomes.count(True)
+            await _until(lambda: outcomes.count(True) > before + 100, 30)
+            stop.set()
+            await asyncio.gather(*asking)
+            assert set(outcomes) <= {True, 404, 408}, set(outcomes)
+            assert asking_now(web) == []
+            assert (await web.request("GET", f"{URL}/5")).json() == 5
+            late = await shop.subscribe("GET", "/late/x", lambda: "late")
+            assert (await web.request("GET", f"{URL}/late/x")).body == b"late"
+            await late.unsubscribe()
+    finally:
+        server.stop()
+
+
+async def _until(condition, limit=20.0):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+async def test_no_server_is_a_clear_error(make_nats):
+    server = make_nats(HOST, nats="nats://127.0.0.1:1")
+    from subtrie.connector.transport import nats as bus
+
+    before, bus.CONNECT_LIMIT = bus.CONNECT_LIMIT, 0.3
+    try:
+        with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1"):
+            await server.startup()
+    finally:
+        bus.CONNECT_LIMIT = before
+    assert bus.open_connections() == 0
+
+
+async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
+    shop, web = make(HOST), make("web.example")
+    begun, finished = asyncio.Event(), asyncio.Event()
+
+    @shop.endpoint("GET", "/")
+    async def work():
+        begun.set()
+        await asyncio.sleep(0.05)
+        finished.set()
+
+    async with shop, web:
+        asking = asyncio.create_task(web.request("GET", URL))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.wait_for(finished.wait(), 5)
+        assert asking_now(web) == []
+
+
+async def test_crashing_handlers_do_not_hurt_others(make):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/{n}")
+    async def odd(n: int):
+        if n % 2:
+            raise SystemError("odd")
+        return n
+
+    async with shop, web:
+        results = await asyncio.gather(
+            *(web.request("GET", f"{URL}/{n}") for n in range(40)), return_exceptions=True
+        )
+        for n, result in enumerate(results):
+            if n % 2:
+                assert (type(result), result.status) == (HTTPError, 500)
+            else:
+                assert result.json() == n
+
+
+@pytest.mark.parametrize("stage", ["before", "handling", "nested", "returning"])
+async def test_a_deadline_may_pass_at_every_stage(make, stage):
+    shop, stock, web = (make(h, round_trip=0.1) for h in (HOST, "stock.example", "web.example"))
+
+    @shop.endpoint("GET", "/")
+    async def work():
+        if stage == "handling":
+            await asyncio.sleep(5)
+        elif stage == "nested":
+            await shop.request("GET", "https://stock.example/")
+        elif stage == "returning":
+            # nobody stops a thread; the answer comes when the caller is gone
+            await asyncio.shield(asyncio.to_thread(time.sleep, 0.45))
+        return "late"
+
+    @stock.endpoint("GET", "/")
+    async def slow():
+        await asyncio.sleep(5)
+
+    async with shop, stock, web:
+        begun = time.monotonic()
+        with pytest.raises(HTTPError) as late:
+            await web.request("GET", URL, timeout=0.05 if stage == "before" else 0.4)
+        assert late.value.status == 408
+        assert time.monotonic() - begun < 2
+        assert asking_now(web) == []
+
+
+async def test_a_call_with_no_time_left_is_not_made(make):
+    shop, web = make(HOST, round_trip=0.2), make("web.example", round_trip=0.2)
+    called = []
+
+    @shop.endpoint("GET", "/")
+    async def work():
+        await asyncio.sleep(0.15)
+        with pytest.raises(RequestTimeout):
+            await shop.request("GET", "https://web.example/")
+        return "told"
+
+    web.endpoint("GET", "/")(lambda: called.append(1))
+    async with shop, web:
+        assert (await web.request("GET", URL, timeout=0.5)).body == b"told"
+        assert called == []
+
+
+async def test_threads_may_ask_through_their_own_loops(make_memory):
+    shop = make_memory(HOST)
+    shop.endpoint("GET", "/{n}")(lambda n: n)
+    async with shop:
+
+        def elsewhere(n):
+            return asyncio.run(shop.request("GET", f"{URL}/{n}")).body
+
+        answers = await asyncio.gather(*(asyncio.to_thread(elsewhere, n) for n in range(20)))
+        assert answers == [b"%d" % n for n in range(20)]
+
+
+async def test_a_mixed_load_loses_and_doubles_nothing(make):
+    shop, web = make(HOST), make("web.example")
+    served: list[int] = []
+
+    @shop.endpoint("POST", "/{n}")
+    async def echo(n: int, request: Request):
+        served.append(n)
+        if n % 7 == 0:
+            raise HTTPError("seven", status=409)
+        return request.body
+
+    async with shop, web:
+
+        async def ask(n):
+            try:
+                body = b"%d" % n * (40_000 if n % 50 == 0 else 1)
+                answer = await web.request("POST", f"{URL}/{n}", body=body)
+                return answer.body == body
+            except HTTPError as error:
+                return error.status
+
+        for batch in range(5):
+            numbers = range(batch * 100, batch * 100 + 100)
+            results = await asyncio.gather(*(ask(n) for n in numbers))
+            assert results == [409 if n % 7 == 0 else True for n in numbers]
+        assert sorted(served) == list(range(500))

@@ -1,0 +1,261 @@
+"""Bodies larger than a message, there and back, and what may go wrong on the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import nats
+import pytest
+
+from subtrie import microbus
+from subtrie.connector import HTTPError, Request, RequestTimeout, Response, frame
+from subtrie.connector.fragments import Assembly, cut
+from subtrie.connector.http_text import read_response, write_request, write_response
+
+HOST = "shop.example"
+BIG = f"https://{HOST}/big"
+KEY = ("web.example", "id-1", "AAAAAAAA")
+
+
+def _body(size: int, seed: int = 0) -> bytes:
+    return bytes((place * 7 + seed) % 251 for place in range(size))
+
+
+@pytest.mark.parametrize("size", [0, 131_071, 131_072, 131_073, 262_144, 300_000, 1_500_000])
+async def test_S0_043_bodies_of_any_size_arrive_whole_both_ways(make, size):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("POST", "/big")(lambda request: request.body)
+    async with shop, web:
+        body = _body(size)
+        answer = await web.request("POST", BIG, body=body)
+        assert answer.body == body
+        assert frame.FRAGMENT not in answer.headers
+        assert len(shop._serving.transfers) == len(web._calling.transfers) == 0
+
+
+async def test_a_stream_is_pinned_to_the_replica_that_acknowledged_it(make_nats):
+    replicas = [make_nats(HOST), make_nats(HOST), make_nats(HOST)]
+    web = make_nats("web.example")
+    for replica in replicas:
+        replica.endpoint("POST", "/big")(lambda request: request.body)
+    async with replicas[0], replicas[1], replicas[2], web:
+        bodies = [_body(300_000 + n, n) for n in range(12)]
+        answers = await asyncio.gather(*(web.request("POST", BIG, body=b) for b in bodies))
+        assert [answer.body for answer in answers] == bodies
+        assert len({answer.id for answer in answers}) > 1
+
+
+async def test_a_large_multicast_reaches_everyone_whole(make_nats):
+    listeners = [make_nats("a.example"), make_nats("b.example")]
+    web = make_nats("web.example")
+    for listener in listeners:
+        listener.endpoint("POST", "//event.example:417/big")(lambda request: request.body)
+    async with listeners[0], listeners[1], web:
+        body = _body(400_000)
+        answers = [a async for a in web.publish("POST", "https://event.example:417/big", body=body)]
+        assert [a.body == body for a in answers] == [True, True]
+
+
+async def test_bodies_over_the_caps_are_413(make):
+    shop, web = make(HOST, max_body=200_000), make("web.example")
+    shop.endpoint("POST", "/big")(lambda request: b"ok")
+    shop.endpoint("GET", "/big")(lambda: b"x" * 200_001)
+    async with shop, web:
+        for size in (200_001, 900_000):
+            with pytest.raises(HTTPError) as refused:
+                await web.request("POST", BIG, body=bytes(size))
+            assert refused.value.status == 413
+        with pytest.raises(HTTPError) as refused:
+            await web.request("GET", BIG)
+        assert refused.value.status == 413
+        assert (await web.request("POST", BIG, body=bytes(200_000))).body == b"ok"
+
+
+async def test_a_caller_does_not_even_send_what_is_over_its_own_caps(make_nats):
+    web = make_nats("web.example", max_body=400_000, max_fragments=2)
+    async with web:
+        for size in (400_001, 300_000):
+            with pytest.raises(ValueError, match=r"413|fragments") as refused:
+                await web.request("POST", BIG, body=bytes(size))
+            assert refused.value.status == 413
+
+
+class Sender:
+    """A caller that sends what fragments it likes."""
+
+    def __init__(self, url, plane, shop):
+        self.url, self.plane, self.shop = url, plane, shop
+        self.answers: list[Response] = []
+
+    async def __aenter__(self):
+        self.client = await nats.connect(self.url)
+
+        async def heard(message):
+            self.answers.append(read_response(message.data))
+
+        await self.client.subscribe(f"{self.plane}.reply._.*.web_example.id-1", cb=heard)
+        await self.client.flush()
+        await self.client.flush()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.client.close()
+
+    async def send(self, index, count, body, *, message_id="AAAAAAAA", source="web_example"):
+        request = Request("POST", BIG.replace("/big", ":443/big"), body=body)
+        for name, value in (
+            (frame.OP_CODE, "Req"),
+            (frame.MSG_ID, message_id),
+            (frame.FROM_ID, "id-1"),
+            (frame.FRAGMENT, f"{index}/{count}"),
+        ):
+            request.headers[name] = value
+        slot = "_" if index == 1 else self.shop.id
+        await self.client.publish(
+            f"{self.plane}.safe.443.{source}.shop_example.{slot}.POST.big", write_request(request)
+        )
+        await self.client.flush()
+
+    async def answer(self):
+        """The one answer that is no acknowledgement."""
+        for _ in range(300):
+            got = [a for a in self.answers if a.headers[frame.OP_CODE] != frame.ACK]
+            if got:
+                return got[0]
+            await asyncio.sleep(0.01)
+        return None
+
+
+async def _with_sender(make_nats, broker, plane, story, **options):
+    shop = make_nats(HOST, **options)
+    shop.endpoint("POST", "/big")(lambda request: request.body)
+    async with shop, Sender(broker.url, plane, shop) as sender:
+        return await story(sender)
+
+
+async def test_later_fragments_may_come_in_any_order(make_nats, broker, plane):
+    async def story(sender):
+        for index in (1, 3, 4, 2):
+            await sender.send(index, 4, b"%d" % index)
+        return await sender.answer()
+
+    answer = await _with_sender(make_nats, broker, plane, story)
+    assert answer.body == b"1234"
+
+
+async def test_interleaved_transfers_do_not_mix(make_nats, broker, plane):
+    async def story(sender):
+        await sender.send(1, 2, b"a", message_id="AAAAAAAA")
+        await sender.send(1, 2, b"x", message_id="BBBBBBBB")
+        await sender.send(2, 2, b"b", message_id="AAAAAAAA")
+        await sender.send(2, 2, b"!", source="rogue_example")  # another source, the same ids
+        await sender.send(2, 2, b"y", message_id="BBBBBBBB")
+        await asyncio.sleep(0.2)
+        return {
+            answer.headers[frame.MSG_ID]: answer.body
+            for answer in sender.answers
+            if answer.headers[frame.OP_CODE] == "Res"
+        }
+
+    answers = await _with_sender(make_nats, broker, plane, story)
+    assert answers == {"AAAAAAAA": b"ab", "BBBBBBBB": b"xy"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ([(2, 2)], 408),  # of no transfer
+        ([(1, 3), (2, 4)], 400),  # another count
+        ([(1, 3), (2, 3), (2, 3)], 400),  # twice
+        ([(1, 3), (7, 3)], 400),  # out of range
+        ([(1, 1025)], 413),
+    ],
+)
+async def test_fragments_that_do_not_fit_end_the_transfer(make_nats, broker, plane, sent, status):
+    async def story(sender):
+        for index, count in sent:
+            await sender.send(index, count, b"x")
+        return await sender.answer()
+
+    answer = await _with_sender(make_nats, broker, plane, story)
+    assert (answer.headers[frame.OP_CODE], answer.status) == ("Err", status)
+
+
+async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
+    async def story(sender):
+        await sender.send(1, 2, b"a")
+        await sender.send(1, 2, b"A")
+        await sender.send(2, 2, b"b")
+        return await sender.answer()
+
+    assert (await _with_sender(make_nats, broker, plane, story)).body == b"ab"
+
+
+async def test_a_transfer_that_falls_silent_is_forgotten(make_nats, broker, plane):
+    async def story(sender):
+        await sender.send(1, 2, b"a")
+        transfers = sender.shop._serving.transfers
+        for _ in range(300):
+            await asyncio.sleep(0.01)
+            if len(transfers) == 0 and transfers.ended(KEY):
+                return True
+        return False
+
+    assert await _with_sender(make_nats, broker, plane, story, round_trip=0.02)
+
+
+async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane):
+    web = make_nats("web.example", round_trip=0.05)
+    client = await nats.connect(broker.url)
+
+    async def answer(message):
+        head = microbus.decode(message.subject)
+        sent = message.data.decode()
+        given = dict(line.split(": ") for line in sent.split("\r\n")[1:] if line)
+        for op, status, fragment in (("Ack", 202, None), ("Res", 200, "2/3"), ("Res", 200, "1/3")):
+            made = Response(status, "" if op == "Ack" else "part")
+            made.headers[frame.OP_CODE] = op
+            made.headers[frame.FROM_ID] = "id-9"
+            made.headers[frame.MSG_ID] = given[frame.MSG_ID]
+            if fragment:
+                made.headers[frame.FRAGMENT] = fragment
+            reply = microbus.encode_reply(
+                plane=plane, source=HOST, host=head.source, id=given[frame.FROM_ID]
+            )
+            await client.publish(reply, write_response(made))
+
+    await client.subscribe(f"{plane}.safe.443.*.shop_example._.GET.big", cb=answer)
+    await client.flush()
+    await client.flush()
+    async with web:
+        with pytest.raises(RequestTimeout):
+            await web.request("GET", BIG, timeout=10)
+        assert len(web._calling.transfers) == 0
+    await client.close()
+
+
+def test_the_bytes_of_a_transfer_are_capped():
+    assembly: Assembly[Request] = Assembly(max_body=10, max_fragments=4, silence=1.0)
+    assembly.begin(KEY, 3, now=0, ends=9)
+    assert assembly.add(KEY, 1, 3, Request("GET", "x", body=b"12345"), now=0) is None
+    with pytest.raises(HTTPError) as refused:
+        assembly.add(KEY, 2, 3, Request("GET", "x", body=b"123456"), now=0)
+    assert refused.value.status == 413
+    assert assembly.ended(KEY)
+
+
+def test_the_number_of_open_transfers_is_capped():
+    assembly: Assembly[Request] = Assembly(max_body=10, max_fragments=4, silence=1.0)
+    for number in range(1024):
+        assembly.begin(("a.b", "id-1", f"{number:08}"), 2, now=0, ends=9)
+    with pytest.raises(HTTPError) as refused:
+        assembly.begin(KEY, 2, now=0, ends=9)
+    assert refused.value.status == 503
+    assert len(assembly.overdue(2.0)) == 1024
+    assert len(assembly) == 0
+
+
+def test_a_body_is_cut_into_as_few_parts_as_can_be():
+    assert cut(b"", 4) == [b""]
+    assert cut(b"1234", 4) == [b"1234"]
+    assert cut(b"123456789", 4) == [b"1234", b"5678", b"9"]

@@ -1,0 +1,129 @@
+"""Messages as bytes: what Go writes is read, and written again byte for byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from subtrie import BusError, SubtrieError
+from subtrie.connector import Headers, Request, Response, frame
+from subtrie.connector.http_text import read_request, read_response, write_request, write_response
+from subtrie.connector.url import fill_path, locate, with_params
+
+from .recording import messages, truth
+
+
+@pytest.mark.parametrize("kind", messages())
+def test_S0_001_every_recorded_message_is_read_and_written_the_same(kind):
+    _, data = messages()[kind]
+    if data.startswith(b"HTTP/1.1 "):
+        assert write_response(read_response(data)) == data
+    else:
+        assert write_request(read_request(data)) == data
+
+
+def test_an_answer_to_head_keeps_its_body():
+    _, data = messages()["response_head"]
+    assert read_response(data).json()["method"] == "HEAD"
+
+
+@pytest.mark.parametrize(
+    "scenario", [s for s in truth()["scenarios"] if s["url"]], ids=lambda s: s["name"]
+)
+def test_urls_are_written_as_go_writes_them(scenario):
+    line = scenario["messages"][0]["first_line"]
+    assert f"{scenario['method']} {locate(fill_path(scenario['url'])).text} HTTP/1.1" == line
+
+
+def test_params_fill_the_path_first():
+    url = with_params("https://a.b/{id}/{rest...}", {"id": "x/y", "rest": "p/q r", "n": [1, 2]})
+    assert fill_path(url) == "https://a.b/x%2Fy/p/q%20r?n=1&n=2"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"GET",
+        b"GET / HTTP/1.1\r\n",
+        b"GET https://a.b/ HTTP/1.1\r\n\r\n",  # no Host
+        b"get https://a.b:1/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
+        b"BREW https://a.b:1/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
+        b"POST https://a.b/ HTTP/1.1\r\nHost: a.b\r\nContent-Length: 9\r\n\r\nshort",
+        b"POST https://a.b/ HTTP/1.1\r\nHost: a.b\r\nContent-Length: 1\r\n\r\nlong",
+        b"POST https://a.b/ HTTP/1.1\r\nHost: a.b\r\n"
+        b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+        b"GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\nX: a\x00b\r\n\r\n",
+        b"GET https:///x HTTP/1.1\r\nHost: a.b\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"\xff\xfe" * 40,
+        b"GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused(data):
+    with pytest.raises(SubtrieError):
+        read_request(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"HTTP/1.1",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
+        b"HTTP/1.1 204 No Content\r\n\r\nbody",
+        b"HTTP/1.1 100 Continue\r\n\r\nmore",
+        b"GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
+    ],
+)
+def test_what_is_no_response_is_refused(data):
+    with pytest.raises(BusError) as refused:
+        read_response(data)
+    assert refused.value.reason == "malformed"
+
+
+def test_nothing_gets_into_a_header_that_ends_its_line():
+    headers = Headers()
+    for name, value in (("X", "a\r\nMicrobus-From-Host: b"), ("X\r\nY", "a"), ("X", "\x00")):
+        with pytest.raises(BusError):
+            headers[name] = value
+    headers["x-one"] = "a"
+    headers.add("X-One", "é")
+    request = Request("GET", "https://a.b:443/", headers=headers)
+    assert read_request(write_request(request)).headers.all("X-ONE") == ["a", "é"]
+
+
+def test_an_empty_answer_says_its_length_last_and_204_not_at_all():
+    assert write_response(Response(200, headers={"X": "1"})) == (
+        b"HTTP/1.1 200 OK\r\nX: 1\r\nContent-Length: 0\r\n\r\n"
+    )
+    assert write_response(Response(204, b"never sent")) == b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (20, "20s"),
+        (19.899976675, "19.899976675s"),
+        (0.5, "500ms"),
+        (0.0055, "5.5ms"),
+        (1.5e-6, "1.5µs"),
+        (90, "1m30s"),
+        (900, "15m0s"),
+        (3600, "1h0m0s"),
+        (2e-9, "2ns"),
+    ],
+)
+def test_durations_are_written_as_go_writes_them(seconds, text):
+    assert frame.duration(seconds) == text
+    assert frame.seconds_of(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "-5s", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."])
+def test_durations_that_are_none_count_as_absent(text):
+    assert frame.seconds_of(text) == (0.005 if text == "5" else 0)
+
+
+def test_fragments_are_read_or_whole():
+    assert frame.fragment_of("2/3") == (2, 3)
+    for text in ("", "0/3", "1/0", "a/b", "1/2/3", "-1/2", "1/٣"):
+        assert frame.fragment_of(text) == (1, 1)

@@ -1,0 +1,332 @@
+"""Starting, running, leaving, and what the surroundings say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from subtrie import AddressError, BusError, Dispatcher, microbus
+from subtrie.connector import AckTimeout, Connector, HTTPError, environment
+from subtrie.connector.credentials import gather
+from subtrie.connector.transport import nats as bus
+
+HOST = "shop.example"
+
+
+async def test_S0_077_S0_078_S0_079_the_startup_hook_can_already_ask(make, plane):
+    stock, shop = make("stock.example"), make(HOST)
+    stock.endpoint("GET", "/level")(lambda: "7")
+    order = []
+    shop.endpoint("GET", "/x")(lambda: None)
+
+    @shop.on_startup
+    async def ask():
+        order.append((await shop.request("GET", "https://stock.example/level")).body)
+        assert not shop.endpoints[0].active, "nobody asks us before we are ready"
+        assert shop._reply_place.pattern == f"{plane}.reply._.*.shop_example.{shop.id}"
+        assert shop._reply_place.queue == shop.id
+
+    @shop.on_shutdown
+    def leave():
+        order.append("left")
+
+    async with stock, shop:
+        assert order == [b"7"]
+    assert order == [b"7", "left"]
+
+
+async def test_a_failing_startup_leaves_nothing_behind(make):
+    before = len(Dispatcher.shared())
+    shop = make(HOST)
+    shop.endpoint("GET", "/x")(lambda: None)
+
+    @shop.on_startup
+    async def fail():
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        await shop.startup()
+    assert len(Dispatcher.shared()) == before
+    assert bus.open_connections() == 0
+    with pytest.raises(RuntimeError):
+        await shop.startup()  # it may be tried again
+
+
+async def test_shutdown_finishes_what_is_being_handled(make):
+    shop, web = make(HOST), make("web.example")
+    begun = asyncio.Event()
+
+    @shop.endpoint("GET", "/slow")
+    async def slow():
+        begun.set()
+        await asyncio.sleep(0.2)
+        return "done"
+
+    async with web:
+        await shop.startup()
+        asking = asyncio.create_task(web.request("GET", f"https://{HOST}/slow"))
+        await begun.wait()
+        await shop.shutdown()
+        assert (await asking).body == b"done"
+        await shop.shutdown()  # nothing to do twice
+    assert bus.open_connections() == 0
+
+
+async def test_a_handler_that_does_not_finish_is_cancelled_and_answered(make):
+    shop, web = make(HOST), make("web.example")
+    begun = asyncio.Event()
+
+    @shop.endpoint("GET", "/stuck")
+    async def stuck():
+        begun.set()
+        await asyncio.sleep(60)
+
+    async with web:
+        await shop.startup()
+        asking = asyncio.create_task(web.request("GET", f"https://{HOST}/stuck"))
+        await begun.wait()
+        await shop.shutdown(timeout=0.05)
+        with pytest.raises(HTTPError) as ended:
+            await asking
+        assert ended.value.status == 503
+
+
+async def test_everything_is_unsubscribed_in_the_end(make):
+    before = len(Dispatcher.shared())
+    shop = make(HOST, locality="us-west")
+    shop.endpoint("GET", "/x")(lambda: None)
+    async with shop:
+        pass
+    assert len(Dispatcher.shared()) == before
+
+
+async def test_S0_038_subscriptions_do_not_depend_on_callers(make):
+    shop = make(HOST)
+    shop.endpoint("GET", "/x")(lambda: None)
+    async with shop:
+        callers = [make(f"caller{n}.example") for n in range(3)]
+        places = [place.pattern for place in shop.endpoints[0].places]
+        for caller in callers:
+            async with caller:
+                await caller.request("GET", f"https://{HOST}/x")
+        assert [place.pattern for place in shop.endpoints[0].places] == places
+        assert all(pattern.split(".")[3] == "*" for pattern in places)
+
+
+def test_S0_018_S0_020_S0_021_S0_022_the_sources_of_the_plane(monkeypatch, plane):
+    assert Connector(HOST).plane == plane, "derived from the id of this test"
+    monkeypatch.setenv("MICROBUS_PLANE", "fromenv")
+    assert Connector(HOST).plane == "fromenv"
+    assert Connector(HOST, plane="given").plane == "given"
+    monkeypatch.delenv("MICROBUS_PLANE")
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert Connector(HOST).plane == "microbus"
+    Path("env.yaml").write_text("# flat\nMICROBUS_PLANE: fromfile\nOTHER: 'x'\n")
+    assert Connector(HOST).plane == "fromfile"
+    Path("env.local.yaml").write_text('MICROBUS_PLANE: "local"  # wins\n')
+    assert Connector(HOST).plane == "local"
+
+
+def test_hosts_ids_planes_and_localities_are_checked_at_once():
+    for host in ("Shop.example", "a_b", "", "all", "x.all", "id-1.b", "a..b"):
+        with pytest.raises(AddressError):
+            Connector(host)
+    for options in ({"plane": "a.b"}, {"id": "x"}, {"id": "id-*"}, {"locality": "US west"}):
+        with pytest.raises(AddressError):
+            Connector(HOST, **options)
+    with pytest.raises(ValueError, match="deployment"):
+        Connector(HOST, deployment="HOME")
+    assert Connector(HOST, locality="1.b.west.us").locality == "us-west-b-1"
+
+
+def test_variables_choose_transports_and_deployment(monkeypatch):
+    assert environment.broker(None, True) == ""
+    assert environment.broker(None, False) == "nats://127.0.0.1:4222"
+    assert environment.deployment(None) == "TESTING"
+    for value, expected in (("0", False), ("FALSE", False), ("1", True), ("", True)):
+        monkeypatch.setenv("MICROBUS_SHORT_CIRCUIT", value)
+        assert environment.short_circuit(None) is expected
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert environment.deployment(None) == "LOCAL"
+    monkeypatch.setenv("MICROBUS_NATS", "nats://127.0.0.1:4222")
+    assert environment.deployment(None) == "LOCAL"
+    monkeypatch.setenv("MICROBUS_NATS", "nats://bus.example:4222")
+    assert environment.deployment(None) == "PROD"
+    monkeypatch.setenv("MICROBUS_DEPLOYMENT", "lab")
+    assert environment.deployment(None) == "LAB"
+    monkeypatch.setenv("MICROBUS_LOCALITY", "us-west")
+    assert Connector(HOST).locality == "us-west"
+
+
+def test_S0_122_S0_123_the_own_creds_file_before_the_shared_one(tmp_path):
+    url = "nats://h:1"
+    none = gather(url, HOST)
+    shared = tmp_path / "nats.creds"
+    shared.write_text("shared")
+    shared.chmod(0o600)
+    assert gather(url, HOST).creds == "shared"
+    own = tmp_path / f"{HOST}_nats.creds"
+    own.write_text("own")
+    own.chmod(0o600)
+    assert gather(url, HOST).creds == "own"
+    assert gather(url, "web.example").creds == "shared"
+    digests = {none.digest, gather(url, HOST).digest, gather(url, "web.example").digest}
+    assert len(digests) == 3
+    shared.write_text("own")
+    assert gather(url, HOST).digest == gather(url, "web.example").digest, "content counts"
+    assert "own" not in repr(gather(url, HOST))
+
+
+def test_A30_secrets_that_others_may_read_are_refused(tmp_path):
+    file = tmp_path / "nats.creds"
+    file.write_text("secret")
+    file.chmod(0o640)
+    with pytest.raises(BusError) as refused:
+        gather("nats://h:1", HOST)
+    assert refused.value.reason == "readable-creds"
+    assert gather("nats://h:1", HOST, allow_readable=True).creds == "secret"
+    file.unlink()
+    folder = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    folder.mkdir()
+    (folder / "x").write_text("secret")
+    file.symlink_to(folder / "x")
+    with pytest.raises(BusError) as refused:
+        gather("nats://h:1", HOST)
+    assert refused.value.reason == "creds-link"
+
+
+async def test_S0_124_A31_one_connection_for_each_distinct_credentials(make_nats, tmp_path):
+    one, two, three = make_nats("a.example"), make_nats("b.example"), make_nats("c.example")
+    file = tmp_path / "c.example_nats.creds"
+    async with one, two:
+        assert bus.open_connections() == 1
+        file.write_text("not asked for by this server\n")
+        file.chmod(0o600)
+        assert gather(one._broker, "c.example").digest != gather(one._broker, "a.example").digest
+        file.unlink()
+        async with three:
+            assert bus.open_connections() == 1
+    assert bus.open_connections() == 0
+
+
+async def test_two_loops_in_one_process_each_handler_on_its_own(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+    threads = {}
+
+    @shop.endpoint("GET", "/where")
+    async def where():
+        threads["handler"] = threading.get_ident()
+        return (await shop.request("GET", "https://web.example/back")).json()
+
+    @web.endpoint("GET", "/back")
+    async def back():
+        threads["back"] = threading.get_ident()
+        return [1]
+
+    ready, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        async def run():
+            async with shop:
+                threads["shop"] = threading.get_ident()
+                ready.set()
+                while not done.is_set():
+                    await asyncio.sleep(0.005)
+
+        asyncio.run(run())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    try:
+        await asyncio.to_thread(ready.wait, 10)
+        async with web:
+            answers = await asyncio.gather(
+                *(web.request("GET", f"https://{HOST}/where") for _ in range(50))
+            )
+            assert [answer.json() for answer in answers] == [[1]] * 50
+    finally:
+        done.set()
+        await asyncio.to_thread(thread.join)
+    assert threads["handler"] == threads["shop"] != threads["back"] == threading.get_ident()
+
+
+_FORK = """
+import asyncio, os, sys
+from subtrie import BusError, Dispatcher
+from subtrie.connector import AckTimeout, Connector
+
+async def main():
+    shop = Connector("shop.example", nats="")
+    shop.endpoint("GET", "/")(lambda: "heard")
+    async with shop:
+        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
+        child = os.fork()
+        if child == 0:
+            try:
+                assert len(Dispatcher.shared()) == 0
+                await shop.request("GET", "https://shop.example/")
+            except BusError as refused:
+                os._exit(0 if refused.reason == "not-started" else 3)
+            os._exit(4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
+
+asyncio.run(main())
+print("ok")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_S0_134_a_child_after_a_fork_is_not_its_parent():
+    done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "ok\n", done.stderr
+
+
+async def test_a_busy_loop_is_no_proof_that_nobody_is_there(make_nats):
+    """The caller's own loop was blocked beyond the acknowledgement time-out: no false 404."""
+    import time
+
+    shop, web = make_nats(HOST), make_nats("web.example", round_trip=0.05)
+    shop.endpoint("GET", "/")(lambda: "here")
+
+    ready, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        async def run():
+            async with shop:
+                ready.set()
+                while not done.is_set():
+                    await asyncio.sleep(0.005)
+
+        asyncio.run(run())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    try:
+        await asyncio.to_thread(ready.wait, 10)
+        async with web:
+            for blocked in (0.04, 0.06, 0.2):
+                asking = asyncio.create_task(web.request("GET", f"https://{HOST}/"))
+                await asyncio.sleep(0.001)
+                time.sleep(blocked)
+                assert (await asking).body == b"here"
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://nobody.example/")
+    finally:
+        done.set()
+        await asyncio.to_thread(thread.join)
+
+
+def test_the_default_plane_is_the_fixtures(plane):
+    assert microbus.default_plane() == plane
+
+
+def test_A26_the_fixtures_give_connectors_on_the_plane_of_the_test(connector, plane):
+    made = connector("shop.example", version=2)
+    assert (made.plane, made.version, made.deployment) == (plane, 2, "TESTING")

@@ -1,0 +1,116 @@
+"""The nearest replica that answers; and the right one where one is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from subtrie import microbus
+from subtrie.connector import AckTimeout, HTTPError
+from subtrie.connector.locality import NearestReplicas
+
+HOST = "shop.example"
+NEAR = f"https://{HOST}/near"
+
+
+async def _three(make):
+    places = ("us-west-b-2", "us-east-a", "eu-central-a")
+    replicas = [make(HOST, locality=place) for place in places]
+    for replica in replicas:
+        replica.endpoint("GET", "/near")(_say(replica.locality))
+        replica.endpoint("GET", "/missing")(_missing)
+        await replica.startup()
+    return replicas
+
+
+def _say(text):
+    return lambda: text
+
+
+async def _missing():
+    raise HTTPError("no such thing", status=404)
+
+
+async def test_S0_047_each_locality_slot_is_subscribed(make):
+    shop = make(HOST, locality="us-west-b-1")
+    shop.endpoint("GET", "/x")(_say("x"))
+    async with shop:
+        (endpoint,) = shop.endpoints
+        slots = [microbus.decode_subscription(place.pattern).slot for place in endpoint.places]
+        assert slots == ["", shop.id, "loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1"]
+
+
+async def test_S0_048_S0_049_routing_narrows_to_the_nearest_and_stays(make):
+    replicas = await _three(make)
+    async with make("edge.example", locality="us-west-b-1") as edge:
+        seen = [(await edge.request("GET", NEAR)).body.decode() for _ in range(40)]
+        assert seen[-10:] == ["us-west-b-2"] * 10
+        key = ("GET", HOST, "443")
+        assert edge.nearest.nearest(key) == "us-west-b"
+        await replicas[0].shutdown()
+        again = [(await edge.request("GET", NEAR)).body.decode() for _ in range(20)]
+        assert again[-5:] == ["us-east-a"] * 5
+        assert edge.nearest.nearest(key) == "us"
+    for replica in replicas[1:]:
+        await replica.shutdown()
+
+
+async def test_A75_a_handlers_404_is_an_answer_and_not_asked_again(make):
+    replicas = await _three(make)
+    async with make("edge.example", locality="us-west-b-1") as edge:
+        for _ in range(20):
+            await edge.request("GET", NEAR)
+        sent = edge.counts.ack_timeouts
+        with pytest.raises(HTTPError) as answered:
+            await edge.request("GET", f"https://{HOST}/missing")
+        assert not isinstance(answered.value, AckTimeout)
+        assert edge.counts.ack_timeouts == sent
+        assert edge.nearest.nearest(("GET", HOST, "443")) == "us-west-b"
+    for replica in replicas:
+        await replica.shutdown()
+
+
+async def test_A75_a_slot_that_the_caller_wrote_is_left_alone(make):
+    replicas = await _three(make)
+    async with make("edge.example", locality="us-west-b-1") as edge:
+        for _ in range(20):
+            await edge.request("GET", NEAR)
+        for _ in range(3):
+            far = await edge.request("GET", f"https://loc-eu.{HOST}/near")
+            assert far.locality == "eu-central-a"
+            pinned = await edge.request("GET", f"https://{replicas[1].id}.{HOST}/near")
+            assert pinned.id == replicas[1].id
+        with pytest.raises(AckTimeout):
+            await edge.request("GET", f"https://loc-mars.{HOST}/near")
+    for replica in replicas:
+        await replica.shutdown()
+
+
+async def test_S0_044_a_replica_that_leaves_while_pinned_is_an_ack_timeout(make):
+    one, two, web = make(HOST), make(HOST), make("web.example")
+    for replica in (one, two):
+        replica.endpoint("GET", "/near")(_say("x"))
+    async with one, web:
+        await two.startup()
+        pinned = f"https://{two.id}.{HOST}/near"
+        assert (await web.request("GET", pinned)).id == two.id
+        await two.shutdown()
+        with pytest.raises(AckTimeout):
+            await web.request("GET", pinned)
+        assert (await web.request("GET", NEAR)).id == one.id
+
+
+def test_what_a_responder_claims_can_only_narrow():
+    nearest = NearestReplicas("us-west-b-1")
+    key = ("GET", "a.b", "443")
+    for told, known in (
+        ("eu", ""),
+        ("us-westx", "us"),
+        ("us-west-dc", "us-west"),
+        ("us", "us-west"),
+        ("*.>", "us-west"),
+        ("us-west-b-1-z", "us-west-b-1"),
+    ):
+        nearest.learn(key, told)
+        assert nearest.nearest(key) == known
+    nearest.forget(key)
+    assert nearest.nearest(key) == ""

@@ -1,0 +1,279 @@
+"""The same program with and without the short circuit: the same results, only faster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import nats
+import pytest
+from nats import errors
+
+from subtrie import PatternError
+from subtrie.connector import ShortCircuit
+
+
+@pytest.fixture(params=["bare", "short"])
+def wrap(request):
+    """What a program puts around its client."""
+    return (lambda nc: nc) if request.param == "bare" else ShortCircuit
+
+
+@pytest.fixture
+def base(plane):
+    """Subjects of this test alone."""
+    return f"sc.{plane}"
+
+
+async def _until(condition, limit=5.0):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+
+
+async def test_request_and_reply_with_headers(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+
+    async def echo(message):
+        assert message.headers == {"X-A": "1"}
+        assert message.sid > 0
+        await nc.publish(message.reply, b"<" + message.data + b">", headers={"X-B": "2"})
+
+    await nc.subscribe(f"{base}.*.echo", cb=echo)
+    answer = await nc.request(f"{base}.x.echo", b"hi", headers={"X-A": "1"}, timeout=5)
+    assert (answer.data, answer.headers, answer.header) == (b"<hi>", {"X-B": "2"}, {"X-B": "2"})
+    await nc.close()
+
+
+async def test_respond_and_many_requests_at_once(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+
+    async def double(message):
+        await message.respond(message.data * 2)
+
+    await nc.subscribe(f"{base}.double", "workers", double)
+    answers = await asyncio.gather(
+        *(nc.request(f"{base}.double", b"%d" % n, timeout=5) for n in range(100))
+    )
+    assert [answer.data for answer in answers] == [b"%d%d" % (n, n) for n in range(100)]
+    await nc.close()
+
+
+async def test_queue_groups_wildcards_and_plain_listeners(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+    heard: dict[str, list[bytes]] = {}
+
+    def note(name):
+        async def take(message):
+            heard.setdefault(name, []).append(message.data)
+            if message.reply and name.startswith("w"):
+                await message.respond(b"ok")
+
+        return take
+
+    for number in range(3):
+        await nc.subscribe(f"{base}.job.*", queue="workers", cb=note(f"w{number}"))
+    await nc.subscribe(f"{base}.job.>", cb=note("all"))
+    await nc.subscribe(f"{base}.job.7", queue="others", cb=note("other"))
+    for n in range(30):
+        assert (await nc.request(f"{base}.job.{n}", b"%d" % n, timeout=5)).data == b"ok"
+    await _until(lambda: len(heard["all"]) == 30 and "other" in heard)
+    workers = [n for name, got in heard.items() if name.startswith("w") for n in got]
+    assert sorted(workers, key=int) == [b"%d" % n for n in range(30)]
+    assert heard["other"] == [b"7"]
+    await nc.close()
+
+
+async def test_nobody_and_nobody_in_time(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+
+    async def silent(message):
+        return None
+
+    await nc.subscribe(f"{base}.silent", cb=silent)
+    with pytest.raises(errors.TimeoutError):
+        await nc.request(f"{base}.silent", timeout=0.2)
+    with pytest.raises(errors.NoRespondersError):
+        await nc.request(f"{base}.nobody", timeout=5)
+    with pytest.raises(errors.BadSubjectError):
+        await nc.request(f"{base}. x", timeout=5)
+    with pytest.raises(errors.MaxPayloadError):
+        await nc.request(f"{base}.silent", bytes(nc.max_payload + 1), timeout=5)
+    await nc.close()
+    with pytest.raises(errors.ConnectionClosedError):
+        await nc.request(f"{base}.silent", timeout=5)
+
+
+async def test_errors_in_callbacks_reach_error_cb_and_stop_nothing(broker, wrap, base):
+    seen = []
+
+    async def on_error(error):
+        seen.append(repr(error))
+
+    nc = wrap(await nats.connect(broker.url, error_cb=on_error))
+
+    async def fragile(message):
+        if message.data == b"bad":
+            raise ValueError("broken")
+        await message.respond(b"fine")
+
+    await nc.subscribe(f"{base}.f", cb=fragile)
+    with pytest.raises(errors.TimeoutError):
+        await nc.request(f"{base}.f", b"bad", timeout=0.2)
+    assert (await nc.request(f"{base}.f", b"good", timeout=5)).data == b"fine"
+    assert seen == ["ValueError('broken')"]
+    await nc.close()
+
+
+async def test_iterators_next_msg_and_max_msgs(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+    one = await nc.subscribe(f"{base}.one")
+    three = await nc.subscribe(f"{base}.three", max_msgs=3)
+    limited = await nc.subscribe(f"{base}.limited")
+    await limited.unsubscribe(limit=2)
+    for n in range(5):
+        for name in ("one", "three", "limited"):
+            await nc.publish(f"{base}.{name}", b"%d" % n)
+    await nc.flush()
+    assert [(await one.next_msg(timeout=5)).data for _ in range(5)] == [
+        b"0",
+        b"1",
+        b"2",
+        b"3",
+        b"4",
+    ]
+    with pytest.raises(errors.TimeoutError):
+        await one.next_msg(timeout=0.05)
+    assert [m.data async for m in three.messages] == [b"0", b"1", b"2"]
+    assert [(await limited.next_msg(timeout=5)).data for _ in range(2)] == [b"0", b"1"]
+    assert (one.subject, one.queue, one.pending_msgs, one.delivered) == (f"{base}.one", "", 0, 5)
+    await one.unsubscribe()
+    with pytest.raises(errors.BadSubscriptionError):
+        await one.unsubscribe()
+    await nc.close()
+
+
+async def test_drain_handles_what_has_arrived(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+    done = []
+
+    async def slow(message):
+        await asyncio.sleep(0.01)
+        done.append(message.data)
+
+    await nc.subscribe(f"{base}.slow", cb=slow)
+    for n in range(10):
+        await nc.publish(f"{base}.slow", b"%d" % n)
+    await nc.flush()
+    await nc.drain()
+    assert done == [b"%d" % n for n in range(10)]
+    assert nc.is_closed
+
+
+async def test_an_unsubscribed_handler_hears_no_request(broker, wrap, base):
+    nc = wrap(await nats.connect(broker.url))
+
+    async def answer(message):
+        await message.respond(b"x")
+
+    subscription = await nc.subscribe(f"{base}.gone", cb=answer)
+    assert (await nc.request(f"{base}.gone", timeout=5)).data == b"x"
+    await subscription.unsubscribe()
+    await nc.flush()
+    with pytest.raises(errors.NoRespondersError):
+        await nc.request(f"{base}.gone", timeout=5)
+    await nc.close()
+
+
+async def test_a_remote_listener_hears_every_publish(broker, wrap, base):
+    far, nc = await nats.connect(broker.url), wrap(await nats.connect(broker.url))
+    heard, here = [], []
+
+    async def listen(message):
+        heard.append(message.data)
+
+    async def local(message):
+        here.append(message.data)
+
+    await far.subscribe(f"{base}.>", cb=listen)
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
+    await nc.subscribe(f"{base}.event", cb=local)
+    for n in range(20):
+        await nc.publish(f"{base}.event", b"%d" % n)
+    await _until(lambda: len(heard) == len(here) == 20)
+    assert heard == here == [b"%d" % n for n in range(20)]
+    await far.close()
+    await nc.close()
+
+
+async def test_a_remote_responder_is_asked_where_nobody_is_here(broker, wrap, base):
+    far, nc = await nats.connect(broker.url), wrap(await nats.connect(broker.url))
+
+    async def answer(message):
+        await message.respond(b"far")
+
+    await far.subscribe(f"{base}.far", cb=answer)
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
+    assert (await nc.request(f"{base}.far", timeout=5)).data == b"far"
+    await far.close()
+    await nc.close()
+
+
+async def test_what_is_local_never_reaches_the_broker(broker, base):
+    far = await nats.connect(broker.url)
+    nc = ShortCircuit(await nats.connect(broker.url), local=[f"{base}.in.>"])
+    heard, here = [], []
+
+    async def listen(message):
+        heard.append(message.subject)
+
+    async def local(message):
+        here.append(message.subject)
+
+    await far.subscribe(f"{base}.>", cb=listen)
+    for _ in range(2):  # the first may leave before what the client still holds back
+        await far.flush()
+    await nc.subscribe(f"{base}.>", cb=local)
+    await nc.publish(f"{base}.in.a")
+    await nc.publish(f"{base}.out")
+    await _until(lambda: len(here) == 2 and len(heard) == 1)
+    assert heard == [f"{base}.out"]
+    with pytest.raises(PatternError):
+        ShortCircuit(nc._nc, local=["a..b"])
+    await far.close()
+    await nc.close()
+
+
+async def test_an_answer_by_way_of_the_bare_client_counts_too(broker, base):
+    bare = await nats.connect(broker.url)
+    nc = ShortCircuit(bare)
+
+    async def answer(message):
+        await bare.publish(message.reply, b"around")
+
+    await nc.subscribe(f"{base}.q", cb=answer)
+    assert (await nc.request(f"{base}.q", timeout=5)).data == b"around"
+    await nc.close()
+
+
+async def test_it_is_faster(broker, base):
+    bare = await nats.connect(broker.url)
+    short = ShortCircuit(await nats.connect(broker.url))
+    spent = []
+    for nc, name in ((bare, "bare"), (short, "short")):
+
+        async def answer(message):
+            await message.respond(b"x")
+
+        await nc.subscribe(f"{base}.{name}", cb=answer)
+        times = []
+        for _ in range(200):
+            begun = time.perf_counter()
+            await nc.request(f"{base}.{name}", b"x", timeout=5)
+            times.append(time.perf_counter() - begun)
+        spent.append(sorted(times)[100])
+        await nc.close()
+    assert spent[1] < spent[0], spent

@@ -1,0 +1,212 @@
+"""Who sends, is what the subject says, and what the subject does not say rightly is not heard."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import nats
+import pytest
+
+from subtrie import Dispatcher, microbus
+from subtrie.connector import Request, frame
+from subtrie.connector.http_text import read_request, write_request
+from subtrie.connector.transport.memory import Memory
+
+from .recording import messages
+
+HOST = "shop.example"
+
+
+def _raw(url=f"https://{HOST}:443/whoami", **headers):
+    headers = {
+        frame.OP_CODE: "Req",
+        frame.MSG_ID: "AAAAAAAA",
+        frame.FROM_ID: "id-liar",
+        frame.FROM_HOST: "victim.example",
+        **headers,
+    }
+    request = Request("GET", url)
+    for name, value in headers.items():
+        request.headers[name] = value
+    return request
+
+
+class Listener:
+    """Publishes by hand, and hears whatever is answered to ``id-liar`` of ``web.example``."""
+
+    def __init__(self, make, plane):
+        self.plane = plane
+        self.shop = make(HOST)
+        self.sources: list[str] = []
+        self.answers: list[str] = []
+        self.shop.endpoint("GET", "/whoami")(self.whoami)
+
+    async def whoami(self, request: Request):
+        self.sources.append(request.source)
+        assert request.headers[frame.FROM_HOST] == request.source
+        return request.source
+
+    async def publish(self, subject: str, request: Request) -> None:
+        if self.shop._transport.memory is not None:
+            Memory().deliver(subject, request, kept=True)
+            await asyncio.sleep(0.02)
+        else:
+            await self.client.publish(subject, write_request(request))
+            await self.client.flush()
+
+    async def __aenter__(self):
+        await self.shop.startup()
+        everything = f"{self.plane}.reply._.>"
+
+        def note(subject, message=None) -> bool:
+            if not subject.endswith(self.shop.id):  # it hears its own announcement answered
+                self.answers.append(subject)
+            return True
+
+        async def heard(message):
+            note(message.subject)
+
+        if self.shop._transport.memory is not None:
+            self.taken = Dispatcher.shared().subscribe(everything, lambda pair: True)
+            self.taken.handler.receiver = note
+        else:
+            self.client = await nats.connect(self.shop._broker)
+            await self.client.subscribe(everything, cb=heard)
+            await self.client.flush()
+            await self.client.flush()
+        return self
+
+    async def __aexit__(self, *_):
+        if self.shop._transport.memory is not None:
+            self.taken.unsubscribe()
+        else:
+            await self.client.close()
+        await self.shop.shutdown()
+
+    async def settle(self):
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if len(self.sources) + sum(self.shop.counts.rejects.values()) >= 1:
+                break
+        await asyncio.sleep(0.05)
+
+
+async def test_S0_040_S0_130_the_source_of_the_subject_overwrites_the_header(make, plane):
+    async with Listener(make, plane) as listener:
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
+        await listener.publish(subject, _raw())
+        await listener.settle()
+        assert listener.sources == ["web.example"]
+        reply = microbus.encode_reply(plane=plane, source=HOST, host="web.example", id="id-liar")
+        assert listener.answers == [reply] * 2, "acknowledged and answered to the verified source"
+
+
+MALFORMED = {
+    "upper-hex": "{p}.safe.443.web%2Eexample.shop_example._.GET.whoami",
+    "second-spelling": "{p}.safe.443.web%2eexample.shop_example._.GET.whoami",
+    "escaped-underscore": "{p}.safe.443.web%5fexample.shop_example._.GET.whoami",
+    "upper-case": "{p}.safe.443.Web_example.shop_example._.GET.whoami",
+    "placeholder": "{p}.safe.443._.shop_example._.GET.whoami",
+    "reserved": "{p}.safe.443.all.shop_example._.GET.whoami",
+    "empty-label": "{p}.safe.443.web__example.shop_example._.GET.whoami",
+    "header-injection": "{p}.safe.443.web%0d%0aX%3a1.shop_example._.GET.whoami",
+    "special": "{p}.safe.443.web%24_example.shop_example._.GET.whoami",
+}
+
+
+@pytest.mark.parametrize("spelling", MALFORMED)
+async def test_S0_041_A7_A25_an_unverifiable_message_is_counted_and_never_answered(
+    make, plane, spelling, caplog
+):
+    caplog.set_level(logging.WARNING, "subtrie.connector")
+    async with Listener(make, plane) as listener:
+        for _ in range(3):
+            await listener.publish(MALFORMED[spelling].format(p=plane), _raw())
+        await listener.settle()
+        assert listener.sources == listener.answers == []
+        assert listener.shop.counts.rejects == {"source": 3}
+        said = [record for record in caplog.records if record.plane == plane]
+        assert len(said) == 1, "once a minute for a plane and reason"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{frame.FROM_ID: "nobody"}, {frame.FROM_ID: "id-*"}, {frame.FROM_ID: "id-a.b"}],
+    ids=["no-id", "wildcard", "two-tokens"],
+)
+async def test_T11_an_answer_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
+    async with Listener(make, plane) as listener:
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
+        await listener.publish(subject, _raw(**headers))
+        await listener.settle()
+        assert listener.sources == listener.answers == []
+        assert listener.shop.counts.rejects == {"return-address": 1}
+
+
+async def test_method_and_path_are_the_subjects_too(make, plane):
+    async with Listener(make, plane) as listener:
+        seen = []
+        await listener.shop.subscribe(
+            "ANY", "/x/{id}", lambda request, id: seen.append((request.method, request.path, id))
+        )
+        request = _raw(f"https://{HOST}:443/x/other?q=1")
+        await listener.publish(f"{plane}.safe.443.web_example.shop_example._.PUT.x.mine", request)
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if seen:
+                break
+        assert seen == [("PUT", "/x/mine", "mine")]
+
+
+@pytest.mark.parametrize("payload", [b"", b"no http", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 100])
+async def test_payloads_that_are_no_message_are_counted_and_dropped(make_nats, plane, payload):
+    async with Listener(make_nats, plane) as listener:
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
+        await listener.client.publish(subject, payload)
+        reply = microbus.encode_reply(plane=plane, source="a.b", host=HOST, id=listener.shop.id)
+        await listener.client.publish(reply, payload)
+        await listener.client.flush()
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if listener.shop.counts.rejects["malformed"] == 2:
+                break
+        assert listener.shop.counts.rejects == {"malformed": 2}
+        assert listener.sources == []
+
+
+async def test_S0_133_in_process_the_message_says_that_its_source_is_attested(make):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("GET", "/")(lambda request: request.attested)
+    async with shop, web:
+        in_process = shop._transport.memory is not None
+        assert (await web.request("GET", f"https://{HOST}")).json() is in_process
+
+
+async def test_S0_019_planes_do_not_hear_each_other(make):
+    shop, web = make(HOST), make("web.example", plane="other")
+    shop.endpoint("GET", "/", queue=None)(lambda: "heard")
+    async with shop, web:
+        assert [a async for a in web.publish("GET", f"https://{HOST}/")] == []
+        assert [a.source async for a in web.publish("GET", "https://all:888/ping")] == [
+            "web.example"
+        ]
+
+
+async def test_recorded_requests_with_another_source_token_or_a_forged_header(make_nats, plane):
+    """The recorded bytes, first with the header altered, then under another source token."""
+    _, data = messages()["request"]
+    request = read_request(data)
+    async with Listener(make_nats, plane) as listener:
+        await listener.shop.subscribe("GET", "/order/{id}/line/{n}", listener.whoami)
+        for token, claimed in (("web_client_example", "victim.example"), ("rogue_example", None)):
+            forged = request.received()
+            forged.headers[frame.FROM_HOST] = claimed or forged.headers[frame.FROM_HOST]
+            await listener.publish(
+                f"{plane}.safe.443.{token}.shop_example._.GET.order.A-17.line.3", forged
+            )
+        for _ in range(200):
+            await asyncio.sleep(0.01)
+            if len(listener.sources) == 2:
+                break
+        assert sorted(listener.sources) == ["rogue.example", "web.client.example"]

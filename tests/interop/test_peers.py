@@ -1,0 +1,199 @@
+"""A live peer, in both directions: our own example, or any program with the same protocol.
+
+``SUBTRIE_INTEROP_PEER`` names another program, such as one built on Go Microbus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.interop.peer import service
+from subtrie.connector import AckTimeout, Connector, HTTPError
+from tests.connector.nats_server import NatsServer
+
+ROOT = Path(__file__).resolve().parents[2]
+PEER = shlex.split(
+    os.environ.get("SUBTRIE_INTEROP_PEER", "") or f"{sys.executable} -m examples.interop.peer"
+)
+PLANE = "interop1"
+HIS, OURS = "his.example", "ours.example"
+URL = f"https://{HIS}"
+
+
+class Serving:
+    """The peer as a service; its lines."""
+
+    def __init__(self, url: str, *more: str) -> None:
+        self.arguments = ["serve", "--nats", url, "--plane", PLANE, "--host", HIS, *more]
+        self.events: list[str] = []
+        self.id = ""
+
+    async def __aenter__(self) -> Serving:
+        self.process = await asyncio.create_subprocess_exec(
+            *PEER, *self.arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+        )
+        while not self.id:
+            line = (await self.process.stdout.readline()).decode()
+            assert line, "the peer ended before it was ready"
+            if line.startswith("READY "):
+                _, host, self.id = line.split()
+                assert host == HIS
+        self.reading = asyncio.create_task(self._read())
+        return self
+
+    async def _read(self) -> None:
+        while line := (await self.process.stdout.readline()).decode():
+            if line.startswith("EVENT "):
+                self.events.append(line.rstrip("\n"))
+
+    async def event(self, text: str) -> None:
+        for _ in range(500):
+            if text in self.events:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{text!r} is not among {self.events}")
+
+    async def __aexit__(self, *_) -> None:
+        self.process.terminate()
+        await asyncio.wait_for(self.process.wait(), 30)
+        self.reading.cancel()
+
+
+async def call(url: str, *arguments: str) -> list[dict]:
+    """The peer as a caller; its answers."""
+    process = await asyncio.create_subprocess_exec(
+        *(*PEER, "call", "--nats", url, "--plane", PLANE, "--host", HIS, *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = NatsServer(tmp_path_factory.mktemp("nats"), max_payload=262_144).start()
+    yield server
+    server.stop()
+
+
+def _ours(server, **more) -> Connector:
+    return Connector(
+        OURS, plane=PLANE, nats=server.url, short_circuit=False, deployment="LOCAL", **more
+    )
+
+
+async def test_we_call_the_peer(server):
+    ours = _ours(server)
+    heard = []
+
+    @ours.endpoint("POST", f"//{HIS}:417/on-event")
+    async def overheard(request):
+        heard.append((request.source, request.body))
+
+    ours.endpoint("GET", "/back")(lambda request: f"back to {request.source}")
+    async with Serving(server.url) as his, ours:
+        hello = await ours.request("GET", f"{URL}/hello/a%20b")
+        assert b"a b" in hello.body
+        assert (hello.source, hello.id, hello.queue) == (HIS, his.id, HIS)
+        for size in (0, 10, 300_000, 1_000_000):
+            body = os.urandom(size)
+            headers = {"Content-Type": "application/octet-stream"}
+            assert (
+                await ours.request("POST", f"{URL}/echo", body=body, headers=headers)
+            ).body == body
+        for port in ("1234", "80", "443"):
+            for method in ("GET", "PUT", "DELETE", "PATCH"):
+                assert (await ours.request(method, f"{URL}:{port}/any")).status == 200
+        for path in ("a/b/c.txt", "", "d%2fe"):
+            answer = await ours.request("GET", f"{URL}/files/{path}")
+            assert path.replace("%2f", "/").encode() in answer.body
+        assert (await ours.request("GET", URL)).status == 200
+        assert len((await ours.request("GET", f"{URL}/big", params={"n": 500_001})).body) == 500_001
+        with pytest.raises(HTTPError) as failed:
+            await ours.request("GET", f"{URL}/fail")
+        assert failed.value.status == 418
+        assert (await ours.request("GET", f"{URL}/slow?ms=10")).status == 200
+        with pytest.raises(HTTPError):
+            await ours.request("GET", f"{URL}/slow?ms=3000", timeout=0.6)
+        assert (await ours.request("POST", f"{URL}:666/mint")).status == 200
+        back = await ours.request("GET", f"{URL}/relay", params={"u": f"https://{OURS}/back"})
+        assert back.body == f"back to {HIS}".encode()
+        pinned = await ours.request("GET", f"https://{his.id}.{HIS}/hello/x")
+        assert pinned.id == his.id
+        assert (await ours.request("POST", f"{URL}/fire", body=b"news")).status == 200
+        await his.event(f"EVENT {HIS} news")
+        assert heard == [(HIS, b"news")]
+        answers = [a async for a in ours.publish("POST", f"{URL}:417/on-event", body=b"ours")]
+        assert {a.source for a in answers} == {HIS, OURS}
+        await his.event(f"EVENT {OURS} ours")
+        pings = [a async for a in ours.publish("GET", "https://all:888/ping")]
+        assert {a.source for a in pings} == {HIS, OURS}
+        for method, url in (("GET", f"{URL}/nothing"), ("POST", f"{URL}/hello/x")):
+            with pytest.raises(AckTimeout):
+                await ours.request(method, url)
+
+
+async def test_the_peer_calls_us(server, tmp_path):
+    ours = _ours(server, version=5)
+    service(ours)
+    big = tmp_path / "big"
+    big.write_bytes(b"x" * 400_000)
+    url = f"https://{OURS}"
+    async with ours:
+
+        async def status(*arguments):
+            return [answer["status"] for answer in await call(server.url, *arguments)]
+
+        (hello,) = await call(server.url, "GET", f"{url}/hello/a%20b")
+        assert (hello["status"], json.loads(hello["body"])["hello"]) == (200, "a b")
+        assert json.loads(hello["body"])["from"] == HIS
+        assert ours.id in json.dumps(hello["headers"])
+        (echo,) = await call(server.url, "POST", f"{url}/echo", f"@{big}")
+        assert echo["body"] == "x" * 400_000
+        (large,) = await call(server.url, "GET", f"{url}/big?n=300000")
+        assert len(large["body"]) == 300_000
+        (files,) = await call(server.url, "GET", f"{url}/files/a/b/c.txt")
+        assert files["body"] == "a/b/c.txt"
+        (fail,) = await call(server.url, "GET", f"{url}/fail")
+        assert fail["status"] == 418
+        assert "short and stout" in fail["error"]
+        assert await status("PUT", f"{url}:1234/any") == [200]
+        assert await status("POST", f"{url}:666/mint") == [200]
+        assert await status("GET", f"{url}") == [200]
+        assert await status("GET", f"{url}/nothing") == [404]
+        assert await status("--timeout", "600ms", "GET", f"{url}/slow?ms=3000") in ([408], [500])
+        assert await status("--timeout", "20ms", "GET", f"{url}/slow?ms=1") == [408]
+        pings = await call(server.url, "--multicast", "GET", f"https://{OURS}:888/ping")
+        assert [json.loads(ping["body"]) for ping in pings] == [{"pong": 0}]
+        lying = ("--header", "Microbus-From-Host: victim.example")
+        (hello,) = await call(server.url, *lying, "GET", f"{url}/hello/x")
+        assert json.loads(hello["body"])["from"] == HIS
+        (described,) = await call(server.url, "GET", f"{url}:888/openapi.json")
+        assert "/hello/{name}" in described["body"]
+
+
+async def test_two_replicas_one_of_each_kind_share_the_work(server):
+    mixed = Connector(HIS, plane=PLANE, nats=server.url, short_circuit=False)
+    service(mixed)
+    caller = _ours(server)
+    async with Serving(server.url) as his, mixed, caller:
+        answers = [await caller.request("GET", f"{URL}/hello/x") for _ in range(60)]
+        assert {answer.id for answer in answers} == {his.id, mixed.id}
+
+
+async def test_the_nearest_replica_is_found(server):
+    near = _ours(server, locality="us-west-b-1")
+    far = Connector(HIS, plane=PLANE, nats=server.url, locality="eu-1", short_circuit=False)
+    service(far)
+    async with Serving(server.url, "--locality", "us-west-b-2") as his, far, near:
+        answers = [await near.request("GET", f"{URL}/hello/x") for _ in range(40)]
+        assert {answer.id for answer in answers[-10:]} == {his.id}
+        assert answers[-1].locality == "us-west-b-2"

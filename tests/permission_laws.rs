@@ -1,0 +1,443 @@
+//! The algebra of rules against brute force: every subject of a small world, one bit each.
+//!
+//! Subjects over the named tokens and `x`, which no rule names, one token deeper than the patterns:
+//! there every question about the patterns has its answer (a deeper subject looks like one of them).
+
+#![allow(clippy::unwrap_used)]
+
+use subtrie::grammar;
+use subtrie::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
+
+/// All texts of up to `depth` tokens from `alphabet`.
+fn texts(alphabet: &[&str], depth: usize) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut level: Vec<String> = vec![String::new()];
+    for _ in 0..depth {
+        level = (level.iter())
+            .flat_map(|start| {
+                alphabet.iter().map(move |token| match start.as_str() {
+                    "" => (*token).to_owned(),
+                    start => format!("{start}.{token}"),
+                })
+            })
+            .collect();
+        all.extend(level.iter().cloned());
+    }
+    all
+}
+
+fn patterns(named: &[&str], depth: usize) -> Vec<String> {
+    let alphabet: Vec<&str> = named.iter().copied().chain(["*", ">"]).collect();
+    let mut all = texts(&alphabet, depth);
+    all.retain(|text| !text.trim_end_matches('>').contains('>'));
+    all
+}
+
+type Mask = [u64; 6];
+
+/// A small world: its subjects, shortest first.
+struct World {
+    subjects: Vec<String>,
+    patterns: Vec<String>,
+    masks: Vec<Mask>,
+}
+
+impl World {
+    fn new(named: &[&str], depth: usize) -> Self {
+        let alphabet: Vec<&str> = named.iter().copied().chain(["x"]).collect();
+        let subjects = texts(&alphabet, depth + 1);
+        assert!(subjects.len() <= 384);
+        let patterns = patterns(named, depth);
+        let masks = (patterns.iter())
+            .map(|pattern| {
+                let mut mask = [0; 6];
+                for (number, subject) in subjects.iter().enumerate() {
+                    if grammar::matches(pattern, subject) {
+                        mask[number / 64] |= 1 << (number % 64);
+                    }
+                }
+                mask
+            })
+            .collect();
+        Self {
+            subjects,
+            patterns,
+            masks,
+        }
+    }
+
+    fn mask(&self, allow: &[usize], deny: &[usize]) -> Mask {
+        let mut mask = [0; 6];
+        for &rule in allow {
+            for (word, other) in mask.iter_mut().zip(self.masks[rule]) {
+                *word |= other;
+            }
+        }
+        for &rule in deny {
+            for (word, other) in mask.iter_mut().zip(self.masks[rule]) {
+                *word &= !other;
+            }
+        }
+        mask
+    }
+
+    /// Tokens of the shortest subject in the mask.
+    fn shortest(&self, mask: Mask) -> Option<usize> {
+        (mask.iter().enumerate())
+            .find(|&(_, &word)| word != 0)
+            .map(|(index, word)| index * 64 + word.trailing_zeros() as usize)
+            .map(|number| tokens(&self.subjects[number]))
+    }
+
+    fn texts(&self, rules: &[usize]) -> Vec<&str> {
+        rules
+            .iter()
+            .map(|&rule| self.patterns[rule].as_str())
+            .collect()
+    }
+}
+
+fn tokens(text: &str) -> usize {
+    text.split('.').count()
+}
+
+fn minus(left: Mask, right: Mask) -> Mask {
+    std::array::from_fn(|index| left[index] & !right[index])
+}
+
+fn both(left: Mask, right: Mask) -> Mask {
+    std::array::from_fn(|index| left[index] & right[index])
+}
+
+const fn rules<'a>(allow: &'a [&'a str], deny: &'a [&'a str]) -> RuleSet<'a> {
+    RuleSet {
+        allow,
+        deny,
+        max_tokens: usize::MAX,
+    }
+}
+
+fn holds(set: RuleSet<'_>, subject: &str) -> bool {
+    let matched = |rules: &[&str]| rules.iter().any(|rule| grammar::matches(rule, subject));
+    matched(set.allow) && !matched(set.deny)
+}
+
+/// Both sides agree on whether, and on how few tokens the witness has; the witness is one.
+fn agree(world: &World, left: RuleSet<'_>, right: RuleSet<'_>, left_mask: Mask, right_mask: Mask) {
+    let found = witness(left, right).unwrap();
+    let wanted = world.shortest(minus(left_mask, right_mask));
+    let got = found.as_ref().map(|found| tokens(&found.subject));
+    assert_eq!(
+        got, wanted,
+        "{:?} {:?} in {:?} {:?}",
+        left.allow, left.deny, right.allow, right.deny
+    );
+    if let Some(found) = found {
+        assert!(
+            holds(left, &found.subject) && !holds(right, &found.subject),
+            "{found:?}"
+        );
+    }
+}
+
+/// Swapping the names `a` and `b` changes no answer, so half of all cases will do.
+fn swapped(text: &str) -> String {
+    (text.chars())
+        .map(|letter| match letter {
+            'a' => 'b',
+            'b' => 'a',
+            other => other,
+        })
+        .collect()
+}
+
+/// One allow and at most one deny on each side, to depth 4 over `{a, b, *, >}`.
+///
+/// Whether `a \ d` lies inside `a' \ d'` is whether it lies inside `a'` and shares nothing with
+/// `d'`; the algebra decides these apart (a table of `a'` and `d`, then a table of `d`). So all
+/// triples of each kind stand for all quadruples, of which a sample is asked too.
+#[test]
+fn t14_every_pair_of_one_allow_and_one_deny_to_depth_four() {
+    let world = World::new(&["a", "b"], 4);
+    let count = world.patterns.len();
+    assert_eq!(count, 160);
+    let twin: Vec<usize> = (world.patterns.iter())
+        .map(|text| {
+            let other = swapped(text);
+            world
+                .patterns
+                .iter()
+                .position(|text| *text == other)
+                .unwrap()
+        })
+        .collect();
+    let everything = [world.patterns.iter().position(|text| text == ">").unwrap()];
+    let mut asked = 0_u64;
+    for allow in 0..count {
+        for deny in 0..=count {
+            let denied: Vec<usize> = (deny < count).then_some(deny).into_iter().collect();
+            let twin_deny = twin.get(deny).copied().unwrap_or(count);
+            let left_mask = world.mask(&[allow], &denied);
+            let (allowed, denied) = (world.texts(&[allow]), world.texts(&denied));
+            let left = rules(&allowed, &denied);
+            for other in 0..count {
+                if (twin[allow], twin_deny, twin[other]) < (allow, deny, other) {
+                    continue;
+                }
+                let text = world.texts(&[other]);
+                agree(
+                    &world,
+                    left,
+                    rules(&text, &[]),
+                    left_mask,
+                    world.masks[other],
+                );
+                let less = world.mask(&everything, &[other]);
+                agree(&world, left, rules(&[">"], &text), left_mask, less);
+                asked += 2;
+            }
+        }
+    }
+    assert!(asked > 4_000_000, "{asked}");
+    let mut random = Random(0x5eed);
+    for _ in 0..100_000 {
+        let mut pick = || random.below(count);
+        let (one, two, three, four) = ([pick()], [pick()], [pick()], [pick()]);
+        let (a, b, c, d) = (
+            world.texts(&one),
+            world.texts(&two),
+            world.texts(&three),
+            world.texts(&four),
+        );
+        let (left, right) = (world.mask(&one, &two), world.mask(&three, &four));
+        agree(&world, rules(&a, &b), rules(&c, &d), left, right);
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+}
+
+/// Sets of at most two allows and one deny to depth 3 over `{a, *, >}`: all their smallest forms,
+/// and each left set against each right list of allows, then each right deny (as above).
+#[test]
+fn t14_every_set_of_two_allows_and_one_deny_to_depth_three() {
+    let world = World::new(&["a"], 3);
+    let count = world.patterns.len();
+    assert_eq!(count, 21);
+    let mut lists: Vec<Vec<usize>> = vec![Vec::new()];
+    for one in 0..count {
+        lists.push(vec![one]);
+        lists.extend((0..one).map(|two| vec![two, one]));
+    }
+    for allow in &lists {
+        for deny in 0..=count {
+            let denied: Vec<usize> = (deny < count).then_some(deny).into_iter().collect();
+            let mask = world.mask(allow, &denied);
+            let (allow_text, deny_text) = (world.texts(allow), world.texts(&denied));
+            let left = rules(&allow_text, &deny_text);
+            for right in &lists {
+                let text = world.texts(right);
+                agree(
+                    &world,
+                    left,
+                    rules(&text, &[]),
+                    mask,
+                    world.mask(right, &[]),
+                );
+            }
+            for right in 0..count {
+                let text = world.texts(&[right]);
+                let everything = std::array::from_fn(|index| !world.masks[right][index]);
+                agree(&world, left, rules(&[">"], &text), mask, everything);
+            }
+            smallest(&world, left, mask);
+        }
+    }
+}
+
+/// The smallest form holds the same, has as few allow rules as any list of patterns that holds the
+/// same under these denies, and is its own smallest form.
+fn smallest(world: &World, set: RuleSet<'_>, mask: Mask) {
+    let (allow, deny) = minimised(set).unwrap();
+    let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+    let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
+    let small = rules(&allow, &deny);
+    assert_eq!(
+        witness(set, small).unwrap(),
+        None,
+        "{:?} {:?}",
+        set.allow,
+        set.deny
+    );
+    assert_eq!(
+        witness(small, set).unwrap(),
+        None,
+        "{:?} {:?} to {allow:?}",
+        set.allow,
+        set.deny
+    );
+    assert!(deny.iter().all(|rule| set.deny.contains(rule)));
+    let (again, less) = minimised(small).unwrap();
+    assert!(
+        again == allow && less == deny,
+        "{again:?} {less:?} after {allow:?} {deny:?}"
+    );
+    let denied = set.deny.iter().fold([0; 6], |mask, rule| {
+        let number = world.patterns.iter().position(|text| text == rule).unwrap();
+        std::array::from_fn(|index| mask[index] | world.masks[number][index])
+    });
+    // Fewer would be none, or one pattern: of depth 3, or of one more, as a tail may need.
+    if allow.len() == 2 {
+        let deeper = patterns(&["a"], 4);
+        for one in &deeper {
+            let other = rules(
+                std::slice::from_ref(&one.as_str()).to_vec().leak(),
+                set.deny,
+            );
+            let same =
+                witness(set, other).unwrap().is_none() && witness(other, set).unwrap().is_none();
+            assert!(!same, "{one} alone does for {allow:?} {:?}", set.deny);
+        }
+    }
+    if world.shortest(minus(mask, denied)).is_none() {
+        assert!(allow.is_empty() && deny.is_empty());
+    }
+    for rule in &deny {
+        let less: Vec<&str> = deny
+            .iter()
+            .filter(|other| other != &rule)
+            .copied()
+            .collect();
+        assert!(witness(rules(&allow, &less), small).unwrap().is_some());
+    }
+}
+
+/// A million random pairs, of which a quarter are equal and a quarter strict subsets.
+#[test]
+fn t14_a_million_random_pairs() {
+    let world = World::new(&["a", "b"], 4);
+    let count = world.patterns.len();
+    let mut random = Random(0xacc_e55);
+    let (mut equal, mut subset) = (0, 0);
+    let pairs = 1_000_000;
+    for number in 0..pairs {
+        let some = |random: &mut Random, most: usize| -> Vec<usize> {
+            let size = random.below(most + 1);
+            (0..size).map(|_| random.below(count)).collect()
+        };
+        let (mut allow, deny) = (some(&mut random, 3), some(&mut random, 2));
+        allow.push(random.below(count));
+        let (mut other, mut less) = (allow.clone(), deny.clone());
+        match number % 8 {
+            // The same set in other words: a rule inside another one, or a deny that denies nothing.
+            0..=2 => {
+                let inside = random.below(count);
+                if minus(world.masks[inside], world.mask(&allow, &[])) == [0; 6] {
+                    other.push(inside);
+                }
+                let nothing = random.below(count);
+                if both(world.masks[nothing], world.mask(&allow, &[])) == [0; 6] {
+                    less.push(nothing);
+                }
+                other.rotate_left(1);
+            }
+            // Less of it: a rule that takes something away.
+            3..=5 => {
+                let whole = world.mask(&allow, &deny);
+                let takes = |rule: &usize| both(world.masks[*rule], whole) != [0; 6];
+                let rule = (0..8).map(|_| random.below(count)).find(takes);
+                less.extend(rule);
+            }
+            6 => other.push(random.below(count)),
+            _ => (other, less) = (some(&mut random, 3), some(&mut random, 2)),
+        }
+        let (left_mask, right_mask) = (world.mask(&other, &less), world.mask(&allow, &deny));
+        let (a, b) = (world.texts(&other), world.texts(&less));
+        let (c, d) = (world.texts(&allow), world.texts(&deny));
+        let (left, right) = (rules(&a, &b), rules(&c, &d));
+        agree(&world, left, right, left_mask, right_mask);
+        if minus(left_mask, right_mask) == [0; 6] {
+            agree(&world, right, left, right_mask, left_mask);
+            if left_mask == right_mask {
+                equal += 1;
+            } else {
+                subset += 1;
+            }
+        }
+        if number % 50 == 0 {
+            more(&world, left, right, left_mask, right_mask);
+        }
+    }
+    assert!(
+        equal >= pairs / 4 && subset >= pairs / 4,
+        "{equal} {subset}"
+    );
+}
+
+/// Overlap, difference, proof and smallest form of one random pair.
+fn more(world: &World, left: RuleSet<'_>, right: RuleSet<'_>, left_mask: Mask, right_mask: Mask) {
+    let shared = overlap(left, right).unwrap();
+    let got = shared.as_ref().map(|found| tokens(&found.subject));
+    assert_eq!(got, world.shortest(both(left_mask, right_mask)));
+    if let Some(found) = shared {
+        assert!(holds(left, &found.subject) && holds(right, &found.subject));
+    }
+    let only = minus(left_mask, right_mask);
+    assert_eq!(proof(left, right).unwrap().is_some(), only == [0; 6]);
+    let grants = difference(left, right).unwrap();
+    for (number, subject) in world.subjects.iter().enumerate() {
+        let granted = grants.iter().any(|grant| {
+            grammar::matches(&grant.rule, subject)
+                && !grant
+                    .unless
+                    .iter()
+                    .any(|hole| grammar::matches(hole, subject))
+        });
+        let wanted = only[number / 64] >> (number % 64) & 1 == 1;
+        assert_eq!(granted, wanted, "{subject} {grants:?}");
+    }
+    let (allow, deny) = minimised(left).unwrap();
+    let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+    let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
+    let small = rules(&allow, &deny);
+    assert_eq!(
+        witness(left, small).unwrap(),
+        None,
+        "{:?} {:?}",
+        left.allow,
+        left.deny
+    );
+    assert_eq!(
+        witness(small, left).unwrap(),
+        None,
+        "{:?} {:?}",
+        left.allow,
+        left.deny
+    );
+    let mut turned: Vec<&str> = left.allow.to_vec();
+    turned.reverse();
+    let (again, less) = minimised(rules(&turned, left.deny)).unwrap();
+    assert!(
+        again == allow && less == deny,
+        "order changes the smallest form"
+    );
+    let (again, less) = minimised(small).unwrap();
+    assert!(
+        again == allow && less == deny,
+        "{:?} {:?}",
+        left.allow,
+        left.deny
+    );
+}

@@ -1,0 +1,312 @@
+"""Names by ADR-6: every production, every level, at its bounds and byte by byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subtrie
+from engines import ENGINES
+from subtrie import InvalidName, names
+
+PRINTABLE = "".join(map(chr, range(33, 127)))
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def without(characters: str, excluded: str) -> str:
+    return "".join(character for character in characters if character not in excluded)
+
+
+TERM = without(PRINTABLE, ".*>")
+FILE = without(PRINTABLE, ".*>/\\")
+
+#: Each class as its own text says it, one character a time.
+CLASSES = [
+    pytest.param("printable", PRINTABLE, id="S2-023-printable"),
+    pytest.param("term", TERM, id="S2-024-term"),
+    pytest.param("limited-term", LETTERS + "-_/=", id="S2-025-limited-term"),
+    pytest.param("limited-term-w-sp", LETTERS + "-_/= ", id="S2-026-limited-term-w-sp"),
+    pytest.param("restricted-term", LETTERS + "-_", id="S2-027-restricted-term"),
+    pytest.param("prefix", without(TERM, "$"), id="S2-028-prefix"),
+    pytest.param("filename-safe", FILE, id="S2-029-S2-043-filename-safe"),
+    pytest.param("stream", FILE, id="S2-003-S2-032"),
+    pytest.param("durable", FILE, id="S2-033"),
+    pytest.param("consumer", FILE, id="S2-004-S2-034"),
+    pytest.param("account", FILE, id="S2-005-S2-035"),
+    pytest.param("queue", TERM, id="S2-036-A39"),
+    pytest.param("kv-bucket", LETTERS + "-_", id="S2-040"),
+    pytest.param("os-bucket", LETTERS + "-_", id="S2-041"),
+    pytest.param("reply-to", TERM, id="S2-031"),
+    pytest.param("kv-key", LETTERS + "-_/=", id="S2-039"),
+    pytest.param("dot", ".", id="S2-008"),
+    pytest.param("asterisk", "*", id="S2-009"),
+    pytest.param("lt", "<", id="S2-010"),
+    pytest.param("gt", ">", id="S2-011"),
+    pytest.param("dollar", "$", id="S2-012"),
+    pytest.param("colon", ":", id="S2-013"),
+    pytest.param("double-quote", '"', id="S2-014"),
+    pytest.param("fwd-slash", "/", id="S2-015"),
+    pytest.param("backslash", "\\", id="S2-016"),
+    pytest.param("pipe", "|", id="S2-017"),
+    pytest.param("question-mark", "?", id="S2-018"),
+    pytest.param("ampersand", "&", id="S2-019"),
+    pytest.param("dash", "-", id="S2-020"),
+    pytest.param("underscore", "_", id="S2-021"),
+    pytest.param("equals", "=", id="S2-022"),
+]
+
+
+@pytest.mark.parametrize(("kind", "members"), CLASSES)
+def test_which_single_characters(engine, kind, members):
+    taken = "".join(chr(code) for code in range(0x180) if engine.check_name(chr(code), kind))
+    assert sorted(taken) == sorted(members)
+    empty = engine.check_name("", kind)
+    assert (empty.reason, empty.position) == ("name-empty", 0)
+
+
+@pytest.mark.parametrize(("kind", "members"), CLASSES)
+def test_A43_a_wrong_character_is_found_where_it_stands(engine, kind, members):
+    """Unused classes of the page included."""
+    wrong = "\x7f"
+    report = engine.check_name(members[:1] + wrong, kind)
+    if kind in ("printable", *names._SINGLES):
+        assert (report.reason, report.position, report.rule) == ("name-single", 1, kind)
+    else:
+        assert (report.reason, report.position) == ("name-character", 1)
+    assert not report
+    assert report.legal
+
+
+@pytest.mark.parametrize("kind", ["filename-safe", "stream", "durable", "consumer", "account"])
+def test_S2_029_A41_255_characters_and_no_more(engine, kind):
+    assert engine.check_name("a" * 255, kind)
+    report = engine.check_name("a" * 256, kind)
+    assert (report.reason, report.position, report.rule) == (
+        "name-too-long", 255, "filename-safe",
+    )  # fmt: skip
+    early = engine.check_name("." + "a" * 400, kind)
+    assert (early.reason, early.position) == ("name-character", 0)
+
+
+def test_S2_044_A42_what_windows_excludes_too(engine):
+    for kind in ("filename-safe", "stream", "durable", "consumer", "account"):
+        for character in PRINTABLE:
+            unix = engine.check_name(f"a{character}", kind)
+            windows = engine.check_name(f"a{character}", kind, windows=True)
+            if character in '<:"|?':
+                assert unix
+                assert (windows.reason, windows.position) == ("name-character", 1)
+            else:
+                assert bool(unix) == bool(windows)
+        assert engine.check_name("a" * 255, kind, windows=True)
+        assert not engine.check_name("a" * 256, kind, windows=True)
+    assert engine.check_name("a<b", "queue", windows=True), "only file names are narrowed"
+
+
+@pytest.mark.parametrize(
+    "name", ["CON", "con", "Nul", "COM1", "lpt9", "AUX", "PRN", "CONIN$", "conout$"]
+)
+def test_S2_045_A42_device_names_are_valid_and_not_portable(engine, name):
+    report = engine.check_name(name, "stream")
+    assert report
+    assert not report.portable
+    assert engine.check_name(name, "queue").portable, "a queue is no file"
+
+
+@pytest.mark.parametrize("name", ["CONS", "COM", "COM0", "COM10", "ORDERS", "NUL_"])
+def test_A42_names_that_only_look_like_devices(engine, name):
+    assert engine.check_name(name, "stream").portable
+
+
+@pytest.mark.parametrize("name", ["con ", "orders ", "orders."])
+def test_A42_what_windows_would_cut_off_is_not_portable(engine, name):
+    assert not engine.check_name(name, "stream").portable
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [
+        ("FOO", None, None),
+        ("foo.BAR.baz", None, None),
+        ("$JS.API.x", None, None),
+        (".", "name-empty-token", 0),
+        ("a..b", "name-empty-token", 2),
+        ("a.", "name-empty-token", 2),
+        ("a b", "name-character", 1),
+        ("a.*", "name-wildcard", 2),
+        (">", "name-wildcard", 0),
+        ("foo*", "name-character", 3),
+        ("a.>.b", "name-wildcard", 2),
+        ("straße", "name-character", 4),
+    ],
+)
+def test_S2_002_S2_031_subjects_and_replies(engine, text, reason, position):
+    for kind in ("subject", "reply-to"):
+        report = engine.check_name(text, kind)
+        assert (report.reason, report.position) == (reason, position)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [
+        ("*", None, None),
+        (">", None, None),
+        ("a.*.b", None, None),
+        ("*.*.>", None, None),
+        ("a.>.b", "name-tail-not-last", 2),
+        ("foo*", "name-character", 3),
+        ("**", "name-character", 0),
+        ("a..>", "name-empty-token", 2),
+    ],
+)
+def test_S2_030_A32_patterns_as_they_are_meant(engine, text, reason, position):
+    for kind in ("pattern", "message-subject"):
+        report = engine.check_name(text, kind)
+        assert (report.reason, report.position) == (reason, position)
+
+
+def test_S2_030_A32_the_printed_production_and_where_it_differs():
+    wanted = {"foo*": True, "foo": True, "a.b*c": False, "a.>": True, "foo*.a": True}
+    wanted |= {"foo.*": False, "*.foo": False, "*": False, ">": False, "": False, "a.": False}
+    assert {text: names.adr6_literal(text) for text in wanted} == wanted
+    differs = [text for text, printed in wanted.items()
+               if printed != bool(subtrie.check_name(text, "pattern"))]  # fmt: skip
+    assert differs == ["foo*", "foo*.a", "foo.*", "*.foo", "*", ">"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason", "position"),
+    [
+        pytest.param("js-internal-prefix", "$JS.API.", None, None, id="S2-037"),
+        pytest.param("js-internal-prefix", "$JS.", None, None, id="S2-037-one"),
+        pytest.param("js-internal-prefix", "JS.API.", "name-no-dollar", 0, id="S2-037-dollar"),
+        pytest.param("js-internal-prefix", "$", "name-empty-token", 1, id="S2-037-alone"),
+        pytest.param("js-internal-prefix", "$.", "name-empty-token", 1, id="S2-037-nothing"),
+        pytest.param("js-internal-prefix", "$JS.$A.", "name-character", 4, id="A38"),
+        pytest.param("js-internal-prefix", "$JS", "name-no-final-dot", 3, id="S2-037-no-dot"),
+        pytest.param("js-user-prefix", "orders.", None, None, id="S2-038"),
+        pytest.param("js-user-prefix", "a.b.", None, None, id="S2-038-two"),
+        pytest.param("js-user-prefix", "a.b", "name-no-final-dot", 3, id="S2-038-no-dot"),
+        pytest.param("js-user-prefix", "a..", "name-empty-token", 2, id="S2-038-empty"),
+        pytest.param("js-user-prefix", ".", "name-empty-token", 0, id="S2-038-dot"),
+        pytest.param("js-user-prefix", "a*.", "name-character", 1, id="S2-038-star"),
+        pytest.param("js-user-prefix", "$a.", "name-character", 0, id="S2-038-A38"),
+        pytest.param("kv-key", "a.b/c=d", None, None, id="S2-039-A40"),
+        pytest.param("kv-key", "a..b", "name-empty-token", 2, id="S2-039-double"),
+        pytest.param("kv-key", ".a", "name-empty-token", 0, id="S2-039-leading"),
+        pytest.param("kv-key", "a.", "name-empty-token", 2, id="S2-039-trailing"),
+        pytest.param("kv-key", "a.*", "name-character", 2, id="S2-039-star"),
+        pytest.param("kv-key", "a b", "name-character", 1, id="S2-039-blank"),
+        pytest.param("os-object", "any text.\n\0*>", None, None, id="S2-042-A44"),
+        pytest.param("os-object", "", "name-empty", 0, id="S2-042-empty"),
+        pytest.param("queue", "a.b", "name-character", 1, id="S2-036-dot"),
+    ],
+)
+def test_the_other_productions(engine, kind, text, reason, position):
+    report = engine.check_name(text, kind)
+    assert (report.reason, report.position) == (reason, position)
+    assert bool(report) is (reason is None)
+
+
+def test_S2_046_A40_keys_of_the_store_itself(engine):
+    for key, taken in [("_kv", True), ("_kvx", True), ("_kv.a", True), ("a._kv", False),
+                       ("_KV", False)]:  # fmt: skip
+        report = engine.check_name(key, "kv-key")
+        assert report, "reserved and valid are two answers"
+        assert (report.reserved is not None) is taken
+    assert engine.check_name("_kv", "stream").reserved is None
+
+
+@pytest.mark.parametrize("kind", ["stream", "durable", "consumer"])
+def test_S2_047_S2_048_A45a_the_level_of_the_go_client(engine, kind):
+    for text in ("a*b", "a>b", "a/b", "a b", "é", "x" * 1000, "\0"):
+        assert engine.check_name(text, kind, level="go-client")
+    report = engine.check_name("é.b", kind, level="go-client")
+    assert (report.reason, report.position, report.rule) == ("name-character", 2, "go-client")
+    assert not engine.check_name("", kind, level="go-client")
+
+
+@pytest.mark.parametrize("kind", ["stream", "durable", "consumer"])
+def test_S2_049_A45a_the_level_of_the_command_line_tool(engine, kind):
+    refused = {c for c in map(chr, range(256)) if not engine.check_name(f"a{c}", kind, level="cli")}
+    assert refused == set(".*>/\\")
+
+
+def test_A45a_other_kinds_know_one_level(engine):
+    for level in names.LEVELS:
+        assert not engine.check_name("a b", "account", level=level)
+        assert not engine.check_name("a b", "queue", level=level)
+
+
+def test_S2_001_where_the_rules_stand():
+    rules = names.rules()
+    assert {rule.source for rule in rules} == {names.ADR6}
+    assert names.ADR6[1:] == ("2021-08-17", "@scottf", "Approved", ("server", "client"))
+    assert len({rule.name for rule in rules}) == len(rules) == 35
+    assert {rule.name for rule in rules if not rule.used} == {"ampersand", "limited-term-w-sp"}
+    assert all(rule.name in names.KINDS and rule.legal and rule.production for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("subject", "era"),
+    [("$SYS.x", "nats-server 2.0 and later"), ("_SYS.x", "before nats-server 2.0")],
+)
+def test_A62_both_system_prefixes_are_reserved_each_with_its_time(engine, subject, era):
+    report = engine.check_name(subject, "subject")
+    assert report
+    assert report.reserved.era == era
+    assert names.reserved("orders.new") is None
+
+
+def test_what_is_no_question_is_an_error(engine):
+    for arguments in [(7, "stream"), ("a", 7), ("a", None), (b"a", "stream")]:
+        with pytest.raises(TypeError):
+            engine.check_name(*arguments)
+    with pytest.raises(TypeError):
+        engine.check_name("a", "stream", level=None, windows=1)
+    with pytest.raises(TypeError):
+        engine.check_name("a", "stream", windows=1)
+    with pytest.raises(ValueError, match="kind 'strem' is not one of dot, asterisk"):
+        engine.check_name("a", "strem")
+    with pytest.raises(ValueError, match="level must be 'adr6', 'go-client' or 'cli', not 'x'"):
+        engine.check_name("a", "stream", level="x")
+    with pytest.raises(ValueError, match="kind"):
+        engine.check_name("a", "\ud800")
+
+
+def test_a_lone_surrogate_is_reported_like_any_other_fault(engine):
+    report = engine.check_name("é\ud800", "os-object")
+    assert (report.reason, report.position, bool(report)) == ("surrogate", 2, False)
+
+
+def test_require_raises_what_the_report_says():
+    assert subtrie.check_name("ORDERS", "stream").require() == "ORDERS"
+    with pytest.raises(InvalidName, match="byte 1") as caught:
+        subtrie.check_name("A.B", "stream").require()
+    assert (caught.value.reason, caught.value.position) == ("name-character", 1)
+    assert caught.value.hint.startswith("legal: printable ASCII but")
+
+
+TEXTS = st.text(alphabet=st.sampled_from("ab.*>$_kv/=- \\:é\ud800\0"), max_size=12)
+
+
+@given(TEXTS, st.sampled_from(sorted(names.KINDS)), st.sampled_from(names.LEVELS), st.booleans())
+def test_M_09_both_engines_report_the_same(text, kind, level, windows):
+    native, reference = (
+        engine.check_name(text, kind, level=level, windows=windows) for engine in ENGINES.values()
+    )
+    assert native == reference
+    assert native.legal == reference.legal
+
+
+@given(TEXTS)
+def test_every_subject_of_the_strict_dialect_is_one_of_adr6(text):
+    """The two checks agree wherever bounds play no part."""
+    report = subtrie.check_name(text, "subject")
+    if report:
+        subtrie.Subject(text)
+        return
+    with pytest.raises(subtrie.SubjectError) as caught:
+        subtrie.Subject(text)
+    assert report.position == caught.value.position

@@ -1,0 +1,147 @@
+//! Laws of images: they answer as the index they were made of, and no bytes do worse than give an
+//! error or a wrong answer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use proptest::prelude::*;
+use subtrie::grammar::Dialect;
+use subtrie::trie::{Image, Index, Scratch, Ticket, words};
+
+/// Words of the header.
+const HEADER: usize = 32;
+
+fn made(rows: &[(String, usize)], dropped: &[prop::sample::Index]) -> Index {
+    let queues = [None, Some("q"), Some("a.longer-name")];
+    let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+    let mut ids: Vec<u64> = rows
+        .iter()
+        .map(|(pattern, queue)| index.insert(pattern, queues[*queue]).unwrap().id)
+        .collect();
+    for place in dropped {
+        if !ids.is_empty() {
+            index.remove(ids.swap_remove(place.index(ids.len())));
+        }
+    }
+    index
+}
+
+fn rows() -> impl Strategy<Value = Vec<(String, usize)>> {
+    let pattern = "([a-c]|long-token-[0-9]|\\*)(\\.([a-c]|\\*)){0,8}(\\.>)?";
+    prop::collection::vec((pattern, 0usize..3), 0..80)
+}
+
+fn ids(tickets: &[Ticket]) -> Vec<u64> {
+    tickets.iter().map(|ticket| ticket.id).collect()
+}
+
+/// The sum of words as the header has it.
+fn sum(words: &[u64]) -> u64 {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    u64::from(crc32fast::hash(&bytes))
+}
+
+/// Asks everything an image can be asked.
+fn ask(words: &[u64], verify: bool) {
+    let Ok(image) = Image::open(words, words.len() * 8, verify) else {
+        return;
+    };
+    let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+    for subject in ["a", "a.b", "b.c.a", "a.a.a.a.a", "long-token-1.a"] {
+        found.clear();
+        let _ = image.match_into(subject, &mut scratch, &mut found);
+        assert!(found.len() <= image.len() + 1 + scratch.work());
+        let _ = image.has_interest(subject, &mut scratch);
+    }
+    if let Ok((held, next)) = image.held() {
+        assert_eq!(held.len(), image.len());
+        assert!(held.iter().all(|row| row.id < next));
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_image_answers_as_its_index(
+        rows in rows(),
+        dropped in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
+        subjects in prop::collection::vec("([a-d]|long-token-[0-9])(\\.[a-d]){0,8}", 1..20),
+    ) {
+        let index = made(&rows, &dropped);
+        let bytes = index.to_image((Some(70), None));
+        let words = words(&bytes);
+        let image = Image::open(&words, bytes.len(), true).unwrap();
+        prop_assert!(image.has_table());
+        prop_assert_eq!(image.given(), (Some(70), None));
+        prop_assert_eq!(image.len(), index.len());
+        let mut scratch = Scratch::default();
+        for subject in subjects {
+            let (mut own, mut theirs) = (Vec::new(), Vec::new());
+            index.match_into(&subject, &mut scratch, &mut own).unwrap();
+            image.match_into(&subject, &mut scratch, &mut theirs).unwrap();
+            prop_assert_eq!(ids(&own), ids(&theirs));
+            prop_assert_eq!(image.count(&subject, &mut scratch), Ok(own.len()));
+            prop_assert_eq!(image.has_interest(&subject, &mut scratch), Ok(!own.is_empty()));
+        }
+        let (held, next) = image.held().unwrap();
+        prop_assert_eq!(next, index.next_id());
+        let tickets = index.tickets();
+        prop_assert_eq!(held.len(), tickets.len());
+        for (held, ticket) in held.into_iter().zip(tickets) {
+            prop_assert_eq!(held.id, ticket.id);
+            prop_assert_eq!(held.pattern, index.pattern(ticket));
+            prop_assert_eq!(held.queue.as_deref(), index.queue(ticket));
+            prop_assert_eq!(held.turn, index.turn(ticket));
+        }
+    }
+
+    #[test]
+    fn whatever_an_image_holds_nothing_panics_or_hangs(
+        rows in rows(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0u32..3), 1..12),
+        repaired in any::<bool>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let bytes = made(&rows, &[]).to_image((None, None));
+        let good = words(&bytes).into_owned();
+        let mut bad = good.clone();
+        for (place, value, how) in edits {
+            let at = place.index(bad.len());
+            bad[at] = match how {
+                0 => value,
+                1 => bad[at] ^ (1 << (value % 64)),
+                _ => good[usize::try_from(value % good.len() as u64).unwrap()],
+            };
+        }
+        if repaired {
+            bad[30] = sum(&bad[HEADER..]);
+            bad[31] = sum(&bad[..31]);
+        }
+        ask(&bad, true);
+        ask(&bad, false);
+        ask(&bad[..cut.index(bad.len())], false);
+        let mut short = good[..cut.index(good.len())].to_vec();
+        if short.len() > HEADER {
+            short[31] = sum(&short[..31]);
+        }
+        prop_assert!(Image::open(&short, short.len() * 8, true).is_err());
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_noticed() {
+    let rows: Vec<(String, usize)> = (0..40).map(|n| (format!("a.{n}.*"), n % 3)).collect();
+    let bytes = made(&rows, &[]).to_image((None, None));
+    let good = words(&bytes).into_owned();
+    assert!(Image::open(&good, bytes.len(), true).is_ok());
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 64);
+        assert!(Image::open(&bad, bytes.len(), true).is_err(), "{at}");
+    }
+    let reason = |words: &[u64], length| Image::open(words, length, true).err().map(|e| e.reason);
+    assert_eq!(reason(&[], 0), Some("image-magic"));
+    assert_eq!(reason(&good, bytes.len() + 1), Some("image-length"));
+    assert_eq!(reason(&good[..20], 160), Some("image-length"));
+    let mut other = good.clone();
+    other[1] = 2;
+    assert_eq!(reason(&other, bytes.len()), Some("image-version"));
+}

@@ -1,0 +1,155 @@
+"""The record format: what was written is read, torn tails end a file, damage is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subtrie import WireError
+from subtrie.wire import capture
+from subtrie.wire.capture import MARK, Record, Writer, packed
+
+ROWS = [
+    ("opened", 1, b'{"kind":"client"}'), ("c2s", 1, b"PING\r\n"), ("s2c", 1, b"PONG\r\n"),
+    ("c2s", 1, b""), ("c2s", 2, MARK + b"\0" * 8), ("closed", 1, b'{"reason":"closed"}'),
+]  # fmt: skip
+
+
+def written(folder, rows=ROWS, **options):
+    with Writer(folder, **options) as writer:
+        for at, (kind, conn, data) in enumerate(rows):
+            writer.write(kind, conn, data, at=at)
+        writer.sync()
+    return capture.files(folder)
+
+
+def plain(records):
+    return [(record.kind, record.conn, record.data) for record in records]
+
+
+def until_damage(file, start=0):
+    """The records up to the first damaged one, and the error it makes, or None."""
+    found = []
+    try:
+        for record in capture.read(file, start=start):
+            found += [record]
+    except WireError as error:
+        return found, error
+    return found, None
+
+
+def test_what_was_written_is_read(tmp_path):
+    (file,) = written(tmp_path)
+    records = list(capture.read(file))
+    assert plain(records) == ROWS
+    assert [record.time for record in records] == list(range(len(ROWS)))
+    assert records[0].about == {"kind": "client"}
+    assert records[1].about == {}
+    assert plain(capture.read(tmp_path)) == ROWS
+    assert plain(capture.read(file, start=records[3].offset)) == ROWS[3:]
+
+
+def test_files_rotate_and_a_new_writer_begins_a_new_one(tmp_path):
+    rows = [("c2s", 1, b"x" * 100)] * 10
+    assert len(written(tmp_path, rows, rotate=300)) == 4
+    assert len(written(tmp_path, rows, rotate=1 << 20)) == 5
+    assert plain(capture.read(tmp_path)) == rows * 2
+    assert [file.name for file in capture.files(tmp_path)][:2] == [
+        "000001.capture", "000002.capture",
+    ]  # fmt: skip
+
+
+def test_nobody_else_reads_it(tmp_path):
+    (file,) = written(tmp_path / "deep" / "er")
+    assert file.stat().st_mode & 0o077 == 0
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
+def test_large_data_takes_several_records(tmp_path):
+    data = random.Random(1).randbytes(capture.MAX_DATA * 2 + 5)
+    written(tmp_path, [("c2s", 1, data)])
+    records = list(capture.read(tmp_path))
+    assert len(records) == 3
+    assert b"".join(record.data for record in records) == data
+    with pytest.raises(ValueError, match="a record holds"):
+        packed(Record("c2s", 0, 1, data))
+
+
+def test_a_torn_tail_ends_a_file_at_every_byte(tmp_path):
+    (file,) = written(tmp_path)
+    whole = file.read_bytes()
+    offsets = [record.offset for record in capture.read(file)]
+    for size in range(len(capture.MAGIC), len(whole)):
+        file.write_bytes(whole[:size])
+        kept = sum(1 for end in [*offsets[1:], len(whole)] if end <= size)
+        assert plain(capture.read(file)) == ROWS[:kept]
+
+
+def test_after_a_torn_tail_the_next_writer_goes_on(tmp_path):
+    (file,) = written(tmp_path)
+    os.truncate(file, file.stat().st_size - 3)
+    written(tmp_path)
+    assert plain(capture.read(tmp_path)) == ROWS[:-1] + ROWS
+
+
+def test_damage_is_found_and_reading_goes_on_behind_it(tmp_path):
+    (file,) = written(tmp_path)
+    whole = bytearray(file.read_bytes())
+    offsets = [record.offset for record in capture.read(file)]
+    for place in range(offsets[1], offsets[-1]):
+        hurt = whole.copy()
+        hurt[place] ^= 0x10
+        file.write_bytes(hurt)
+        number = sum(1 for offset in offsets if offset <= place) - 1
+        got, error = until_damage(file)
+        assert plain(got) == ROWS[:number]
+        assert error is not None
+        assert (error.reason, error.position) == ("record", offsets[number])
+        assert error.resume == offsets[number + 1]
+        assert plain(capture.read(file, start=error.resume)) == ROWS[number + 1 :]
+
+
+def test_what_is_no_capture(tmp_path):
+    file = tmp_path / "x"
+    for content in (b"PING\r\n", b"SUBTRIE-CAPTURE 2\n", b"\0" * 100):
+        file.write_bytes(content)
+        with pytest.raises(WireError) as caught:
+            list(capture.read(file))
+        assert caught.value.reason == "not a capture"
+    file.write_bytes(capture.MAGIC[:5])  # stopped in the very first write
+    assert list(capture.read(file)) == []
+    with pytest.raises(FileNotFoundError):
+        list(capture.read(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError):
+        list(capture.read(tmp_path))
+    with pytest.raises(ValueError, match="rotate"):
+        Writer(tmp_path, rotate=0)
+
+
+def test_a_lying_length_allocates_nothing(tmp_path):
+    file = tmp_path / "1.capture"
+    file.write_bytes(capture.MAGIC + MARK + b"\xff\xff\xff\xff" + b"\0" * 4)
+    assert list(capture.read(file)) == []
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_end_it_otherwise(tmp_path_factory, noise):
+    folder = tmp_path_factory.mktemp("noise", numbered=True)
+    good = packed(Record("c2s", 5, 1, b"good"))
+    (folder / "1.capture").write_bytes(capture.MAGIC + good + noise + good)
+    start, found = 0, []
+    while True:
+        got, error = until_damage(folder / "1.capture", start)
+        found += got
+        if error is None:
+            break
+        assert error.resume > error.position
+        start = error.resume
+    assert plain(found)[0] == plain(found)[-1] == ("c2s", 1, b"good")
+    assert len(found) >= 2
+    assert json.dumps([record.offset for record in found])

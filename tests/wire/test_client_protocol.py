@@ -1,0 +1,397 @@
+"""The client protocol, rule by rule: seed 001 in ``strict``, the broker in ``server``."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from streams import read
+
+import subtrie
+from subtrie import WireError
+from subtrie.wire import ServerError
+
+
+def ops(engine, stream, conn="client", **options):
+    operations, fault, parser = read(engine, conn, [stream], **options)
+    assert fault is None, fault
+    assert parser.complete
+    return operations
+
+
+def refused(engine, stream, conn="client", **options):
+    _, fault, _ = read(engine, conn, [stream], **options)
+    assert fault is not None
+    return fault[0], fault[2]
+
+
+CLIENT = (
+    b'CONNECT {"verbose":false}\r\nPUB a 2\r\nhi\r\nHPUB a 12 14\r\nNATS/1.0\r\n\r\nhi\r\n'
+    b"SUB a.> q 1\r\nUNSUB 1 5\r\nPING\r\nPONG\r\n"
+)
+SERVER = (
+    b'INFO {"max_payload":1048576} \r\nMSG a 1 r 2\r\nhi\r\n'
+    b"HMSG a 1 12 14\r\nNATS/1.0\r\n\r\nhi\r\n"
+    b"PING\r\nPONG\r\n+OK\r\n-ERR 'Stale Connection'\r\n"
+)
+
+
+@pytest.mark.parametrize("dialect", ["server", "strict"])
+def test_S1_001_every_operation_of_both_directions(engine, dialect):
+    sent = ops(engine, CLIENT, dialect=dialect)
+    assert [op.op for op in sent] == ["CONNECT", "PUB", "HPUB", "SUB", "UNSUB", "PING", "PONG"]
+    answered = ops(engine, SERVER, "server_to_client", dialect=dialect)
+    assert [op.op for op in answered] == ["INFO", "MSG", "HMSG", "PING", "PONG", "+OK", "-ERR"]
+    for operations, stream in ((sent, CLIENT), (answered, SERVER)):
+        assert b"".join(op.raw for op in operations) == stream
+        assert [op.offset for op in operations] == [stream.index(op.raw) for op in operations]
+
+
+@pytest.mark.parametrize("conn", ["client", "server_to_client", "route", "leaf", "route_legacy"])
+def test_S1_003_S1_005_S1_006_one_parser_for_every_connection(engine, conn):
+    assert engine.Parser(conn).conn == conn
+    assert ops(engine, b"PING\r\n", conn)[0].conn == conn
+
+
+def test_S1_002_the_subjects_of_jetstream_are_known(engine):
+    stream = (
+        b"PUB $JS.API.STREAM.INFO.S _INBOX.1 0\r\n\r\nPUB $KV.b.k 0\r\n\r\nPUB $O.b.C.x 0\r\n\r\n"
+    )
+    subjects = [op.subject for op in ops(engine, stream)]
+    assert [engine.classify(subject) for subject in subjects] == ["jetstream", "kv", "object"]
+
+
+def test_S1_004_the_gateway_protocol_is_named_and_not_read():
+    with pytest.raises(ValueError, match="conn must be"):
+        subtrie.wire.Parser("gateway")
+    assert subtrie.classify("_GR_.abc.x") == "gateway"
+
+
+@pytest.mark.parametrize(
+    ("line", "payload"),
+    [
+        ("PUB a 2", True), ("HPUB a 0 2", True), ("SUB a 1", False), ("UNSUB 1", False),
+        ("PING", False), ("CONNECT {}", False),
+    ],
+)  # fmt: skip
+def test_S1_007_S1_008_who_waits_for_a_payload(engine, line, payload):
+    parser = engine.Parser("client")
+    assert len(parser.feed(f"{line}\r\n".encode())) == (0 if payload else 1)
+    assert parser.complete is not payload
+    if payload:
+        (op,) = parser.feed(b"hi\r\n")
+        assert bytes(op.payload) == b"hi"
+    assert parser.complete
+
+
+@pytest.mark.parametrize("dialect", ["server", "strict"])
+def test_S1_009_S1_010_blanks(engine, dialect):
+    plain = ops(engine, b"PUB a b 2\r\nhi\r\n", dialect=dialect)
+    for line in (b"PUB\ta\tb\t2\r\n", b"PUB  a \t b\t\t2 \t\r\n"):
+        (op,) = ops(engine, line + b"hi\r\n", dialect=dialect)
+        assert [op] == plain
+        assert bytes(op) == b"PUB a b 2\r\nhi\r\n"
+
+
+def test_S1_011_CR_LF_ends_a_line_and_the_broker_takes_LF(engine):
+    (op,) = ops(engine, b"SUB a 1\n")
+    assert bytes(op) == b"SUB a 1\r\n"
+    assert refused(engine, b"SUB a 1\n", dialect="strict") == ("line end", 7)
+    assert refused(engine, b"PING\n", dialect="strict") == ("line end", 4)
+    assert refused(engine, b"SUB a\rb 1\r\n", dialect="strict") == ("line end", 6)
+    assert engine.Parser("client", dialect="strict").feed(b"SUB a 1\r") == []
+
+
+@pytest.mark.parametrize("dialect", ["server", "strict"])
+def test_S1_012_CR_LF_ends_a_payload_and_nothing_else_does(engine, dialect):
+    (op,) = ops(engine, b"PUB a 4\r\n\r\n\r\n\r\n", dialect=dialect)
+    assert bytes(op.payload) == b"\r\n\r\n"
+    assert refused(engine, b"PUB a 1\r\nxy\r\n", dialect=dialect) == ("payload terminator", 10)
+    assert refused(engine, b"PUB a 1\r\nx\ry", dialect=dialect) == ("payload terminator", 11)
+    assert refused(engine, b"PUB a 0\r\n\n", dialect=dialect) == ("payload terminator", 9)
+
+
+def test_a_payload_that_looks_like_operations_is_skipped_by_its_length(engine):
+    inner = b"x\r\nPUB b 1\r\ny\r\nPING\r\n"
+    stream = b"PUB a %d\r\n%b\r\nPING\r\n" % (len(inner), inner)
+    first, second = ops(engine, stream)
+    assert bytes(first.payload) == inner
+    assert second.op == "PING"
+
+
+def test_S1_013_subjects_keep_their_case_and_names_of_operations_do_not(engine):
+    (op,) = ops(engine, b"pUb FOO.bar 0\r\n\r\n")
+    assert (op.op, op.subject) == ("PUB", "FOO.bar")
+
+
+def test_S1_049_interest_in_every_subject(engine):
+    for dialect in ("server", "strict"):
+        (op,) = ops(engine, b"sub > 1\r\n", dialect=dialect)
+        assert (op.subject, op.queue, op.sid) == (">", None, "1")
+
+
+@pytest.mark.parametrize(
+    ("line", "offset"),
+    [
+        pytest.param(b"PUB foo..bar 0\r\n", 8, id="S1-026"),
+        pytest.param(b"PUB foo. .bar 5\r\n", 8, id="A33"),
+        pytest.param(b"PUB a .bar 5\r\n", 6, id="A33-reply"),
+        pytest.param(b"PUB a.* 0\r\n", 6, id="A17"),
+        pytest.param(b"SUB foo*.bar 1\r\n", 7, id="S1-044"),
+        pytest.param(b"SUB a.>.b 1\r\n", 6, id="S1-029"),
+        pytest.param(b"PUB \xc3\xa9 0\r\n", 4, id="S1-032"),
+        pytest.param(b"PUB a\xff 0\r\n", 5, id="S1-033"),
+    ],
+)
+def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
+    assert refused(engine, line, dialect="strict") == ("bad subject", offset)
+    parser = engine.Parser("client")
+    parser.feed(line)
+    assert parser.offset in (0, len(line))
+
+
+def test_A33_a_blank_in_a_subject_makes_a_reply(engine):
+    (op,) = ops(engine, b"PUB foo. .bar 0\r\n\r\n")
+    assert (op.subject, op.reply) == ("foo.", ".bar")
+
+
+@pytest.mark.parametrize(
+    ("stream", "subject"),
+    [
+        (b"PUB fo\ro 0\r\n\r\n", "fo\ro"),
+        (b"PUB \r 0\r\n\r\n", "\r"),
+        (b"SUB \nfoo 1\r\n", "foo"),
+        (b"SUB a\xff 1\r\n", "a\udcff"),
+    ],
+)
+def test_stray_bytes_as_the_broker_reads_them(engine, stream, subject):
+    (op,) = ops(engine, stream)
+    assert op.subject == subject
+
+
+def test_a_stray_CR_costs_the_last_byte_of_a_line_that_ends_in_LF(engine):
+    (op,) = ops(engine, b"SUB a\r 12\n")
+    assert (op.subject, op.sid, bytes(op)) == ("a", "1", b"SUB a 1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("5", 5), ("007", 7), ("0", None), ("x", None), ("-1", None), ("1" * 10, None)],
+)
+def test_what_unsub_takes_for_now(engine, text, most):
+    (op,) = ops(engine, f"UNSUB 1 {text}\r\n".encode())
+    assert op.max == most
+
+
+def test_hmsg_from_a_client_is_refused_when_its_line_is_there(engine):
+    parser = engine.Parser("client")
+    assert parser.feed(b"HMSG a 1 12 14\r") == []
+    with pytest.raises(WireError, match="no operation"):
+        parser.feed(b"\n")
+
+
+# Headers ------------------------------------------------------------------------------------------
+
+HMSG = b"HMSG a 1 r %d %d\r\n%b\r\n"
+
+
+def hmsg(engine, block, body=b"ok"):
+    stream = HMSG % (len(block), len(block) + len(body), block + body)
+    (op,) = ops(engine, stream, "server_to_client")
+    return op
+
+
+@pytest.mark.parametrize(
+    ("block", "status", "description", "headers"),
+    [
+        (b"NATS/1.0\r\n\r\n", None, None, ()),
+        (b"NATS/1.0 503\r\n\r\n", "503", None, ()),
+        (b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", "100", "Idle Heartbeat", ()),
+        (b"NATS/1.0\r\nA: b\r\na:c\r\nA:  d  \r\n\r\n", None, None,
+         (("A", "b"), ("a", "c"), ("A", "d"))),
+        (b"NATS/1.0 404  x y \r\nUrl: http://a:1/?b:c\r\n\r\n", "404", "x y",
+         (("Url", "http://a:1/?b:c"),)),
+    ],
+)  # fmt: skip
+def test_headers(engine, block, status, description, headers):
+    op = hmsg(engine, block)
+    assert (op.status, op.description, op.headers) == (status, description, headers)
+    assert (bytes(op.header), bytes(op.body), bytes(op.payload)) == (block, b"ok", b"ok")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [b"", b"NATS/2.0\r\n\r\n", b"NATS/1.0\r\n", b"NATS/1.0x\r\n\r\n", b"NATS/1.0\r\nA\r\n\r\n",
+     b"NATS/1.0\r\n: a\r\n\r\n", b"NATS/1.0\r\n A: b\r\n\r\n", b"yyy"],
+)  # fmt: skip
+def test_what_is_no_header_block_is_kept_and_not_read(engine, block):
+    op = hmsg(engine, block)
+    assert (op.status, op.description, op.headers) == (None, None, None)
+    assert bytes(op.header) == block
+    assert op.as_dict()["headers"] is None
+
+
+def test_payloads_and_headers_are_views_of_what_was_fed():
+    stream = b"HPUB a 12 16\r\nNATS/1.0\r\n\r\nbody\r\n"
+    (op,) = subtrie._subtrie.Parser("client").feed(stream)
+    for view in (op.payload, op.header, op.body):
+        assert isinstance(view, memoryview)
+        assert view.readonly
+        assert view.obj is stream
+
+
+# Options ------------------------------------------------------------------------------------------
+
+
+def test_A66_options_keep_their_order_and_what_nobody_knows(engine):
+    text = b'{"zeta":1,"verbose":true,"alpha":[1,{"b":null}],"Verbose":2,"name":"\xc3\xa9"}'
+    (op,) = ops(engine, b"CONNECT  " + text + b" \r\n")
+    assert list(op.json) == ["zeta", "verbose", "alpha", "Verbose", "name"]
+    assert op.json["alpha"] == [1, {"b": None}]
+    assert op.json["name"] == "é"
+    assert bytes(op) == b"CONNECT " + text + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'{"o":{"a":1,"a":2}}', b"[]", b"null", b"", b"{",
+     b'{"a":' * 200 + b"1" + b"}" * 200, b'{"a":%b}' % (b"1" * 1025), b'{"a":NaN}', b"{}x"],
+)  # fmt: skip
+def test_A66_what_is_no_object_with_each_name_once(engine, text):
+    assert refused(engine, b"INFO " + text + b"\r\n")[0] == "bad json"
+
+
+def test_A66_deep_is_taken_up_to_its_bound(engine):
+    for depth in (127, 128):
+        line = b'INFO {"a":' + b"[" * depth + b"1" + b"]" * depth + b"}\r\n"
+        _, fault, _ = read(engine, "client", [line])
+        assert (fault is None) is (depth == 127)
+
+
+def test_secrets_do_not_show(engine):
+    line = b'CONNECT {"user":"u","pass":"hunter2","jwt":"eyJ0","nkey":"U","sig":"s","name":"n"}\r\n'
+    (op,) = ops(engine, line)
+    assert repr(op).count("[REDACTED]") == 4
+    for secret in ("hunter2", "eyJ0"):
+        assert secret not in repr(op)
+    assert op.json["pass"] == "hunter2"
+
+
+# Errors -------------------------------------------------------------------------------------------
+
+
+def test_an_error_says_what_was_finished_and_where_to_go_on(engine):
+    parser = engine.Parser("client")
+    parser.feed(b"PING\r\nPO")
+    with pytest.raises(WireError) as caught:
+        parser.feed(b"NG\r\nSUB a 1\r\nPUB a x\r\nPING\r\n")
+    error = caught.value
+    assert [op.op for op in error.operations] == ["PONG", "SUB"]
+    assert (error.reason, error.cause, error.state) == ("bad size", "bad size", "arguments")
+    assert (error.position, error.resume) == (27, 21)
+    assert "byte 27" in str(error)
+    assert not parser.complete
+    with pytest.raises(WireError) as again:
+        parser.feed(b"PING\r\n")
+    assert (again.value.position, again.value.operations) == (27, [])
+    copy = pickle.loads(pickle.dumps(error))
+    assert (copy.reason, copy.resume) == ("bad size", 21)
+    assert [op.raw for op in copy.operations] == [op.raw for op in error.operations]
+
+
+@pytest.mark.parametrize(
+    ("stream", "state"),
+    [
+        (b"XYZ", "name"),
+        (b"PUBx", "name"),
+        (b"PUB a\r\n", "arguments"),
+        (b"PUB a 1\r\nxx", "payload"),
+    ],
+)
+def test_an_error_says_what_was_being_read(engine, stream, state):
+    with pytest.raises(WireError) as caught:
+        engine.Parser("client").feed(stream)
+    assert caught.value.state == state
+
+
+def test_what_a_client_refuses_goes_by_one_word(engine):
+    with pytest.raises(WireError) as caught:
+        engine.Parser("server_to_client").feed(b"MSG a x 1\r\n")
+    assert (caught.value.reason, caught.value.cause) == ("parse", "bad sid")
+
+
+def test_what_can_be_fed(engine):
+    parser = engine.Parser("client")
+    assert parser.feed(b"") == []
+    assert [op.op for op in parser.feed(bytearray(b"PING\r\n"))] == ["PING"]
+    assert [op.op for op in parser.feed(memoryview(b"xPING\r\n")[1:])] == ["PING"]
+    for wrong in ("PING\r\n", None, 7):
+        with pytest.raises(TypeError, match="data must be bytes"):
+            parser.feed(wrong)
+
+
+def test_options_that_are_none(engine):
+    for wrong in (
+        lambda: engine.Parser(7), lambda: engine.Parser("client", dialect=7),
+        lambda: engine.Parser("client", max_control_line="x"),
+        lambda: engine.Parser("client", max_payload="x"),
+        lambda: engine.Parser("client", pinned_account=7),
+        lambda: engine.Parser("client", lnocu=1),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            wrong()
+    for wrong in (
+        lambda: engine.Parser("nobody"), lambda: engine.Parser("client", dialect="x"),
+        lambda: engine.Parser("client", max_control_line=0),
+        lambda: engine.Parser("client", max_payload=0),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="must be"):
+            wrong()
+
+
+def test_an_operation_is_not_changed(engine):
+    (op,) = ops(engine, b"PING\r\n")
+    with pytest.raises(AttributeError):
+        op.subject = "x"
+    assert op != "PING"
+    assert op == ops(engine, b"ping \r\n")[0]
+    assert op != ops(engine, b"PONG\r\n")[0]
+    assert len({op, *ops(engine, b"PING\r\nPING\r\n")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "closes"),
+    [
+        pytest.param(
+            "'Unknown Protocol Operation'", "UNKNOWN_PROTOCOL_OPERATION", True, id="S4-100"
+        ),
+        pytest.param("'Authorization Violation'", "AUTHORIZATION_VIOLATION", True, id="S4-101"),
+        pytest.param("'Authorization Timeout'", "AUTHORIZATION_TIMEOUT", True, id="S4-102"),
+        pytest.param("'Authentication Timeout'", "AUTHORIZATION_TIMEOUT", True, id="S4-102-A64"),
+        pytest.param("'Parser Error'", "PARSER_ERROR", True, id="S4-103"),
+        pytest.param("'Stale Connection'", "STALE_CONNECTION", True, id="S4-104"),
+        pytest.param("'Slow Consumer'", "SLOW_CONSUMER", True, id="S4-105"),
+        pytest.param("'Maximum Payload Exceeded'", "MAXIMUM_PAYLOAD", True, id="S4-106"),
+        pytest.param("'Maximum Payload Violation'", "MAXIMUM_PAYLOAD", True, id="S4-106-A64"),
+        pytest.param("'Invalid Subject'", "INVALID_SUBJECT", False, id="S4-107"),
+        pytest.param("invalid subject", "INVALID_SUBJECT", False, id="S4-107-no-quotes"),
+        pytest.param(
+            "'Permissions Violation for Publish to \"a\"'", "PERMISSIONS_PUBLISH", False, id="A64"
+        ),
+        pytest.param("'something new'", "UNKNOWN", True, id="A58"),
+        pytest.param("", "UNKNOWN", True, id="A58-nothing"),
+    ],
+)
+def test_S4_098_S4_099_which_errors_close_the_connection(text, name, closes):
+    error = ServerError.of(text)
+    assert (error.name, error.closes) == (name, closes)
+
+
+def test_A64_every_text_of_the_seed_is_known():
+    assert [error.name for error in ServerError if error.in_seed] == [
+        "UNKNOWN_PROTOCOL_OPERATION", "AUTHORIZATION_VIOLATION", "AUTHORIZATION_TIMEOUT",
+        "PARSER_ERROR", "STALE_CONNECTION", "SLOW_CONSUMER", "MAXIMUM_PAYLOAD", "INVALID_SUBJECT",
+    ]  # fmt: skip
+    for error in ServerError:
+        for text in error.texts:
+            assert ServerError.of(text.upper().replace("…", '"x"')) is error

@@ -1,0 +1,170 @@
+"""Rules about behaviour: each can be kept, be broken, and have no occasion."""
+
+from __future__ import annotations
+
+import pytest
+
+from subtrie import wire
+from subtrie.wire import conversation, streaming
+
+pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
+
+SECOND = 1_000_000_000
+
+
+def op(text, conn="client"):
+    (found,) = wire.Parser(conn).feed(text if isinstance(text, bytes) else f"{text}\r\n".encode())
+    return found
+
+
+def talk(*steps, kind="client", number=1):
+    """Steps are ``(direction, line)`` or ``(direction, line, seconds)``."""
+    for step in steps:
+        direction, line, seconds = (*step, None)[:3]
+        conn = "server_to_client" if (kind, direction) == ("client", "s2c") else kind
+        time = None if seconds is None else int(seconds * SECOND)
+        yield direction, op(line, conn), time, number
+
+
+def verdict(row, *talks, **options):
+    steps = [step for each in talks for step in each]
+    found = {finding.row: finding for finding in conversation.check(steps, **options)}
+    return found[row].verdict
+
+
+INFO = 'INFO {"server_id":"A"}'
+FORWARDED = 'INFO {"server_id":"C","ip":"nats-route://127.0.0.1:5/"}'
+CONNECT = 'CONNECT {"verbose":false}'
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "steps", "wanted"),
+    [
+        ("S4-033", "client", [("s2c", INFO)], "kept"),
+        ("S4-033", "client", [("s2c", "PING")], "broken"),
+        ("S4-033", "client", [("c2s", "PING")], "not seen"),
+        ("S4-034", "route", [("s2c", INFO), ("c2s", CONNECT), ("c2s", INFO)], "kept"),
+        ("S4-034", "route", [("s2c", INFO), ("c2s", CONNECT)], "broken"),
+        ("S4-034", "client", [("s2c", INFO), ("c2s", CONNECT)], "not seen"),
+        ("S4-035", "route", [("s2c", INFO), ("s2c", FORWARDED)], "kept"),
+        ("S4-035", "route", [("s2c", INFO),
+                             ("s2c", 'INFO {"server_id":"A","ip":"nats-route://x/"}')], "broken"),
+        ("S4-035", "route", [("s2c", INFO), ("s2c", 'INFO {"server_id":"C","ip":"x"}')], "broken"),
+        ("S4-035", "route", [("s2c", INFO)], "not seen"),
+        ("S4-049", "client", [("s2c", INFO), ("c2s", CONNECT)], "kept"),
+        ("S4-049", "client", [("c2s", CONNECT), ("s2c", INFO)], "broken"),
+        ("S4-049", "client", [("s2c", INFO)], "not seen"),
+        ("S4-090", "route", [("s2c", "PING")], "kept"),
+        ("S4-090", "client", [("s2c", "PING")], "not seen"),
+        ("S4-091", "client", [("s2c", "PING", 0), ("s2c", "-ERR 'Stale Connection'", 20)], "kept"),
+        ("S4-091", "client", [("s2c", "PING", 0), ("s2c", "PONG", 20)], "broken"),
+        ("S4-091", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1)], "not seen"),
+        ("S4-092", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1000)], "broken"),
+        ("S4-092", "client", [("s2c", "PING", 0), ("c2s", "PONG", 100)], "not seen"),
+        ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1)], "kept"),
+        ("S4-093", "client", [("c2s", "PING"), ("s2c", "PONG")], "kept"),
+        ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 11)], "broken"),
+        ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "SUB a 1", 11)], "broken"),
+        ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "SUB a 1", 1)], "not seen"),
+        ("S4-096", "client", [("c2s", "CONNECT {}"), ("s2c", "+OK"), ("c2s", "SUB a 1"),
+                              ("s2c", "+OK")], "kept"),
+        ("S4-096", "client", [("c2s", "CONNECT {}"), ("s2c", "+OK"), ("c2s", "SUB a 1")], "broken"),
+        ("S4-096", "client", [("c2s", CONNECT), ("c2s", "SUB a 1"), ("s2c", "+OK")], "broken"),
+        ("S4-096", "client", [("c2s", CONNECT), ("c2s", "SUB a 1")], "not seen"),
+        ("S4-097", "route", [("c2s", CONNECT)], "kept"),
+        ("S4-097", "route", [("c2s", "CONNECT {}")], "broken"),
+        ("S4-097", "client", [("c2s", "CONNECT {}")], "not seen"),
+    ],
+)  # fmt: skip
+def test_one_connection(row, kind, steps, wanted):
+    assert verdict(row, talk(*steps, kind=kind)) == wanted
+
+
+def test_S4_036_S4_037_a_server_that_was_heard_of_is_connected_to():
+    told = list(talk(("s2c", INFO), ("s2c", FORWARDED), kind="route"))
+    met = list(talk(("s2c", 'INFO {"server_id":"C"}'), kind="route", number=2))
+    for row in ("S4-036", "S4-037"):
+        assert verdict(row, told, met) == "kept"
+        assert verdict(row, told) == "not seen"
+
+
+def test_what_a_finding_says():
+    steps = talk(("s2c", INFO, 1), ("c2s", "PING", 2), ("c2s", "SUB a 1", 20), number=7)
+    findings = conversation.check(steps)
+    assert len({finding.row for finding in findings}) == len(findings) == 17
+    late, broken = [finding for finding in findings if finding.verdict == "broken"]
+    assert late.row == "S4-091", "whoever asked in vain went on"
+    assert (broken.row, broken.conn, broken.time) == ("S4-093", 7, 2 * SECOND)
+    assert str(broken).startswith("S4-093 broken: a PING is answered")
+    with pytest.raises(ValueError, match="direction must be"):
+        conversation.check([("sideways", op("PING"))])
+
+
+# NATS Streaming -----------------------------------------------------------------------------------
+
+
+def pub(subject, message=None, reply=""):
+    body = b"" if message is None else message.encode()
+    return f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
+
+
+def connected(client="c", error="", number=1, at=0.0):
+    request = streaming.ConnectRequest(clientID=client, heartbeatInbox="hb")
+    response = streaming.ConnectResponse(pubPrefix="p", closeRequests="cl", subRequests="su",
+                                         unsubRequests="un", error=error)  # fmt: skip
+    yield ("c2s", pub("_STAN.discover.x", request, f"r{number}"), at)
+    yield ("c2s", pub(f"r{number}", response), at)
+
+
+def subscribed():
+    request = streaming.SubscriptionRequest(subject="foo", inbox="in", ackWaitInSecs=1)
+    yield ("c2s", pub("su", request, "r8"), 1)
+    yield ("c2s", pub("r8", streaming.SubscriptionResponse(ackInbox="ack")), 1)
+
+
+def delivery(at, again=False):
+    return ("c2s", pub("in", streaming.MsgProto(sequence=1, redelivered=again)), at)
+
+
+def ack(at):
+    return ("c2s", pub("ack", streaming.Ack(subject="foo", sequence=1)), at)
+
+
+CLOSE = ("c2s", pub("cl", streaming.CloseRequest(clientID="c"), "r9"), 50)
+LATE = ("c2s", b"PING\r\n", 50)
+
+
+@pytest.mark.parametrize(
+    ("row", "steps", "wanted"),
+    [
+        ("S3-023", [("c2s", pub("hb", None, "h1"), 1), ("c2s", pub("h1"), 1)], "kept"),
+        ("S3-023", [("c2s", pub("hb", None, "h1"), 1), CLOSE], "broken"),
+        ("S3-023", [("c2s", pub("hb", None, "h1"), 49), CLOSE], "not seen"),
+        ("S3-023", [("c2s", pub("hb", None, "h1"), 1),
+                    ("c2s", b"PUB h1 1\r\nx\r\n", 1)], "broken"),
+        ("S3-056", [*subscribed(), delivery(2), ack(2.1), CLOSE], "kept"),
+        ("S3-056", [*subscribed(), delivery(2), CLOSE], "broken"),
+        ("S3-056", [*subscribed(), delivery(49), CLOSE], "not seen"),
+        ("S3-081", [*subscribed(), delivery(2), delivery(3.1, True), ack(3.2), CLOSE], "kept"),
+        ("S3-081", [*subscribed(), delivery(2), ack(40), CLOSE], "broken"),
+        ("S3-081", [*subscribed(), delivery(2), ack(2.5), CLOSE], "not seen"),
+        ("S3-081", [*subscribed(), delivery(2),
+                    ("c2s", pub("un", streaming.UnsubscribeRequest(inbox="ack"), "r7"), 2.5),
+                    CLOSE], "not seen"),
+        ("S3-094", [CLOSE], "kept"),
+        ("S3-094", [LATE], "broken"),
+    ],
+)  # fmt: skip
+def test_streaming(row, steps, wanted):
+    assert verdict(row, talk(*connected(), *steps)) == wanted
+
+
+def test_S3_022_an_identifier_in_use():
+    one = list(talk(*connected()))
+    refused = list(talk(*connected(error="in use", number=2, at=1), number=2))
+    taken = list(talk(*connected(number=2, at=1), number=2))
+    assert verdict("S3-022", one, refused) == "kept"
+    assert verdict("S3-022", one, taken) == "broken"
+    assert verdict("S3-022", one) == "not seen"
+    closed = list(talk(*connected(), ("c2s", CLOSE[1], 0.5)))
+    assert verdict("S3-022", closed, taken) == "not seen"

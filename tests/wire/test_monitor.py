@@ -1,0 +1,131 @@
+"""Snapshots of a running server, and what may not be read in them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from subtrie import WireError
+from subtrie.wire import log, monitor, secrets
+
+CONNZ = {
+    "server_id": "NAB",
+    "now": "2026-11-21T00:00:00Z",
+    "num_connections": 1,
+    "total": 1,
+    "offset": 0,
+    "limit": 1024,
+    "connections": [
+        {
+            "cid": 7,
+            "name": "shop",
+            "account": "$G",
+            "authorized_user": "shop.example",
+            "jwt": "eyJ0eXAiOiJKV1Qi.eyJqdGki.c2ln",
+            "subscriptions_list_detail": [
+                {"account": "$G", "subject": "a.>", "qgroup": "q", "sid": "1", "msgs": 3, "cid": 7},
+                {"account": "$G", "subject": "b", "sid": "2", "msgs": 0, "max": 5, "cid": 7},
+            ],
+        }
+    ],
+}
+
+
+def test_connz():
+    snapshot = monitor.loads(json.dumps(CONNZ))
+    assert (snapshot.endpoint, snapshot.server, snapshot.complete) == ("connz", "NAB", True)
+    first, second = snapshot.subscriptions
+    assert (first.subject, first.queue, first.sid, first.delivered) == ("a.>", "q", "1", 3)
+    assert (first.kind, first.id, first.name, first.user) == ("client", 7, "shop", "shop.example")
+    assert second.max == 5
+    assert first.operation == {"op": "SUB", "subject": "a.>", "queue": "q", "sid": "1"}
+
+
+def test_secrets_are_left_out_unless_asked_for():
+    text = json.dumps(CONNZ)
+    assert "eyJ0" not in str(monitor.loads(text).document)
+    assert "eyJ0" in str(monitor.loads(text, reveal=True).document)
+
+
+def test_a_page_says_that_it_is_one():
+    assert not monitor.loads(json.dumps({**CONNZ, "total": 2})).complete
+    assert not monitor.loads(json.dumps({**CONNZ, "offset": 1})).complete
+
+
+def test_subsz_and_routez():
+    subsz = monitor.loads(
+        b'{"num_subscriptions":2,"total":2,"subscriptions_list":['
+        b'{"account":"$G","subject":"a.\\u003e","sid":"1","msgs":0,"cid":5},'
+        b'{"account":"APP","subject":"b","qgroup":"q","sid":"R APP b q","msgs":0,"cid":9}]}'
+    )
+    assert [(s.kind, s.subject, s.account) for s in subsz.subscriptions] == [
+        ("client", "a.>", "$G"), ("route", "b", "APP"),
+    ]  # fmt: skip
+    assert subsz.subscriptions[1].operation["op"] == "RS+"
+    routez = monitor.loads(
+        b'{"server_id":"N","routes":[{"rid":4,"remote_name":"b","subscriptions_list_detail":['
+        b'{"subject":"x","sid":"R APP x","msgs":1,"cid":4}]}]}'
+    )
+    (only,) = routez.subscriptions
+    assert (only.kind, only.id, only.name, only.account) == ("route", 4, "b", "APP")
+
+
+def test_lists_of_plain_subjects_and_no_lists():
+    plain = {**CONNZ, "connections": [{"cid": 1, "subscriptions_list": ["a", "b.>"]}]}
+    assert [s.subject for s in monitor.loads(json.dumps(plain)).subscriptions] == ["a", "b.>"]
+    assert monitor.loads(json.dumps({**CONNZ, "connections": []})).subscriptions == ()
+    assert monitor.loads(b'{"num_subscriptions":0}').subscriptions == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "bad json"), (b"[]", "bad json"), (b"[" * 100_000, "bad json"), (b"{}", "monitor"),
+        (b'{"connections":7}', "monitor"), (b'{"connections":[7]}', "monitor"),
+        (b'{"subscriptions_list":[{}]}', "monitor"), (b'{"routes":[{"subscriptions_list":[7]}]}',
+                                                      "monitor"),
+    ],
+)  # fmt: skip
+def test_what_is_no_snapshot(text, reason):
+    with pytest.raises(WireError) as caught:
+        monitor.loads(text)
+    assert caught.value.reason == reason
+
+
+LINE = (
+    '[1] 2026/11/21 02:50:28.844932 [TRC] 127.0.0.1:1 - cid:8 - <<- [CONNECT {"user":"u",'
+    '"jwt":"eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl","nkey":"UABC","sig":"x\\"y","lang":"go"}]'
+)
+
+
+def test_secrets_in_the_log_are_left_out_unless_asked_for():
+    record = log.parse_line(LINE)
+    assert json.loads(record.args[0]) == {
+        "user": "u", "jwt": "[REDACTED]", "nkey": "[REDACTED]", "sig": "[REDACTED]", "lang": "go",
+    }  # fmt: skip
+    assert "eyJqdGki" in log.parse_line(LINE, reveal=True).args[0]
+    sentence = (
+        "[1] 2026/11/21 02:50:28.844932 [ERR] 127.0.0.1:1 - cid:8 - jwt eyJ0eXAiOiJK.eyJqdGki"
+    )
+    assert log.parse_line(sentence).message == "jwt [REDACTED]"
+    assert "eyJ" in log.parse_line(sentence, reveal=True).message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"pass":"hunter2"}', '{"PASS" : "hunter2"}', '{"auth_token":"hunter2","a":1}',
+        '{"pass":"hunter2',  # cut off
+        '{"a":{"pass":"hunter2"}}',
+    ],
+)  # fmt: skip
+def test_a_password_wherever_it_stands(text):
+    assert "hunter2" not in secrets.redact_text(text)
+
+
+def test_a_seed_wherever_it_stands():
+    seed = "SU" + "A" * 56
+    assert seed not in secrets.redact_text(f"loaded {seed}.")
+    assert secrets.redacted({"x": [f"a {seed}"]}) == {"x": ["a [REDACTED]"]}
+    assert secrets.redacted({"pass": ""}) == {"pass": ""}

@@ -1,0 +1,270 @@
+"""NATS Streaming: fields by their public numbers, subjects, answers on inboxes."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+import pytest
+
+from subtrie import WireError, classify, wire
+from subtrie.wire import streaming
+from subtrie.wire.streaming import Conversation, identify
+
+pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
+
+#: The public table: field numbers and types.
+FIELDS = {
+    "PubMsg": "1 clientID string, 2 guid string, 3 subject string, 4 reply string, 5 data bytes, "
+    "6 connID bytes, 10 sha256 bytes",
+    "PubAck": "1 guid string, 2 error string",
+    "MsgProto": "1 sequence uint64, 2 subject string, 3 reply string, 4 data bytes, "
+    "5 timestamp int64, 6 redelivered bool, 7 redeliveryCount uint32, 10 CRC32 uint32",
+    "Ack": "1 subject string, 2 sequence uint64",
+    "ConnectRequest": "1 clientID string, 2 heartbeatInbox string, 3 protocol int32, "
+    "4 connID bytes, 5 pingInterval int32, 6 pingMaxOut int32",
+    "ConnectResponse": "1 pubPrefix string, 2 subRequests string, 3 unsubRequests string, "
+    "4 closeRequests string, 5 error string, 6 subCloseRequests string, 7 pingRequests string, "
+    "8 pingInterval int32, 9 pingMaxOut int32, 10 protocol int32, 100 publicKey string",
+    "Ping": "1 connID bytes",
+    "PingResponse": "1 error string",
+    "SubscriptionRequest": "1 clientID string, 2 subject string, 3 qGroup string, 4 inbox string, "
+    "5 maxInFlight int32, 6 ackWaitInSecs int32, 7 durableName string, 10 startPosition enum, "
+    "11 startSequence uint64, 12 startTimeDelta int64",
+    "SubscriptionResponse": "2 ackInbox string, 3 error string",
+    "UnsubscribeRequest": "1 clientID string, 2 subject string, 3 inbox string, "
+    "4 durableName string",
+    "CloseRequest": "1 clientID string",
+    "CloseResponse": "1 error string",
+}
+#: The fields that seed 003 lists, by requirement.
+SEED = {
+    "ConnectRequest": {27: "clientID", 28: "heartbeatInbox"},
+    "ConnectResponse": {
+        32: "pubPrefix", 33: "subRequests", 34: "unsubRequests", 35: "closeRequests", 36: "error",
+        37: "publicKey",
+    },
+    "SubscriptionRequest": {
+        40: "clientID", 41: "subject", 42: "qGroup", 43: "inbox", 44: "maxInFlight",
+        45: "ackWaitInSecs", 46: "durableName", 47: "startPosition", 48: "startSequence",
+        49: "startTimeDelta",
+    },
+    "SubscriptionResponse": {57: "ackInbox", 58: "error"},
+    "UnsubscribeRequest": {61: "clientID", 62: "subject", 63: "inbox", 64: "durableName"},
+    "PubMsg": {67: "clientID", 68: "guid", 69: "subject", 70: "reply", 71: "data", 72: "sha256"},
+    "PubAck": {78: "guid", 79: "error"},
+    "MsgProto": {
+        82: "sequence", 83: "subject", 84: "reply", 85: "data", 86: "timestamp",
+        87: "redelivered", 88: "CRC32",
+    },
+    "Ack": {91: "subject", 92: "sequence"},
+    "CloseResponse": {98: "error"},
+}  # fmt: skip
+_TYPES = {1: "double", 3: "int64", 4: "uint64", 5: "int32", 8: "bool", 9: "string", 12: "bytes",
+          13: "uint32", 14: "enum"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_S3_001_S3_008_A46_every_field_has_its_public_number(name):
+    descriptor = getattr(streaming, name).DESCRIPTOR
+    fields = [f"{f.number} {f.name} {_TYPES[f.type]}" for f in descriptor.fields]
+    assert ", ".join(fields) == FIELDS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        pytest.param(name, field, id=f"S3-{number:03}")
+        for name, fields in SEED.items()
+        for number, field in fields.items()
+    ],
+)
+def test_a_field_of_the_seed_survives(name, field):
+    kind = getattr(streaming, name)
+    types = {f.name: f for f in kind.DESCRIPTOR.fields}
+    value = {"string": "x", "bytes": b"\xff\0", "bool": True}.get(_TYPES[types[field].type], 3)
+    message = kind(**{field: value})
+    assert getattr(kind.decode(message.encode()), field) == value
+    assert getattr(kind(), field) == type(value)()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, id=f"S3-{number:03}")
+        for number, name in enumerate(
+            [
+                "ConnectRequest", "ConnectResponse", "SubscriptionRequest", "SubscriptionResponse",
+                "UnsubscribeRequest", "PubMsg", "PubAck", "MsgProto", "Ack", "CloseRequest",
+                "CloseResp",
+            ],
+            9,
+        )
+    ],
+)  # fmt: skip
+def test_every_message_of_the_seed(name):
+    kind = getattr(streaming, name)
+    assert kind.decode(b"") == kind()
+    assert kind().encode() == b""
+
+
+def test_S3_095_A45_two_names_of_one_message():
+    assert streaming.CloseResp is streaming.CloseResponse
+    assert streaming.CloseRequest(clientID="c").encode() == b"\n\x01c"
+
+
+def test_S3_050_S3_051_S3_052_S3_053_S3_054_where_a_subscription_begins():
+    assert streaming.StartPosition == {
+        "NewOnly": 0, "LastReceived": 1, "TimeDeltaStart": 2, "SequenceStart": 3, "First": 4,
+    }  # fmt: skip
+    request = streaming.SubscriptionRequest(startPosition=4)
+    assert request.encode() == b"P\x04"
+
+
+def test_A46_fields_nobody_knows_survive():
+    strange = b"\x0a\x01c" + b"\xfa\x07\x03new" + b"\xd0\x0f\x07"  # fields 127 and 250
+    assert streaming.PubMsg.decode(strange).encode() == strange
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x0a", b"\x0a\x05a", b"\x0b", b"\x08", b"\xff" * 11, b"\x0a\x01\xff", b"\x00", b"\x0e\x00"],
+)
+def test_what_is_no_message(data):
+    with pytest.raises(WireError) as caught:
+        streaming.PubMsg.decode(data)
+    assert caught.value.reason == "bad message"
+
+
+def test_a_repeated_field_keeps_the_last_and_negative_numbers_are_long():
+    assert streaming.PubAck.decode(b"\x0a\x01a\x0a\x01b").guid == "b"
+    request = streaming.SubscriptionRequest(maxInFlight=-1)
+    assert len(request.encode()) == 11
+    assert streaming.SubscriptionRequest.decode(request.encode()).maxInFlight == -1
+
+
+def test_A49_checksums_on_request():
+    data = b"payload"
+    assert streaming.crc_holds(streaming.MsgProto(data=data)) is None
+    assert streaming.crc_holds(streaming.MsgProto(data=data, CRC32=zlib.crc32(data)))
+    assert streaming.crc_holds(streaming.MsgProto(data=data, CRC32=1)) is False
+    digest = hashlib.sha256(data).digest()
+    assert streaming.digest_holds(streaming.PubMsg(data=data)) is None
+    assert streaming.digest_holds(streaming.PubMsg(data=data, sha256=digest))
+    assert streaming.digest_holds(streaming.PubMsg(data=b"", sha256=digest)) is False
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [
+        pytest.param("_STAN.discover.mycluster", "ConnectRequest", id="S3-025-S3-026"),
+        ("_STAN.discover.mycluster.pings", "Ping"),
+        ("_STAN.pub.id.foo.bar", "PubMsg"),
+        ("_STAN.sub.id", "SubscriptionRequest"),
+        ("_STAN.unsub.id", "UnsubscribeRequest"),
+        ("_STAN.subclose.id", "UnsubscribeRequest"),
+        ("_STAN.close.id", "CloseRequest"),
+        ("_STAN.acks.x", "PubAck"),
+        ("_STAN.ack.x", "Ack"),
+        ("_INBOX.x", None),
+        ("_STAN.raft.x", None),
+        ("foo", None),
+    ],
+)
+def test_S3_002_which_message_a_subject_carries(subject, name):
+    assert identify(subject) == name
+    if name is not None:
+        assert classify(subject) == "streaming"
+
+
+def test_S3_030_a_response_names_the_subjects_that_count():
+    response = streaming.ConnectResponse(
+        pubPrefix="p.x", subRequests="s", unsubRequests="u", closeRequests="c", pingRequests="g"
+    )
+    assert [identify(subject, response) for subject in ("p.x.foo", "s", "u", "c", "g")] == [
+        "PubMsg", "SubscriptionRequest", "UnsubscribeRequest", "CloseRequest", "Ping",
+    ]  # fmt: skip
+    assert identify("_STAN.sub.id", response) is None
+    assert identify("p.xfoo", response) is None
+    assert identify("", response) is None
+    assert identify("_STAN.acks.x", response) == "PubAck"
+
+
+def test_S3_004_S3_005_S3_006_S3_007_A50_channels_are_subjects_without_wildcards():
+    from subtrie import Subject, SubjectError
+
+    for valid in ("FOO", "BAR", "foo.bar", "foo.BAR", "FOO.BAR", "FOO.BAR.BAZ"):  # S3-005
+        Subject(valid)
+    for invalid in ("FOO. BAR", "foo. .bar", "foo..bar", "foo.*", "foo.>"):  # S3-006
+        with pytest.raises(SubjectError):
+            Subject(invalid)
+
+
+def pub(subject, message, reply=""):
+    body = message.encode() if message is not None else b""
+    line = f"PUB {subject} {reply} {len(body)}\r\n".encode()
+    (op,) = wire.Parser("client").feed(line + body + b"\r\n")
+    return op
+
+
+def test_S3_003_S3_024_S3_029_S3_039_S3_074_S3_075_S3_077_S3_096_answers_find_their_requests():
+    talk = Conversation()
+    request = streaming.ConnectRequest(clientID="c", heartbeatInbox="_INBOX.hb")
+    assert talk.feed(pub("_STAN.discover.x", request, "_INBOX.1")).name == "ConnectRequest"
+    response = streaming.ConnectResponse(
+        pubPrefix="_STAN.pub.i", subRequests="_STAN.sub.i", unsubRequests="_STAN.unsub.i",
+        closeRequests="_STAN.close.i",
+    )  # fmt: skip
+    answer = talk.feed(pub("_INBOX.1", response))
+    assert (answer.name, answer.answers.message.clientID) == ("ConnectResponse", "c")
+    first = streaming.PubMsg(guid="g1", subject="foo", data=b"1")
+    second = streaming.PubMsg(guid="g2", subject="foo", data=b"2")
+    talk.feed(pub("_STAN.pub.i.foo", first, "_STAN.acks.a"))
+    talk.feed(pub("_STAN.pub.i.foo", second, "_STAN.acks.b"))
+    late = talk.feed(pub("_STAN.acks.b", streaming.PubAck(guid="g2")))
+    early = talk.feed(pub("_STAN.acks.a", streaming.PubAck(guid="g1", error="full")))
+    assert (late.answers.message.data, early.answers.message.data) == (b"2", b"1")  # S3-066
+    assert early.message.error == "full"  # S3-076: not stored
+    wanted = streaming.SubscriptionRequest(subject="foo", inbox="_INBOX.m")
+    talk.feed(pub("_STAN.sub.i", wanted, "_INBOX.2"))
+    talk.feed(pub("_INBOX.2", streaming.SubscriptionResponse(ackInbox="_INBOX.ack")))
+    delivered = talk.feed(pub("_INBOX.m", streaming.MsgProto(sequence=1, subject="foo")))
+    assert (delivered.name, delivered.answers.message.subject) == ("MsgProto", "foo")  # S3-080
+    acked = talk.feed(pub("_INBOX.ack", streaming.Ack(subject="foo", sequence=1)))
+    assert acked.name == "Ack"  # S3-090
+    assert talk.feed(pub("_INBOX.hb", None, "_INBOX.3")).name == "Heartbeat"  # S3-021
+    assert talk.feed(pub("_INBOX.3", None)).name == "HeartbeatAnswer"
+    talk.feed(pub("_STAN.close.i", streaming.CloseRequest(clientID="c"), "_INBOX.4"))
+    assert talk.feed(pub("_INBOX.4", streaming.CloseResponse())).name == "CloseResponse"
+    assert talk.feed(pub("_INBOX.other", None)) is None
+    assert talk.feed(wire.Parser("client").feed(b"PING\r\n")[0]) is None
+
+
+def test_S3_021_S3_066_S3_076_S3_080_S3_090_inboxes_carry_what_the_requests_named():
+    talk = Conversation()
+    talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(heartbeatInbox="hb"), "_INBOX.1"))
+    assert talk.feed(pub("hb", None, "_INBOX.2")).name == "Heartbeat"
+    talk.feed(pub("_STAN.pub.i.foo", streaming.PubMsg(guid="g", data=b"1"), "_STAN.acks.a"))
+    ack = talk.feed(pub("_STAN.acks.a", streaming.PubAck(guid="g", error="not stored")))
+    assert (ack.message.guid, ack.answers.message.guid) == ("g", "g")
+    assert ack.message.error == "not stored"
+    stray = talk.feed(pub("_STAN.acks.a", streaming.PubAck(guid="other")))
+    assert stray.answers is None
+    talk.feed(pub("_STAN.sub.i", streaming.SubscriptionRequest(inbox="in"), "_INBOX.3"))
+    talk.feed(pub("_INBOX.3", streaming.SubscriptionResponse(ackInbox="out")))
+    assert talk.feed(pub("in", streaming.MsgProto(data=b"payload"))).message.data == b"payload"
+    assert talk.feed(pub("out", streaming.Ack(sequence=1))).message.sequence == 1
+
+
+def test_S3_031_an_error_in_a_response_ends_nothing_and_changes_nothing():
+    talk = Conversation()
+    talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(clientID="c"), "_INBOX.1"))
+    refused = talk.feed(pub("_INBOX.1", streaming.ConnectResponse(error="clientID in use")))
+    assert refused.message.error
+    assert talk.response is None
+
+
+def test_what_a_subject_does_not_promise_is_an_error():
+    op = wire.Parser("client").feed(b"PUB _STAN.pub.i.foo 3\r\n\x0a\x05a\r\n")[0]
+    with pytest.raises(WireError):
+        Conversation().feed(op)

@@ -1,0 +1,194 @@
+"""A live nats-streaming-server behind the tap: everything that was said decodes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from streams import eventually
+
+from subtrie.wire import conversation, streaming
+from subtrie.wire.sources import Row, read
+from subtrie.wire.streaming import Conversation
+from subtrie.wire.tap import Tap
+
+pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
+
+MODULE = "github.com/nats-io/nats-streaming-server@v0.25.6"
+
+
+@pytest.fixture(scope="module")
+def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The server: on PATH, kept from an earlier run, or built with the ordinary Go client."""
+    if found := shutil.which("nats-streaming-server"):
+        return found
+    cache = getattr(request.config, "cache", None)
+    name = "nats-streaming-server"
+    kept = Path(tmp_path_factory.mktemp(name) if cache is None else cache.mkdir(name))
+    built = kept / "nats-streaming-server"
+    if not built.exists():
+        go = shutil.which("go")
+        if go is None:
+            pytest.skip("no nats-streaming-server on PATH, and no Go to build one with")
+        done = subprocess.run(
+            [go, "install", MODULE],
+            env={**os.environ, "GOBIN": str(kept), "GOFLAGS": "-mod=mod"},
+            capture_output=True, text=True, timeout=300, cwd=kept, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            pytest.skip(f"nats-streaming-server cannot be built: {done.stderr[-300:]}")
+    return str(built)
+
+
+@contextmanager
+def server(binary: str, folder: Path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [binary, "-a", "127.0.0.1", "-p", str(port), "-cid", "mycluster", "-store", "memory",
+         "-hbi", "300ms", "-hbt", "5s", "-hbf", "20", "-l", folder / "stan.log"],
+    )  # fmt: skip
+    try:
+        limit = time.monotonic() + 20
+        while True:
+            log = folder / "stan.log"
+            if log.exists() and "Streaming Server is ready" in log.read_text():
+                break
+            assert process.poll() is None
+            assert time.monotonic() < limit, "the server never came up"
+            time.sleep(0.02)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+class Client:
+    """As much of a client as the protocol page describes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.beats = 0
+        self.got: list[Any] = []
+
+    async def connect(self, url: str) -> Any:
+        self.nc = await nats.connect(url)
+        inbox = self.nc.new_inbox()
+        await self.nc.subscribe(inbox, cb=self.beat)
+        request = streaming.ConnectRequest(clientID=self.name, heartbeatInbox=inbox)
+        # S3-026: the default prefix and the cluster's id.
+        answer = await self.nc.request("_STAN.discover.mycluster", request.encode(), timeout=10)
+        self.response = streaming.ConnectResponse.decode(answer.data)
+        return self.response
+
+    async def beat(self, message: Any) -> None:
+        self.beats += 1
+        await self.nc.publish(message.reply, b"")
+
+    async def publish(self, channel: str, data: bytes, guid: str) -> Any:
+        message = streaming.PubMsg(clientID=self.name, guid=guid, subject=channel, data=data)
+        subject = f"{self.response.pubPrefix}.{channel}"
+        answer = await self.nc.request(subject, message.encode(), timeout=10)
+        return streaming.PubAck.decode(answer.data)
+
+    async def subscribe(self, channel: str, *, skip_first_ack: bool = False, **options: Any) -> Any:
+        inbox = self.nc.new_inbox()
+        acks: list[str] = []
+        skipped: list[int] = []
+
+        async def deliver(message: Any) -> None:
+            found = streaming.MsgProto.decode(message.data)
+            self.got.append(found)
+            if skip_first_ack and not skipped:
+                skipped.append(found.sequence)
+                return
+            ack = streaming.Ack(subject=found.subject, sequence=found.sequence)
+            await self.nc.publish(acks[0], ack.encode())
+
+        await self.nc.subscribe(inbox, cb=deliver)
+        request = streaming.SubscriptionRequest(
+            clientID=self.name, subject=channel, inbox=inbox, maxInFlight=16, ackWaitInSecs=1,
+            startPosition=streaming.StartPosition["First"], **options,
+        )  # fmt: skip
+        # The first delivery may overtake the answer, so the answer is awaited on its own inbox.
+        answer = await self.nc.request(self.response.subRequests, request.encode(), timeout=10)
+        response = streaming.SubscriptionResponse.decode(answer.data)
+        assert not response.error
+        acks.append(response.ackInbox)
+        return response
+
+    async def unsubscribe(self, channel: str, inbox: str, durable: str = "") -> Any:
+        request = streaming.UnsubscribeRequest(
+            clientID=self.name, subject=channel, inbox=inbox, durableName=durable
+        )
+        answer = await self.nc.request(self.response.unsubRequests, request.encode(), timeout=10)
+        return streaming.SubscriptionResponse.decode(answer.data)
+
+    async def close(self) -> Any:
+        request = streaming.CloseRequest(clientID=self.name)
+        answer = await self.nc.request(self.response.closeRequests, request.encode(), timeout=10)
+        await self.nc.close()
+        return streaming.CloseResponse.decode(answer.data)
+
+
+async def talk(port: int, out: Path) -> Client:
+    async with Tap(to=("127.0.0.1", port), out=out) as tap:
+        client = Client("me")
+        url = f"nats://127.0.0.1:{tap.port}"
+        assert not (await client.connect(url)).error
+        other = Client("me")
+        assert "clientID" in (await other.connect(url)).error  # S3-022: it is in use
+        await other.nc.close()
+        durable = await client.subscribe("foo", skip_first_ack=True, durableName="d")
+        queue = await client.subscribe("foo", qGroup="q")
+        for number in range(5):
+            ack = await client.publish("foo", b"%d" % number, f"g{number}")
+            assert (ack.guid, ack.error) == (f"g{number}", "")
+        # Five for each subscription, and one again.
+        await eventually(lambda: len(client.got) >= 11 and any(m.redelivered for m in client.got))
+        await eventually(lambda: client.beats >= 2)
+        assert not (await client.unsubscribe("foo", queue.ackInbox)).error
+        assert not (await client.unsubscribe("foo", durable.ackInbox, "d")).error
+        assert not (await client.close()).error
+    return client
+
+
+def test_S3_009_S3_020_S3_038_S3_055_S3_059_S3_060_S3_065_S3_073_S3_089_S3_093_S3_097_it_decodes(
+    binary, tmp_path
+):
+    with server(binary, tmp_path) as port:
+        client = asyncio.run(talk(port, tmp_path / "capture"))
+    rows = list(read(tmp_path / "capture"))
+    assert all(isinstance(row, Row) for row in rows)
+    talks: dict[Any, Conversation] = {}
+    counted: dict[str, int] = {}
+    undecoded = []
+    for row in rows:
+        typed = talks.setdefault(row.conn, Conversation()).feed(row.op)
+        if typed is not None:
+            counted[typed.name] = counted.get(typed.name, 0) + 1
+        elif row.op.payload is not None:
+            undecoded.append(row.op)
+    assert undecoded == []
+    assert counted["ConnectRequest"] == counted["ConnectResponse"] == 2
+    assert counted["PubMsg"] == counted["PubAck"] == 5
+    assert counted["SubscriptionRequest"] == counted["UnsubscribeRequest"] == 2
+    assert counted["SubscriptionResponse"] == 4
+    assert counted["MsgProto"] == len(client.got)
+    assert counted["Ack"] == len(client.got) - 1
+    assert counted["Heartbeat"] >= counted["HeartbeatAnswer"] >= 2
+    assert counted["CloseRequest"] == counted["CloseResponse"] == 1
+    verdicts = {finding.row: finding.verdict for finding in conversation.check(rows)}
+    assert "broken" not in verdicts.values()
+    for row in ("S3-022", "S3-023", "S3-056", "S3-081", "S3-094", "S4-033", "S4-049", "S4-093"):
+        assert verdicts[row] == "kept", row

@@ -1,0 +1,289 @@
+"""Unmodified clients and servers talk through the tap, and every byte is in the capture."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from click.testing import CliRunner
+from streams import eventually
+
+from examples.shop.broker import running
+from subtrie import reference
+from subtrie.cli.app import app
+from subtrie.wire import capture, log, traced
+from subtrie.wire.sources import Broken, Row, of_capture, read
+from subtrie.wire.tap import Tap
+
+
+def command(*arguments: object) -> tuple[int, list[str]]:
+    done = CliRunner().invoke(app, ["wire", *map(str, arguments)])
+    return done.exit_code, done.stdout.splitlines()
+
+
+async def conversation(url: str) -> dict[str, Any]:
+    """Two clients: headers, large payloads, a queue group, requests, nobody there."""
+    said: dict[str, Any] = {"sent": [], "heard": []}
+    one, two = await nats.connect(url, name="one"), await nats.connect(url, name="two")
+
+    async def heard(message: Any) -> None:
+        said["heard"].append((message.subject, message.data, message.headers))
+
+    async def answered(message: Any) -> None:
+        await message.respond(message.data[::-1])
+
+    await two.subscribe("plain.>", cb=heard)
+    await two.subscribe("work", queue="workers", cb=heard)
+    await one.subscribe("work", queue="workers", cb=heard)
+    await two.subscribe("ask", cb=answered)
+    await two.flush()
+    await one.flush()
+    for data in (b"", b"x", b"\r\nPUB a 0\r\n\r\n", os.urandom(300_000)):
+        await one.publish("plain.a", data)
+        said["sent"].append(("plain.a", data, None))
+    headers = {"Key": "value", "Other": "é"}
+    await one.publish("plain.h", b"with headers", headers=headers)
+    said["sent"].append(("plain.h", b"with headers", headers))
+    for number in range(20):
+        await one.publish("work", b"%d" % number)
+        said["sent"].append(("work", b"%d" % number, None))
+    answer = await one.request("ask", b"abc", timeout=10)
+    assert answer.data == b"cba"
+    with contextlib.suppress(nats.errors.NoRespondersError):
+        await one.request("nobody", b"", timeout=10)
+    await eventually(lambda: len(said["heard"]) == len(said["sent"]))
+    await one.close()
+    await two.close()
+    return said
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Path, Any]:
+    """What was said, the capture, the broker's own log, and a saved /connz."""
+    folder = tmp_path_factory.mktemp("tap")
+
+    async def through(url: str) -> dict[str, Any]:
+        host, _, port = url.removeprefix("nats://").rpartition(":")
+        async with Tap(to=(host, int(port)), out=folder / "capture", rotate=200_000) as tap:
+            said = await conversation(f"nats://127.0.0.1:{tap.port}")
+        assert tap.error is None
+        return said
+
+    with running(folder / "broker") as broker:
+        said = asyncio.run(through(broker.url))
+    return said, folder / "capture", broker.log, None
+
+
+def test_what_the_parser_saw_is_what_was_sent_and_received(talk):
+    said, folder, _, _ = talk
+    assert len(capture.files(folder)) > 1, "files rotate"
+    published, delivered = [], []
+    for row in of_capture(capture.read(folder)):
+        assert isinstance(row, Row), row
+        if row.op.op in ("PUB", "HPUB"):
+            published.append(row.op)
+        elif row.op.op in ("MSG", "HMSG"):
+            delivered.append(row.op)
+    sent = [op for op in published if op.subject.split(".")[0] in ("plain", "work")]
+    assert [(op.subject, bytes(op.body)) for op in sent] == [item[:2] for item in said["sent"]]
+    got = [op for op in delivered if op.subject.split(".")[0] in ("plain", "work")]
+    assert sorted((op.subject, bytes(op.body)) for op in got) == sorted(
+        item[:2] for item in said["heard"]
+    )
+    (with_headers,) = [op for op in sent if op.headers]
+    assert dict(with_headers.headers) == {"Key": "value", "Other": "é"}
+    assert any(op.status == "503" for op in delivered), "nobody answers"
+    assert any(op.reply and op.subject == "ask" for op in delivered)
+    assert {op.queue for op in ops_named(folder, "SUB") if op.subject == "work"} == {"workers"}
+
+
+def ops_named(folder: Path, name: str) -> list[Any]:
+    return [row.op for row in read(folder) if isinstance(row, Row) and row.op.op == name]
+
+
+def test_byte_for_byte_after_serialising_again(talk):
+    _, folder, _, _ = talk
+    streams: defaultdict[Any, list[bytes]] = defaultdict(list)
+    for record in capture.read(folder):
+        if record.kind in ("c2s", "s2c"):
+            streams[record.conn, record.kind].append(record.data)
+    assert len(streams) == 4
+    rows: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in read(folder):
+        rows[row.conn, row.direction].append(row.op)
+    for place, pieces in streams.items():
+        stream = b"".join(pieces)
+        assert b"".join(op.raw for op in rows[place]) == stream
+        conn = "client" if place[1] == "c2s" else "server_to_client"
+        again = reference.Parser(conn).feed(b"".join(map(bytes, rows[place])))
+        assert [op.as_dict() for op in again] == [op.as_dict() for op in rows[place]]
+
+
+def test_the_brokers_log_says_the_same_as_the_capture(talk):
+    _, folder, path, _ = talk
+    seen: defaultdict[Any, list[Any]] = defaultdict(list)
+    for row in read(folder):
+        # The broker traces neither its INFO nor its own answer that nobody is there.
+        if row.op.op != "INFO" and row.op.status != "503":
+            parts = {key: value for key, value in row.parts.items()
+                     if key not in ("payload_b64", "status", "description", "headers")}  # fmt: skip
+            seen[row.conn, row.direction].append(parts)
+    traced_ops: defaultdict[Any, list[Any]] = defaultdict(list)
+    for line in path.read_text(errors="surrogateescape").splitlines():
+        record = log.parse_line(line, reveal=True)
+        parts = None if record is None else traced.operation(record)
+        if parts is not None:
+            traced_ops[record.id, "c2s" if record.direction == "in" else "s2c"].append(parts)
+    assert sorted(map(json.dumps, seen.values())) == sorted(map(json.dumps, traced_ops.values()))
+
+
+def test_the_command_prints_each_input_as_operations(talk, tmp_path):
+    _, folder, path, _ = talk
+    code, lines = command(folder)
+    assert code == 0
+    assert any("SUB subject=work queue=workers" in line for line in lines)
+    code, lines = command(folder, "--json")
+    rows = [json.loads(line) for line in lines]
+    assert code == 0
+    assert {row["op"] for row in rows} >= {"INFO", "CONNECT", "PUB", "HPUB", "SUB", "MSG", "HMSG"}
+    assert all(row["direction"] in ("c2s", "s2c") and row["time"] for row in rows)
+    code, lines = command(capture.files(folder)[0], "--json")
+    assert lines
+    code, lines = command(path, "--json")
+    traced_names = [json.loads(line).get("op") for line in lines]
+    assert "PUB" in traced_names
+    raw = tmp_path / "bytes"
+    raw.write_bytes(b"PING\r\nPUB a 1\r\nx\r\nSUB")
+    code, lines = command(raw, "--conn", "client", "--json")
+    assert code == 1
+    assert [json.loads(line).get("op") for line in lines] == ["PING", "PUB", None]
+    assert json.loads(lines[-1])["error"] == "torn"
+    raw.write_bytes(b"PING\r\nXX")
+    code, lines = command(raw, "--conn", "client")
+    assert (code, lines[0]) == (1, "PING")
+    assert "! not the protocol: no operation of this connection has this name" in lines[1]
+    assert command(tmp_path / "missing")[0] == 2
+
+
+def test_secrets_do_not_show_unless_asked_for(tmp_path):
+    with capture.Writer(tmp_path) as writer:
+        writer.write("c2s", 1, b'CONNECT {"pass":"hunter2","name":"n"}\r\n')
+    for option in ([], ["--json"]):
+        assert "hunter2" not in "".join(command(tmp_path, *option)[1])
+        assert "hunter2" in "".join(command(tmp_path, *option, "--reveal")[1])
+
+
+def test_lost_bytes_end_a_stream_and_say_so(tmp_path):
+    with capture.Writer(tmp_path) as writer:
+        writer.write("c2s", 1, b"PING\r\n")
+        writer.write("lost", 1, b'{"direction":"c2s","bytes":7}')
+        writer.write("c2s", 1, b"ONG\r\n")
+        writer.write("s2c", 1, b"PONG\r\n")
+    rows = list(read(tmp_path))
+    assert [row.reason if isinstance(row, Broken) else row.op.op for row in rows] == [
+        "PING", "lost", "PONG",
+    ]  # fmt: skip
+
+
+def test_a_slow_disk_slows_nothing_and_what_is_lost_is_counted(tmp_path, monkeypatch):
+    """Real traffic past a writer that is held up; the queue holds little."""
+    import threading
+
+    held = threading.Event()
+    append = capture.Writer._append
+
+    def slow(self, row):
+        held.wait(20)
+        append(self, row)
+
+    monkeypatch.setattr(capture.Writer, "_append", slow)
+    payload = bytes(500_000)
+
+    async def main() -> bytes:
+        async def echo(reader, writer):
+            while data := await reader.read(65536):
+                writer.write(data)
+            writer.close()
+
+        server = await asyncio.start_server(echo, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server, Tap(to=("127.0.0.1", port), out=tmp_path, max_queue=100_000) as tap:
+            reader, writer = await asyncio.open_connection("127.0.0.1", tap.port)
+            writer.write(payload)
+            writer.write_eof()
+            back = await asyncio.wait_for(reader.read(-1), 20)
+            writer.close()
+            held.set()
+        return back
+
+    assert asyncio.run(main()) == payload
+    records = list(capture.read(tmp_path))
+    kept = sum(len(record.data) for record in records if record.kind in ("c2s", "s2c"))
+    lost = sum(record.about["bytes"] for record in records if record.kind == "lost")
+    assert lost
+    assert kept + lost == 2 * len(payload)
+
+
+def test_the_command_taps_until_it_is_stopped(tmp_path):
+    with running(tmp_path / "broker") as broker:
+        port = broker.url.rpartition(":")[2]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "subtrie.cli", "tap", "--listen", "127.0.0.1:0",
+             "--to", f"127.0.0.1:{port}", "--out", tmp_path / "capture"],
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            said = process.stderr.readline()
+            assert said.startswith("listening on 127.0.0.1:"), said
+
+            async def ping() -> None:
+                client = await nats.connect(f"nats://127.0.0.1:{said.rpartition(':')[2].strip()}")
+                await client.flush()
+                await client.close()
+
+            asyncio.run(ping())
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert [op.op for op in ops_named(tmp_path / "capture", "CONNECT")] == ["CONNECT"]
+    records = list(capture.read(tmp_path / "capture"))
+    assert (records[0].kind, records[-1].kind) == ("opened", "closed")
+
+
+def test_a_broker_that_is_not_there_and_a_port_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        arguments = [
+            "--listen",
+            f"127.0.0.1:{taken.getsockname()[1]}",
+            "--to",
+            ":1",
+            "--out",
+            tmp_path,
+        ]
+        assert CliRunner().invoke(app, ["tap", *map(str, arguments)]).exit_code == 2
+    arguments = ["--to", "nonsense", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, ["tap", *arguments]).exit_code == 2
+
+    async def main() -> bytes:
+        async with Tap(to=("127.0.0.1", 1), out=tmp_path) as tap:
+            reader, writer = await asyncio.open_connection("127.0.0.1", tap.port)
+            data = await reader.read(-1)
+            writer.close()
+            return data
+
+    assert asyncio.run(main()) == b""
+    assert [record.kind for record in capture.read(tmp_path)] == ["opened", "closed"]

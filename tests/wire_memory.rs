@@ -1,0 +1,92 @@
+//! What the parser allocates: nothing for what lies whole in a piece, and never what a line announces.
+#![allow(unsafe_code)] // a counting allocator has no other way
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use subtrie::wire::{Conn, Limits, Parser};
+
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is the system allocator's, with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Relaxed);
+        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(now, Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often memory was asked for, and the most that was held beyond what was held before.
+fn measured(work: impl FnOnce()) -> (usize, usize) {
+    let (count, now) = (COUNT.load(Relaxed), NOW.load(Relaxed));
+    MOST.store(now, Relaxed);
+    work();
+    (COUNT.load(Relaxed) - count, MOST.load(Relaxed) - now)
+}
+
+/// One test: others at the same time would be counted too.
+#[test]
+fn s4_004_memory() {
+    let payload = "x".repeat(128);
+    let message = format!("PUB orders.eu.new _INBOX.1 128\r\n{payload}\r\n");
+    let stream = message.repeat(1000) + "SUB a.> q 1\r\nUNSUB 1 5\r\nPING\r\nPONG\r\n";
+    let mut read = 0usize;
+    let (count, _) = measured(|| {
+        let mut parser = Parser::new(Conn::Client, Limits::default());
+        let outcome = parser.feed(stream.as_bytes(), |_, _| read += 1);
+        assert!(outcome.is_ok());
+    });
+    assert_eq!(read, 1004);
+    assert_eq!(
+        count, 0,
+        "nothing is allocated for what lies whole in a piece"
+    );
+
+    // Routed messages with many queues allocate nothing either.
+    let routed = format!("RMSG $G a + r {} 2\r\nok\r\n", "queue ".repeat(100)).repeat(100);
+    let (count, _) = measured(|| {
+        let mut parser = Parser::new(Conn::Route, Limits::default());
+        assert!(parser.feed(routed.as_bytes(), |_, _| read += 1).is_ok());
+    });
+    assert_eq!(count, 0);
+
+    // A line that announces a gigabyte costs what came of it.
+    let (_, most) = measured(|| {
+        let limits = Limits {
+            max_payload: usize::MAX,
+            ..Limits::default()
+        };
+        let mut parser = Parser::new(Conn::Client, limits);
+        assert!(parser.feed(b"PUB a 999999999\r\nxyz", |_, _| ()).is_ok());
+        assert_eq!(parser.held(), 20);
+    });
+    assert!(most < 1024, "{most}");
+
+    // A line without end is given up at its limit, in whatever pieces it comes.
+    let endless = vec![b'a'; 10_000_000];
+    for piece in [1, 100, 1 << 16, endless.len()] {
+        let (_, most) = measured(|| {
+            let mut parser = Parser::new(Conn::Client, Limits::default());
+            assert!(parser.feed(b"PUB ", |_, _| ()).is_ok());
+            let refused = endless
+                .chunks(piece)
+                .any(|piece| parser.feed(piece, |_, _| ()).is_err());
+            assert!(refused);
+        });
+        assert!(most < 300_000, "{piece}: {most}");
+    }
+}
