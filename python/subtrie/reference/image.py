@@ -1,6 +1,6 @@
 """An index as one run of bytes, and back: 64-bit words, little end first.
 
-``docs/image-format.md`` has the format. The reference writes rows and patterns without a table, and
+``docs/index.md`` has the format. The reference writes rows and patterns without a table, and
 reads images with or without one: it builds its tree from the rows. Nothing that an image says is
 believed: no number in it makes room, every link is followed once, every text is checked.
 """

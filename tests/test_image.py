@@ -1,0 +1,349 @@
+"""Images: written by either engine, opened by either, the same index."""
+
+from __future__ import annotations
+
+import array
+import mmap
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import damaged_images
+import subtrie
+from engines import ENGINES
+
+BOTH = list(ENGINES)
+
+
+def told(subscriptions):
+    return [(each.id, each.pattern, each.queue) for each in subscriptions]
+
+
+_TOKENS = st.sampled_from(["a", "b", "aa", "*", "*", "x" * 9, "_"])
+_SERVER_TOKENS = _TOKENS | st.sampled_from(["é", "a*", ">a", "\x00", "日本", '"\\'])
+_QUEUES = st.none() | st.sampled_from(["q", "w", "v1.é", "\x00", "q" * 40])
+
+
+def _patterns(tokens):
+    body = st.lists(tokens, min_size=1, max_size=10).map(".".join)
+    return st.builds("{}{}".format, body, st.sampled_from(["", "", ".>"])) | st.just(">")
+
+
+@st.composite
+def programs(draw):
+    """The options of an index, what is added, what is taken out, which subjects are selected."""
+    server = draw(st.booleans())
+    options = {"dialect": "server"} if server else {}
+    if draw(st.booleans()):
+        options["max_tokens"] = draw(st.integers(11, 2**64 - 2))
+    if draw(st.booleans()):
+        options["max_length"] = draw(st.integers(300, 2**64 - 2))
+    pattern = _patterns(_SERVER_TOKENS if server else _TOKENS)
+    rows = draw(st.lists(st.tuples(pattern, st.integers(), _QUEUES), max_size=20))
+    gone = draw(st.sets(st.integers(0, 19)))
+    return options, rows, gone
+
+
+SUBJECTS = ["a", "b", "a.a", "a.b", "aa.a.b", "a.a.a.a", "b.xxxxxxxxx._", "_." * 9 + "a", "z.a"]
+
+
+def built(engine, program):
+    options, rows, gone = program
+    trie = engine.SubjectTrie(**options)
+    for number, handle in enumerate(trie.update(rows)):
+        if number in gone:
+            trie.remove(handle)
+    for subject in SUBJECTS[:4] * 2:
+        trie.select(subject)
+    return trie
+
+
+def same(one, other):
+    """Do two indexes say the same, whatever they are asked? Turns go on by as many in both."""
+    for name in ("dialect", "max_tokens", "max_length"):
+        assert getattr(one, name) == getattr(other, name)
+    assert len(one) == len(other)
+    for subject in SUBJECTS:
+        assert told(one.subscriptions(subject)) == told(other.subscriptions(subject))
+        assert one.count(subject) == other.count(subject)
+        assert one.has_interest(subject) is other.has_interest(subject)
+    assert told(one) == told(other)
+    assert str(one) == str(other)
+    assert one.stats()[:-1] == other.stats()[:-1]
+    assert told(one.matching("a.>")) == told(other.matching("a.>"))
+    assert told(one.covered_by("*.*")) == told(other.covered_by("*.*"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(program=programs())
+def test_an_index_comes_back_in_every_engine(program):
+    for writer in ENGINES.values():
+        trie = built(writer, program)
+        image = trie.to_bytes()
+        values = {each.id: each.value for each in trie}
+        for reader in ENGINES.values():
+            back = reader.SubjectTrie.from_bytes(image, values)
+            for subject in SUBJECTS:
+                assert back.match(subject) == trie.match(subject)
+            same(trie.copy(), back)
+            assert [each.value for each in back] == [each.value for each in trie]
+            twin = trie.copy()
+            for _ in range(3):  # turns were kept, and go on
+                for subject in SUBJECTS[:5]:
+                    assert back.select(subject) == twin.select(subject)
+            assert back.add("a", "new").id == twin.add("a", "new").id
+            assert back.match("a")[-1] == "new"
+
+
+@settings(max_examples=25, deadline=None)
+@given(program=programs())
+def test_a_second_image_says_what_the_first_said(program):
+    for writer in ENGINES.values():
+        image = built(writer, program).to_bytes()
+        plain = subtrie.reference.SubjectTrie.from_bytes(image).to_bytes()
+        for reader in ENGINES.values():
+            again = reader.SubjectTrie.from_bytes(image).to_bytes()
+            assert subtrie.reference.SubjectTrie.from_bytes(again).to_bytes() == plain
+
+
+def test_the_same_rows_and_patterns_stand_in_the_images_of_both():
+    sections = []
+    for engine in ENGINES.values():
+        trie = engine.SubjectTrie()
+        trie.update([("a.*", 0, "q"), ("b", 1), ("a.*", 2, "w"), ("*." * 7 + "*", 3, "q")])
+        trie.remove(next(iter(trie)))
+        words = damaged_images.words_of(trie.to_bytes())
+        found = []
+        for section in (
+            damaged_images.BLOCKS,
+            damaged_images.ROW_WORDS,
+            damaged_images.NAMES,
+        ):
+            start, count = words[section : section + 2]
+            found.append(words[start : start + count])
+        sections.append((words[6:11], found))
+    assert sections[0] == sections[1]
+
+
+# Values
+
+
+def written(engine):
+    trie = engine.SubjectTrie()
+    trie.update([("a.*", "zero"), ("a.>", "one"), ("b", "two")])
+    trie.remove(list(trie)[1])
+    return trie.to_bytes()
+
+
+@pytest.fixture(params=BOTH)
+def image(request):
+    return written(ENGINES[request.param])
+
+
+@pytest.fixture
+def tabled():
+    """An image that can be asked as it is. Of one without a table, all values may be asked for
+    when it is opened."""
+    return written(ENGINES["native"])
+
+
+def test_without_values_the_ids_are_the_values(engine, image):
+    trie = engine.SubjectTrie.from_bytes(image)
+    assert (trie.match("a.b"), trie.match("b"), trie("b")) == ((0,), (2,), (2,))
+    assert trie.select("b") == (2,)
+    assert [each.value for each in trie] == [0, 2]
+
+
+@pytest.mark.parametrize("values", [["x", "y", "z"], {0: "x", 2: "z"}, "xyz"], ids=repr)
+def test_values_come_from_a_sequence_or_a_mapping(engine, image, values):
+    trie = engine.SubjectTrie.from_bytes(image, values)
+    assert trie.match("a.b") == ("x",)
+    assert trie.match_batch(["b", "a.b"]).values(0) == ("z",)
+    assert trie.subscriptions("b")[0].value == "z"
+    assert trie.match("b") == ("z",)
+
+
+def test_values_are_asked_for_when_they_are_needed(engine, tabled):
+    asked = []
+
+    class Values:
+        def __getitem__(self, number):
+            asked.append(number)
+            return f"value {number}"
+
+    trie = engine.SubjectTrie.from_bytes(tabled, Values())
+    assert (trie.count("a.b"), trie.has_interest("b"), len(trie)) == (1, True, 2)
+    assert list(trie.match_batch(["a.b"]).ids) == [0]
+    assert asked == []
+    assert trie.match("b") == ("value 2",)
+    assert asked == [2]
+    assert [each.value for each in trie] == ["value 0", "value 2"]
+    before = len(asked)
+    assert trie.match("a.b") == ("value 0",)
+    assert trie.groups("b").plain == ("value 2",)
+    assert len(asked) == before  # they were kept
+
+
+@pytest.mark.parametrize(
+    ("values", "error"), [({0: "x"}, KeyError), (["x"], IndexError), (7, TypeError)], ids=repr
+)
+def test_what_values_raise_comes_from_the_call_that_needs_them(engine, tabled, values, error):
+    trie = engine.SubjectTrie.from_bytes(tabled, values)
+    assert trie.count("b") == 1
+    for ask in (
+        lambda: trie.match("b"),
+        lambda: trie.subscriptions("a.b"),
+        lambda: trie.select("b"),
+        lambda: trie.add("c", 1),
+        lambda: list(trie),
+        lambda: trie.copy(),
+    ):
+        with pytest.raises(error):
+            ask()
+    assert len(trie) == 2
+    if values != 7:
+        assert trie.match("a.b") == ("x",)
+
+
+def test_values_may_use_the_index_they_are_for(engine, tabled):
+    class Values:
+        def __getitem__(self, number):
+            return trie.count("b"), len(trie), number
+
+    trie = engine.SubjectTrie.from_bytes(tabled, Values())
+    assert trie.match("a.b") == ((1, 2, 0),)
+    assert [each.value for each in trie] == [(1, 2, 0), (1, 2, 2)]
+
+
+# Going on
+
+
+def test_an_opened_index_is_an_index(engine, image):
+    trie = engine.SubjectTrie.from_bytes(image)
+    first, last = list(trie)
+    assert trie.subscriptions("b") == (last,)
+    assert first in trie
+    assert trie.copy().remove(first)
+    assert trie.remove(first)
+    assert not trie.remove(first)
+    assert trie.match("a.b") == ()
+    made = trie.add("a.b", "made", queue="q")
+    assert (made.id, trie.match("a.b")) == (3, ("made",))
+    assert (type(made.pattern), made.pattern.dialect) == (subtrie.Pattern, "strict")
+    with pytest.raises(subtrie.PatternError):
+        trie.add("a..b", 1)
+    trie.clear()
+    assert (len(trie), trie.match("b"), trie.add("b", 1).id) == (0, (), 4)
+
+
+def test_clear_needs_no_values(engine, tabled):
+    trie = engine.SubjectTrie.from_bytes(tabled, {})
+    trie.clear()
+    assert (trie.add("b", 1).id, trie.match("b")) == (3, (1,))
+
+
+def test_an_empty_index_has_an_image(engine):
+    for writer in ENGINES.values():
+        empty = writer.SubjectTrie(dialect="server", max_tokens=3)
+        empty.add("a", 1)
+        empty.clear()
+        back = engine.SubjectTrie.from_bytes(empty.to_bytes())
+        assert (back.dialect, back.max_tokens, back.max_length) == ("server", 3, 4096)
+        assert (back.match("a"), len(back), back.stats()[:-1]) == ((), 0, (0,) * 6)
+        assert back.add("a", 2).id == 1
+
+
+def test_long_and_deep_and_starry_patterns(engine):
+    options = {"dialect": "server", "max_tokens": 10**5, "max_length": 2**22}
+    patterns = [
+        ".".join("*" * 6), ".".join("*" * 7), ".".join(["a"] * 62 + ["*"]),
+        ".".join(["a"] * 63 + ["*"]), ".".join(["a"] * 64 + ["*", ">"]), "a" * (2**20 - 1),
+        "a" * 2**20, "a" * (2**20 - 4) + ".*.>", ".".join("a" * 30_000),
+    ]  # fmt: skip
+    for writer in ENGINES.values():
+        trie = writer.SubjectTrie(**options)
+        trie.update((pattern, None) for pattern in patterns)
+        back = engine.SubjectTrie.from_bytes(trie.to_bytes())
+        for number, pattern in enumerate(patterns):
+            subject = pattern.replace("*", "a").replace(">", "b.c")
+            assert number in back.match(subject)
+            assert back.match(subject) == tuple(each.id for each in trie.subscriptions(subject))
+        assert told(back) == told(trie)
+
+
+def test_a_pattern_of_many_subscriptions_is_kept_once():
+    """Bug: a short image of one long pattern with many rows took a copy of it for each."""
+    trie = subtrie.reference.SubjectTrie(dialect="server", max_length=2**20)
+    trie.update([("a" * 2**12, None)] * 300)
+    back = subtrie.reference.SubjectTrie.from_bytes(trie.to_bytes())
+    assert len({id(each.pattern) for each in back}) == 1
+
+
+# Bytes
+
+
+@pytest.mark.parametrize(
+    "kind", [bytes, bytearray, memoryview, lambda image: array.array("B", image)]
+)
+def test_any_bytes_will_do(engine, image, kind):
+    assert engine.SubjectTrie.from_bytes(kind(image)).match("b") == (2,)
+    shifted = memoryview(b"x" + image)[1:]  # where no word would lie
+    assert engine.SubjectTrie.from_bytes(shifted).match("b") == (2,)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (None, TypeError),
+        ("subtrie\n", TypeError),
+        ([1, 2], TypeError),
+        (memoryview(bytes(512))[::2], BufferError),
+        (array.array("Q", [1, 2]), BufferError),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_has_no_bytes_in_one_piece(engine, given, error):
+    with pytest.raises(error):
+        engine.SubjectTrie.from_bytes(given)
+
+
+def test_verify_is_a_bool(engine, image):
+    with pytest.raises(TypeError):
+        engine.SubjectTrie.from_bytes(image, verify="no")
+
+
+def test_a_memory_map_shared_by_processes(engine, image, tmp_path):
+    path = tmp_path / "index.image"
+    path.write_bytes(image)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        trie = engine.SubjectTrie.from_bytes(mapped, ["x", "y", "z"])
+        assert trie.match("b") == ("z",)
+        other = subprocess.run(
+            [sys.executable, "-c", _OTHER, engine.__name__, str(path)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert other.stdout == "(0,) (2,)\n"
+        del trie
+
+
+_OTHER = """
+import importlib, mmap, sys
+name, path = sys.argv[1:]
+with open(path, "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+trie = importlib.import_module(name).SubjectTrie.from_bytes(mapped)
+print(trie.match("a.b"), trie.match("b"))
+"""
+
+
+def test_a_changed_bit_is_found_unless_nobody_looks(engine, image):
+    broken = bytearray(image)
+    broken[-1] ^= 1
+    with pytest.raises(subtrie.SubtrieError) as caught:
+        engine.SubjectTrie.from_bytes(broken)
+    assert (caught.value.reason, caught.value.status) == ("image-checksum", 400)
+    assert "\n" not in str(caught.value)
+    assert len(engine.SubjectTrie.from_bytes(broken, verify=False)) == 2
