@@ -347,3 +347,39 @@ def test_a_changed_bit_is_found_unless_nobody_looks(engine, image):
     assert (caught.value.reason, caught.value.status) == ("image-checksum", 400)
     assert "\n" not in str(caught.value)
     assert len(engine.SubjectTrie.from_bytes(broken, verify=False)) == 2
+
+
+def test_ids_end_where_64_bits_end(engine):
+    image = damaged_images.example()
+    last = damaged_images.changed(image, damaged_images.NEXT_ID, 2**64 - 2)
+    trie = engine.SubjectTrie.from_bytes(damaged_images.repaired(last))
+    handle = trie.add("the.last.id", None)
+    assert handle.id == 2**64 - 2
+    for late in (lambda: trie.add("a", 1), lambda: trie.update([("a", 1)])):
+        with pytest.raises(subtrie.PatternError) as refused:
+            late()
+        assert refused.value.reason == "index-full"
+    assert trie.update([]) == []
+    assert trie.match("the.last.id") == (None,)
+
+
+def test_a_bound_of_zero_is_no_bound(engine):
+    image = damaged_images.example()
+    for word in (damaged_images.TOKENS, damaged_images.LENGTH):
+        damaged = damaged_images.repaired(damaged_images.changed(image, word, 0))
+        with pytest.raises(subtrie.SubtrieError) as refused:
+            engine.SubjectTrie.from_bytes(damaged)
+        assert refused.value.reason == "image-header"
+
+
+def test_the_largest_bound_travels_along(engine):
+    trie = engine.SubjectTrie(max_tokens=2**80)
+    assert engine.SubjectTrie.from_bytes(trie.to_bytes()).max_tokens == 2**64 - 2
+
+
+def test_one_long_pattern_with_very_many_subscriptions_is_read_once(engine):
+    trie = engine.SubjectTrie(max_length=2**20)
+    trie.update([("a" * 5_000, None)] * 500)
+    again = engine.SubjectTrie.from_bytes(trie.to_bytes())
+    shared = {id(each.pattern) for each in again}
+    assert (len(again), len(shared)) == (500, 1)

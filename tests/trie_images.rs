@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!(held.len(), tickets.len());
         for (held, ticket) in held.into_iter().zip(tickets) {
             prop_assert_eq!(held.id, ticket.id);
-            prop_assert_eq!(held.pattern, index.pattern(ticket));
+            prop_assert_eq!(&*held.pattern, index.pattern(ticket));
             prop_assert_eq!(held.queue.as_deref(), index.queue(ticket));
             prop_assert_eq!(held.turn, index.turn(ticket));
         }

@@ -398,8 +398,8 @@ impl SubjectTrie {
                 let kept = state.get(ticket)?;
                 Some(Row {
                     id: ticket.id,
-                    pattern: index.pattern(ticket),
-                    queue: index.queue(ticket).map(str::to_owned),
+                    pattern: index.pattern(ticket).into(),
+                    queue: index.queue(ticket).map(Into::into),
                     turn: index.turn(ticket),
                     kept: kept.again(py),
                 })
@@ -411,7 +411,8 @@ impl SubjectTrie {
             .into_iter()
             .map(|row| {
                 let Kept { handle, value, .. } = row.kept;
-                (handle, row.pattern, value, row.queue, row.id, row.turn).into_pyobject(py)
+                let queue = row.queue.as_deref();
+                (handle, &*row.pattern, value, queue, row.id, row.turn).into_pyobject(py)
             })
             .collect::<PyResult<Vec<_>>>()?;
         let state = (next, PyTuple::new(py, rows)?);

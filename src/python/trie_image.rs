@@ -1,7 +1,9 @@
 //! A `SubjectTrie` that was opened from an image: asked where it lies, until it is to change.
 
+use std::collections::HashMap;
+
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use super::buffer::Borrowed;
 use super::convert::{Area, refused_any};
@@ -103,15 +105,26 @@ impl Opened {
         let (held, next) = held.map_err(|error| refused_image(py, &error))?;
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(held.len());
+        // Subscriptions of one pattern share it: there may be very many of them.
+        let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
         for one in held {
             let value = self.value(py, one.id)?;
+            let known = patterns.get(&one.pattern.as_ptr());
+            let text = match known {
+                Some(pattern) => pattern.bind(py).clone(),
+                None => PyString::new(py, &one.pattern).into_any(),
+            };
             let handle = subscribed.call1((
-                &one.pattern,
+                text,
                 rules.dialect.name(),
                 &value,
                 one.queue.as_deref(),
                 one.id,
             ))?;
+            if known.is_none() {
+                let pattern = handle.getattr("pattern")?.unbind();
+                patterns.insert(one.pattern.as_ptr(), pattern);
+            }
             rows.push(Row {
                 id: one.id,
                 pattern: one.pattern,

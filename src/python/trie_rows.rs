@@ -105,15 +105,19 @@ impl Rules {
         admitted: Vec<Admitted<'py>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let bytes = admitted.iter().map(|row| row.pattern.len()).sum();
-        if !state.read(|state| state.index.has_room(admitted.len(), bytes)) {
+        let count = admitted.len();
+        let has_room = state.read(|state| state.index.has_room(count, bytes));
+        let reserved = next_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            next.checked_add(count as u64).filter(|_| has_room)
+        });
+        let Ok(first) = reserved else {
             let full = Error {
                 reason: "index-full",
                 position: None,
                 field: None,
             };
             return Err(refused(py, &full, Area::Pattern, ""));
-        }
-        let first = next_id.fetch_add(admitted.len() as u64, Ordering::Relaxed);
+        };
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(admitted.len());
         let mut made = Vec::with_capacity(admitted.len());
@@ -128,8 +132,8 @@ impl Rules {
             let handle = subscribed.call1(arguments)?;
             rows.push(Row {
                 id,
-                pattern: row.pattern,
-                queue: row.queue,
+                pattern: row.pattern.into(),
+                queue: row.queue.map(Into::into),
                 turn: 0,
                 kept: Kept::new(row.value, handle.clone().unbind())?,
             });
@@ -156,8 +160,8 @@ impl Rules {
             }
             rows.push(Row {
                 id,
-                pattern: row.pattern,
-                queue: row.queue,
+                pattern: row.pattern.into(),
+                queue: row.queue.map(Into::into),
                 turn,
                 kept: Kept::new(row.value, handle.unbind())?,
             });

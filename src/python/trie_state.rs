@@ -60,8 +60,8 @@ impl Kept {
 /// A row ready to go in: checked, its subscription made, its id set aside.
 pub struct Row {
     pub id: u64,
-    pub pattern: String,
-    pub queue: Option<String>,
+    pub pattern: Arc<str>,
+    pub queue: Option<Arc<str>>,
     pub turn: u64,
     pub kept: Kept,
 }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::entry::{MANY, NOTHING, ONE, One};
 use super::hash::Hashing;
@@ -79,9 +80,9 @@ pub struct Held {
     /// Its id.
     pub id: u64,
     /// Its pattern.
-    pub pattern: String,
+    pub pattern: Arc<str>,
     /// Its queue.
-    pub queue: Option<String>,
+    pub queue: Option<Arc<str>>,
     /// How often the group it leads was served.
     pub turn: u64,
 }
@@ -161,7 +162,12 @@ impl<'a> Image<'a> {
             sections.map(|section| words.get(section).unwrap_or_default());
         let flags = header[word::FLAGS];
         let rows = usize::try_from(header[word::ROWS]).unwrap_or(usize::MAX);
-        if flags >= 8 || row_words.len() % ROW != 0 || rows != row_words.len() / ROW {
+        let bounds = [word::MAX_TOKENS, word::MAX_LENGTH].map(|at| header[at]);
+        if bounds.contains(&0)
+            || flags >= 8
+            || row_words.len() % ROW != 0
+            || rows != row_words.len() / ROW
+        {
             return Err(refused("image-header"));
         }
         let absent = |number: u64| (number != ABSENT).then_some(number);
@@ -280,7 +286,7 @@ impl<'a> Image<'a> {
             patterns += 1;
             let words = words_of(rest);
             let block = rest.get(..words).ok_or_else(damaged)?;
-            let pattern = text_of(block);
+            let pattern: Arc<str> = text_of(block).into();
             crate::grammar::check(
                 &pattern,
                 crate::grammar::Form::Pattern,
@@ -333,7 +339,7 @@ impl<'a> Image<'a> {
         Ok((held, self.next_id))
     }
 
-    fn names(&self) -> Result<Vec<String>, Error> {
+    fn names(&self) -> Result<Vec<Arc<str>>, Error> {
         let damaged = || refused("image-damaged");
         let mut names = Vec::new();
         let mut rest = self.queues;
@@ -345,7 +351,7 @@ impl<'a> Image<'a> {
             let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).collect();
             let name = std::str::from_utf8(&bytes[..length]).map_err(|_| damaged())?;
             check_queue(name).map_err(|_| damaged())?;
-            names.push(name.to_owned());
+            names.push(name.into());
             rest = later;
         }
         Ok(names)
@@ -471,6 +477,8 @@ impl Index {
                     .map(|at| super::bytes::load(name.as_bytes(), at)),
             );
         }
+        // The largest number says that none was given.
+        let largest = |bound: u64| bound.min(ABSENT - 1);
         let mut header = [0; HEADER];
         header[0] = MAGIC;
         header[word::VERSION] = VERSION;
@@ -480,8 +488,8 @@ impl Index {
         header[word::KEYS] = self.hashing.first;
         header[word::KEYS + 1] = self.hashing.second;
         header[word::ROOT] = root;
-        header[word::MAX_TOKENS] = given.0.unwrap_or(ABSENT);
-        header[word::MAX_LENGTH] = given.1.unwrap_or(ABSENT);
+        header[word::MAX_TOKENS] = given.0.map_or(ABSENT, largest);
+        header[word::MAX_LENGTH] = given.1.map_or(ABSENT, largest);
         header[word::NEXT_ID] = self.next_id();
         header[word::ROWS] = order.len() as u64;
         header[word::PATTERNS] = self.patterns as u64;

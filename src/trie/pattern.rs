@@ -157,8 +157,13 @@ fn stride(block: &[u64], at: usize, count: usize, text: &[u8], there: usize) -> 
 fn matches_any(block: &[u64], text: &[u8]) -> bool {
     let (mut at, mut there) = (0, 0);
     let end = length(block);
+    if end > block.len().saturating_sub(HEAD) * 8 {
+        return false; // a damaged image
+    }
     let token = |at: usize| {
-        (at..end)
+        // No longer than what it is compared with can be.
+        let bytes = (at..end).take(text.len() + 1);
+        bytes
             .take_while(|&place| byte(block, place) != b'.')
             .count()
     };

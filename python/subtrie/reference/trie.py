@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, final
 
 from ..drawing import draw
+from ..errors import refusal
 from ..subscription import (
     Explanation,
     Groups,
@@ -100,6 +101,7 @@ class SubjectTrie:
         pattern, queue = self._admitted(pattern, queue)
         self._live()
         with writing:
+            self._make_room(1)
             return self._insert(pattern, value, queue)
 
     def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
@@ -113,6 +115,7 @@ class SubjectTrie:
             admitted.append((pattern, value, queue))
         self._live()
         with writing:
+            self._make_room(len(admitted))
             return [self._insert(*row) for row in admitted]
 
     def remove(self, subscription: Subscription) -> bool:
@@ -328,6 +331,11 @@ class SubjectTrie:
         return twin
 
     # Within
+
+    def _make_room(self, count: int) -> None:
+        """Ids have 64 bits in both engines."""
+        if self._next + count >= 1 << 64:
+            raise refusal("PatternError", "index-full", "")
 
     def _insert(self, pattern: str, value: object, queue: str | None) -> Subscription:
         number = self._next
