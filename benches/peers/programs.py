@@ -27,6 +27,12 @@ class Missing(Exception):
     """A program that cannot run here, and why: the table says so and goes on."""
 
 
+#: The benchmarks in Python whose rows belong in the table; others have pages of their own.
+OF_THE_INDEX = [
+    f"benches/test_bench_{what}.py" for what in ("match", "batch", "changes", "questions")
+]
+
+
 def _lines(command: list[str], **more: object) -> Iterator[str]:
     """The lines of a program as it writes them."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **more) as running:  # type: ignore[call-overload]
@@ -87,7 +93,7 @@ def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
     """Rows of pytest-benchmark; what does not depend on the size only for the first one."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"
-        command = [sys.executable, "-m", "pytest", "benches", "-v", "--benchmark-only"]
+        command = [sys.executable, "-m", "pytest", *OF_THE_INDEX, "-v", "--benchmark-only"]
         command += [f"--benchmark-json={report}", "--benchmark-columns=median", "--no-header"]
         if not first:
             command += ["-k", "not stands_on and not other_questions"]
