@@ -64,7 +64,6 @@ impl Index {
         if count < 64 || count < self.patterns {
             return;
         }
-        self.rows.expect(count);
         let mut patterns: Vec<Parsed> = sample.map(|text| Parsed::of(text.as_bytes())).collect();
         if patterns.is_empty() {
             return;

@@ -25,6 +25,7 @@ mod image;
 mod lanes;
 mod list;
 mod order;
+mod paged;
 mod parsed;
 mod pattern;
 mod query;

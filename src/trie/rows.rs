@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ids::Ids;
+use super::paged::Paged;
 use super::queues::Queues;
 use super::ticket::{NONE, Ticket};
 use super::turns::Turns;
@@ -25,7 +26,7 @@ pub(super) struct Row {
 
 #[derive(Default)]
 pub(super) struct Rows {
-    all: Vec<Row>,
+    all: Paged<Row>,
     ids: Ids,
     pub queues: Queues,
     turns: Arc<Turns>,
@@ -112,7 +113,7 @@ impl Rows {
 
     /// Rows in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Row)> {
-        (0..).zip(&self.all)
+        (0..).zip(self.all.iter())
     }
 
     pub fn tickets(&self) -> Vec<Ticket> {
@@ -124,18 +125,9 @@ impl Rows {
         all
     }
 
-    /// Room for so many more, no more.
-    pub fn expect(&mut self, more: usize) {
-        self.all.reserve_exact(more);
-    }
-
     /// Puts a row in and says which slot it has.
     pub fn put(&mut self, row: Row, turn: u64) -> u32 {
         let slot = u32::try_from(self.all.len()).unwrap_or(NONE);
-        if self.all.len() == self.all.capacity() {
-            // By eighths: a vector that doubles would be half empty.
-            self.all.reserve_exact(self.all.len() / 8 + 4);
-        }
         self.all.push(row);
         self.ids.put(row.id, slot);
         if row.queue != NONE {
@@ -154,17 +146,13 @@ impl Rows {
         if row.queue != NONE {
             self.queues.release(row.queue);
         }
-        if slot != last {
-            let moved = self.all[slot as usize];
+        if let Some(&moved) = self.get(slot).filter(|_| slot != last) {
             self.ids.put(moved.id, slot);
             if moved.queue != NONE {
                 self.turns.at(slot).store(turn, Ordering::Relaxed);
             }
         }
-        if self.all.capacity() > 4 * self.all.len() {
-            self.all.shrink_to(self.all.len() * 2);
-        }
-        if self.all.is_empty() {
+        if self.all.len() == 0 {
             *self = Self {
                 next_id: self.next_id,
                 ..Self::default()
@@ -174,9 +162,6 @@ impl Rows {
     }
 
     pub fn memory(&self) -> usize {
-        self.all.capacity() * size_of::<Row>()
-            + self.ids.memory()
-            + self.queues.memory()
-            + self.turns.memory()
+        self.all.memory() + self.ids.memory() + self.queues.memory() + self.turns.memory()
     }
 }
