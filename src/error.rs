@@ -27,6 +27,16 @@ impl Error {
         }
     }
 
+    /// A refusal of the whole: no byte is to blame.
+    #[must_use]
+    pub const fn whole(reason: &'static str) -> Self {
+        Self {
+            reason,
+            position: None,
+            field: None,
+        }
+    }
+
     /// The same refusal, naming the argument it was found in.
     #[must_use]
     pub const fn of(mut self, field: &'static str) -> Self {

@@ -32,15 +32,6 @@ pub use url::Target;
 
 use crate::error::Error;
 
-/// A broken rule for which no byte can be blamed.
-const fn placeless(reason: &'static str) -> Error {
-    Error {
-        reason,
-        position: None,
-        field: None,
-    }
-}
-
 /// The same fault, counted from further left.
 fn moved(mut error: Error, by: usize) -> Error {
     error.position = error.position.map(|position| position + by);

@@ -8,7 +8,6 @@ use super::fields::{Port, check_method, check_plane, published_method_of, slot_o
 use super::fold::ascii_lower;
 use super::hosts::{check_identity_host, check_route_host, cut_slot};
 use super::paths::push_route_path;
-use super::placeless;
 use super::url::{Target, path_text, target_of, url_port, without_extras};
 use crate::error::Error;
 
@@ -23,9 +22,10 @@ pub fn request_from_url(
     check_identity_host(&ascii_lower(source)).map_err(|error| error.of("source"))?;
     published_method_of(method).map_err(|error| error.of("method"))?;
     let target = target_of(url).map_err(|error| error.of("url"))?;
-    let (host, slot) = cut_slot(&target.host).map_err(|error| placeless(error.reason).of("url"))?;
+    let (host, slot) =
+        cut_slot(&target.host).map_err(|error| Error::whole(error.reason).of("url"))?;
     if host.is_empty() {
-        return Err(placeless("host-empty").of("url"));
+        return Err(Error::whole("host-empty").of("url"));
     }
     encode_request(&RequestParts {
         plane,
@@ -51,7 +51,7 @@ pub fn subscription_from_route(
     check_method(method).map_err(|error| error.of("method"))?;
     let target = route_target(own, route).map_err(|error| error.of("route"))?;
     push_route_path(&mut String::new(), &target.path)
-        .map_err(|error| placeless(error.reason).of("route"))?;
+        .map_err(|error| Error::whole(error.reason).of("route"))?;
     slot_of(slot).map_err(|error| error.of("slot"))?;
     encode_subscription(&SubscriptionParts {
         plane,
@@ -104,6 +104,6 @@ fn absolute(url: &str, added: usize) -> Result<Target, Error> {
         error.position = error.position.map(|at| at.saturating_sub(added));
         error
     })?;
-    target.host = check_route_host(&target.host).map_err(|error| placeless(error.reason))?;
+    target.host = check_route_host(&target.host).map_err(|error| Error::whole(error.reason))?;
     Ok(target)
 }

@@ -25,10 +25,17 @@ fn refused(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
 /// Two sets as Python hands them over.
 struct Sides {
     texts: [Vec<String>; 4],
-    most: [usize; 2],
+    max_tokens: usize,
 }
 
 impl Sides {
+    fn of(texts: [Vec<String>; 4], max_tokens: Option<usize>) -> Self {
+        Self {
+            texts,
+            max_tokens: max_tokens.unwrap_or(usize::MAX),
+        }
+    }
+
     /// Asks with the borrowed forms, without the interpreter.
     fn ask<T: Send>(
         &self,
@@ -40,12 +47,12 @@ impl Sides {
             let left = RuleSet {
                 allow: &allow,
                 deny: &deny,
-                max_tokens: self.most[0],
+                max_tokens: self.max_tokens,
             };
             let right = RuleSet {
                 allow: &other_allow,
                 deny: &other_deny,
-                max_tokens: self.most[1],
+                max_tokens: self.max_tokens,
             };
             question(left, right)
         });
@@ -54,10 +61,6 @@ impl Sides {
             refused(&rules, &error)
         })
     }
-}
-
-fn most(bound: Option<usize>) -> usize {
-    bound.unwrap_or(usize::MAX)
 }
 
 /// The shortest subject, with its queue, that the first set holds and the second does not.
@@ -71,10 +74,7 @@ pub fn rules_witness(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Found> {
-    let sides = Sides {
-        texts: [allow, deny, other_allow, other_deny],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
     sides.ask(py, permissions::witness).map(found)
 }
 
@@ -89,10 +89,7 @@ pub fn rules_overlap(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Found> {
-    let sides = Sides {
-        texts: [allow, deny, other_allow, other_deny],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
     sides.ask(py, permissions::overlap).map(found)
 }
 
@@ -112,10 +109,7 @@ pub fn rules_proof(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Option<Claims>> {
-    let sides = Sides {
-        texts: [allow, deny, other_allow, other_deny],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
     let proof = sides.ask(py, permissions::proof)?;
     Ok(proof.map(|proof| (proof.inside, proof.outside)))
 }
@@ -132,10 +126,7 @@ pub fn rules_difference(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Vec<(String, Vec<String>, String, Option<String>)>> {
-    let sides = Sides {
-        texts: [allow, deny, other_allow, other_deny],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
     let grants = sides.ask(py, permissions::difference)?;
     Ok((grants.into_iter())
         .map(|grant| {
@@ -154,10 +145,7 @@ pub fn rules_minimised(
     deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    let sides = Sides {
-        texts: [allow, deny, Vec::new(), Vec::new()],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, Vec::new(), Vec::new()], max_tokens);
     sides.ask(py, |set, _| permissions::minimised(set))
 }
 
@@ -174,10 +162,7 @@ pub fn rules_admit(
     queue: Option<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Found> {
-    let sides = Sides {
-        texts: [allow, deny, Vec::new(), Vec::new()],
-        most: [most(max_tokens); 2],
-    };
+    let sides = Sides::of([allow, deny, Vec::new(), Vec::new()], max_tokens);
     let answer = sides.ask(py, |set, _| {
         permissions::admits(set, &pattern, queue.as_deref())
     });

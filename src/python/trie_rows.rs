@@ -111,11 +111,7 @@ impl Rules {
             next.checked_add(count as u64).filter(|_| has_room)
         });
         let Ok(first) = reserved else {
-            let full = Error {
-                reason: "index-full",
-                position: None,
-                field: None,
-            };
+            let full = Error::whole("index-full");
             return Err(refused(py, &full, Area::Pattern, ""));
         };
         let subscribed = shared!(py, "subscribed")?;

@@ -87,14 +87,6 @@ pub struct Held {
     pub turn: u64,
 }
 
-fn refused(reason: &'static str) -> Error {
-    Error {
-        reason,
-        position: None,
-        field: None,
-    }
-}
-
 /// The words of an image: where they lie, if they lie well, else a copy.
 #[must_use]
 pub fn words(bytes: &[u8]) -> Cow<'_, [u64]> {
@@ -129,34 +121,36 @@ impl<'a> Image<'a> {
     /// the header is read.
     pub fn open(words: &'a [u64], length: usize, verify: bool) -> Result<Self, Error> {
         if words.first() != Some(&MAGIC) {
-            return Err(refused("image-magic"));
+            return Err(Error::whole("image-magic"));
         }
         let Some((header, content)) = words.split_first_chunk::<HEADER>() else {
-            return Err(refused("image-length"));
+            return Err(Error::whole("image-length"));
         };
         if header[word::VERSION] != VERSION {
-            return Err(refused("image-version"));
+            return Err(Error::whole("image-version"));
         }
         if header[word::HEADER_SUM] != sum(&header[..word::HEADER_SUM]) {
-            return Err(refused("image-header"));
+            return Err(Error::whole("image-header"));
         }
         let mut at = HEADER as u64;
         let mut sections = [Range { start: 0, end: 0 }, 0..0, 0..0, 0..0, 0..0];
         for (place, section) in sections.iter_mut().enumerate() {
             let [start, count] = [0, 1].map(|part| header[word::SECTIONS + 2 * place + part]);
-            let end = start.checked_add(count).ok_or(refused("image-header"))?;
+            let end = start
+                .checked_add(count)
+                .ok_or(Error::whole("image-header"))?;
             if start != at {
-                return Err(refused("image-header"));
+                return Err(Error::whole("image-header"));
             }
             *section = usize::try_from(start).unwrap_or(usize::MAX)
                 ..usize::try_from(end).unwrap_or(usize::MAX);
             at = end;
         }
         if at.checked_mul(8) != Some(length as u64) || words.len() * 8 != length {
-            return Err(refused("image-length"));
+            return Err(Error::whole("image-length"));
         }
         if verify && header[word::CONTENT_SUM] != sum(content) {
-            return Err(refused("image-checksum"));
+            return Err(Error::whole("image-checksum"));
         }
         let [table, lists, blocks, row_words, queues] =
             sections.map(|section| words.get(section).unwrap_or_default());
@@ -168,7 +162,7 @@ impl<'a> Image<'a> {
             || row_words.len() % ROW != 0
             || rows != row_words.len() / ROW
         {
-            return Err(refused("image-header"));
+            return Err(Error::whole("image-header"));
         }
         let absent = |number: u64| (number != ABSENT).then_some(number);
         let dialect = if flags & SERVER == 0 {
@@ -276,7 +270,7 @@ impl<'a> Image<'a> {
     /// All subscriptions, in ascending id, and the next id; an error if the image contradicts
     /// itself. Cost: all of it.
     pub fn held(&self) -> Result<(Vec<Held>, u64), Error> {
-        let damaged = || refused("image-damaged");
+        let damaged = || Error::whole("image-damaged");
         let names = self.names()?;
         let mut held: Vec<Option<Held>> = vec![None; self.rows];
         let bounds = self.bounds();
@@ -340,7 +334,7 @@ impl<'a> Image<'a> {
     }
 
     fn names(&self) -> Result<Vec<Arc<str>>, Error> {
-        let damaged = || refused("image-damaged");
+        let damaged = || Error::whole("image-damaged");
         let mut names = Vec::new();
         let mut rest = self.queues;
         while let Some((&length, later)) = rest.split_first() {
