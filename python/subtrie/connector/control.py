@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..errors import SubtrieError
+from .asking import Asking
+from .configuration import Configuration
 from .counts import prometheus_text
 from .endpoint import OWN, Endpoint
 from .message import Request, Response
 from .openapi import description
-
-if TYPE_CHECKING:
-    from .connector import Connector
+from .sending import Sending
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -19,8 +20,13 @@ _JSON = {"Content-Type": "application/json"}
 class Control:
     """The routes every connector serves."""
 
-    def __init__(self, connector: Connector) -> None:
-        self.connector = connector
+    def __init__(
+        self,
+        connector: Sending,
+        configuration: Configuration,
+        served: Callable[[], Iterable[Endpoint]],
+    ) -> None:
+        self.connector, self._configuration, self._served = connector, configuration, served
 
     def endpoints(self) -> list[Endpoint]:
         """All of them, not yet subscribed."""
@@ -52,7 +58,7 @@ class Control:
 
     async def config_refresh(self, request: Request) -> Response:
         """Asks the configurator again."""
-        await self.connector._configuration.refresh()
+        await self._configuration.refresh()
         return Response(200, b"{}", headers=_JSON)
 
     def metrics(self, request: Request) -> Response:
@@ -78,10 +84,10 @@ class Control:
     def openapi(self, request: Request) -> Response:
         """The description of the service."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
-        return Response(200, description(self.connector), headers=headers)
+        return Response(200, description(self.connector, self._served()), headers=headers)
 
 
-async def announce(connector: Connector, hosts: list[str]) -> None:
+async def announce(connector: Asking, hosts: list[str]) -> None:
     """Tells everyone which hosts have new subscriptions; nobody's answer matters."""
     try:
         answers = connector.publish(

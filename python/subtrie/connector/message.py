@@ -7,15 +7,18 @@ shared. The verified source is set by the receiver, from the subject, whatever t
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import frame
 from .errors import HTTPError
 from .headers import Headers
 from .url import query_of
 
-if TYPE_CHECKING:
-    from .unicast import Unicast
+
+class Waiting(Protocol):
+    """A caller within this process: told that it was heard without a message."""
+
+    acked: bool
 
 
 class Request:
@@ -64,7 +67,7 @@ class Request:
         self.source = ""
         self.attested = False
         self.budget = 0.0
-        self.caller: Unicast | None = None
+        self.caller: Waiting | None = None
         self._query: dict[str, list[str]] | None = None
 
     @property

@@ -8,22 +8,21 @@ import json
 import re
 import types
 import typing
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Iterable
+from typing import Any, Union
 
+from .endpoint import Endpoint
 from .message import Request, Response
-
-if TYPE_CHECKING:
-    from .connector import Connector
-    from .endpoint import Endpoint
+from .sending import Sending
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _ANY_METHOD = ("get", "post")
 
 
-def description(connector: Connector) -> bytes:
+def description(connector: Sending, endpoints: Iterable[Endpoint]) -> bytes:
     """The document of the endpoints that are subscribed now, without the control plane's."""
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint in connector.endpoints:
+    for endpoint in endpoints:
         if endpoint.control or not endpoint.active or endpoint.host == "all":
             continue
         path = re.sub(r"\.\.\.\}", "}", endpoint.path)

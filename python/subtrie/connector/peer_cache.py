@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from . import frame
 from .endpoint import OWN, Endpoint
 from .errors import HTTPError
 from .message import Request, Response
-
-if TYPE_CHECKING:
-    from .connector import Connector
+from .sending import Sending
 
 _ROOM = 32 << 20  # bytes
 
@@ -24,18 +22,18 @@ _ROOM = 32 << 20  # bytes
 class PeerCache:
     """The part of the cache that this instance holds, least recently used thrown out first."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Sending) -> None:
         self.connector = connector
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
+    @cached_property
     def endpoints(self) -> list[Endpoint]:
-        """Its two routes, not yet subscribed."""
+        """Its two routes."""
+        mine = self.connector
         return [
-            Endpoint(self.connector, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
-            Endpoint(
-                self.connector, "ANY", ":888/dcache/rescue", self.rescue, queue=OWN, control=True
-            ),
+            Endpoint(mine, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
+            Endpoint(mine, "ANY", ":888/dcache/rescue", self.rescue, queue=OWN, control=True),
         ]
 
     def all(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""How the parts of a connector send and work beside each other: on its loop, from any thread."""
+"""What the parts of a connector share: who it is, its loop, its transports, how it sends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from .counts import Counts
+from .ids import Ids
+from .locality import NearestReplicas
 from .message import Message
+from .multicast import KnownResponders
 from .timers import Timers
 from .transport import Transport
 
@@ -20,10 +24,22 @@ _alive: weakref.WeakSet[Sending] = weakref.WeakSet()
 
 
 class Sending:
-    """The loop and the transports of a connector, once it runs."""
+    """Who a connector is, and its loop and transports once it runs."""
 
-    def __init__(self, host: str) -> None:
-        self.host = host
+    version: int
+    id: str
+    plane: str
+    locality: str
+    deployment: str
+    max_body: int
+    max_fragments: int
+    nearest: NearestReplicas | None
+
+    def __init__(self, host: str, ids: Ids) -> None:
+        self.host, self.ids = host, ids
+        self.counts = Counts()
+        self.known_responders = KnownResponders()
+        self._fragment_size = 1 << 19  # bytes; the transports say it better
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timers: Timers

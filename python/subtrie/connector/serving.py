@@ -13,36 +13,32 @@ import asyncio
 import contextvars
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from ..errors import SubtrieError
 from . import frame
 from .answer import response_of
 from .deadline import Deadline
+from .endpoint import Endpoint
 from .errors import HTTPError, RequestTimeout, converted, error_body
 from .fragments import SILENCE, Assembly, Key, cut
 from .headers import Headers
 from .http_text import read_request
 from .inbound import Inbound, inbound
 from .message import Message, Request, Response
+from .middleware import Middleware, around
+from .sending import Sending
 from .source import request_address, return_subject
 from .tracing import serving_span
 
-if TYPE_CHECKING:
-    from .connector import Connector
-    from .endpoint import Endpoint
-
 logger = logging.getLogger("subtrie.connector")
-
-DEFAULT_BUDGET = 20.0  # seconds
-LONGEST_BUDGET = 900.0
 
 
 class Serving:
     """The receiving side of one connector."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Sending) -> None:
         self.connector = connector
+        self.middleware: list[Middleware] = []
         self.tasks: set[asyncio.Task[None]] = set()
         self.transfers: Assembly[Request]
         self._sweep: asyncio.TimerHandle | None = None
@@ -196,7 +192,7 @@ class Serving:
     def _budget(self, request: Request) -> float:
         texts = request.headers._values.get(frame.TIME_BUDGET)
         budget = frame.seconds_of(texts[0]) if texts else 0.0
-        return min(budget or DEFAULT_BUDGET, LONGEST_BUDGET)
+        return min(budget or frame.DEFAULT_BUDGET, frame.LONGEST_BUDGET)
 
     def _start(
         self, endpoint: Endpoint, request: Request, answer_to: str, failed: HTTPError | None
@@ -241,8 +237,8 @@ class Serving:
                 endpoint.fill_arguments(request)
                 limit = Deadline(connector._timers, ends)
                 try:
-                    if connector._middleware and not endpoint.control:
-                        result = await connector._through_middleware(endpoint, request)
+                    if self.middleware and not endpoint.control:
+                        result = await around(self.middleware, endpoint.call)(request)
                     elif endpoint.is_async:
                         positional, named = endpoint.bind(request)
                         result = await endpoint.handler(*positional, **named)
@@ -344,5 +340,5 @@ def _key(request: Request) -> Key:
     return request.source, values[frame.FROM_ID][0], values[frame.MSG_ID][0]
 
 
-def _too_large(connector: Connector) -> HTTPError:
+def _too_large(connector: Sending) -> HTTPError:
     return HTTPError(f"more than {connector.max_body} bytes", status=413)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import microbus
 from .arguments import _is_body, structured
+from .asking import Asking
 from .message import Response
-
-if TYPE_CHECKING:
-    from .connector import Connector
 
 
 class Client:
@@ -40,7 +38,7 @@ class Client:
                 hints = {}
             answered = hints.get("return", Any)
 
-            async def called(connector: Connector, /, *positional: Any, **named: Any) -> Any:
+            async def called(connector: Asking, /, *positional: Any, **named: Any) -> Any:
                 timeout = named.pop("timeout", None) if "timeout" not in hints else None
                 given = signature.bind(*positional, **named)
                 given.apply_defaults()
