@@ -87,7 +87,7 @@ class Calling(Hearing):
         request.headers._values[frame.MSG_ID] = [message_id]
         loop = asyncio.get_running_loop()
         timers = connector._timers if loop is connector._loop else Timers(loop)
-        call = Unicast(loop, timers, subject, budget)
+        call = Unicast(loop, timers, connector.counts, subject, budget)
         self.waiting[message_id] = call
         try:
             request.caller = call

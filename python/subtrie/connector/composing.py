@@ -56,8 +56,10 @@ def compose(
     if depth >= DEEPEST:
         raise CallDepthExceeded(trace=connector.ids.trace())
     budget = min(budget, frame.LONGEST_BUDGET)
-    where = locate(fill_path(with_params(url, params)))
-    values = {} if context is None else passed_on(context.headers)
+    if params or "{" in url:
+        url = fill_path(with_params(url, params))
+    where = locate(url)
+    values: dict[str, list[str]] = {} if context is None else passed_on(context.headers)
     content = b""
     if json is not None:
         content = json_bytes(json)
@@ -72,12 +74,8 @@ def compose(
         given = headers if isinstance(headers, Headers) else Headers(headers)
         for name, several in given._values.items():
             if name not in frame.CONTROL and name not in ("Host", "Content-Length"):
-                values[name] = several.copy()
-    values[frame.OP_CODE] = [frame.REQUEST]
-    values[frame.FROM_HOST] = [connector.host]
-    values[frame.FROM_ID] = [connector.id]
-    if connector.version:
-        values[frame.FROM_VERSION] = [str(connector.version)]
+                values[name] = several
+    values |= connector.signature(frame.REQUEST)
     values[frame.CALL_DEPTH] = [str(depth + 1)]
     values[frame.TIME_BUDGET] = [frame.duration(budget)]
     request = Request(

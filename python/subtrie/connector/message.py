@@ -16,9 +16,13 @@ from .url import query_of
 
 
 class Waiting(Protocol):
-    """A caller within this process: told that it was heard without a message."""
+    """A caller within this process: it needs no message to be told that it was heard."""
 
     acked: bool
+
+    def take(self, response: Response) -> None:
+        """Takes the answer, in the thread of whoever gives it."""
+        ...
 
 
 class Request:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from . import frame
 from .counts import Counts
 from .ids import Ids
 from .locality import NearestReplicas
@@ -45,8 +46,30 @@ class Sending:
         self._timers: Timers
         self._has_bus = False
         self._running = False
+        self._signatures: dict[tuple[str, str | None], dict[str, list[str]]] = {}
         self._background: set[asyncio.Task[Any]] = set()
         _alive.add(self)
+
+    def signature(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
+        """The control headers that say who sends this kind of message; not to be changed.
+
+        Acknowledgements do not tell the version, requests neither queue nor locality.
+        """
+        signed = self._signatures.get((op, queue))
+        if signed is None:
+            signed = {
+                frame.OP_CODE: [op],
+                frame.FROM_HOST: [self.host],
+                frame.FROM_ID: [self.id],
+            }
+            if self.version and op != frame.ACK:
+                signed[frame.FROM_VERSION] = [str(self.version)]
+            if queue is not None:
+                signed[frame.QUEUE] = [queue]
+            if self.locality and op != frame.REQUEST:
+                signed[frame.LOCALITY] = [self.locality]
+            self._signatures[op, queue] = signed
+        return signed
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """In process; ``kept`` is False where the sender does not look at the message again."""

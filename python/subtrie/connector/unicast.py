@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 
 from . import frame
+from .counts import Counts
 from .errors import AckTimeout, HTTPError, RequestTimeout
 from .message import Response
 from .timers import Timers
@@ -61,6 +62,7 @@ class Unicast:
 
     __slots__ = (
         "_clock",
+        "_counts",
         "_timers",
         "_total",
         "acked",
@@ -72,9 +74,14 @@ class Unicast:
     )
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, timers: Timers, subject: str, timeout: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        timers: Timers,
+        counts: Counts,
+        subject: str,
+        timeout: float,
     ) -> None:
-        self.loop, self._timers, self.subject = loop, timers, subject
+        self.loop, self._timers, self._counts, self.subject = loop, timers, counts, subject
         self.future: asyncio.Future[Response] = loop.create_future()
         self.acked = False
         self.expires = loop.time() + timeout
@@ -98,6 +105,18 @@ class Unicast:
                 self.on_ack(response)
         elif not self.future.done():
             self.future.set_result(response)
+
+    def take(self, response: Response) -> None:
+        """Takes the answer from within the process, in the thread of whoever gives it."""
+        self._counts.deliveries["memory"] += 1
+        try:
+            here: object = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self.loop:
+            self.hear(response)
+        elif not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.hear, response)
 
     def fail(self, error: HTTPError) -> None:
         """Ends the wait with an error."""
