@@ -12,10 +12,10 @@ from typing import Any
 
 from ..errors import refusal
 from . import frame
-from .answer import json_bytes
 from .errors import CallDepthExceeded, HTTPError, RequestTimeout
 from .headers import Headers
 from .inbound import inbound, passed_on
+from .json_text import json_bytes
 from .message import Request
 from .sending import Sending
 from .url import Location, Params, fill_path, locate, path_of, with_params

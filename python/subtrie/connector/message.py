@@ -6,12 +6,12 @@ shared. The verified source is set by the receiver, from the subject, whatever t
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
 from . import frame
 from .errors import HTTPError
 from .headers import Headers
+from .json_text import json_value
 from .url import query_of
 
 
@@ -169,6 +169,6 @@ def _read_json(body: bytes) -> Any:
     if not body:
         return None
     try:
-        return json.loads(body)
+        return json_value(body)
     except (ValueError, RecursionError) as error:
         raise HTTPError(f"the body is no JSON: {error}", status=400) from None
