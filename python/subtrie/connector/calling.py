@@ -94,7 +94,7 @@ class Calling(Hearing):
             # What nobody here hears is not given away.
             if connector._deliver(subject, request, kept=kept):
                 if not call.acked:
-                    call.await_ack(self.round_trip, connector._away)
+                    call.await_ack(self.round_trip, connector)
             elif connector._has_bus:
                 request.caller = None
                 await self._send(request, call)
@@ -140,9 +140,9 @@ class Calling(Hearing):
             call.on_ack = send_rest
         await connector._publish(call.subject, first)
         if isinstance(call, Unicast):
-            call.await_ack(self.round_trip, connector._away)
+            call.await_ack(self.round_trip, connector)
         else:
-            call.await_acks(self.round_trip, connector._away)
+            call.await_acks(self.round_trip, connector)
 
     async def _send_rest(
         self, request: Request, parts: list[bytes], call: Unicast | Multicast, instance: str
@@ -178,7 +178,7 @@ class Calling(Hearing):
             connector._soon(self._publish(request, call))
         else:
             connector._deliver(subject, request)
-            call.await_acks(self.round_trip, connector._away)
+            call.await_acks(self.round_trip, connector)
         return call
 
     async def _publish(self, request: Request, call: Multicast) -> None:

@@ -129,7 +129,10 @@ class Handling:
             if caller is not None:
                 caller.take(made)
             else:
-                await self._respond(answer_to, made)
+                try:
+                    await self._respond(answer_to, made)
+                except HTTPError as error:  # the caller will run out of time
+                    logger.warning("an answer to %s is lost: %s", request.source, error)
             connector.counts.serve(
                 endpoint.port_text,
                 endpoint.path,

@@ -92,9 +92,20 @@ class Sending:
         if not self._deliver(subject, message):
             await self._publish(subject, message)
 
-    def _away(self) -> bool:
+    def away(self) -> bool:
+        """Whether the connection is lost, and being made again, right now."""
         bus = self._transport.bus if self._transport is not None else None
         return bus is not None and not bus.connected
+
+    async def prove(self, timeout: float) -> bool:
+        """Whether the connection answers within ``timeout`` seconds; True where there is none."""
+        bus = self._transport.bus if self._transport is not None else None
+        loop = self._loop
+        if bus is None or loop is None:
+            return True
+        if loop is asyncio.get_running_loop():
+            return await bus.prove(timeout)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(bus.prove(timeout), loop))
 
     def _on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
         """Runs a step on this connector's loop: now, if we are there."""
