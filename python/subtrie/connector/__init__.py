@@ -12,6 +12,7 @@ from .endpoint import OWN, Endpoint
 from .errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from .headers import Headers
 from .ids import FixedIds, Ids, RandomIds
+from .kept_spans import KeptSpans
 from .message import Request, Response
 from .run import run, serve
 from .short_circuit import ShortCircuit
@@ -32,6 +33,7 @@ __all__ = [
     "HTTPError",
     "Headers",
     "Ids",
+    "KeptSpans",
     "RandomIds",
     "Request",
     "RequestTimeout",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ..errors import SubtrieError
@@ -10,9 +12,11 @@ from .asking import Asking
 from .configuration import Configuration
 from .counts import prometheus_text
 from .endpoint import OWN, Endpoint
+from .kept_spans import export_trace
 from .message import Request, Response
 from .openapi import description
 from .sending import Sending
+from .threads import in_thread
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -69,8 +73,11 @@ class Control:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
-    def trace(self, request: Request) -> Response:
-        """Spans are exported by whoever set the provider; there is nothing to hurry."""
+    async def trace(self, request: Request) -> Response:
+        """Exports what is kept of the trace ``id``, 32 hexadecimal digits."""
+        trace_id = request.query.get("id", [""])[0]
+        if re.fullmatch(r"[0-9a-fA-F]{32}", trace_id):
+            await in_thread(partial(export_trace, trace_id))
         return Response(200, b"{}", headers=_JSON)
 
     def on_new_subs(self, request: Request) -> Response:
@@ -94,6 +101,16 @@ async def announce(connector: Asking, hosts: list[str]) -> None:
             "POST", "https://all:888/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
         )
     except SubtrieError:  # no time left, or nowhere to send
+        return
+    async for _ in answers:
+        pass
+
+
+async def ask_for_trace(connector: Asking, trace_id: str) -> None:
+    """Has everyone export their spans of a trace; nobody's answer matters."""
+    try:
+        answers = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})
+    except SubtrieError:  # nowhere to send
         return
     async for _ in answers:
         pass

@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import logging
 import time
+from collections.abc import Callable
 
 from . import frame
 from .answer import response_of
@@ -35,6 +36,7 @@ class Handling:
         self.connector = connector
         self.middleware: list[Middleware] = []
         self.tasks: set[asyncio.Task[None]] = set()
+        self.on_failure: Callable[[str], None] | None = None  # takes the id of the trace
         self._round_trip = 0.0
         self._context = contextvars.Context()
 
@@ -123,6 +125,8 @@ class Handling:
                         failed = HTTPError("the service is shutting down", status=503)
                 if failed is not None:
                     response = self._error_response(endpoint, failed, span.trace_id)
+                    if response.status >= 500 and self.on_failure is not None:
+                        self.on_failure(span.trace_id)
                 assert response is not None
                 span.end(response.status, failed)
             made = self._answer(endpoint, request, response, failed, own=response is result)

@@ -9,6 +9,7 @@ endpoints down, ``on_shutdown``, handlers finished, answers down, transports clo
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import os
@@ -18,12 +19,14 @@ from ..errors import refusal
 from . import environment
 from .caller import Caller
 from .configuration import Configuration
-from .control import Control, announce
+from .control import Control, announce, ask_for_trace
 from .credentials import gather
 from .endpoint import Endpoint
 from .ids import Ids
+from .kept_spans import to_be_asked
 from .peer_cache import PeerCache
 from .serving import Serving
+from .telemetry import watch
 from .timers import Timers
 from .tracing import look_for_provider
 from .transport import Memory, Place, Transport
@@ -53,6 +56,7 @@ class Life(Caller):
         self._control = Control(self, self._configuration, lambda: self._endpoints)
         self._cache = PeerCache(self)
         self._serving = Serving(self)
+        self._serving.on_failure = self._failed
         self._endpoints: list[Endpoint] = []
         self._own_endpoints: list[Endpoint] = []  # the control plane's
         self._startup_hooks: list[Hook] = []
@@ -74,6 +78,7 @@ class Life(Caller):
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._loop)
         look_for_provider()
+        watch(self)
         try:
             await self._open()
             await self._configuration.refresh()
@@ -174,6 +179,12 @@ class Life(Caller):
         """Has a function called when nobody asks us any more and others still can be asked."""
         self._shutdown_hooks.append(hook)
         return hook
+
+    def _failed(self, trace_id: str) -> None:
+        if to_be_asked(trace_id):
+            # Not as a call of the handler's: it has no time left, and is not traced.
+            copy = contextvars.Context()
+            copy.run(self._soon, ask_for_trace(self, trace_id))
 
     def _log(self, text: str) -> None:
         logger.info(text, extra={"service": self.host, "id": self.id, "plane": self.plane})
