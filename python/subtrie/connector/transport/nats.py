@@ -11,6 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
+from ssl import SSLError
 from typing import TYPE_CHECKING, Any
 
 from ..credentials import Credentials
@@ -35,6 +36,7 @@ class Bus:
         self._key, self._host, self.loop = key, host, loop
         self._users = 0
         self._last_error: Exception | None = None
+        self._hopeless: asyncio.Future[None]
         self.client: Client
         self._ready: asyncio.Task[None]
 
@@ -133,30 +135,43 @@ class Bus:
 
     async def _connect(self, credentials: Credentials) -> None:
         import nats
+        from nats.errors import Error
 
-        options = credentials.options()
-        try:
-            self.client = await asyncio.wait_for(
-                nats.connect(
-                    credentials.url.split(","),
-                    name=self._host,
-                    error_cb=self._on_error,
-                    disconnected_cb=self._on_disconnect,
-                    reconnected_cb=self._on_reconnect,
-                    max_reconnect_attempts=-1,
-                    reconnect_time_wait=RECONNECT_WAIT,
-                    **options,
-                ),
-                CONNECT_LIMIT,
+        self._hopeless = self.loop.create_future()
+        connecting = self.loop.create_task(
+            nats.connect(
+                credentials.url.split(","),
+                name=self._host,
+                error_cb=self._on_error,
+                disconnected_cb=self._on_disconnect,
+                reconnected_cb=self._on_reconnect,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=RECONNECT_WAIT,
+                **credentials.options(),
             )
-        except TimeoutError:
-            raise ConnectionError(
-                f"no connection to {credentials.url} within {CONNECT_LIMIT:.0f} s: "
-                f"{self._last_error or 'no answer'}"
-            ) from self._last_error
+        )
+        try:
+            await asyncio.wait(
+                (connecting, self._hopeless), timeout=CONNECT_LIMIT, return_when="FIRST_COMPLETED"
+            )
+            if connecting.done():
+                self.client = connecting.result()
+                return
+        except Error as error:
+            raise ConnectionError(f"no connection to {credentials.url}: {error}") from error
+        finally:
+            connecting.cancel()
+            self._hopeless.cancel()
+        raise ConnectionError(
+            f"no connection to {credentials.url}: {self._last_error or 'no answer'}"
+        ) from self._last_error
 
     async def _on_error(self, error: Exception) -> None:
+        from nats.errors import AuthorizationError
+
         self._last_error = error
+        if isinstance(error, SSLError | AuthorizationError) and not self._hopeless.done():
+            self._hopeless.set_result(None)  # asking again would not help
         logger.warning("%s: NATS says %r", self._host, error)
 
     async def _on_disconnect(self) -> None:
