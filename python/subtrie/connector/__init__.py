@@ -16,6 +16,7 @@ from .kept_spans import KeptSpans
 from .message import Request, Response
 from .run import run, serve
 from .short_circuit import ShortCircuit
+from .throttle import Throttle
 from .typed import Client, Event
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "RequestTimeout",
     "Response",
     "ShortCircuit",
+    "Throttle",
     "run",
     "serve",
 ]
