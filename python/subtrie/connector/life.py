@@ -36,6 +36,7 @@ logger = logging.getLogger("subtrie.connector")
 
 HEAD_ROOM = 64 << 10  # bytes of a message that are left to headers
 _SHUTDOWN_LIMIT = 24.0  # seconds
+_OFFLOAD_LIMIT = 4.0
 
 Hook = Callable[[], Awaitable[None] | None]
 
@@ -154,6 +155,9 @@ class Life(Caller):
         await self._serving.finish(timeout)
         for endpoint in self._cache.endpoints:
             await endpoint.deactivate()
+        if hooks and len(self._cache) and self._transport is not None:
+            await self._transport.settle()
+            await self._cache.offload(self, min(timeout, _OFFLOAD_LIMIT))
         self._own_endpoints = []
         for task in list(self._background):
             task.cancel()
