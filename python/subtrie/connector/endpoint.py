@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from .. import microbus
 from ..errors import refusal
 from .arguments import binder_of
+from .hints import hints_of
 from .message import Message, Request
 from .sending import Sending
 from .threads import in_thread
@@ -81,7 +82,8 @@ class Endpoint:
         self.places: list[Place] = []
         self.on_unsubscribe: Callable[[Endpoint], None] | None = None
         self._arguments = _path_arguments(self.path)
-        self.bind = binder_of(handler, [name for _, name, _ in self._arguments])
+        self.hints = hints_of(handler)
+        self.bind = binder_of(handler, self.hints, [name for _, name, _ in self._arguments])
         self.is_async = _is_async(handler)
         for pattern in self.patterns():  # refused now, not at startup
             assert pattern

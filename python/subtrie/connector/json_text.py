@@ -1,6 +1,7 @@
 """JSON bodies, there and back: what the standard library does, without what it does anew each time.
 
-Written compact, as UTF-8; dataclasses and pydantic models are objects. The common case takes the
+Written compact, as UTF-8; dataclasses and pydantic models are objects, members of
+enumerations their values. The common case takes the
 interpreter's own encoder and scanner directly; whatever they stumble over is done again the usual
 way, which knows the exact error.
 """
@@ -8,6 +9,7 @@ way, which knows the exact error.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 from json import encoder
 from typing import Any
@@ -18,6 +20,8 @@ def _plain(value: Any) -> Any:
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
+    if isinstance(value, enum.Enum):
+        return value.value
     if isinstance(value, set | frozenset | tuple):
         return list(value)
     raise TypeError(f"{type(value).__name__} is no JSON; return a dict, a dataclass or a Response")

@@ -49,10 +49,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     }
     if text:
         operation["description"] = text
-    try:
-        hints = typing.get_type_hints(handler)
-    except (NameError, TypeError):
-        hints = {}
+    hints = endpoint.hints
     parameters, names = [], {name for _, name, _ in endpoint._arguments}
     for name in sorted(names):
         schema = schema_of(hints.get(name, str))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import microbus
 from .arguments import _is_body, structured
 from .asking import Asking
+from .hints import hints_of
 from .message import Response
 
 
@@ -32,10 +32,7 @@ class Client:
 
         def make(stub: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
             signature = inspect.signature(stub)
-            try:
-                hints = typing.get_type_hints(stub)
-            except (NameError, TypeError):
-                hints = {}
+            hints = hints_of(stub)
             answered = hints.get("return", Any)
 
             async def called(connector: Asking, /, *positional: Any, **named: Any) -> Any:
