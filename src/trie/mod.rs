@@ -31,6 +31,7 @@ mod parsed;
 mod pattern;
 mod query;
 mod queues;
+mod reached;
 mod remove;
 mod rows;
 mod sides;
@@ -43,10 +44,11 @@ mod walk;
 
 use std::sync::{Arc, OnceLock};
 
-pub use batch::{Bench, Reached, Reading};
+pub use batch::{Bench, Reading};
 pub use explain::Explanation;
 pub use groups::{Groups, check_queue};
 pub use image::{Held, Image, words};
+pub use reached::Reached;
 pub use sides::Sides;
 pub use stats::Stats;
 pub use ticket::Ticket;
