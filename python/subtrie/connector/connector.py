@@ -162,7 +162,7 @@ class Connector(Sending):
                 allow_readable=self._allow_readable_creds,
             )
             bus = await connect(credentials, self.host)
-        self._transport = Transport(Memory() if self._short_circuit else None, bus)
+        self._transport = Transport(Memory() if self._short_circuit else None, bus, self._watchers)
         self._has_bus = bus is not None
         self._fragment_size = self._transport.max_payload - _HEAD_ROOM
         if self._fragment_size < _HEAD_ROOM:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .message import Message
 from .timers import Timers
-from .transport import Transport
+from .transport import Transport, Watcher
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -30,7 +30,16 @@ class Sending:
         self._has_bus = False
         self._running = False
         self._background: set[asyncio.Task[Any]] = set()
+        self._watchers: list[Watcher] = []
         _alive.add(self)
+
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Has ``watcher(direction, subject, payload)`` called for what passes over the bus.
+
+        ``out`` before it is sent, ``in`` before anything else looks at it. Before ``startup``.
+        """
+        self._watchers.append(watcher)
+        return watcher
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """In process; ``kept`` is False where the sender does not look at the message again."""
