@@ -320,7 +320,9 @@ SOURCES: dict[str, Reason] = {
     "source-depth": Reason("it is nested too deep to be read", "take it apart"),
     "source-size": Reason("the file is too large", "4 MiB at most", 413),
     "source-files": Reason("there are too many files", "name a folder with fewer than 20,000", 413),
-    "source-uses": Reason("there is more traffic than one scan takes", "name a smaller folder", 413),
+    "source-uses": Reason(
+        "there is more traffic than one scan takes", "name a smaller folder", 413
+    ),
     "source-link": Reason("it is a link that leaves its folder", "name the folder it leads to"),
     "source-read": Reason("it cannot be read", "give a regular file that you may read"),
     "other-plane": Reason(
