@@ -112,7 +112,7 @@ class Life(Caller):
                 allow_readable=self._allow_readable_creds,
             )
             bus = await connect(credentials, self.host)
-        self._transport = Transport(Memory() if self._short_circuit else None, bus)
+        self._transport = Transport(Memory() if self._short_circuit else None, bus, self._watchers)
         self._has_bus = bus is not None
         self._fragment_size = self._transport.max_payload - HEAD_ROOM
         if self._fragment_size < HEAD_ROOM:

@@ -16,7 +16,7 @@ from .locality import NearestReplicas
 from .message import Message
 from .multicast import KnownResponders
 from .timers import Timers
-from .transport import Transport
+from .transport import Transport, Watcher
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -48,6 +48,7 @@ class Sending:
         self._running = False
         self._signatures: dict[tuple[str, str | None], dict[str, list[str]]] = {}
         self._background: set[asyncio.Task[Any]] = set()
+        self._watchers: list[Watcher] = []
         _alive.add(self)
 
     def signature(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
@@ -70,6 +71,14 @@ class Sending:
                 signed[frame.LOCALITY] = [self.locality]
             self._signatures[op, queue] = signed
         return signed
+
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Has ``watcher(direction, subject, payload)`` called for what passes over the bus.
+
+        ``out`` before it is sent, ``in`` before anything else looks at it. Before ``startup``.
+        """
+        self._watchers.append(watcher)
+        return watcher
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """In process; ``kept`` is False where the sender does not look at the message again."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import refusal
@@ -19,7 +20,10 @@ from ..message import Message, Request
 from .memory import Memory, Receiver
 from .nats import Bus, BusReceiver
 
-__all__ = ["Memory", "Place", "Transport"]
+__all__ = ["Memory", "Place", "Transport", "Watcher"]
+
+#: Takes ``in`` or ``out``, a subject and the payload, of whatever passes over the bus.
+Watcher = Callable[[str, str, bytes], None]
 
 _MEMORY_PAYLOAD = 1 << 20
 
@@ -46,10 +50,12 @@ class Place:
 class Transport:
     """The transports of one connector."""
 
-    def __init__(self, memory: Memory | None, bus: Bus | None) -> None:
+    def __init__(
+        self, memory: Memory | None, bus: Bus | None, watchers: Sequence[Watcher] = ()
+    ) -> None:
         if memory is None and bus is None:
             raise refusal("BusError", "no-transport", "the connector")
-        self.memory, self.bus = memory, bus
+        self.memory, self.bus, self._watchers = memory, bus, watchers
 
     @property
     def max_payload(self) -> int:
@@ -60,9 +66,18 @@ class Transport:
         self, pattern: str, queue: str | None, receiver: Receiver, on_bus: BusReceiver
     ) -> Place:
         """Subscribes wherever messages may come from."""
-        remote = await self.bus.subscribe(pattern, queue, on_bus) if self.bus else None
+        heard = self._watched(on_bus) if self._watchers else on_bus
+        remote = await self.bus.subscribe(pattern, queue, heard) if self.bus else None
         local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
         return Place(pattern, queue, local, self.bus, remote)
+
+    def _watched(self, on_bus: BusReceiver) -> BusReceiver:
+        async def heard(subject: str, payload: bytes) -> None:
+            for watcher in self._watchers:
+                watcher("in", subject, payload)
+            await on_bus(subject, payload)
+
+        return heard
 
     def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """Tries within the process; False where nobody there hears the subject."""
@@ -71,7 +86,10 @@ class Transport:
     async def publish(self, subject: str, message: Message) -> None:
         """Sends over the bus. Nothing happens without one."""
         if self.bus is not None:
-            await self.bus.publish(subject, as_bytes(message))
+            payload = as_bytes(message)
+            for watcher in self._watchers:
+                watcher("out", subject, payload)
+            await self.bus.publish(subject, payload)
 
     async def settle(self) -> None:
         """Returns when what was subscribed counts for others."""
