@@ -25,6 +25,9 @@ ACTOR = "Microbus-Actor"
 
 REQUEST, ACK, RESPONSE, ERROR = "Req", "Ack", "Res", "Err"
 
+DEFAULT_BUDGET = 20.0  # seconds, of a request that names none
+LONGEST_BUDGET = 900.0
+
 #: What a caller's own headers never set: the connector does.
 CONTROL = frozenset(
     [

@@ -1,17 +1,13 @@
 //! A `SubjectTrie` that was opened from an image: asked where it lies, until it is to change.
 
-use std::collections::HashMap;
-
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyTuple;
 
-use super::buffer::Borrowed;
-use super::convert::{Area, refused_any};
-use super::trie_rows::{Rules, shared};
-use super::trie_state::{Desk, Kept, Row, State};
 use crate::error::Error;
-use crate::grammar::Dialect;
-use crate::trie::{Given, Image, words};
+use crate::grammar::{Dialect, Given};
+use crate::python::buffer::Borrowed;
+use crate::python::convert::{Area, refused_any};
+use crate::trie::{Held, Image, Scratch, Ticket, words};
 
 /// An image, and the values of its subscriptions if they are not their ids.
 pub struct Opened {
@@ -71,6 +67,13 @@ impl Opened {
         Ok(read(&image))
     }
 
+    /// All its subscriptions, and the next id.
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+    pub fn held(&self, py: Python<'_>) -> PyResult<(Vec<Held>, u64)> {
+        let held = self.read(|image| image.held()).and_then(|held| held);
+        held.map_err(|error| refused_image(py, &error))
+    }
+
     /// The value of a subscription.
     pub fn value<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
         match &self.values {
@@ -84,11 +87,9 @@ impl Opened {
         &self,
         py: Python<'py>,
         subject: &str,
-        desk: &mut Desk,
+        scratch: &mut Scratch,
+        tickets: &mut Vec<Ticket>,
     ) -> PyResult<Result<Bound<'py, PyTuple>, Error>> {
-        let Desk {
-            scratch, tickets, ..
-        } = desk;
         tickets.clear();
         let done = self.read(|image| image.match_into(subject, scratch, tickets));
         if let Err(error) = done.and_then(|done| done) {
@@ -97,51 +98,10 @@ impl Opened {
         let values = tickets.iter().map(|ticket| self.value(py, ticket.id));
         PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?).map(Ok)
     }
-
-    /// Builds the index that the image describes, with handles and values.
-    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-    pub fn built(&self, py: Python<'_>, rules: Rules) -> PyResult<State> {
-        let held = self.read(|image| image.held()).and_then(|held| held);
-        let (held, next) = held.map_err(|error| refused_image(py, &error))?;
-        let subscribed = shared!(py, "subscribed")?;
-        let mut rows = Vec::with_capacity(held.len());
-        // Subscriptions of one pattern share it: there may be very many of them.
-        let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
-        for one in held {
-            let value = self.value(py, one.id)?;
-            let known = patterns.get(&one.pattern.as_ptr());
-            let text = match known {
-                Some(pattern) => pattern.bind(py).clone(),
-                None => PyString::new(py, &one.pattern).into_any(),
-            };
-            let handle = subscribed.call1((
-                text,
-                rules.dialect.name(),
-                &value,
-                one.queue.as_deref(),
-                one.id,
-            ))?;
-            if known.is_none() {
-                let pattern = handle.getattr("pattern")?.unbind();
-                patterns.insert(one.pattern.as_ptr(), pattern);
-            }
-            rows.push(Row {
-                id: one.id,
-                pattern: one.pattern,
-                queue: one.queue,
-                turn: one.turn,
-                kept: Kept::new(value, handle.unbind())?,
-            });
-        }
-        let mut state = rules.empty();
-        state.place(py, &rows);
-        state.index.set_next_id(next);
-        Ok(state)
-    }
 }
 
 /// The exception for an image that is none.
-pub fn refused_image(py: Python<'_>, error: &Error) -> PyErr {
+fn refused_image(py: Python<'_>, error: &Error) -> PyErr {
     let none = py.None().into_bound(py);
     refused_any(&none, Area::Image, error.reason, None, None)
 }

@@ -1,16 +1,17 @@
-//! What goes into a `SubjectTrie`: rows admitted, subscriptions made, numbers read.
+//! What goes into a `SubjectTrie`: rows admitted, subscriptions made.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
-use super::convert::{Area, field_text, refused, text};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::trie_state::{Guarded, Kept, Row, State};
+use super::opened::Opened;
+use super::state::{Guarded, Kept, Row, State};
 use crate::error::Error;
 use crate::grammar::{self, Bounds, Dialect, Form};
+use crate::python::convert::{Area, field_text, refused, text};
 use crate::trie::{Index, check_queue};
 
 /// A name of `subtrie.subscription`.
@@ -167,6 +168,45 @@ impl Rules {
         state.index.set_next_id(next);
         Ok(state)
     }
+
+    /// Builds the content that an image describes, with handles and values.
+    pub fn built(self, py: Python<'_>, image: &Opened) -> PyResult<State> {
+        let (held, next) = image.held(py)?;
+        let subscribed = shared!(py, "subscribed")?;
+        let mut rows = Vec::with_capacity(held.len());
+        // Subscriptions of one pattern share it: there may be very many of them.
+        let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
+        for one in held {
+            let value = image.value(py, one.id)?;
+            let known = patterns.get(&one.pattern.as_ptr());
+            let text = match known {
+                Some(pattern) => pattern.bind(py).clone(),
+                None => PyString::new(py, &one.pattern).into_any(),
+            };
+            let handle = subscribed.call1((
+                text,
+                self.dialect.name(),
+                &value,
+                one.queue.as_deref(),
+                one.id,
+            ))?;
+            if known.is_none() {
+                let pattern = handle.getattr("pattern")?.unbind();
+                patterns.insert(one.pattern.as_ptr(), pattern);
+            }
+            rows.push(Row {
+                id: one.id,
+                pattern: one.pattern,
+                queue: one.queue,
+                turn: one.turn,
+                kept: Kept::new(value, handle.unbind())?,
+            });
+        }
+        let mut state = self.empty();
+        state.place(py, &rows);
+        state.index.set_next_id(next);
+        Ok(state)
+    }
 }
 
 pub fn is_subscription(handle: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -176,56 +216,4 @@ pub fn is_subscription(handle: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The id of a subscription, if it has one that this engine could have given.
 pub fn id_of(subscription: &Bound<'_, PyAny>) -> Option<u64> {
     subscription.getattr("id").ok()?.extract().ok()
-}
-
-/// The whole number that an argument stands for.
-fn index<'py>(number: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    static INDEX: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    INDEX
-        .import(number.py(), "operator", "index")?
-        .call1((number,))
-}
-
-/// A bound: at least 1, and never more than 64 bits hold.
-pub fn bound(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
-    let Some(given) = given else {
-        return Ok(None);
-    };
-    let given = index(given)?;
-    if given.lt(1)? {
-        return Err(PyValueError::new_err(format!("{name} must be at least 1")));
-    }
-    Ok(Some(given.extract().unwrap_or(u64::MAX)))
-}
-
-/// How many nearest patterns are wanted: not negative.
-#[derive(Clone, Copy)]
-pub struct Limit(pub usize);
-
-impl<'py> FromPyObject<'_, 'py> for Limit {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let given = index(&given)?;
-        if given.lt(0)? {
-            return Err(PyValueError::new_err("limit must not be negative"));
-        }
-        Ok(Self(given.extract().unwrap_or(usize::MAX)))
-    }
-}
-
-/// How many threads may share a batch: at least one.
-#[derive(Clone, Copy)]
-pub struct Threads(pub usize);
-
-impl<'py> FromPyObject<'_, 'py> for Threads {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let given = index(&given)?;
-        if given.lt(1)? {
-            return Err(PyValueError::new_err("threads must be at least 1"));
-        }
-        Ok(Self(given.extract().unwrap_or(usize::MAX)))
-    }
 }

@@ -11,12 +11,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::arrow::{columns, export, export_schema, view, wrapped};
-use super::forking;
-use super::trie::SubjectTrie;
-use super::trie_rows::Threads;
-use super::trie_state::Guarded;
+use super::state::Guarded;
+use super::subject_trie::SubjectTrie;
 use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
+use crate::python::arrow::{columns, export, export_schema, view, wrapped};
+use crate::python::forking;
+use crate::python::numbers::Threads;
 use crate::trie::Reading;
 
 /// What each subject of a column matches: ids of subscriptions, row after row.
@@ -64,12 +64,12 @@ pub fn match_batch(
     let py = subjects.py();
     let columns = columns(subjects)?;
     let this = trie.get();
-    this.departed().expect();
-    let found = py.detach(|| match_columns(&Trie(this.state()), &columns, threads.0));
+    this.departed.expect();
+    let found = py.detach(|| match_columns(&Trie(&this.state), &columns, threads.0));
     if let Ok(found) = found {
         return Ok(Matches::new(found, trie.clone().unbind()));
     }
-    this.departed().release();
+    this.departed.release();
     Err(PyOverflowError::new_err(
         "an id is beyond int32: build the index anew",
     ))
@@ -77,7 +77,7 @@ pub fn match_batch(
 
 impl Drop for Matches {
     fn drop(&mut self) {
-        self.trie.get().departed().release();
+        self.trie.get().departed.release();
     }
 }
 

@@ -1,40 +1,22 @@
-//! `trie` for Python: `SubjectTrie`.
+//! The methods of `SubjectTrie`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple, PyType};
 
-use super::convert::{Area, bounds, dialect, refused, text, wrong_type};
 use super::matches::{Matches, match_batch};
-use super::trie_departed::Departed;
-use super::trie_image::Opened;
-use super::trie_rows::{Limit, Rules, Threads, bound, id_of, is_subscription, shared};
-use super::trie_state::{Desk, Guarded, Kept, Part, Row, State, at_desk, change, replace};
-use crate::error::Error;
-use crate::grammar::Dialect;
-use crate::trie::{Given, Index, Scratch, Ticket};
-
-/// An index of subscriptions by pattern, asked by subject.
-///
-/// `max_tokens` and `max_length` bound subjects and patterns, by dialect unless given (A37). Raises
-/// `PatternError` for a pattern, `SubjectError` for a subject and `InvalidName` for a queue name
-/// that breaks a rule, `TypeError` for what is no text; then nothing has changed. Safe under
-/// threads and fork. Rules: M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
-#[pyclass(frozen, module = "subtrie._subtrie", weakref)]
-pub struct SubjectTrie {
-    rules: Rules,
-    given: Given,
-    state: Guarded,
-    next_id: AtomicU64,
-    /// Is an image asked in place of the index?
-    is_image: AtomicBool,
-    departed: Departed,
-}
+use super::opened::Opened;
+use super::rows::{id_of, is_subscription, shared};
+use super::state::{Desk, Kept, Part, Row, State, change, replace};
+use super::subject_trie::{SubjectTrie, asked};
+use crate::python::convert::{Area, dialect, text, wrong_type};
+use crate::python::numbers::{Limit, Threads, bound};
+use crate::trie::{Index, Ticket};
 
 #[pymethods]
 impl SubjectTrie {
@@ -460,146 +442,4 @@ impl SubjectTrie {
     fn __clear__(&self, py: Python<'_>) {
         self.clear(py);
     }
-}
-
-impl SubjectTrie {
-    fn empty(dialect: Dialect, given: Given) -> Self {
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let bounds = bounds(dialect, given.0.map(size), given.1.map(size));
-        let rules = Rules { dialect, bounds };
-        Self {
-            rules,
-            given,
-            state: {
-                let state = rules.empty();
-                let twin = State::new(state.index.twin());
-                Guarded::new(state, twin)
-            },
-            next_id: AtomicU64::new(0),
-            is_image: AtomicBool::new(false),
-            departed: Departed::default(),
-        }
-    }
-
-    /// What batches look up in.
-    pub fn state(&self) -> &Guarded {
-        &self.state
-    }
-
-    /// The values that went while somebody may still ask for them.
-    pub fn departed(&self) -> &Departed {
-        &self.departed
-    }
-
-    /// The value that the subscription with this id has, or had when it went.
-    pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
-        let (held, image) = self.state.read(|state| {
-            let kept = state.index.find(id).and_then(|ticket| state.get(ticket));
-            (
-                kept.map(|kept| kept.value.clone_ref(py)),
-                state.image.clone(),
-            )
-        });
-        if let Some(image) = image {
-            return image.value(py, id).map(Bound::unbind);
-        }
-        held.or_else(|| self.departed.get(py, id))
-            .ok_or_else(|| PyKeyError::new_err(id))
-    }
-
-    /// Builds the index if an image stands in its place.
-    fn live(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.is_image.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        if let Some(image) = self.state.read(|state| state.image.clone()) {
-            let fresh = image.built(py, self.rules)?;
-            self.install(py, fresh);
-        }
-        Ok(())
-    }
-
-    /// Puts another content in place.
-    fn install(&self, py: Python<'_>, fresh: State) {
-        let next = fresh.index.next_id();
-        drop(replace(py, &self.state, fresh));
-        self.next_id.store(next, Ordering::Relaxed);
-        self.is_image.store(false, Ordering::Release);
-    }
-
-    /// The values that a lookup finds: a tuple that is there already, where it finds one.
-    #[inline]
-    fn matched<'py>(
-        &self,
-        subject: &Bound<'py, PyAny>,
-        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<Ticket>) -> Result<(), Error>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = subject.py();
-        let text = text(subject, "subject", Area::Subject)?;
-        at_desk(|desk| {
-            let found = self.state.read(|state| {
-                if state.image.is_some() {
-                    return Ok(None);
-                }
-                let tickets = &mut desk.tickets;
-                lookup(&state.index, text, &mut desk.scratch, tickets)?;
-                match tickets[..] {
-                    [] => Ok(Some(PyTuple::empty(py).unbind())),
-                    [one] => Ok(state.get(one).map(|kept| kept.alone.clone_ref(py))),
-                    _ => {
-                        state.parts_into(py, tickets, Part::Value, &mut desk.objects);
-                        Ok(None)
-                    }
-                }
-            });
-            match found {
-                Ok(Some(tuple)) => Ok(tuple.into_bound(py)),
-                Ok(None) if !desk.objects.is_empty() => PyTuple::new(py, desk.objects.drain(..)),
-                Ok(None) => self.matched_in_image(py, text, desk),
-                Err(error) => Err(refused(py, &error, Area::Subject, text)),
-            }
-        })
-    }
-
-    #[cold]
-    fn matched_in_image<'py>(
-        &self,
-        py: Python<'py>,
-        text: &str,
-        desk: &mut Desk,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let Some(image) = self.state.read(|state| state.image.clone()) else {
-            return Ok(PyTuple::empty(py));
-        };
-        image
-            .matched(py, text, desk)?
-            .map_err(|error| refused(py, &error, Area::Subject, text))
-    }
-
-    fn related<'py>(
-        &self,
-        pattern: &Bound<'py, PyAny>,
-        ask: fn(&Index, &str) -> Result<Vec<Ticket>, Error>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = pattern.py();
-        let text = text(pattern, "pattern", Area::Pattern)?;
-        self.live(py)?;
-        let handles = self.state.read_alone(|state| {
-            ask(&state.index, text).map(|tickets| state.parts(py, &tickets, Part::Handle))
-        });
-        match handles {
-            Ok(handles) => PyTuple::new(py, handles),
-            Err(error) => Err(refused(py, &error, Area::Pattern, text)),
-        }
-    }
-}
-
-/// Runs a lookup that needs no Python objects made.
-fn asked<R>(
-    subject: &Bound<'_, PyAny>,
-    ask: impl FnOnce(&mut Desk, &str) -> Result<R, Error>,
-) -> PyResult<R> {
-    let text = text(subject, "subject", Area::Subject)?;
-    at_desk(|desk| ask(desk, text))
-        .map_err(|error| refused(subject.py(), &error, Area::Subject, text))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::trie_image::Opened;
+use super::opened::Opened;
 use crate::trie::{Index, Scratch, Sides, Ticket};
 
 /// The objects of one subscription.
