@@ -15,7 +15,7 @@ from ..errors import SubtrieError
 from ..gencreds import Dynamic, Service, plan, rules, scan, sign
 from ..gencreds.keys import fresh_seed, seed_in, seed_of
 from ..gencreds.sign import check_size, write_all
-from .gencreds_answers import Need, as_conf, as_json, as_nsc, as_text
+from .gencreds_answers import Need, as_conf, as_json, as_nsc, as_text, untold_as_json
 from .stream import console, printable
 
 _DURATION = re.compile(r"(\d{1,9})([smhdw])")
@@ -107,6 +107,8 @@ def gencreds(
     try:
         services = _chosen(scan(source), names, source)
         if any(each.dynamic for each in services) and not allow_dynamic:
+            if form == "json":
+                print(untold_as_json(services, plane))
             _tell(services)
             raise SystemExit(1)
         needs = [
@@ -114,6 +116,9 @@ def gencreds(
             for each in services
             if each.host
         ]
+        if not needs:
+            _tell(services)
+            raise SystemExit(1)
         if len(needs) > 1 and out.suffix == ".creds":
             hosts = ", ".join(each.host for each in needs)
             raise click.UsageError(f"{out} is one file, and there are several services: {hosts}")
@@ -132,7 +137,7 @@ def _chosen(services: list[Service], names: Sequence[str], source: Path) -> list
         if name not in hosts:
             known = ", ".join(hosts) or "none"
             raise click.UsageError(f"{printable(name)} is no service of {source}: {known}")
-    if not services:
+    if not hosts and not any(each.dynamic for each in services):
         raise click.UsageError(
             f"{source}: there is no service; Connector('host.name') in the source makes one"
         )

@@ -94,6 +94,19 @@ def as_json(needs: list[Need], plane: str, written: bool) -> str:
     return json.dumps({"plane": plane, "services": [_object(each, written) for each in needs]})
 
 
+def untold_as_json(services: list[Service], plane: str) -> str:
+    """The same where nothing is granted, because the source does not tell enough."""
+    rows = [{"host": each.host, "dynamic": _dynamic(each)} for each in services]
+    return json.dumps({"plane": plane, "services": rows})
+
+
+def _dynamic(service: Service) -> list[dict[str, Any]]:
+    return [
+        {"kind": e.kind, "message": e.message, "file": e.file, "line": e.line}
+        for e in service.dynamic
+    ]
+
+
 def _object(need: Need, written: bool) -> dict[str, Any]:
     rows: dict[str, list[dict[str, Any]]] = {"publish": [], "subscribe": []}
     for verb, name in _LISTS:
@@ -104,10 +117,7 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
     return {
         "host": need.host,
         **rows,
-        "dynamic": [
-            {"kind": e.kind, "message": e.message, "file": e.file, "line": e.line}
-            for e in need.service.dynamic
-        ],
+        "dynamic": _dynamic(need.service),
         "notes": [dataclasses.asdict(each) for each in need.service.notes],
         "size": need.planned.size,
         "room": need.planned.room,
