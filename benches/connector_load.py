@@ -70,7 +70,7 @@ async def load(url: str, seconds: float) -> dict[str, Any]:
 
     async def ask(n: int) -> None:
         nonlocal requests, answered, wrong
-        body = bytes(50 if n % 500 else BIG)
+        body = bytes(50 if n % 1000 else BIG)
         wanted: bytes | None = b"%d:" % n + body
         if n % 11 == 0:
             wanted = None
