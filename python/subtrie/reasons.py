@@ -305,7 +305,9 @@ LOADING: dict[str, Reason] = {
     ),
     "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
     "jwt-size": Reason(
-        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+        "CONNECT would not fit into the broker's control line of 4,096 bytes with this JWT",
+        "name fewer rules, or shorter ones",
+        413,
     ),
     "event-host": Reason(
         "an event is triggered by its own host only", "call the other service instead"
@@ -320,7 +322,9 @@ SOURCES: dict[str, Reason] = {
     "source-depth": Reason("it is nested too deep to be read", "take it apart"),
     "source-size": Reason("the file is too large", "4 MiB at most", 413),
     "source-files": Reason("there are too many files", "name a folder with fewer than 20,000", 413),
-    "source-uses": Reason("there is more traffic than one scan takes", "name a smaller folder", 413),
+    "source-uses": Reason(
+        "there is more traffic than one scan takes", "name a smaller folder", 413
+    ),
     "source-link": Reason("it is a link that leaves its folder", "name the folder it leads to"),
     "source-read": Reason("it cannot be read", "give a regular file that you may read"),
     "other-plane": Reason(
@@ -344,6 +348,10 @@ SOURCES: dict[str, Reason] = {
     ),
     "declared-service": Reason("no such service is in the source", "write its host name"),
     "several-services": Reason("there is not exactly one service", "name one of them"),
+    "unstable-ids": Reason(
+        "not every replica of it has an id that the source tells",
+        "give each Connector a literal id=",
+    ),
     "no-service": Reason("no service is in the source", "Connector('host.name') makes one"),
 }
 

@@ -6,6 +6,7 @@ S0-047), under one queue: the service's own host unless another, or none, is ask
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import re
 from collections.abc import Awaitable, Callable
@@ -143,8 +144,7 @@ class Endpoint:
     async def deactivate(self) -> None:
         """Takes the subscriptions down."""
         places, self.places = self.places, []
-        for place in places:
-            await place.unsubscribe()
+        await asyncio.gather(*(place.unsubscribe() for place in places))
 
     def fill_arguments(self, request: Request) -> None:
         """Reads the path arguments out of the path of a request."""

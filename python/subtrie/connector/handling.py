@@ -116,13 +116,15 @@ class Handling:
                         raise HTTPError(
                             f"an answer of more than {connector.max_body} bytes", status=413
                         )
-                except Exception as error:
-                    failed = converted(error)
                 except asyncio.CancelledError:
                     if limit is not None and limit.passed():
                         failed = RequestTimeout("timeout")
                     else:  # the connector goes away
                         failed = HTTPError("the service is shutting down", status=503)
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as error:
+                    failed = converted(error)
                 if failed is not None:
                     response = self._error_response(endpoint, failed, span.trace_id)
                     if response.status >= 500 and self.on_failure is not None:
@@ -218,8 +220,9 @@ class Handling:
     async def finish(self, timeout: float) -> None:
         """Waits for the handlers that are at work; after ``timeout`` seconds they are cancelled."""
         if self.tasks:
-            _, late = await asyncio.wait(self.tasks, timeout=timeout)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=1.0)
+            await asyncio.wait(self.tasks, timeout=timeout)
+        late = set(self.tasks)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=1.0)

@@ -1,9 +1,8 @@
 """JSON bodies, there and back: what the standard library does, without what it does anew each time.
 
-Written compact, as UTF-8; dataclasses and pydantic models are objects, members of
-enumerations their values. The common case takes the
-interpreter's own encoder and scanner directly; whatever they stumble over is done again the usual
-way, which knows the exact error.
+Written compact, as UTF-8; dataclasses and pydantic models are objects, members of enumerations
+their values. The common case takes the interpreter's own encoder and scanner directly; whatever
+they stumble over is done again the usual way, which knows the exact error.
 """
 
 from __future__ import annotations

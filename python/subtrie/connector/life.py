@@ -37,6 +37,7 @@ logger = logging.getLogger("subtrie.connector")
 HEAD_ROOM = 64 << 10  # bytes of a message that are left to headers
 _SHUTDOWN_LIMIT = 24.0  # seconds
 _OFFLOAD_LIMIT = 4.0
+_AT_ONCE = 256  # endpoints that are taken down beside each other
 
 Hook = Callable[[], Awaitable[None] | None]
 
@@ -136,14 +137,20 @@ class Life(Caller):
         self._running = False
         if timeout is None:
             timeout = environment.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
-        await self._close(timeout, hooks=True)
+        try:
+            await self._close(timeout, hooks=True)
+        except asyncio.CancelledError:  # in a hurry: nothing is waited for, nothing left behind
+            await asyncio.shield(self._close(0.0, hooks=False))
+            raise
         self._log("shutdown")
 
     async def _close(self, timeout: float, *, hooks: bool) -> None:
         failed: Exception | None = None
-        for endpoint in [*self._endpoints, *self._own_endpoints]:
-            if endpoint not in self._cache.endpoints:
-                await endpoint.deactivate()
+        caches = self._cache.endpoints
+        endpoints = [e for e in (*self._endpoints, *self._own_endpoints) if e not in caches]
+        for first in range(0, len(endpoints), _AT_ONCE):
+            some = endpoints[first : first + _AT_ONCE]
+            await asyncio.gather(*(endpoint.deactivate() for endpoint in some))
         if hooks:
             for hook in self._shutdown_hooks:
                 try:
@@ -153,7 +160,7 @@ class Life(Caller):
         if self._transport is not None:
             await self._transport.settle()
         await self._serving.finish(timeout)
-        for endpoint in self._cache.endpoints:
+        for endpoint in caches:
             await endpoint.deactivate()
         if hooks and len(self._cache) and self._transport is not None:
             await self._transport.settle()

@@ -31,9 +31,11 @@ _MEMORY_PAYLOAD = 1 << 20
 class Place:
     """One subscription on every transport there is."""
 
-    def __init__(self, pattern: str, queue: str | None, local: Any, remote: Any) -> None:
+    def __init__(
+        self, pattern: str, queue: str | None, local: Any, bus: Bus | None, remote: Any
+    ) -> None:
         self.pattern, self.queue = pattern, queue
-        self._local, self._remote = local, remote
+        self._local, self._bus, self._remote = local, bus, remote
 
     async def unsubscribe(self) -> None:
         """Takes it down; nothing to do the second time."""
@@ -41,13 +43,8 @@ class Place:
         remote, self._remote = self._remote, None
         if local is not None:
             local.unsubscribe()
-        if remote is not None:
-            from nats.errors import Error
-
-            try:
-                await remote.unsubscribe()
-            except Error:  # the connection is gone, and the subscription with it
-                return
+        if remote is not None and self._bus is not None:
+            await self._bus.unsubscribe(remote)
 
 
 class Transport:
@@ -72,7 +69,7 @@ class Transport:
         heard = self._watched(on_bus) if self._watchers else on_bus
         remote = await self.bus.subscribe(pattern, queue, heard) if self.bus else None
         local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
-        return Place(pattern, queue, local, remote)
+        return Place(pattern, queue, local, self.bus, remote)
 
     def _watched(self, on_bus: BusReceiver) -> BusReceiver:
         async def heard(subject: str, payload: bytes) -> None:

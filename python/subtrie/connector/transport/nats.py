@@ -27,6 +27,8 @@ BusReceiver = Callable[[str, bytes], Awaitable[None]]
 
 CONNECT_LIMIT = 5.0  # seconds for the first connection
 RECONNECT_WAIT = 0.25  # seconds between attempts to get it back
+_LONG = 86_400  # seconds
+_DRAIN_LIMIT = 2.0  # seconds for one subscription
 
 
 class Bus:
@@ -35,6 +37,8 @@ class Bus:
     def __init__(self, key: tuple[int, str], host: str, loop: asyncio.AbstractEventLoop) -> None:
         self._key, self._host, self.loop = key, host, loop
         self._users = 0
+        self._asking: set[asyncio.Task[None]] = set()
+        self._unanswered: set[asyncio.Task[None]] = set()  # of a connection that was lost
         self._last_error: Exception | None = None
         self._hopeless: asyncio.Future[None]
         self.client: Client
@@ -67,6 +71,20 @@ class Bus:
             pattern, queue=queue or "", cb=heard, pending_msgs_limit=0, pending_bytes_limit=0
         )
 
+    async def unsubscribe(self, subscription: Any) -> None:
+        """Takes a subscription down; what the server has sent already is still taken."""
+        from nats.errors import Error
+
+        leaving = self.loop.create_task(
+            subscription.drain() if self.connected else subscription.unsubscribe()
+        )
+        await asyncio.wait((leaving,), timeout=_DRAIN_LIMIT)
+        if leaving.done() and not leaving.cancelled():
+            error = leaving.exception()
+            # Else the connection is gone, and the subscription with it.
+            if error is not None and not isinstance(error, Error | OSError | TimeoutError):
+                raise error
+
     async def publish(self, subject: str, payload: bytes) -> None:
         """Sends, or has it wait in the buffer while the connection is being made again.
 
@@ -80,18 +98,15 @@ class Bus:
         except MaxPayloadError:
             message = f"a message of {len(payload)} bytes, {self.max_payload} at most"
             raise HTTPError(message, status=413) from None
-        except Error as error:
-            raise HTTPError(f"the connection takes no more: {error}", status=503) from error
+        except (Error, OSError) as error:
+            message = f"the connection takes it not: {error or type(error).__name__}"
+            raise HTTPError(message, status=503) from error
 
     async def settle(self) -> None:
         """Returns when the server has dealt with all that was sent; soon, if it is away."""
-        from nats.errors import Error
-
-        # The first flush may leave before what the client still holds back.
+        # The first answer may leave before what the client still holds back.
         for _ in range(2):
-            try:
-                await self.client.flush(2)
-            except (Error, TimeoutError, OSError):
+            if not await self.prove(2.0):
                 return
 
     async def prove(self, timeout: float) -> bool:
@@ -99,13 +114,20 @@ class Bus:
 
         What it sent before it answered has been read then.
         """
-        from nats.errors import Error
-
-        try:
-            await self.client.flush(timeout)  # type: ignore[arg-type]  # seconds, whole or not
-        except (Error, TimeoutError, OSError):
+        if not self.connected:
             return False
-        return True
+        # nats-py's reader stops, for good, at the answer to a flush that was given up: so none
+        # is, whoever still waits for it.
+        asking = self.loop.create_task(self.client.flush(_LONG))
+        self._asking.add(asking)
+        asking.add_done_callback(self._answered)
+        await asyncio.wait((asking,), timeout=timeout)
+        return asking.done() and not asking.cancelled() and asking.exception() is None
+
+    def _answered(self, asking: asyncio.Task[None]) -> None:
+        self._asking.discard(asking)
+        if not asking.cancelled():
+            asking.exception()  # seen, if anybody cares
 
     async def round_trip(self) -> float:
         """The most a message there and an answer back should take, in seconds: as Go estimates it.
@@ -113,14 +135,10 @@ class Bus:
         Twice the measured time to the server and 50 ms, rounded up to 100 ms; 300 ms where there
         are several servers, 250 ms where nothing can be measured.
         """
-        from nats.errors import Error
-
         if len(self.client.servers) != 1:
             return 0.3
         begun = time.perf_counter()
-        try:
-            await self.client.flush(2)
-        except (Error, TimeoutError, OSError):
+        if not await self.prove(2.0):
             return 0.25
         spent = time.perf_counter() - begun
         return int((2 * spent + 0.149) * 10) / 10
@@ -132,6 +150,8 @@ class Bus:
             if _pool.get(self._key) is self:
                 del _pool[self._key]
             await self.client.close()
+            for asking in self._asking | self._unanswered:
+                asking.cancel()
 
     async def _connect(self, credentials: Credentials) -> None:
         import nats
@@ -175,9 +195,13 @@ class Bus:
         logger.warning("%s: NATS says %r", self._host, error)
 
     async def _on_disconnect(self) -> None:
+        self._unanswered |= self._asking
         logger.info("%s: disconnected from NATS", self._host)
 
     async def _on_reconnect(self) -> None:
+        for asking in self._unanswered:  # and nobody will any more
+            asking.cancel()
+        self._unanswered.clear()
         logger.info("%s: connected to NATS again", self._host)
 
 
