@@ -303,7 +303,7 @@ LINT = {
 #: More of the same: over-wide inboxes in every disguise, and what looks like one.
 INBOXES = {
     "_INBOX.>": True, "_INBOX.*": True, "_INBOX.*.*": True, "_INBOX.> q": True, "*.>": True,
-    ">": True, "*.x": True,
+    ">": True,
     "_INBOX.*.x": True, "p.reply.>": True, "p.reply._.*.*.>": True, "*.reply._.me.*.*": True,
     "_INBOX.me.>": False, "_INBOX.me": False, "_INBOX.me.*": False, "p.reply._.*.me.*": False,
     "p.reply._.me.me.x": False, "_INBOXES.>": False, "p.safe.>": False,
