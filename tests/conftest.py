@@ -7,6 +7,9 @@ from types import ModuleType
 import pytest
 
 from engines import ENGINES
+from secrets_watch import pytest_configure, pytest_runtest_makereport
+
+__all__ = ["engine", "pytest_configure", "pytest_runtest_makereport"]
 
 
 @pytest.fixture(params=list(ENGINES))
