@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -126,6 +127,8 @@ def _only_responses(left: Permissions, right: Permissions) -> Witness | None:
         return None
     if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
         return None
+    if _engine.active.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
+        return None  # who receives nothing has nothing to answer
     # Whoever may publish a subject anyway needs no turn for it.
     allow, deny = right.lists("publish")
     witness = _engine.active.rules_witness([">"], [], allow, deny, left.cap)
@@ -151,7 +154,7 @@ def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
         lists = (*new.lists(verb), *old.lists(verb))
         for rule, unless, subject, queue in _engine.active.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
-            reached = _engine.active.rules_overlap([rule], unless, [DANGER], [], new.cap)
+            reached = danger_in(rule, unless, new.cap)
             # Where the trust root is in reach, the example shows that.
             shown, shown_queue = reached or (subject, queue)
             witness = Witness._made(shown, shown_queue, verb, new.dialect)
@@ -161,6 +164,19 @@ def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
     if respond is not None:
         grants.append(Grant("respond", ">", None, (), respond, True))
     return tuple(sorted(grants, key=_how_bad))
+
+
+def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str | None] | None:
+    """A subject of the trust root that the rule reaches and no deny takes out, with its queue.
+
+    A first token that is no plane, such as ``_INBOX`` or ``$JS``, reaches none (S0-016).
+    """
+    plane = rule.partition(" ")[0].partition(".")[0]
+    if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
+        return None
+    found: tuple[str, str | None] | None
+    found = _engine.active.rules_overlap([rule], list(deny), [DANGER], [], cap)
+    return found
 
 
 def _how_bad(grant: Grant) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import _engine
 from ..subject import Subject
-from .comparison import DANGER, VERBS
+from .comparison import VERBS, danger_in
 
 if TYPE_CHECKING:
     from .permissions import Permissions
@@ -85,23 +85,28 @@ def _wide(permissions: Permissions) -> Iterator[Finding]:
             if entry.split(".")[0].split(" ")[0] in ("*", ">"):
                 message = f"{verb} {entry} spans every plane: name the plane"
                 yield _finding(permissions, "plane-wildcard", "error", message, where, reached[0])
-            danger = _engine.active.rules_overlap([entry], deny, [DANGER], [], cap)
+            danger = danger_in(entry, deny, cap)
             if danger is not None:
                 message = f"{verb} {entry} reaches the trust root, port 666"
                 yield _finding(permissions, "danger", "error", message, where, danger[0])
             if verb == "subscribe":
-                inbox = _engine.active.rules_overlap([entry], deny, _inboxes(permissions), [], cap)
+                inbox = _inbox(permissions, entry, deny)
                 if inbox is not None:
                     message = f"subscribe {entry} hears the replies to everyone"
                     yield _finding(permissions, "inbox", "warning", message, where, inbox[0])
 
 
-def _inboxes(permissions: Permissions) -> list[str]:
-    """Where replies to somebody arrive whom no entry names: inboxes of NATS and of Microbus."""
+def _inbox(permissions: Permissions, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
+    """Where replies arrive to somebody whom no entry names, as far as this entry hears them."""
     entries = [entry for both in permissions.lists("subscribe") for entry in both]
     named = {token for entry in entries for token in entry.split(" ")[0].split(".")}
     somebody = next(name for n in range(len(named) + 1) if (name := f"x{n or ''}") not in named)
-    return [f"_INBOX.{somebody}", f"_INBOX.{somebody}.>", f"*.reply._.*.{somebody}.*"]
+    inboxes = [f"_INBOX.{somebody}", f"_INBOX.{somebody}.>"]
+    if entry.split(" ")[0].split(".")[1:2] == ["reply"]:
+        inboxes.append(f"*.reply._.*.{somebody}.*")
+    found: tuple[str, str | None] | None
+    found = _engine.active.rules_overlap([entry], deny, inboxes, [], permissions.cap)
+    return found
 
 
 def _idle(permissions: Permissions) -> Iterator[Finding]:

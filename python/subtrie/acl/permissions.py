@@ -13,7 +13,7 @@ from ..errors import refusal
 from . import broker, comparison, strict
 from .decision import BROKER, STRICT, Decision, unknown
 from .dump import dump
-from .entries import check, checked
+from .entries import check, check_published, checked
 from .lint import Finding, lint
 from .load import load, load_all
 from .responses import ResponseLimit, Session
@@ -101,7 +101,7 @@ class Permissions:
         if model == BROKER:
             if not isinstance(subject, str):
                 raise TypeError(f"subject must be str, not {type(subject).__name__}")
-            check(subject, subject, None, self.dialect, "SubjectError")
+            check_published(subject, subject, None, self.dialect, "SubjectError")
         else:
             _engine.active.check_subject(subject, self.dialect)
         if reply is not None:
