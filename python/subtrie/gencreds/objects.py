@@ -82,10 +82,11 @@ class Free:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Several:
-    """A tuple or a list that is written out."""
+    """A tuple or a list that is written out; ``changes`` if it is a list with a name."""
 
     items: tuple[ast.expr, ...]
     scope: Scope
+    changes: bool = False
 
 
 Thing = Unknown | Foreign | Package | Function | Class | Made | Free | Several
@@ -128,6 +129,7 @@ class Names:
         self.tree = tree
         self._known: dict[tuple[int, int], Things] = {}
         self._asked: set[tuple[int, int]] = set()
+        self._reading: set[tuple[str, int]] = set()
         self._depth = 0
         self._parts: dict[ast.AST, list[ast.AST]] = {}  # keeps them alive: they are known by id
 
@@ -187,6 +189,7 @@ class Names:
         found: set[Thing] = set()
         for each in self.of(expr.value, scope):
             if isinstance(each, Several):
+                found |= UNKNOWN if each.changes else NOTHING
                 index = expr.slice
                 if isinstance(index, ast.Constant) and isinstance(index.value, int):
                     found |= self._element(each, index.value)
@@ -200,6 +203,20 @@ class Names:
 
     def name(self, name: str, scope: Scope) -> Things:
         """What a name is that is read in a scope."""
+        key = (name, id(scope))
+        if key in self._reading:
+            return NOTHING
+        if self._depth > DEEPEST:
+            return UNKNOWN
+        self._reading.add(key)
+        self._depth += 1
+        try:
+            return self._name(name, scope)
+        finally:
+            self._depth -= 1
+            self._reading.discard(key)
+
+    def _name(self, name: str, scope: Scope) -> Things:
         found = scope.find(name)
         if found is None:
             for star in scope.module.stars:
@@ -231,6 +248,8 @@ class Names:
         match binding.kind:
             case "value":
                 things = self._unpacked(self.of(binding.value, scope), binding.path)
+                if isinstance(binding.value, ast.List) and not binding.path:
+                    things = frozenset({Several(tuple(binding.value.elts), scope, changes=True)})
                 if binding.annotation is not None:
                     things = _told(things, self.annotated(binding.annotation, scope, node))
                 return things
@@ -264,6 +283,8 @@ class Names:
             for each in things:
                 if not isinstance(each, Several):
                     found |= {each} if isinstance(each, Foreign) else UNKNOWN
+                elif each.changes:
+                    found |= UNKNOWN.union(*(self.of(item, each.scope) for item in each.items))
                 elif isinstance(step, int):
                     found |= self._element(each, step)
                 elif step == "each":
@@ -400,9 +421,8 @@ class Names:
                 else:
                     found.add(Class(each.scope, made=True))
             else:
-                if _name_of(call.func) in _ENTER and call.args:
-                    found |= self.of(call.args[0], scope)
-                found |= UNKNOWN
+                enters = _name_of(call.func) in _ENTER and call.args
+                found |= self.of(call.args[0], scope) if enters else UNKNOWN
         return frozenset(found)
 
     def _super(self, scope: Scope) -> Things:

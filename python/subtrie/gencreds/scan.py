@@ -170,7 +170,7 @@ class _Scan:
                 self._on_bus(site, call, verb, self._owners(connectors, site))
             if clients and verb not in ("call", "host"):
                 self._asked(site, call, clients, verb)
-            if not connectors and not clients and _is_open(receiver):
+            if _is_open(receiver):
                 self._looks_alike(site, call, verb)
         things = names.of(call.func, site.scope)
         for each in things:
@@ -502,7 +502,8 @@ def _line(site: Site) -> int:
 
 
 def _is_open(things: Things) -> bool:
-    return any(isinstance(each, Unknown) for each in things)
+    """May it be anything? What was only ever None is set from somewhere else."""
+    return not things or any(isinstance(each, Unknown) for each in things)
 
 
 def _same_host(one: str, other: str) -> bool:

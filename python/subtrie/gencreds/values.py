@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 import string
 from collections.abc import Iterable
+from pathlib import Path
 
 from .objects import Class, Foreign, Package
 from .scopes import Binding, Loop, Scope
@@ -204,10 +205,10 @@ class Values:
                 return _hole(f"{name}, a parameter")
         return _hole(f"{name}, which is no constant")
 
-    def _of_module(self, way: object, name: str) -> Iterable[Text] | None:
-        from pathlib import Path
-
-        assert isinstance(way, Path)
+    def _of_module(
+        self, way: Path, name: str, passed: tuple[Path, ...] = ()
+    ) -> Iterable[Text] | None:
+        """A name of a module, also by its star imports; None where it has none."""
         file = self.tree.sources.at(way)
         if file is None:
             return None
@@ -218,8 +219,8 @@ class Values:
             return self.of(_reading(name, scope), scope)
         for star in scope.stars:
             below = self.tree.way(star, file)
-            if below is not None and below != way:
-                texts = self._of_module(below, name)
+            if below is not None and below not in (way, *passed) and len(passed) < DEEPEST:
+                texts = self._of_module(below, name, (*passed, way))
                 if texts is not None:
                     return texts
         return None
@@ -418,8 +419,6 @@ def _hole(why: str) -> list[Text]:
 
 def _few(texts: Iterable[Text]) -> list[Text]:
     found = list(dict.fromkeys(_merged(each) for each in itertools.islice(texts, MOST * MOST)))
-    if any(sum(len(p) for p in text if isinstance(p, str)) > LONGEST for text in found):
-        return _hole(f"a text of more than {LONGEST} characters")
     return found if len(found) <= MOST else _hole(f"more than {MOST} values")
 
 
@@ -428,16 +427,22 @@ def _merged(text: Text) -> Text:
     for each in text:
         if isinstance(each, str) and parts and isinstance(parts[-1], str):
             parts[-1] += each
+        elif isinstance(each, Hole) and parts and isinstance(parts[-1], Hole):
+            continue  # one beside another is one
         elif each != "":
             parts.append(each)
+    if len(parts) > MOST or sum(len(p) for p in parts if isinstance(p, str)) > LONGEST:
+        return (Hole(f"a text of more than {LONGEST} characters or {MOST} parts"),)
     return tuple(parts) if parts else ("",)
 
 
 def _product(parts: Iterable[list[Text]]) -> list[Text]:
-    found: list[Text] = [()]
+    found: list[Text] = [("",)]
     for part in parts:
-        found = [(*left, *right) for left in found for right in part]
-        if len(found) > MOST:
+        if len(found) * len(part) > MOST * MOST:
             return _hole(f"more than {MOST} values")
-        found = [_merged(each) for each in found]
-    return [_merged(each) for each in found]
+        several = dict.fromkeys(_merged((*left, *right)) for left in found for right in part)
+        if len(several) > MOST:
+            return _hole(f"more than {MOST} values")
+        found = list(several)
+    return found
