@@ -1,6 +1,6 @@
 # Every target brings what it needs into .venv by itself (tools/bootstrap); none needs root.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance clean
+.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -69,6 +69,9 @@ conformance: ## the vector files against both engines (VECTORS=path)
 	@status=0; for engine in native reference; do \
 	    .venv/bin/subtrie conformance $(VECTORS) --engine $$engine || status=$$?; \
 	done; exit $$status
+
+wheels: ## what pip downloads, for every platform, into dist/ (TARGETS=x86_64-unknown-linux-gnu)
+	@tools/wheels $(TARGETS)
 
 clean: ## remove the environment, build output and what the demo wrote
 	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

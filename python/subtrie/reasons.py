@@ -251,6 +251,17 @@ LOADING: dict[str, Reason] = {
     "several-users": Reason("there are several users", "name one with user= (and account=)"),
     "user-unknown": Reason("no such user is among these", "name one of them"),
     "user-twice": Reason("the user is defined twice", "the broker refuses it too"),
+    "auth-mix": Reason(
+        "two ways to say who may connect do not go together", "the broker refuses it too; keep one"
+    ),
+    "nkey": Reason("it is no public key of the kind needed here", "U… is a user, A… an account"),
+    "account-name": Reason(
+        "the account is the broker's own, or named twice", "give each its own name"
+    ),
+    "callout": Reason("it names no issuer, or no users", "the broker needs issuer and auth_users"),
+    "connection-type": Reason(
+        "it is no way to connect", "STANDARD, WEBSOCKET, LEAFNODE, MQTT, IN_PROCESS, …"
+    ),
     "user-name": Reason("an entry names no user", "give user or nkey"),
     "no-user": Reason(
         "the configuration names no user", "name users under authorization or accounts"

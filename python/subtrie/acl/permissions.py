@@ -12,11 +12,14 @@ from .. import _engine
 from ..errors import refusal
 from . import broker, comparison, strict
 from .decision import BROKER, STRICT, Decision, unknown
+from .dump import dump
 from .entries import check, checked
+from .lint import Finding, lint
+from .load import load, load_all
 from .responses import ResponseLimit, Session
 
 if TYPE_CHECKING:
-    from .lint import Finding
+    from .load.found import Found
 
 
 class Permissions:
@@ -226,8 +229,6 @@ class Permissions:
 
     def lint(self) -> list[Finding]:
         """What a reviewer should look at: see ``docs/permissions.md`` for the rules."""
-        from .lint import lint
-
         return lint(self)
 
     # --- files
@@ -252,9 +253,7 @@ class Permissions:
         must not leave (default: that of ``path``). Raises ``PermissionsError`` with the file, the
         line and the entry; ``OSError`` where a file cannot be read.
         """
-        from .load import load
-
-        return load(
+        found = load(
             path,
             user=user,
             account=account,
@@ -263,14 +262,43 @@ class Permissions:
             env=env,
             root=root,
         )
+        return cls._found(found)
+
+    @classmethod
+    def load_all(
+        cls,
+        path: str | Path,
+        *,
+        account_jwt: str | None = None,
+        trusted: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        root: str | Path | None = None,
+    ) -> dict[str, Permissions]:
+        """Those of every user of a server configuration, by ``user`` or ``account/user``.
+
+        A file of one user gives one, by the empty name. Otherwise as ``load``.
+        """
+        found = load_all(path, account_jwt=account_jwt, trusted=trusted, env=env, root=root)
+        return {name: cls._found(each) for name, each in found.items()}
+
+    @classmethod
+    def _found(cls, found: Found) -> Permissions:
+        self = cls(
+            publish_allow=found.publish_allow,
+            publish_deny=found.publish_deny,
+            subscribe_allow=found.subscribe_allow,
+            subscribe_deny=found.subscribe_deny,
+            allow_responses=found.allow_responses,
+            dialect=found.dialect,
+        )
+        self.known, self.dead, self.sources = found.known, found.dead, found.sources
+        return self
 
     def dump(self, format: str = "json") -> str:
         """The permissions as text: ``json`` (ours) or ``conf`` (a block of server configuration).
 
         Raises ``ValueError`` for another format, and where ``conf`` cannot say it.
         """
-        from .dump import dump
-
         return dump(self, format)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Union
 
@@ -29,17 +29,13 @@ Binder = Callable[[Request], Any]
 
 
 def binder_of(
-    handler: Callable[..., Any], path_names: Sequence[str]
+    handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
 ) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
-    """How to call a handler: a function from a request to its arguments.
+    """How to call a handler with these type hints: a function from a request to its arguments.
 
     Raises ``BusError`` (``endpoint``) for parameters that no request can fill.
     """
     signature = inspect.signature(handler)
-    try:
-        hints = typing.get_type_hints(handler)
-    except (NameError, TypeError):  # annotations that only exist for type checkers
-        hints = {}
     positional: list[Binder] = []
     named: list[tuple[str, Binder]] = []
     for parameter in signature.parameters.values():
