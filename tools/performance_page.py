@@ -182,9 +182,9 @@ def _of_permissions(record: dict[str, Any]) -> list[str]:
         "",
         "## How long does it take to compare permissions?",
         "",
-        f"{record['machine']}, {record['date']}, load average {record['load_average']}. *Both "
-        "ways* is what `compare` asks: is one set inside the other, is that inside the one? The "
-        "promise is 50 ms for two sets of 1,000 rules.",
+        f"{record['machine']}, {record['date']}, load average {record['load_average']}. "
+        "*Both ways* is what `compare` asks: is one set inside the other, is that inside the "
+        "one? The promise is 50 ms for two sets of 1,000 rules.",
         "",
         "| sets | question | engine | median ms | least ms |",
         "|---|---|---|---|---|",
