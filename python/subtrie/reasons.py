@@ -305,7 +305,9 @@ LOADING: dict[str, Reason] = {
     ),
     "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
     "jwt-size": Reason(
-        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+        "CONNECT would not fit into the broker's control line of 4,096 bytes with this JWT",
+        "name fewer rules, or shorter ones",
+        413,
     ),
     "event-host": Reason(
         "an event is triggered by its own host only", "call the other service instead"
@@ -346,6 +348,10 @@ SOURCES: dict[str, Reason] = {
     ),
     "declared-service": Reason("no such service is in the source", "write its host name"),
     "several-services": Reason("there is not exactly one service", "name one of them"),
+    "unstable-ids": Reason(
+        "not every replica of it has an id that the source tells",
+        "give each Connector a literal id=",
+    ),
     "no-service": Reason("no service is in the source", "Connector('host.name') makes one"),
 }
 

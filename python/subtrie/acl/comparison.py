@@ -111,10 +111,13 @@ def only(left: Permissions, right: Permissions) -> Witness | None:
         if witness is not None:
             subject, queue = witness
             found.append((subject.count("."), order, verb, subject, queue))
-    if found:
-        _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
-        return Witness._made(subject, queue, verb, left.dialect)
-    return _only_responses(left, right)
+    respond = _only_responses(left, right)
+    if respond is not None:
+        found.append((respond.count("."), len(VERBS), "respond", str(respond), None))
+    if not found:
+        return None
+    _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
+    return Witness._made(subject, queue, verb, left.dialect)
 
 
 def _only_responses(left: Permissions, right: Permissions) -> Witness | None:

@@ -25,7 +25,10 @@ _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: which lint rule, how bad (``error``, ``warning``, ``note``), and an example."""
+    """One finding: which lint rule, how bad (``error``, ``warning``, ``note``), and an example.
+
+    ``list`` and ``entry`` say what it is about, where it is about one entry: ``publish_allow`` …
+    """
 
     rule: str
     level: str
@@ -33,6 +36,7 @@ class Finding:
     witness: Subject | None = None
     file: str | None = None
     line: int | None = None
+    list: str | None = None
     entry: str | None = None
 
 
@@ -60,7 +64,7 @@ def _finding(
 ) -> Finding:
     file, line = permissions.sources.get(where, (None, None))
     shown = None if witness is None else Subject._of(witness, permissions.dialect)
-    return Finding(rule, level, message, shown, file, line, where[1])
+    return Finding(rule, level, message, shown, file, line, *where)
 
 
 def _dead_in_jwt(permissions: Permissions) -> Iterator[Finding]:
@@ -86,11 +90,18 @@ def _wide(permissions: Permissions) -> Iterator[Finding]:
                 message = f"{verb} {entry} reaches the trust root, port 666"
                 yield _finding(permissions, "danger", "error", message, where, danger[0])
             if verb == "subscribe":
-                # Whoever may subscribe to a whole inbox prefix hears the replies to others.
-                inbox = _engine.active.rules_admit([entry], deny, "_INBOX.*.*", None, cap)
-                if inbox is None:
+                inbox = _engine.active.rules_overlap([entry], deny, _inboxes(permissions), [], cap)
+                if inbox is not None:
                     message = f"subscribe {entry} hears the replies to everyone"
-                    yield _finding(permissions, "inbox", "warning", message, where, "_INBOX.x.x")
+                    yield _finding(permissions, "inbox", "warning", message, where, inbox[0])
+
+
+def _inboxes(permissions: Permissions) -> list[str]:
+    """Where replies to somebody arrive whom no entry names: inboxes of NATS and of Microbus."""
+    entries = [entry for both in permissions.lists("subscribe") for entry in both]
+    named = {token for entry in entries for token in entry.split(" ")[0].split(".")}
+    somebody = next(name for n in range(len(named) + 1) if (name := f"x{n or ''}") not in named)
+    return [f"_INBOX.{somebody}", f"_INBOX.{somebody}.>", f"*.reply._.*.{somebody}.*"]
 
 
 def _idle(permissions: Permissions) -> Iterator[Finding]:

@@ -9,7 +9,9 @@ from .rules import rule, rules
 from .scan import scan
 from .service import Dynamic, Note, Raw, Service, Use
 from .sign import Creds, sign, write
+from .size import Plan, plan
 
 __all__ = [
-    "Creds", "Dynamic", "Note", "Raw", "Service", "Use", "rule", "rules", "scan", "sign", "write",
+    "Creds", "Dynamic", "Note", "Plan", "Raw", "Service", "Use", "plan", "rule", "rules", "scan",
+    "sign", "write",
 ]  # fmt: skip

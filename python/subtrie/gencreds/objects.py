@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +108,11 @@ _KINDS = {
 }
 #: Hand back what they are given.
 _ENTER = {"enter_async_context", "enter_context"}
+#: Packages that make no connectors: what they return is none of ours.
+_WELL_KNOWN = {
+    "builtins", "subtrie", "nats", "requests", "httpx", "aiohttp", "urllib3", "redis", "paho",
+    "pika", "fastapi", "starlette", "flask", "django", "pytest", "click",
+}  # fmt: skip
 _OPEN_TYPES = {"typing.Any", "builtins.object", "typing.TypeVar", "typing_extensions.Any"}
 
 
@@ -225,8 +231,8 @@ class Names:
         match binding.kind:
             case "value":
                 things = self._unpacked(self.of(binding.value, scope), binding.path)
-                if binding.annotation is not None and (not things or _open(things)):
-                    things |= self.annotated(binding.annotation, scope, node)
+                if binding.annotation is not None:
+                    things = _told(things, self.annotated(binding.annotation, scope, node))
                 return things
             case "loop":
                 return self._unpacked(self.of(binding.value, scope), ("each", *binding.path))
@@ -382,8 +388,10 @@ class Names:
                     found |= self._super(scope)
                 elif _name_of(call.func) in _ENTER and call.args:
                     found |= self.of(call.args[0], scope)
-                else:
+                elif _is_known(each):
                     found.add(Foreign(each.name, made=True))
+                else:
+                    found |= UNKNOWN
             elif isinstance(each, Function):
                 found |= self.returned(each)
             elif isinstance(each, Class) and not each.made:
@@ -412,10 +420,9 @@ class Names:
         inner = function.scope
         things = _union(self.of(value, at) for value, at in inner.returns)
         annotation = getattr(function.node, "returns", None)
-        if annotation is not None and (not things or _open(things)):
+        if annotation is not None:
             told = self.annotated(annotation, inner.parent or inner, function.node, "return")
-            if told != UNKNOWN:
-                return (things - UNKNOWN) | told
+            things = _told(things, told)
         return things or UNKNOWN
 
     # --- annotations
@@ -473,6 +480,24 @@ class Names:
 
 def _name_of(node: ast.AST) -> str:
     return getattr(node, "attr", "") or getattr(node, "id", "")
+
+
+def _told(things: Things, annotated: Things) -> Things:
+    """What a value and its annotation say together: ours, if the annotation says so."""
+    ours = any(isinstance(each, Made | Free) for each in things)
+    if annotated == UNKNOWN or (ours and not _open(things)):
+        return things
+    if not ours and any(isinstance(each, Free) for each in annotated):
+        return annotated
+    return (things - UNKNOWN) | annotated if _open(things) or not things else things
+
+
+def _is_known(foreign: Foreign) -> bool:
+    """Is the result of calling it known to be none of ours? Of a class, and of well-known code."""
+    root, name = foreign.name.partition(".")[0], foreign.name.rpartition(".")[2]
+    if foreign.made or root in _WELL_KNOWN or root in sys.stdlib_module_names:
+        return True
+    return name[:1].isupper() and not name.endswith("Connector")
 
 
 def _open(things: Things) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from .. import _engine, microbus
 from ..acl import Permissions
 from ..acl.load.failure import failure
+from ..errors import refusal
 from .service import Raw, Service, Use
 
 #: Stands for a host while a pattern is made in which a wildcard will stand there.
@@ -63,14 +64,17 @@ def _identity(host: str) -> str:
     return microbus.flatten_host(microbus.check_identity_host(host))
 
 
-def rules(service: Service, plane: str, *, allow_dynamic: bool = False) -> Permissions:
+def rules(
+    service: Service, plane: str, *, allow_dynamic: bool = False, pin_ids: bool = False
+) -> Permissions:
     """The least permissions with which the service works on this plane.
 
     ``.sources`` of the result says where in the source each rule that is not implicit comes from.
-    ``allow_dynamic`` grants the wildcards of ``service.dynamic`` (A29). Raises ``AddressError``
-    where a host, a route or the plane is none, ``PermissionsError`` (``.file``, ``.line``) for an
-    event of another host, which its own service triggers, for a source that names another plane,
-    and for what is dynamic and not allowed.
+    ``allow_dynamic`` grants the wildcards of ``service.dynamic`` (A29); ``pin_ids`` lets it hear
+    replies to the ids of its replicas alone (A23). Raises ``AddressError`` where a host, a route or
+    the plane is none, ``PermissionsError`` (``.file``, ``.line``) for an event of another host,
+    which its own service triggers, for a source that names another plane, for what is dynamic and
+    not allowed, and for ids that the source does not tell.
     """
     me, own = service.host, _identity(service.host)
     start = microbus.check_plane(plane)
@@ -83,11 +87,17 @@ def rules(service: Service, plane: str, *, allow_dynamic: bool = False) -> Permi
         raise failure("dynamic", first.message, Path(first.file), first.line)
     control, replies = f"{start}.safe.888.{own}.>", f"{start}.reply._.{own}.>"
     publish: dict[str, Use | Raw | None] = {control: None, replies: None}
+    if pin_ids and not service.ids:
+        raise refusal("PermissionsError", "unstable-ids", me)
+    heard = [
+        microbus.encode_reply_subscription(plane=plane, host=me, id=each) for each in service.ids
+    ]
     subscribe: dict[str, Use | Raw | None] = {
         f"{start}.safe.*.*.{own}.>": None,
-        f"{start}.reply._.*.{own}.*": None,
         f"{start}.safe.888.*.all.>": None,
     }
+    for entry in heard if pin_ids else [f"{start}.reply._.*.{own}.*"]:
+        subscribe[str(entry)] = None
     told = {
         kind: [
             *getattr(service, kind),

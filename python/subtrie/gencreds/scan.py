@@ -116,6 +116,7 @@ class _Scan:
             dynamic=_ordered(dynamic),
             raw=tuple(raw for each in told for raw in each.raw),
             planes=_ordered(found.planes),
+            ids=self._ids(host),
             notes=_ordered(found.notes),
         )
 
@@ -129,6 +130,17 @@ class _Scan:
                     if plane:
                         note = Note(plane, made.scope.file.name, made.node.lineno)
                         self.found[host].planes.append(note)
+
+    def _ids(self, host: str) -> tuple[str, ...]:
+        """The ids of all replicas; none where one of them is not told."""
+        ids: set[str] = set()
+        for made in self.connectors.hosts.get(host, []):
+            for text in self.values.of(argument(made.node, -1, "id"), made.scope):
+                told = literal(text)
+                if not told:
+                    return ()
+                ids.add(told)
+        return tuple(sorted(ids))
 
     def _stubs(self) -> dict[ast.AST, tuple[ast.Call, Scope]]:
         """Functions below ``@client.call(…)``: the call of ``call``, and where it stands."""

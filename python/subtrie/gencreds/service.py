@@ -83,8 +83,9 @@ class Service:
 
     ``endpoints`` are what it serves, ``calls`` what it asks of others, ``events`` what it triggers,
     ``hooks`` what it hears of other hosts, ``dynamic`` what a scan could not tell. ``planes`` are
-    those that its source names, ``raw`` the subjects of no plane that are declared. ``host`` is
-    empty where a scan found traffic and no service.
+    those that its source names, ``raw`` the subjects of no plane that are declared, ``ids`` those
+    of its replicas where the source tells them all. ``host`` is empty where a scan found
+    traffic and no service.
     """
 
     host: str
@@ -96,3 +97,4 @@ class Service:
     raw: tuple[Raw, ...] = ()
     planes: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
+    ids: tuple[str, ...] = ()

@@ -365,10 +365,15 @@ def _is_its_own(loop: Loop, bindings: list[Binding], home: Scope, where: Scope) 
         where = where.parent
     if where is not home or isinstance(loop, ast.comprehension):
         return False  # a function may be called after another loop has begun
-    inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
-    return all(each.kind == "loop" for each in bindings) and not any(
-        getattr(each.node, "lineno", 0) in inside for each in bindings
+    first, end = loop.body[0], (loop.end_lineno or 0, loop.end_col_offset or 0)
+    return all(
+        each.kind == "loop" and not (first.lineno, first.col_offset) <= _place(each.node) <= end
+        for each in bindings
     )
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def _step(
