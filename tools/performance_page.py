@@ -167,7 +167,8 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
             "",
             f"The load: {load['requests']:,} requests of mixed kinds in {load['seconds']} s over "
             f"one nats-server, {load['lost']} lost, {load['doubled']} doubled, {load['wrong']} "
-            f"wrong; {load['resident_mib']} MiB resident in the end.",
+            f"wrong; both sides together took {load['cpu_us_a_request']} µs of processor time a "
+            f"request, and {load['resident_mib']} MiB resident in the end.",
         ]
     return lines
 

@@ -59,7 +59,7 @@ class Connector(Life):
         self.id = id or self.ids.instance()
         self.plane = environment.plane(plane)
         self.locality = environment.locality(locality)
-        self.deployment = environment.deployment(deployment)
+        self.deployment = environment.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments
         # Refused here, where the mistake is, and not in the first answer.
         self._reply_pattern = microbus.encode_reply_subscription(
