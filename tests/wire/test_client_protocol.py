@@ -183,11 +183,17 @@ def test_what_unsub_takes_for_now(engine, text, most):
     assert op.max == most
 
 
-def test_hmsg_from_a_client_is_refused_when_its_line_is_there(engine):
+@pytest.mark.parametrize("line", [b"HMSG a 1 12 14", b"hmsg ", b"HMSG a"])
+def test_hmsg_from_a_client_is_refused_behind_its_line(engine, line):
+    """nats-server 2.15: "parser ERROR, state=41", the end of a payload that it never read."""
     parser = engine.Parser("client")
-    assert parser.feed(b"HMSG a 1 12 14\r") == []
-    with pytest.raises(WireError, match="no operation"):
-        parser.feed(b"\n")
+    assert parser.feed(line + b"x\r") == []
+    with pytest.raises(WireError) as caught:
+        parser.feed(b"\n\r\n")
+    error = caught.value
+    assert (error.reason, error.position, error.resume, error.state) == (
+        "payload terminator", len(line) + 3, 0, "payload",
+    )  # fmt: skip
 
 
 # Headers ------------------------------------------------------------------------------------------

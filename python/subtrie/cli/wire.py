@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from ..errors import WireError
-from ..wire.secrets import redacted
+from ..wire.secrets import redact_bytes, redacted
 from ..wire.sources import Broken, Row, read
 from .stream import line_of, printable
 
@@ -48,9 +49,12 @@ def wire(context: click.Context, file: Path, conn: str | None, reveal: bool, as_
 
 
 def _parts(row: Row, reveal: bool) -> dict[str, Any]:
-    if reveal or "json" not in row.parts:
+    if reveal:
         return row.parts
     shown: dict[str, Any] = redacted(row.parts)
+    if "payload_b64" in shown:
+        payload = redact_bytes(b64decode(row.parts["payload_b64"]))
+        shown["payload_b64"] = b64encode(payload).decode()
     return shown
 
 

@@ -79,7 +79,10 @@ def _service(engine: Any, row: Row) -> dict[str, list[str]]:
                 ("events", "outbound_events"), ("hooks", "inbound_events"),
             )
         }  # fmt: skip
-        found = gencreds.rules(gencreds.Service(host, **uses), _PLANE)
+        service = gencreds.Service(
+            host, uses["endpoints"], uses["calls"], uses["events"], uses["hooks"]
+        )
+        found = gencreds.rules(service, _PLANE)
     lists = {"pub": found.publish_allow, "sub": found.subscribe_allow}
     return {verb: sorted(_shown(rule) for rule in rules or ()) for verb, rules in lists.items()}
 

@@ -35,6 +35,8 @@ _HEAD = struct.Struct("<4sII")
 _BODY = struct.Struct("<BQI")
 #: Most bytes of data in a record: no reader allocates more than that for a length it read.
 MAX_DATA = 1 << 20
+#: Bytes that are summed, at most, in search of the next good record: a second or two.
+_MOST_SUMMED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,14 @@ class Record:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The JSON of a record that tells of a connection; empty for one that carries bytes."""
-        return {} if self.kind in ("c2s", "s2c") else dict(json.loads(self.data or b"{}"))
+        """The JSON of a record that tells of a connection; empty where it is none."""
+        if self.kind in ("c2s", "s2c"):
+            return {}
+        try:
+            found = json.loads(self.data)
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
 
 def packed(record: Record) -> bytes:
@@ -143,8 +151,9 @@ def read(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[Record]:
     ``start`` (a file only): the offset of a record, to go on where an earlier reading ended. A torn
     tail ends its file without an error. Raises ``WireError`` for what is no capture
     (``not a capture``) and for a damaged record (``record``: ``.position`` is where it begins,
-    ``.resume`` where the next good one does, to be given as ``start``), ``FileNotFoundError`` for a
-    path that is not there. Memory: one record.
+    ``.resume`` where the next good one does, to be given as ``start``, or None where looking for it
+    would take more than a gibibyte of sums), ``FileNotFoundError`` for a path that is not there.
+    Memory: one record.
     """
     source = Path(path)
     if not source.is_dir():
@@ -171,7 +180,10 @@ def _records(path: Path, start: int) -> Iterator[Record]:
                 yield row
                 offset = file.tell()
                 continue
-            following = _next_good(file, offset + 1)
+            try:
+                following = _next_good(file, offset + 1)
+            except _TooMuchWork:
+                raise _damaged("record", offset, None) from None
             if following is None:
                 return  # nothing good behind it: a torn tail
             raise _damaged("record", offset, following)
@@ -203,9 +215,14 @@ def _row(file: BinaryIO, offset: int) -> Record | _Bad | None:
     return Record(KINDS[kind], at, conn, body[_BODY.size :], offset)
 
 
+class _TooMuchWork(Exception):
+    """Data that was made to look like the beginnings of many long records."""
+
+
 def _next_good(file: BinaryIO, offset: int) -> int | None:
     """Where the next whole record begins; None when there is none."""
     window = 1 << 16
+    summed = 0
     while True:
         file.seek(offset)
         piece = file.read(window)
@@ -214,6 +231,9 @@ def _next_good(file: BinaryIO, offset: int) -> int | None:
             file.seek(offset + found)
             if isinstance(_row(file, offset + found), Record):
                 return offset + found
+            summed += file.tell() - offset - found
+            if summed > _MOST_SUMMED:
+                raise _TooMuchWork
             offset += found + 1
         elif len(piece) < window:
             return None
@@ -221,7 +241,7 @@ def _next_good(file: BinaryIO, offset: int) -> int | None:
             offset += window - len(MARK) + 1
 
 
-def _damaged(reason: str, position: int, resume: int) -> WireError:
+def _damaged(reason: str, position: int, resume: int | None) -> WireError:
     rule = REASONS[reason]
     error = WireError(
         f"not a capture: {rule.sentence} (byte {position}); {rule.hint}",

@@ -161,7 +161,7 @@ class LogRecord:
 def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
     """Reads one line, without its line end; None when no nats-server wrote it, or only half of it.
 
-    Passwords, tokens, JWTs and nkeys in CONNECT lines and sentences are replaced by
+    Passwords, tokens, JWTs and nkeys in CONNECT lines, payloads and sentences are replaced by
     ``[REDACTED]`` unless ``reveal``: the broker itself prints a JWT whole. Never raises. Cost: a
     few microseconds, linear in the line.
     """
@@ -179,13 +179,16 @@ def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
-        if op == "CONNECT" and arguments and not reveal:
+        if op in _WHOLE and arguments and not reveal:
             arguments = redact_text(arguments)
         return LogRecord(*front, DIRECTIONS[arrow], op, split_arguments(op, arguments or ""))
     payload = _PAYLOAD.match(rest)
     if payload is not None:
         arrow, quoted = payload.groups()
-        return LogRecord(*front, DIRECTIONS[arrow], PAYLOAD, (), unquote(quoted))
+        text = unquote(quoted)
+        return LogRecord(
+            *front, DIRECTIONS[arrow], PAYLOAD, (), text if reveal else redact_text(text)
+        )
     return None  # an operation that does not end
 
 

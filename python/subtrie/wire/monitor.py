@@ -19,6 +19,8 @@ from .secrets import redacted
 
 _DETAIL = "subscriptions_list_detail"
 _PLAIN = "subscriptions_list"
+#: What each endpoint lists.
+_LISTS = {"connz": "connections", "subsz": _PLAIN, "routez": "routes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Snapshot:
         """Is everything on this page? (``/routez`` has one page.)"""
         if self.total is None:
             return True
-        entries = self.document.get("connections", self.document.get(_PLAIN, ()))
+        entries = self.document.get(_LISTS[self.endpoint])
         return self.offset == 0 and len(entries or ()) >= self.total
 
 
@@ -98,21 +100,37 @@ def loads(text: str | bytes, *, reveal: bool = False) -> Snapshot:
     if not reveal:
         document = redacted(document)
     endpoint = _endpoint_of(document)
-    try:
-        found = tuple(_READERS[endpoint](document))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise _error("monitor") from None
     paged = endpoint != "routez"
-    return Snapshot(
-        endpoint,
-        document.get("server_id"),
-        document.get("now"),
-        document.get("total") if paged else None,
-        int(document.get("offset") or 0),
-        document.get("limit") if paged else None,
-        found,
-        document,
-    )
+    try:
+        if not isinstance(document.get(_LISTS[endpoint]), list | None):
+            raise TypeError
+        return Snapshot(
+            endpoint,
+            _text(document, "server_id"),
+            _text(document, "now"),
+            _number(document, "total") if paged else None,
+            _number(document, "offset") or 0,
+            _number(document, "limit") if paged else None,
+            tuple(_READERS[endpoint](document)),
+            document,
+        )
+    except (AttributeError, KeyError, TypeError):
+        raise _error("monitor") from None
+
+
+def _text(document: dict[str, Any], key: str) -> str | None:
+    """A text or nothing. Raises ``TypeError`` for anything else under that name."""
+    found = document.get(key)
+    if not isinstance(found, str | None):
+        raise TypeError
+    return found
+
+
+def _number(document: dict[str, Any], key: str) -> int | None:
+    found = document.get(key)
+    if not isinstance(found, int | None) or isinstance(found, bool):
+        raise TypeError
+    return found
 
 
 def _error(reason: str) -> WireError:
@@ -135,20 +153,20 @@ def _endpoint_of(document: dict[str, Any]) -> str:
 
 def _connz(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
     for connection in document["connections"] or ():
-        base = (document.get("server_id"), "client", connection.get("cid"), connection.get("name"))
-        user = connection.get("authorized_user")
-        account = connection.get("account")
+        base = (document.get("server_id"), "client", _number(connection, "cid"))
+        user = (_text(connection, "name"), _text(connection, "authorized_user"))
+        account = _text(connection, "account")
         for entry in connection.get(_DETAIL) or connection.get(_PLAIN) or ():
-            yield _record((*base, user), account, entry)
+            yield _record((*base, *user), account, entry)
 
 
 def _subsz(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
     for entry in document.get(_PLAIN) or ():
-        sid = entry.get("sid", "") if isinstance(entry, dict) else ""
+        sid = _text(entry, "sid") or ""
         # What came over a route has its key for a sid: "R ACCOUNT subject [queue]".
         kind = "route" if sid[:2] in ("R ", "L ") else "client"
-        base = (document.get("server_id"), kind, entry.get("cid"), None, None)
-        yield _record(base, entry.get("account"), entry)
+        base = (document.get("server_id"), kind, _number(entry, "cid"), None, None)
+        yield _record(base, _text(entry, "account"), entry)
 
 
 def _routez(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
@@ -156,12 +174,12 @@ def _routez(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
         base = (
             document.get("server_id"),
             "route",
-            route.get("rid"),
-            route.get("remote_name"),
+            _number(route, "rid"),
+            _text(route, "remote_name"),
             None,
         )
         for entry in route.get(_DETAIL) or route.get(_PLAIN) or ():
-            yield _record(base, route.get("account"), entry)
+            yield _record(base, _text(route, "account"), entry)
 
 
 _READERS = {"connz": _connz, "subsz": _subsz, "routez": _routez}
@@ -170,9 +188,11 @@ _READERS = {"connz": _connz, "subsz": _subsz, "routez": _routez}
 def _record(base: tuple[Any, ...], account: str | None, entry: Any) -> SubscriptionRecord:
     if isinstance(entry, str):
         entry = {"subject": entry}
-    sid = entry.get("sid")
+    subject, sid = _text(entry, "subject"), _text(entry, "sid")
+    if subject is None:
+        raise KeyError("subject")
     if account is None:
-        account = entry.get("account")
+        account = _text(entry, "account")
     if account is None and base[1] == "route" and sid:
         words = sid.split(" ")
         account = words[1] if words[0] in ("R", "L") and len(words) > 2 else None
@@ -184,9 +204,9 @@ def _record(base: tuple[Any, ...], account: str | None, entry: Any) -> Subscript
         name,
         user,
         account,
-        str(entry["subject"]),
-        entry.get("qgroup"),
+        subject,
+        _text(entry, "qgroup"),
         sid,
-        entry.get("msgs"),
-        entry.get("max"),
+        _number(entry, "msgs"),
+        _number(entry, "max"),
     )

@@ -1,0 +1,66 @@
+//! Rules: every witness is one, a minimal set holds the same, and no set is too odd to be asked.
+
+use subtrie::grammar::{self, Dialect, Form, matches};
+use subtrie::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
+
+/// Rules of a list, and their tokens: the question stays small, as its cost is bounded elsewhere.
+const MOST: usize = 6;
+
+/// Two sets: a line is a pattern, behind a byte that says in which of four lists it stands.
+pub fn permissions(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let mut lists: [Vec<&str>; 4] = Default::default();
+    for line in text.lines() {
+        let Some((first, pattern)) = line.split_at_checked(1) else {
+            continue;
+        };
+        let list = &mut lists[usize::from(first.as_bytes()[0] & 3)];
+        let bounds = grammar::Bounds {
+            max_tokens: MOST,
+            max_length: 64,
+        };
+        let fine = grammar::check(pattern, Form::Pattern, Dialect::Strict, bounds).is_ok();
+        if fine && list.len() < MOST {
+            list.push(pattern);
+        }
+    }
+    let [allow, deny, other_allow, other_deny] = &lists;
+    let (left, right) = (set(allow, deny), set(other_allow, other_deny));
+    for (one, other) in [(left, right), (right, left)] {
+        let found = witness(one, other);
+        if let Ok(Some(found)) = &found {
+            assert!(holds(one, &found.subject) && !holds(other, &found.subject));
+        }
+        if let (Ok(found), Ok(proven)) = (&found, proof(one, other)) {
+            assert_eq!(found.is_none(), proven.is_some());
+        }
+        if let (Ok(found), Ok(grants)) = (&found, difference(one, other)) {
+            assert_eq!(found.is_none(), grants.is_empty());
+        }
+        if let Ok((allow, deny)) = minimised(one) {
+            let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+            let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
+            let small = set(&allow, &deny);
+            assert!(!matches!(witness(one, small), Ok(Some(_))));
+            assert!(!matches!(witness(small, one), Ok(Some(_))));
+        }
+    }
+    if let Ok(Some(found)) = overlap(left, right) {
+        assert!(holds(left, &found.subject) && holds(right, &found.subject));
+    }
+}
+
+const fn set<'a>(allow: &'a [&'a str], deny: &'a [&'a str]) -> RuleSet<'a> {
+    RuleSet {
+        allow,
+        deny,
+        max_tokens: usize::MAX,
+    }
+}
+
+fn holds(set: RuleSet<'_>, subject: &str) -> bool {
+    let any = |rules: &[&str]| rules.iter().any(|rule| matches(rule, subject));
+    any(set.allow) && !any(set.deny)
+}

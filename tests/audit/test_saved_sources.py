@@ -1,0 +1,196 @@
+"""``nats-wire`` and ``nats-monitor``: saved traffic as rows of a real Spark."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64decode
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StringType, StructField, StructType
+
+from subtrie.spark import decode, register
+from subtrie.spark.monitor_source import SCHEMA as MONITOR
+from subtrie.spark.monitor_source import MonitorReader
+from subtrie.spark.wire_source import SCHEMA as WIRE
+from subtrie.spark.wire_source import WireReader
+from subtrie.wire import capture
+from subtrie.wire.sources import Row, read
+
+GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
+JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any) -> Any:
+    register(spark)
+    return spark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Live Go services, in the form in which a tap writes it down, in several files."""
+    folder = tmp_path_factory.mktemp("wire") / "capture"
+    known = set()
+    with (
+        gzip.open(GO_LIVE / "wire.jsonl.gz", "rt") as lines,
+        capture.Writer(folder, rotate=500_000) as writer,
+    ):
+        for line in lines:
+            row = json.loads(line)
+            at = int(row["t"] * 1e9)
+            if row["conn"] not in known:
+                known.add(row["conn"])
+                writer.write("opened", row["conn"], b'{"kind":"client"}', at=at)
+            writer.write(row["dir"], row["conn"], b64decode(row["data"]), at=at)
+    assert len(capture.files(folder)) > 1
+    return folder
+
+
+def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]:
+    """The rows as the source's own reader hands them to Spark, every partition."""
+    kind = MonitorReader if schema == MONITOR else WireReader
+    fields = [StructField(column.split(" ")[0], StringType()) for column in schema.split(", ")]
+    reader = kind(StructType(fields), {"path": str(path), **options})
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_P_07_every_operation_is_a_row(session, folder):
+    df = session.read.format("nats-wire").option("splits", 3).load(str(folder))
+    assert df.rdd.getNumPartitions() == 3
+    rows = decode(df.drop("payload").where("op != 'PONG'"), "subject").collect()
+
+    def order(row: Any) -> Any:
+        return (row[0], row[1], row[2])
+
+    found = [(row.conn, row.direction, row.pos, row.op, row.subject, row.size) for row in rows]
+    wanted = [
+        (row.conn, row.direction, row.op.offset, row.op.op, row.op.subject, row.op.size)
+        for row in read(folder)
+        if isinstance(row, Row) and row.op.op != "PONG"
+    ]
+    assert sorted(found, key=order) == sorted(wanted, key=order)
+    truth = json.loads((GO_LIVE / "truth.json").read_text())["totals"]
+    count = Counter(row.op for row in rows)
+    assert count["PUB"] + count["HPUB"] == truth["published"]
+    assert count["MSG"] + count["HMSG"] == truth["delivered"]
+    first = min(rows, key=lambda row: row.time)
+    assert (first.op, first.time.year) == ("INFO", 1970)
+    assert json.loads(first.json)["server_id"]
+    assert sum(row.address is not None for row in rows if row.op == "PUB") > 100
+
+
+def test_splits_do_not_matter_and_a_part_of_the_columns_will_do(folder):
+    schema = "pos bigint, conn bigint, subject string, payload binary"
+    one, many = (here(folder, schema, splits=splits) for splits in ("1", "5"))
+    assert list(one[0]) == ["pos", "conn", "subject", "payload"]
+    rows = [sorted(map(repr, rows)) for rows in (one, many)]
+    assert rows[0] == rows[1]
+    assert max(len(row["payload"] or b"") for row in one) > 100_000
+
+
+def test_bytes_of_one_direction(tmp_path):
+    file = tmp_path / "sent"
+    file.write_bytes(
+        b'CONNECT {"user":"u","pass":"hunter2"}\r\nSUB a\xff.b q 1\r\n'
+        b"HPUB a 20 %d\r\nNATS/1.0\r\nKey: \xff\r\n\r\n%b\r\n" % (len(JWT) + 20, JWT.encode())
+    )
+    connect, sub, pub = here(file, conn="client")
+    assert json.loads(connect["json"]) == {"user": "u", "pass": "[REDACTED]"}
+    assert (sub["subject"], sub["queue"], sub["sid"]) == ("a\\xff.b", "q", "1")
+    assert pub["payload"].endswith(b"*" * len(JWT))
+    connect, _, pub = here(file, conn="client", reveal="true")
+    assert json.loads(connect["json"])["pass"] == "hunter2"
+    assert pub["payload"].endswith(JWT.encode())
+    file.write_bytes(b"HMSG a 1 20 20\r\nNATS/1.0\r\nKey: \xff\r\n\r\n\r\n")
+    (message,) = here(file, conn="server_to_client")
+    assert message["headers"] == [{"name": "Key", "value": "\\xff"}]
+    assert (message["header_size"], message["size"], message["payload"]) == (20, 20, b"")
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    with capture.Writer(tmp_path / "damaged") as writer:
+        writer.write("opened", 1, b'{"kind":"client"}', at=1)
+        writer.write("c2s", 1, b"PING\r\nPUB a five\r\n", at=2)
+        writer.write("c2s", 2, b"PUB a 5\r\nhe", at=3)
+        writer.write("s2c", 2, b"PONG\r\n", at=4)
+        writer.write("s2c", 3, b"PONG\r\n", at=5)
+    (file,) = capture.files(writer.folder)
+    records = list(capture.read(file))
+    data = bytearray(file.read_bytes())
+    data[records[3].offset + 12] ^= 1
+    file.write_bytes(data)
+    return writer.folder
+
+
+def test_damage_by_mode(session, damaged):
+    rows = here(damaged, splits="2")
+    told = sorted((row["conn"] or 0, row["op"] or "", row["reason"] or "") for row in rows)
+    assert told == [
+        (0, "", "record"), (1, "", "bad size"), (1, "PING", ""), (2, "", "torn"), (3, "PONG", ""),
+    ]  # fmt: skip
+    assert sorted(row["op"] for row in here(damaged, mode="dropmalformed")) == ["PING", "PONG"]
+    with pytest.raises(PySparkException, match=r"damaged|not the protocol|the stream ends"):
+        session.read.format("nats-wire").option("mode", "FAILFAST").load(str(damaged)).collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"path": "/nowhere"}, "nowhere"),
+        ({"path": "/nowhere/*.capture"}, "nothing matches"),
+        ({"mode": "LENIENT"}, "mode must be one of"),
+        ({"conn": "server"}, "conn must be one of"),
+        ({"splits": "0"}, "splits must be"),
+    ],
+)
+def test_what_cannot_be_read_says_so(folder, options, told):
+    with pytest.raises((ValueError, OSError), match=told):
+        here(**{"path": folder, **options})
+
+
+CONNZ = {
+    "server_id": "A", "now": "2026-11-21T00:00:00Z", "num_connections": 1, "total": 2,
+    "offset": 0, "limit": 1, "connections": [{"cid": 8, "name": "shop", "authorized_user": "u",
+    "jwt": JWT, "subscriptions_list_detail": [
+        {"account": "$G", "subject": "a.>", "qgroup": "q", "sid": "1", "msgs": 7, "max": 9},
+        {"subject": "b", "sid": "2", "msgs": 0}]}],
+}  # fmt: skip
+
+
+def test_snapshots(session, tmp_path):
+    (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
+    routez = {"server_id": "B", "routes": [{"rid": 5, "subscriptions_list": ["c.*"]}]}
+    (tmp_path / "routez.json").write_text(json.dumps(routez))
+    df = session.read.format("nats-monitor").load(str(tmp_path))
+    assert df.rdd.getNumPartitions() == 2
+    one, two, three = sorted(df.collect(), key=lambda row: row.subject)
+    assert (one.endpoint, one.complete, one.server, one.kind, one.id) == (
+        "connz", False, "A", "client", 8,
+    )  # fmt: skip
+    assert (one.name, one.user, one.account, one.subject, one.queue, one.sid) == (
+        "shop", "u", "$G", "a.>", "q", "1",
+    )  # fmt: skip
+    assert (one.delivered, one.max, one.now, one.reason) == (7, 9, CONNZ["now"], None)
+    assert (two.subject, two.queue) == ("b", None)
+    assert (three.endpoint, three.kind, three.id, three.complete) == ("routez", "route", 5, True)
+
+
+def test_what_is_no_snapshot_by_mode(tmp_path):
+    (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
+    (tmp_path / "other.json").write_text("{}")
+    assert [row["reason"] for row in here(tmp_path, MONITOR)] == [None, None, "monitor"]
+    assert len(here(tmp_path, MONITOR, mode="DROPMALFORMED")) == 2
+    with pytest.raises(ValueError, match=r"other.json: not an answer of a server"):
+        here(tmp_path, MONITOR, mode="FAILFAST")
+    assert len(here(tmp_path / "con*.json", MONITOR)) == 2
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no \*.json"):
+        here(empty, MONITOR)
