@@ -111,6 +111,15 @@ def test_A69_queues():
         rules.can_subscribe("foo", queue="a b")
 
 
+def test_A69_the_deciding_entry_is_one_of_the_queue_asked_for():
+    rules = Permissions(subscribe_allow=["a q", "a w.*"], subscribe_deny=["a.b q", "a.b w"])
+    assert rules.can_subscribe("a", queue="w.1").rule == "a w.*"
+    assert rules.can_subscribe("a", queue="q").rule == "a q"
+    denied = Permissions(subscribe_deny=["a q", "a w"])
+    assert denied.can_subscribe("a", queue="w").rule == "a w"
+    assert denied.can_subscribe("a")
+
+
 def test_bad_questions():
     rules = Permissions()
     for text in ("", "a..b", "a b", "a.*", ">"):
