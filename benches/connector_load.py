@@ -98,6 +98,7 @@ async def load(url: str, seconds: float) -> dict[str, Any]:
     samples: list[tuple[float, float]] = []
     async with shop, stock, web, mail:
         end, begun = time.monotonic() + seconds, time.monotonic()
+        worked = time.process_time()
 
         async def caller(start: int) -> None:
             turn = 0
@@ -112,10 +113,12 @@ async def load(url: str, seconds: float) -> dict[str, Any]:
 
         await asyncio.gather(watch(), *(caller(start) for start in range(1, CALLERS + 1)))
         spent = time.monotonic() - begun
+        worked = time.process_time() - worked
     return {
         "seconds": round(spent, 1),
         "requests": requests,
         "per_second": round(answered / spent),
+        "cpu_us_a_request": round(worked / max(answered, 1) * 1e6),
         "lost": requests - answered,
         "doubled": doubled + sum(served.values()),
         "wrong": wrong,

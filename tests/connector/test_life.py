@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -330,3 +331,49 @@ def test_the_default_plane_is_the_fixtures(plane):
 def test_A26_the_fixtures_give_connectors_on_the_plane_of_the_test(connector, plane):
     made = connector("shop.example", version=2)
     assert (made.plane, made.version, made.deployment) == (plane, 2, "TESTING")
+
+
+async def test_starting_and_hooks_have_a_time_limit(make, monkeypatch):
+    shop = make(HOST)
+    stopped = []
+
+    async def forever():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append(1)
+
+    shop.on_startup(forever)
+    monkeypatch.setenv("MICROBUS_STARTUP_TIME_BUDGET", "200ms")
+    with pytest.raises(TimeoutError):
+        await shop.startup()
+    assert (stopped, shop.running) == ([1], False)
+    shop._startup_hooks.clear()
+    shop.on_shutdown(forever)
+    monkeypatch.setenv("MICROBUS_STARTUP_TIME_BUDGET", "20s")
+    monkeypatch.setenv("MICROBUS_SHUTDOWN_TIME_BUDGET", "100ms")
+    await shop.startup()
+    with pytest.raises(TimeoutError):
+        await shop.shutdown()
+    assert (stopped, shop.running) == ([1, 1], False)
+    assert bus.open_connections() == 0
+
+
+async def test_debug_logging_and_a_word_about_deprecated_variables(make_nats, monkeypatch, caplog):
+    log = logging.getLogger("subtrie.connector")
+    before = log.level
+    monkeypatch.setenv("MICROBUS_LOG_DEBUG", "1")
+    monkeypatch.setenv("MICROBUS_NATS_TOKEN", "not asked for by this server")
+    try:
+        async with make_nats(HOST):
+            assert log.level == logging.DEBUG
+    finally:
+        log.setLevel(before)
+    assert "deprecated" in caplog.text
+    assert "not asked for" not in caplog.text
+
+
+def test_the_broker_that_is_given_says_where_we_are(monkeypatch):
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert Connector(HOST, nats="nats://bus.example:4222").deployment == "PROD"
+    assert Connector(HOST, nats="nats://localhost:4222").deployment == "LOCAL"

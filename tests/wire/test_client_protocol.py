@@ -150,6 +150,15 @@ def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
     assert parser.offset in (0, len(line))
 
 
+def test_A57_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
+    parser = engine.Parser("client")
+    (one,) = parser.feed(b"PUB a 2\r\n\r\n\r\n")
+    assert bytes(one.payload) == b"\r\n"
+    assert parser.feed(b"PUB a 2\r\nok") == []
+    (two,) = parser.feed(b"\r\n")
+    assert bytes(two.payload) == b"ok"
+
+
 def test_A33_a_blank_in_a_subject_makes_a_reply(engine):
     (op,) = ops(engine, b"PUB foo. .bar 0\r\n\r\n")
     assert (op.subject, op.reply) == ("foo.", ".bar")

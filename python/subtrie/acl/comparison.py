@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .. import _engine
 from ..subject import Subject
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .lists import Lists
 
 VERBS = ("publish", "subscribe")
 
@@ -73,7 +71,7 @@ class Diff:
 class Comparison:
     """How two permissions relate; asked of the whole sets, not rule by rule."""
 
-    def __init__(self, left: Permissions, right: Permissions) -> None:
+    def __init__(self, left: Lists, right: Lists) -> None:
         self._left, self._right = left, right
         self.only_left = only(left, right)
         self.only_right = only(right, left)
@@ -103,7 +101,7 @@ class Comparison:
         return f"<Comparison {self.relation}>"
 
 
-def only(left: Permissions, right: Permissions) -> Witness | None:
+def only(left: Lists, right: Lists) -> Witness | None:
     """A subject of the fewest tokens that only the left side may use; None where there is none."""
     found = []
     for order, verb in enumerate(VERBS):
@@ -121,7 +119,7 @@ def only(left: Permissions, right: Permissions) -> Witness | None:
     return Witness._made(subject, queue, verb, left.dialect)
 
 
-def _only_responses(left: Permissions, right: Permissions) -> Witness | None:
+def _only_responses(left: Lists, right: Lists) -> Witness | None:
     """A subject that the left side may answer to, and the right side may not, or less."""
     if left.allow_responses is None:
         return None
@@ -135,7 +133,7 @@ def _only_responses(left: Permissions, right: Permissions) -> Witness | None:
     return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
 
 
-def _proof(left: Permissions, right: Permissions) -> dict[str, Any]:
+def _proof(left: Lists, right: Lists) -> dict[str, Any]:
     proof = {}
     for verb in VERBS:
         lists = (*left.lists(verb), *right.lists(verb))
@@ -147,7 +145,7 @@ def _proof(left: Permissions, right: Permissions) -> dict[str, Any]:
     return proof
 
 
-def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
+def added(old: Lists, new: Lists) -> tuple[Grant, ...]:
     """What only the new ones grant, the worst first."""
     grants = []
     for verb in VERBS:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .. import _engine
 from ..subject import Subject
 from .comparison import VERBS, danger_in
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .lists import Lists
 
 #: The broker's control line (A37), which the CONNECT with the JWT must fit into.
 CONTROL_LINE = 4096
@@ -40,7 +37,7 @@ class Finding:
     entry: str | None = None
 
 
-def lint(permissions: Permissions) -> list[Finding]:
+def lint(permissions: Lists) -> list[Finding]:
     """All findings, the worst first."""
     if not permissions.known:
         return []
@@ -55,7 +52,7 @@ def lint(permissions: Permissions) -> list[Finding]:
 
 
 def _finding(
-    permissions: Permissions,
+    permissions: Lists,
     rule: str,
     level: str,
     message: str,
@@ -67,13 +64,13 @@ def _finding(
     return Finding(rule, level, message, shown, file, line, *where)
 
 
-def _dead_in_jwt(permissions: Permissions) -> Iterator[Finding]:
+def _dead_in_jwt(permissions: Lists) -> Iterator[Finding]:
     for where in permissions.dead:
         message = f"{where[0]}: {where[1]} has '>' before its end and matches nothing"
         yield _finding(permissions, "dead", "error", message, where)
 
 
-def _wide(permissions: Permissions) -> Iterator[Finding]:
+def _wide(permissions: Lists) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
@@ -96,7 +93,7 @@ def _wide(permissions: Permissions) -> Iterator[Finding]:
                     yield _finding(permissions, "inbox", "warning", message, where, inbox[0])
 
 
-def _inbox(permissions: Permissions, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
+def _inbox(permissions: Lists, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
     """Where replies arrive to somebody whom no entry names, as far as this entry hears them."""
     entries = [entry for both in permissions.lists("subscribe") for entry in both]
     named = {token for entry in entries for token in entry.split(" ")[0].split(".")}
@@ -109,7 +106,7 @@ def _inbox(permissions: Permissions, entry: str, deny: list[str]) -> tuple[str, 
     return found
 
 
-def _idle(permissions: Permissions) -> Iterator[Finding]:
+def _idle(permissions: Lists) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
@@ -139,7 +136,7 @@ def _idle(permissions: Permissions) -> Iterator[Finding]:
                 yield _finding(permissions, "redundant", "note", message, where)
 
 
-def _responses(permissions: Permissions) -> Iterator[Finding]:
+def _responses(permissions: Lists) -> Iterator[Finding]:
     limit = permissions.allow_responses
     if limit is None:
         return
@@ -151,7 +148,7 @@ def _responses(permissions: Permissions) -> Iterator[Finding]:
     yield Finding("allow-responses", "warning", message)
 
 
-def _size(permissions: Permissions) -> Iterator[Finding]:
+def _size(permissions: Lists) -> Iterator[Finding]:
     size = jwt_size(permissions)
     if size > CONTROL_LINE:
         message = (
@@ -161,7 +158,7 @@ def _size(permissions: Permissions) -> Iterator[Finding]:
         yield Finding("size", "error", message)
 
 
-def jwt_size(permissions: Permissions) -> int:
+def jwt_size(permissions: Lists) -> int:
     """About how many bytes a user JWT with these rules takes."""
     lists = {
         short: {"allow": permissions.lists(verb)[0], "deny": permissions.lists(verb)[1]}
