@@ -94,7 +94,9 @@ def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
     assert not rules.can_receive("a.b", subscription="a.*", model="broker")
     assert rules.can_receive("a.c", subscription="a.*", model="broker")
     assert not rules.can_receive("a.c", subscription="a.*")
-    assert not rules.can_receive("b.c", subscription="a.*", model="broker")
+    for model in ("strict", "broker"):
+        other = rules.can_receive("a.c", subscription="a.x.>", model=model)
+        assert (bool(other), other.nearest, other.differs_at) == (False, "a.x.>", 1)
 
 
 def test_A69_queues():

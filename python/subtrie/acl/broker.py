@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import _engine
-from .decision import BROKER, Decision, not_listed
+from .decision import BROKER, Decision, not_listed, not_selected
 from .lists import Lists
 
 #: A queue group the broker keeps for itself.
@@ -82,7 +82,7 @@ def _listed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
 def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Does a message reach the subscription? Denies are looked at again at delivery (A68)."""
     if not _engine.active.matches(subscription, subject):
-        return Decision(False, BROKER, f"the subscription {subscription} does not select it")
+        return not_selected(BROKER, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
         why = f"the subscription is refused: {may.why}"
