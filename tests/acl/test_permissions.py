@@ -421,6 +421,10 @@ def test_dumps_come_back(lists, tmp_path):
 
 @pytest.mark.parametrize(("document", "reason"), [
     ({"subtrie": 2}, "json-format"),
+    ({"subtrie": True}, "json-format"),
+    ('{"subtrie": 1, "publish_allow": ["a"], "publish_allow": [">"]}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "max": 2}}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "expires": NaN}}', "json-field"),
     ({"subtrie": 1, "publish": []}, "unknown-key"),
     ({"subtrie": 1, "publish_allow": "a"}, "json-field"),
     ({"subtrie": 1, "publish_allow": ["a b"]}, "publish-queue"),
@@ -428,7 +432,8 @@ def test_dumps_come_back(lists, tmp_path):
     ({"subtrie": 1, "dialect": "other"}, "json-field"),
 ])  # fmt: skip
 def test_our_json_is_read_strictly(document, reason, tmp_path):
-    (tmp_path / "rules.json").write_text(json.dumps(document))
+    text = document if isinstance(document, str) else json.dumps(document)
+    (tmp_path / "rules.json").write_text(text)
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(tmp_path / "rules.json")
     assert caught.value.reason == reason
