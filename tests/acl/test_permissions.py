@@ -80,7 +80,9 @@ def test_A67_strict_is_inclusion_in_the_union():
     wide = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>")
     assert wide.witness == "a.x.x"
     # The broker takes '>' for a token here; the model does not follow it.
-    assert not Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    broker = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    assert (bool(broker), broker.nearest, broker.differs_at) == (False, "a.*", 1)
+    assert broker.witness == "a.x.x"
 
 
 def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
