@@ -102,12 +102,14 @@ def made() -> dict[Path, str]:
     name, peers = newest("peers-*.json")
     audit_name, audit = newest("audit-scale-*.json")
     connector_name, connector = newest("connector-*.json")
+    rules_name, rules = newest("permissions-*.json")
     rows = peers["rows"]
     versions = ", ".join(f"{what} {version}" for what, version in peers["versions"].items())
     lines = [
         "# Performance",
         "",
-        f"Written from `benches/records/{name}`, `{connector_name}` and `{audit_name}` by "
+        f"Written from `benches/records/{name}`, `{connector_name}`, `{rules_name}` and "
+        f"`{audit_name}` by "
         "`tools/performance_page.py`; `make bench-peers` makes a new record. How each figure is "
         "measured stands in `benches/README.md`.",
         "",
@@ -131,6 +133,7 @@ def made() -> dict[Path, str]:
         for section in found:
             lines += table(section)
     lines += _of_the_connector(connector)
+    lines += _of_permissions(rules)
     lines += _of_the_audit(audit)
     return {PAGE: "\n".join(lines), **files}
 
@@ -167,6 +170,30 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
             f"wrong; both sides together took {load['cpu_us_a_request']} µs of processor time a "
             f"request, and {load['resident_mib']} MiB resident in the end.",
         ]
+    return lines
+
+
+def _of_permissions(record: dict[str, Any]) -> list[str]:
+    sets = {
+        "services-1000": "1,000 rules of services against 1,000 others",
+        "services-equal": "1,000 rules of services against the same, turned round",
+        "hostile": "700 allow and 300 deny rules of 16 tokens over `{a, b, *, >}`, twice",
+    }
+    lines = [
+        "",
+        "## How long does it take to compare permissions?",
+        "",
+        f"{record['machine']}, {record['date']}, load average {record['load_average']}. "
+        "*Both ways* is what `compare` asks: is one set inside the other, is that inside the "
+        "one? The promise is 50 ms for two sets of 1,000 rules.",
+        "",
+        "| sets | question | engine | median ms | least ms |",
+        "|---|---|---|---|---|",
+    ]
+    for row in record["rows"]:
+        figures = f"{row['median_ms']:,.1f} | {row['least_ms']:,.1f}"
+        cells = (sets[row["sets"]], row["question"], row["engine"], figures)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

@@ -10,9 +10,9 @@ import random
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
-from secrets_used import SECRETS, leaked
 from servers import serving
 
+from secrets_watch import SECRETS, leaked
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.gencreds import sign, write
@@ -248,6 +248,7 @@ def test_T16_the_search_for_secrets_finds_one():
     seed = Operator().account.seed.decode()
     assert seed in SECRETS
     assert leaked(f"the seed {seed} was refused") == [seed]
+    assert leaked("SU" + "A" * 56) == ["SU" + "A" * 56]
     assert not leaked("SA… was refused")
 
 

@@ -62,7 +62,7 @@ FINE = {
     "account-defaults": (
         "accounts { A { default_permissions { subscribe: s }, users = [ { user: u } ] } }",
         P(subscribe_allow=["s"])),
-    "single": ("authorization { user: u, password: hidden }", P()),
+    "single": ("authorization { user: u, password: hidden-word }", P()),
     "plain": (one("{ publish: [a.*, *, >, foo*, b-c_d, é.ü] }"),
               P(publish_allow=["a.*", "*", ">", "foo*", "b-c_d", "é.ü"])),
     "quotes": (one("{ publish: ['a.>', \"b\\x2ec\"] }"), P(publish_allow=["a.>", "b.c"])),
@@ -87,7 +87,7 @@ BAD = {
     "duration-unit": (one('{ allow_responses: { max: 1, expires: "60" } }'), "duration"),
     "responses-word": (one("{ allow_responses: often }"), "config-type"),
     "max-word": (one("{ allow_responses: { max: many } }"), "config-type"),
-    "user-name": ("authorization { users [ { password: hidden } ] }", "user-name"),
+    "user-name": ("authorization { users [ { password: hidden-word } ] }", "user-name"),
     "twice": ("authorization { users [ { user: u }, { user: u } ] }", "user-twice"),
     "unclosed": ("authorization { users [ { user: u ", "conf-end"),
     "unclosed-text": ('authorization { users [ { user: "u } ] }', "conf-end"),
@@ -129,7 +129,7 @@ def test_what_the_broker_refuses_we_refuse(name, tmp_path):
         Permissions.load(path, env=ENV)
     assert caught.value.reason == reason, caught.value
     assert str(path) in str(caught.value)
-    assert "hidden" not in str(caught.value)
+    assert "hidden-word" not in str(caught.value)
     assert not loads(path, ENV)
 
 

@@ -117,6 +117,8 @@ def test_bad_questions():
         with pytest.raises(SubjectError):
             rules.can_publish(text)
     assert rules.can_publish("a.*", model="broker")
+    assert rules.can_publish("a\u00a0b", model="broker")  # a blank to Unicode, none to the broker
+    assert rules.can_publish("a\u00a0b")
     with pytest.raises(PatternError):
         rules.can_subscribe("a.>.b")
     with pytest.raises(SubjectError):
@@ -196,6 +198,17 @@ def test_A70_responses_take_part_in_the_order():
     assert [grant.verb for grant in added] == ["respond"]
 
 
+def test_A70_the_shortest_witness_may_be_a_reply():
+    once = Permissions(publish_allow=["a.b.c"], allow_responses=ResponseLimit())
+    found = once.compare(Permissions(publish_allow=()))
+    assert (found.only_left, found.only_left.verb) == ("x", "respond")
+
+
+def test_A70_who_receives_nothing_answers_nothing():
+    deaf = {"publish_allow": ["a"], "subscribe_allow": ()}
+    assert Permissions(**deaf, allow_responses=ResponseLimit()) == Permissions(**deaf)
+
+
 def test_dialects_do_not_mix():
     strict = Permissions(publish_allow=["a"], dialect="strict")
     with pytest.raises(PermissionsError) as caught:
@@ -259,6 +272,7 @@ def test_minimised():
     assert Permissions().minimised().publish_allow is None
 
 
+#: Each rule of ``lint``: lists on which it fires, and lists much like them on which it is silent.
 LINT = {
     "plane-wildcard": ({"publish_allow": ["*.safe.443.a.>"]}, {"publish_allow": ["p.safe.>"]}),
     "danger": ({"subscribe_allow": ["p.*.666.>"]}, {"subscribe_allow": ["p.safe.666.>"]}),
@@ -284,6 +298,45 @@ LINT = {
         {"publish_allow": [f"plane.safe.443.someone.host{n}.*.GET.path" for n in range(40)]},
     ),
 }
+
+
+#: More of the same: over-wide inboxes in every disguise, and what looks like one.
+INBOXES = {
+    "_INBOX.>": True, "_INBOX.*": True, "_INBOX.*.*": True, "_INBOX.> q": True, "*.>": True,
+    ">": True,
+    "_INBOX.*.x": True, "p.reply.>": True, "p.reply._.*.*.>": True, "*.reply._.me.*.*": True,
+    "_INBOX.me.>": False, "_INBOX.me": False, "_INBOX.me.*": False, "p.reply._.*.me.*": False,
+    "p.reply._.me.me.x": False, "_INBOXES.>": False, "p.safe.>": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", INBOXES)
+def test_T11_over_wide_inbox_grants(entry):
+    rules = Permissions(publish_allow=(), subscribe_allow=[entry, "x.x"])
+    found = [each for each in rules.lint() if each.rule == "inbox"]
+    assert bool(found) == INBOXES[entry]
+    for each in found:
+        assert rules.can_subscribe(each.witness, queue="q")
+    # Denying some inboxes leaves those of all others; denying all of them leaves none.
+    some = Permissions(subscribe_allow=[entry], subscribe_deny=["_INBOX.you.>", "_INBOX.you"])
+    assert ("inbox" in [each.rule for each in some.lint()]) == INBOXES[entry]
+    none = Permissions(subscribe_allow=[entry], subscribe_deny=["_INBOX.>", "*.reply.>"])
+    assert "inbox" not in [each.rule for each in none.lint()]
+
+
+def test_T13_what_is_no_plane_reaches_no_trust_root():
+    for entry in ("_INBOX.>", "$JS.*.>", "a-b.danger.666.x"):
+        rules = Permissions(publish_allow=[entry], subscribe_allow=())
+        assert "danger" not in [each.rule for each in rules.lint()]
+        nothing = Permissions(publish_allow=(), subscribe_allow=())
+        assert not nothing.diff(rules).added[0].danger
+
+
+def test_lint_says_which_entry_it_is_about():
+    rules = Permissions(publish_allow=["*.a"], subscribe_allow=(), publish_deny=["z"])
+    rows = [(each.rule, each.list, each.entry) for each in rules.lint()]
+    assert ("plane-wildcard", "publish_allow", "*.a") in rows
+    assert ("dead", "publish_deny", "z") in rows
 
 
 @pytest.mark.parametrize("rule", LINT)

@@ -14,6 +14,11 @@ from ..errors import SubtrieError
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+every_user = click.option(
+    "--every-user", is_flag=True, help="All users of a server configuration, one by one."
+)
+
+
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say whose permissions are meant."""
     for option in (
@@ -36,6 +41,16 @@ def loaded(
         return Permissions.load(path, user=user, account=account, account_jwt=jwt)
     except (SubtrieError, OSError, ImportError) as error:
         raise click.UsageError(str(error)) from None
+
+
+def each_loaded(path: Path, account_jwt: Path | None) -> dict[str, Permissions]:
+    """Those of every user in a file; a usage error (exit 2) where they cannot be read."""
+    try:
+        jwt = None if account_jwt is None else account_jwt.read_text().strip()
+        found = Permissions.load_all(path, account_jwt=jwt)
+    except (SubtrieError, OSError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+    return {name: known(path, permissions) for name, permissions in found.items()}
 
 
 def known(path: Path, permissions: Permissions) -> Permissions:

@@ -14,6 +14,7 @@ from . import frame
 from .errors import AckTimeout, HTTPError, RequestTimeout, read_error
 from .fragments import cut, fragment_of_request
 from .hearing import Hearing
+from .locality import has_slot
 from .message import Request, Response
 from .multicast import Multicast
 from .source import request_address, request_subject
@@ -42,7 +43,7 @@ class Calling(Hearing):
         with calling_span(request.method, where.text, connector.host) as span:
             inject(request.headers)
             try:
-                if connector.nearest is None or "://id-" in where.text or "://loc-" in where.text:
+                if connector.nearest is None or has_slot(where.host):
                     response = await self.once(request, where.text, budget)
                 else:
                     response = await self._nearest(request, where, budget)

@@ -15,10 +15,10 @@ from .control import announce
 from .endpoint import OWN, Endpoint, Handler, Queue
 from .ids import Ids, RandomIds
 from .life import Life
-from .locality import NearestReplicas
 from .message import Response
 from .middleware import Middleware
 from .typed import Event
+from .zone import CLOUDS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -29,7 +29,8 @@ class Connector(Life):
 
     ``host`` is its identity. What is not given comes from the environment: ``MICROBUS_PLANE``,
     ``MICROBUS_LOCALITY``, ``MICROBUS_DEPLOYMENT``, ``MICROBUS_NATS`` (``nats``; empty for no
-    broker), ``MICROBUS_SHORT_CIRCUIT``. ``creds`` is a file; else the files of the working folder
+    broker), ``MICROBUS_SHORT_CIRCUIT``. The locality ``AWS`` or ``GCP`` is looked up at
+    ``startup``: the machine's zone. ``creds`` is a file; else the files of the working folder
     count. ``max_body`` is in bytes, for whole bodies in and out. ``ids`` and ``round_trip`` (in
     seconds) are for tests and replays that must repeat.
 
@@ -58,14 +59,15 @@ class Connector(Life):
         self.version = int(version)
         self.id = id or self.ids.instance()
         self.plane = environment.plane(plane)
-        self.locality = environment.locality(locality)
+        self._place = environment.locality(locality)  # a cloud says at startup where that is
+        self.locality = "" if self._place in CLOUDS else self._place
         self.deployment = environment.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments
         # Refused here, where the mistake is, and not in the first answer.
         self._reply_pattern = microbus.encode_reply_subscription(
             plane=self.plane, host=self.host, id=self.id
         )
-        self.nearest = NearestReplicas(self.locality) if self.locality else None
+        self.nearest = None
         self._short_circuit = environment.short_circuit(short_circuit)
         self._broker = environment.broker(nats, self._short_circuit)
         self._creds, self._allow_readable_creds = creds, allow_readable_creds

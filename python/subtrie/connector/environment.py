@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..microbus import check_locality, check_plane
 from ..plane import default_plane
+from .zone import cloud_of
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
 _LINE = re.compile(
@@ -57,9 +58,12 @@ def plane(given: str | None) -> str:
 
 
 def locality(given: str | None) -> str:
-    """Where a connector stands; empty where nobody says. Raises ``AddressError``."""
+    """Where a connector stands; empty where nobody says, ``AWS`` or ``GCP`` where a cloud knows.
+
+    Raises ``AddressError``.
+    """
     text = variable("MICROBUS_LOCALITY") if given is None else given
-    return check_locality(text) if text else ""
+    return cloud_of(text) or (check_locality(text) if text else "")
 
 
 def deployment(given: str | None, url: str | None = None) -> str:

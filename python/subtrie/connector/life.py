@@ -24,6 +24,7 @@ from .credentials import gather
 from .endpoint import Endpoint
 from .ids import Ids
 from .kept_spans import to_be_asked
+from .locality import NearestReplicas
 from .peer_cache import PeerCache
 from .serving import Serving
 from .telemetry import watch
@@ -31,6 +32,7 @@ from .timers import Timers
 from .tracing import look_for_provider
 from .transport import Memory, Place, Transport
 from .transport.nats import connect
+from .zone import CLOUDS, locality_in
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -52,6 +54,7 @@ class Life(Caller):
     _allow_readable_creds: bool
     _fixed_round_trip: float | None
     _reply_pattern: str
+    _place: str  # the locality, or the cloud that knows it
 
     def __init__(self, host: str, ids: Ids) -> None:
         super().__init__(host, ids)
@@ -74,8 +77,9 @@ class Life(Caller):
     async def startup(self) -> None:
         """Connects, subscribes, announces. A failure leaves nothing behind.
 
-        Raises ``BusError``, ``ConnectionError`` where no broker answers, ``TimeoutError`` after
-        ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s), what a hook raises.
+        Raises ``BusError``, ``ConnectionError`` where no broker answers, or no cloud that is to
+        say the locality, ``TimeoutError`` after ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s), what a
+        hook raises.
         """
         if self._loop is not None:
             raise refusal("BusError", "running", self.host)
@@ -112,6 +116,9 @@ class Life(Caller):
         await self._transport.settle()
 
     async def _open(self) -> None:
+        if self._place in CLOUDS:
+            self.locality = await locality_in(self._place)
+        self.nearest = NearestReplicas(self.locality) if self.locality else None
         bus = None
         if self._broker:
             credentials = gather(
