@@ -9,6 +9,7 @@ REPEAT ?= 3
 FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
+LOAD ?= 60
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
@@ -21,6 +22,7 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 test: ## all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
 	cargo test --locked --features arrow
+	cargo test --locked -p subtrie-fuzz --lib
 	$(PYTHON) -m pytest
 
 check: ## formatting, lints, types, stubs, documentation
@@ -30,27 +32,30 @@ check: ## formatting, lints, types, stubs, documentation
 	$(PYTHON) -m mypy
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked -p subtrie-fuzz --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
 	cargo build --locked --lib
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
-bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000)
+bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
 	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
 	cargo bench --locked --bench lookups --bench changes --bench wire
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
+	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 
 bench-peers: ## against nats-server's index, paho-mqtt and others (SIZES=1000,6000; all: a record)
 	@tools/bootstrap bench
 	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record)
 	@$(PYTHON) tools/performance_page.py
 
-fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), in Rust and across the engines
-	@tools/bootstrap test
+fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), then every fuzz target (SECONDS=600)
+	@tools/bootstrap fuzz
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --locked --release
 	$(PYTHON) tests/cross_engine.py --cases $(CASES) --seed $$(date +%s)
+	@tools/fuzz $(SECONDS)
 
 docs: ## run every example of the documentation
 	@tools/bootstrap test

@@ -7,7 +7,10 @@ from types import ModuleType
 import pytest
 
 from engines import ENGINES
+from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
+
+__all__ = ["engine", "pytest_configure", "pytest_runtest_makereport", "trie"]
 
 
 @pytest.fixture(params=list(ENGINES))

@@ -18,11 +18,10 @@ from random import Random
 
 from subtrie.connector import Connector
 
-from .apis import ledger
 from .broker import sign_in
 from .staff import ELSEWHERE, PLANE, SERVICES, staff
 from .tally import Tally
-from .web import mistake, visit
+from .web import entries, mistake, visit
 from .wrong import chatter, connection, mumble, pretend
 
 CUSTOMERS_PER_SECOND = 30
@@ -64,8 +63,7 @@ async def run(
             await _trade(connector, seconds, seed, seen, progress)
             if url:
                 await _misbehave(url, plane, round(seconds * CUSTOMERS_PER_SECOND / 10), tally)
-            for account, entries in (await ledger.accounts(connector)).items():
-                seen[account] = len(entries)
+            seen.update(await entries(connector))
             # Who answers has read what was sent to it before.
             await _everyone_is_there(connector)
             await _everyone_is_there(connector)

@@ -9,7 +9,7 @@ from typing import Any
 
 from subtrie.connector import AckTimeout, Connector, HTTPError
 
-from .apis import Order, orders, placed
+from .apis import Order, ledger, orders, placed
 from .inventory import GOODS
 
 
@@ -60,3 +60,8 @@ async def mistake(connector: Connector, dice: Random, seen: Counter[str]) -> Non
         if not isinstance(answer, AckTimeout):
             raise AssertionError(f"somebody served a mistake: {answer!r}")
         seen["unheard"] += 1
+
+
+async def entries(connector: Connector) -> dict[str, int]:
+    """How many entries each account of the ledger has."""
+    return {name: len(kept) for name, kept in (await ledger.accounts(connector)).items()}

@@ -1,11 +1,13 @@
 //! Whose subject is this? A name for the family a subject belongs to, by its prefix.
 //!
 //! Families: `JetStream`, key-value, object store, services, system (seed 001 S1-002, nats-server),
-//! the legacy system prefix (A62), gateways, NATS Streaming (seed 003), MQTT, inboxes. Microbus
-//! subjects are recognised by their layout, not by a prefix: see `microbus::classify`.
+//! the legacy system prefix (A62), gateways, NATS Streaming (seed 003), MQTT, inboxes. What servers
+//! say to each other is told by whom it serves: `$JSC` and `$NRG` replicate `JetStream`, `$LDS` finds
+//! loops of leaf nodes, `_R_` is where the answer of an imported service arrives. Microbus subjects
+//! are recognised by their layout, not by a prefix: see `microbus::classify`.
 
 /// Prefixes in the order they are tried, each with the family it names.
-const FAMILIES: [(&str, &str); 11] = [
+const FAMILIES: [(&str, &str); 16] = [
     ("_INBOX.", "inbox"),
     ("$JS.", "jetstream"),
     ("$KV.", "kv"),
@@ -17,6 +19,11 @@ const FAMILIES: [(&str, &str); 11] = [
     ("$GNR.", "gateway"),
     ("_STAN.", "streaming"),
     ("$MQTT.", "mqtt"),
+    ("$JSC.", "jetstream"),
+    ("$NRG.", "jetstream"),
+    ("$GR.", "gateway"),
+    ("$LDS.", "system"),
+    ("_R_.", "inbox"),
 ];
 
 /// The family of a subject that is not Microbus's, `other` where no prefix tells.

@@ -1,9 +1,14 @@
 //! `grammar::names` for Python: the report both engines give.
+//!
+//! `unsafe` stands here for one call: the report is a named tuple, whose own constructor is Python
+//! code, and `tuple.__new__` reached by its name costs more than the check of a name.
+#![allow(unsafe_code)]
 
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyString, PyTuple};
+use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
 use super::convert::wrong_type;
 use crate::grammar::{self, Level};
@@ -19,7 +24,6 @@ pub fn check_name<'py>(
     windows: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = text.py();
     let Ok(string) = text.cast::<PyString>() else {
         return Err(wrong_type(text, "text", "str"));
@@ -83,13 +87,36 @@ pub fn check_name<'py>(
         reason,
         position,
     ];
-    // A named tuple's own constructor is Python code; the tuple's is not.
     let class = REPORT.import(py, "subtrie.names", "NameReport")?;
-    let make = MAKE.get_or_try_init(py, || {
-        let make = py.get_type::<PyTuple>().getattr("__new__")?;
-        Ok::<_, PyErr>(make.unbind())
-    })?;
-    make.bind(py).call1((class, PyTuple::new(py, parts)?))
+    made(class.cast::<PyType>()?, &PyTuple::new(py, parts)?)
+}
+
+/// A tuple of this class, as `tuple.__new__(class, parts)` makes it.
+fn made<'py>(
+    class: &Bound<'py, PyType>,
+    parts: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    if !class.is_subclass_of::<PyTuple>()? {
+        return Err(wrong_type(class, "NameReport", "a tuple"));
+    }
+    let arguments = PyTuple::new(py, [parts])?;
+    // SAFETY: the slot of `tuple` itself holds a `newfunc` or nothing; it is given what a `newfunc`
+    // takes, a subclass, a tuple of arguments and no keywords, and returns a new reference, or null
+    // with an exception set.
+    unsafe {
+        let slot = ffi::PyType_GetSlot(&raw mut ffi::PyTuple_Type, ffi::Py_tp_new);
+        let new: Option<ffi::newfunc> = std::mem::transmute(slot);
+        let Some(new) = new else {
+            return class.call1(parts);
+        };
+        let made = new(
+            class.as_type_ptr(),
+            arguments.as_ptr(),
+            std::ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, made)
+    }
 }
 
 const SURROGATE: Option<grammar::Broken> = Some(grammar::Broken {

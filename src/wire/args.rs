@@ -30,24 +30,31 @@ impl<'a> Args<'a> {
             last: [Span::NONE; 3],
             count: 0,
         };
-        let mut at = start;
-        while at < end {
-            if blank(raw[at]) {
-                at += 1;
-                continue;
+        let mut begun = None;
+        for (at, &byte) in (start..end).zip(raw.get(start..end).unwrap_or_default()) {
+            match (blank(byte), begun) {
+                (true, Some(first)) => {
+                    args.push(first, at);
+                    begun = None;
+                }
+                (false, None) => begun = Some(at),
+                _ => {}
             }
-            let begun = at;
-            while at < end && !blank(raw[at]) {
-                at += 1;
-            }
-            let span = Span::new(begun, at);
-            if let Some(slot) = args.first.get_mut(args.count) {
-                *slot = span;
-            }
-            args.last = [args.last[1], args.last[2], span];
-            args.count += 1;
+        }
+        if let Some(first) = begun {
+            args.push(first, end);
         }
         args
+    }
+
+    #[inline]
+    fn push(&mut self, begun: usize, end: usize) {
+        let span = Span::new(begun, end);
+        if let Some(slot) = self.first.get_mut(self.count) {
+            *slot = span;
+        }
+        self.last = [self.last[1], self.last[2], span];
+        self.count += 1;
     }
 
     /// The argument at `place` from the left.
@@ -90,8 +97,6 @@ impl Line<'_> {
             (Kind::Unsub, _) => self.unsubscribed(),
             (Kind::Msg, _) => self.delivered(1),
             (Kind::Hmsg, Conn::ServerToClient) => self.delivered(2),
-            // A client has nothing to deliver.
-            (Kind::Hmsg, Conn::Client) => Err(("unknown op", 0)),
             (Kind::Rmsg, _) | (Kind::Lmsg, Conn::Leaf) => self.routed(1),
             (Kind::Hmsg | Kind::Lmsg, _) => self.routed(2),
             (Kind::RsAdd | Kind::LsAdd, _) => self.interest(true),

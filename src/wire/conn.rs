@@ -55,7 +55,7 @@ impl Conn {
         let server = server | bit(Kind::LsDel) | bit(Kind::Lmsg) | bit(Kind::AAdd);
         let server = server | bit(Kind::ADel) | (1 << ALIAS);
         match self {
-            // HMSG is refused only when its line is complete, as the broker does.
+            // A client has nothing to deliver; the broker notices behind the line of HMSG.
             Self::Client => {
                 sent | bit(Kind::Hpub) | bit(Kind::Sub) | bit(Kind::Unsub) | bit(Kind::Hmsg)
             }

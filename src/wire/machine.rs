@@ -128,6 +128,11 @@ impl State {
                     let Ended::At { line, end } = self.ended(bytes, strict, longest, skip)? else {
                         return Ok(None);
                     };
+                    if conn == Conn::Client && self.kind == Kind::Hmsg {
+                        // The broker reads nothing of this line and waits for CR LF behind it.
+                        self.phase = Phase::Payload;
+                        return Err(("payload terminator", line + 1));
+                    }
                     let read = Line {
                         conn,
                         kind: self.kind,
@@ -226,7 +231,7 @@ impl State {
             let line = bytes.get(end + 1).map(|_| end + 1);
             (line, end)
         } else {
-            let found = bytes[from..].iter().position(|&b| b == b'\n');
+            let found = line_feed(&bytes[from..]);
             let line = found.map(|offset| from + offset);
             let end = line.unwrap_or(bytes.len());
             let text = bytes.get(first..end).unwrap_or_default();
@@ -252,6 +257,24 @@ impl State {
         self.at = end;
         Ok(Ended::More)
     }
+}
+
+/// Where the first LF is, eight bytes at a look: in the difference to LF it is a zero byte, and the
+/// lowest bit that the subtraction borrows for is that of the first one.
+#[inline]
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let (eights, rest) = bytes.as_chunks::<8>();
+    for (place, eight) in eights.iter().enumerate() {
+        let zero = u64::from_le_bytes(*eight) ^ (ONES * 0x0a);
+        let found = zero.wrapping_sub(ONES) & !zero & HIGH;
+        if found != 0 {
+            return Some(place * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|&byte| byte == b'\n');
+    found.map(|offset| eights.len() * 8 + offset)
 }
 
 const fn is_space(byte: u8) -> bool {

@@ -204,7 +204,7 @@ def test_A67_a_reply_subject_is_looked_at_for_reserved_prefixes_only(judged):
         client.close()
 
 
-def test_A68_A69_subscribe(judged):
+def test_A68_A69_S1_050_subscribe(judged):
     users = judged.users
     rng = random.Random(12)
     for name, permissions in users.items():

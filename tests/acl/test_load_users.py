@@ -87,15 +87,15 @@ REFUSED = {
     "top-level-span": ("ping_interval: often\n" + users(U), "duration"),
     "top-level-date": ("server_name: 2024-01-02T03:04:05Z\n" + users(U), "config-type"),
     "no-such-date": ("x: 2024-13-02T03:04:05Z\n" + users(U), "conf-number"),
-    "user-and-users": ("authorization { user: u, password: hidden, users = [] }", "auth-mix"),
+    "user-and-users": ("authorization { user: u, password: hidden-word, users = [] }", "auth-mix"),
     "token-and-users": ("authorization { token: hidden-word, users = [] }", "auth-mix"),
-    "token-and-password": ("authorization { token: hidden-word, password: hidden }", "auth-mix"),
+    "token-and-password": ("authorization { token: s, password: hidden-word }", "auth-mix"),
     "user-and-accounts": ("authorization { user: s }\naccounts { A { users = [ " + U + " ] } }",
                           "auth-mix"),
     "token-and-accounts": ("authorization { token: s }\naccounts { A { users = [ " + U + " ] } }",
                            "auth-mix"),
     "nkey-and-user": (users(f"{{ nkey: {USER_KEY}, user: u }}"), "auth-mix"),
-    "nkey-and-password": (users(f"{{ nkey: {USER_KEY}, password: hidden }}"), "auth-mix"),
+    "nkey-and-password": (users(f"{{ nkey: {USER_KEY}, password: hidden-word }}"), "auth-mix"),
     "account-key-as-user": (users(f"{{ nkey: {ACCOUNT_KEY} }}"), "nkey"),
     "nkey-checksum": (users(f"{{ nkey: {USER_KEY[:-1]}6 }}"), "nkey"),
     "nkey-text": (users("{ nkey: nobody }"), "nkey"),
@@ -145,7 +145,7 @@ REFUSED = {
 #: The broker reads these files, and does not start with them.
 NO_START = {
     "no-auth-user": (users(U) + "no_auth_user: v\n", "user-unknown"),
-    "no-auth-single": ("authorization { user: u, password: hidden }\nno_auth_user: u\n",
+    "no-auth-single": ("authorization { user: u, password: hidden-word }\nno_auth_user: u\n",
                        "user-unknown"),
 }  # fmt: skip
 

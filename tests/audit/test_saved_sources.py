@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.spark import decode, register
 from subtrie.spark.monitor_source import SCHEMA as MONITOR
@@ -54,7 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]:
     """The rows as the source's own reader hands them to Spark, every partition."""
     kind = MonitorReader if schema == MONITOR else WireReader
-    reader = kind(StructType.fromDDL(schema), {"path": str(path), **options})
+    fields = [StructField(column.split(" ")[0], StringType()) for column in schema.split(", ")]
+    reader = kind(StructType(fields), {"path": str(path), **options})
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return [row for batch in batches for row in batch.to_pylist()]
 

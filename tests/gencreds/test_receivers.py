@@ -244,3 +244,25 @@ def test_A23_ids_are_pinned_where_the_source_tells_them(tree):
     with pytest.raises(PermissionsError) as caught:
         rules(service, "p", pin_ids=True)
     assert caught.value.reason == "unstable-ids"
+
+
+def test_what_a_folder_imports_is_read_and_not_meant(tree):
+    """Another service's own calls are no calls of ours; what we call of it, is."""
+    users = (
+        'from subtrie.connector import Client, Connector\nusers = Connector("users.shop")\n'
+        'api = Client("users.shop")\n@api.call("GET", "/users/{id}")\nasync def user(id): ...\n'
+        'async def own(bus): await users.request("GET", "https://secret.shop/x")\n'
+        'async def shared(c: Connector): await c.request("GET", "https://shared.shop/x")\n'
+        'async def unused(c: Connector): await c.request("GET", "https://unused.shop/x")\n'
+        'async def odd(bus): await bus.request("GET", "https://odd.shop/x")\n'
+    )
+    orders = HEAD + "from users.service import api, shared\n"
+    orders += "async def f():\n    await api.user(orders, 1)\n    await shared(orders)\n"
+    folder = tree({
+        "pyproject.toml": "", "users/service.py": users, "orders/service.py": orders,
+    })  # fmt: skip
+    (service,) = scan(folder / "orders")
+    assert sorted(said(service.calls)) == [
+        "GET shared.shop:443/x", "GET users.shop:443/users/{id}",
+    ]  # fmt: skip
+    assert not service.dynamic

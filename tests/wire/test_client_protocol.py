@@ -150,6 +150,15 @@ def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
     assert parser.offset in (0, len(line))
 
 
+def test_A57_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
+    parser = engine.Parser("client")
+    (one,) = parser.feed(b"PUB a 2\r\n\r\n\r\n")
+    assert bytes(one.payload) == b"\r\n"
+    assert parser.feed(b"PUB a 2\r\nok") == []
+    (two,) = parser.feed(b"\r\n")
+    assert bytes(two.payload) == b"ok"
+
+
 def test_A33_a_blank_in_a_subject_makes_a_reply(engine):
     (op,) = ops(engine, b"PUB foo. .bar 0\r\n\r\n")
     assert (op.subject, op.reply) == ("foo.", ".bar")
@@ -183,11 +192,17 @@ def test_what_unsub_takes_for_now(engine, text, most):
     assert op.max == most
 
 
-def test_hmsg_from_a_client_is_refused_when_its_line_is_there(engine):
+@pytest.mark.parametrize("line", [b"HMSG a 1 12 14", b"hmsg ", b"HMSG a"])
+def test_hmsg_from_a_client_is_refused_behind_its_line(engine, line):
+    """nats-server 2.15: "parser ERROR, state=41", the end of a payload that it never read."""
     parser = engine.Parser("client")
-    assert parser.feed(b"HMSG a 1 12 14\r") == []
-    with pytest.raises(WireError, match="no operation"):
-        parser.feed(b"\n")
+    assert parser.feed(line + b"x\r") == []
+    with pytest.raises(WireError) as caught:
+        parser.feed(b"\n\r\n")
+    error = caught.value
+    assert (error.reason, error.position, error.resume, error.state) == (
+        "payload terminator", len(line) + 3, 0, "payload",
+    )  # fmt: skip
 
 
 # Headers ------------------------------------------------------------------------------------------

@@ -55,12 +55,16 @@ CONNECT = 'CONNECT {"verbose":false}'
         ("S4-049", "client", [("c2s", CONNECT), ("s2c", INFO)], "broken"),
         ("S4-049", "client", [("s2c", INFO)], "not seen"),
         ("S4-090", "route", [("s2c", "PING")], "kept"),
+        ("S4-090", "route", [("s2c", INFO, 0), ("s2c", "RS+ $G a", 601)], "broken"),
+        ("S4-090", "route", [("s2c", INFO, 0), ("s2c", "RS+ $G a", 599)], "not seen"),
         ("S4-090", "client", [("s2c", "PING")], "not seen"),
         ("S4-091", "client", [("s2c", "PING", 0), ("s2c", "-ERR 'Stale Connection'", 20)], "kept"),
         ("S4-091", "client", [("s2c", "PING", 0), ("s2c", "PONG", 20)], "broken"),
         ("S4-091", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1)], "not seen"),
         ("S4-092", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1000)], "broken"),
         ("S4-092", "client", [("s2c", "PING", 0), ("c2s", "PONG", 100)], "not seen"),
+        ("S4-092", "client", [("c2s", "PING", 0), ("s2c", "-ERR 'Stale Connection'", 700)], "kept"),
+        ("S4-092", "client", [("c2s", "PING", 0), ("s2c", "-ERR 'Parser Error'", 700)], "broken"),
         ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 1)], "kept"),
         ("S4-093", "client", [("c2s", "PING"), ("s2c", "PONG")], "kept"),
         ("S4-093", "client", [("s2c", "PING", 0), ("c2s", "PONG", 11)], "broken"),
@@ -76,7 +80,7 @@ CONNECT = 'CONNECT {"verbose":false}'
         ("S4-097", "client", [("c2s", "CONNECT {}")], "not seen"),
     ],
 )  # fmt: skip
-def test_one_connection(row, kind, steps, wanted):
+def test_A72_one_connection(row, kind, steps, wanted):
     assert verdict(row, talk(*steps, kind=kind)) == wanted
 
 
@@ -86,6 +90,26 @@ def test_S4_036_S4_037_a_server_that_was_heard_of_is_connected_to():
     for row in ("S4-036", "S4-037"):
         assert verdict(row, told, met) == "kept"
         assert verdict(row, told) == "not seen"
+
+
+def route(first, second, *more, number):
+    """A route between two servers, each of which says who it is."""
+    infos = [(way, f'INFO {{"server_id":"{name}"}}')
+             for way, name in (("s2c", first), ("c2s", second))]  # fmt: skip
+    return list(talk(*infos, *more, kind="route", number=number))
+
+
+def test_S4_036_S4_037_A72_in_a_capture_of_every_route_what_is_missing_is_a_breach():
+    told = route("A", "B", ("s2c", FORWARDED), number=1)
+    joined = route("A", "C", number=2)
+    met = route("B", "C", number=3)
+    for row in ("S4-036", "S4-037"):
+        assert verdict(row, told, joined, met, every_route=True) == "kept"
+        assert verdict(row, told, joined, every_route=True) == "broken"
+        assert verdict(row, told, joined, met[::-1], every_route=True) == "kept"
+        assert verdict(row, joined, met, every_route=True) == "not seen"
+    half = [("s2c", INFO), ("s2c", FORWARDED)]  # who heard of it did not say its own name
+    assert verdict("S4-036", talk(*half, kind="route"), every_route=True) == "not seen"
 
 
 def test_what_a_finding_says():
@@ -148,15 +172,54 @@ LATE = ("c2s", b"PING\r\n", 50)
         ("S3-081", [*subscribed(), delivery(2), delivery(3.1, True), ack(3.2), CLOSE], "kept"),
         ("S3-081", [*subscribed(), delivery(2), ack(40), CLOSE], "broken"),
         ("S3-081", [*subscribed(), delivery(2), ack(2.5), CLOSE], "not seen"),
-        ("S3-081", [*subscribed(), delivery(2),
-                    ("c2s", pub("un", streaming.UnsubscribeRequest(inbox="ack"), "r7"), 2.5),
-                    CLOSE], "not seen"),
+        pytest.param(
+            "S3-081", [*subscribed(), delivery(2),
+                       ("c2s", pub("un", streaming.UnsubscribeRequest(inbox="ack"), "r7"), 2.5),
+                       CLOSE], "not seen", id="S3-081-A47",
+        ),
         ("S3-094", [CLOSE], "kept"),
         ("S3-094", [LATE], "broken"),
     ],
 )  # fmt: skip
 def test_streaming(row, steps, wanted):
     assert verdict(row, talk(*connected(), *steps)) == wanted
+
+
+def test_A51_each_channel_counts_for_itself():
+    """Sequence 1 of one channel is not sequence 1 of another."""
+
+    def channel(name, number):
+        request = streaming.SubscriptionRequest(subject=name, inbox=f"in.{name}", ackWaitInSecs=1)
+        response = streaming.SubscriptionResponse(ackInbox=f"ack.{name}")
+        yield ("c2s", pub("su", request, f"r{number}"), 1)
+        yield ("c2s", pub(f"r{number}", response), 1)
+        yield ("c2s", pub(f"in.{name}", streaming.MsgProto(sequence=1)), 2)
+
+    both = [*channel("foo", 5), *channel("bar", 6)]
+    acks = [("c2s", pub(f"ack.{name}", streaming.Ack(subject=name, sequence=1)), 2.1)
+            for name in ("foo", "bar")]  # fmt: skip
+    assert verdict("S3-056", talk(*connected(), *both, *acks, CLOSE)) == "kept"
+    for one in acks:
+        assert verdict("S3-056", talk(*connected(), *both, one, CLOSE)) == "broken"
+
+
+def test_A72_every_rule_has_been_seen_kept_and_broken():
+    """The examples above cover what the pages say of behaviour, each row both ways."""
+    rows = {row for row, *_ in conversation._rules(1, 1, True)}
+    rows |= {row for row, *_ in conversation.conversation_streaming.rules()}
+    assert rows == {
+        "S3-022", "S3-023", "S3-056", "S3-081", "S3-094", "S4-033", "S4-034", "S4-035", "S4-036",
+        "S4-037", "S4-049", "S4-090", "S4-091", "S4-092", "S4-093", "S4-096", "S4-097",
+    }  # fmt: skip
+    several = {("S3-022", "kept"), ("S3-022", "broken"), ("S4-036", "kept"), ("S4-036", "broken"),
+               ("S4-037", "kept"), ("S4-037", "broken")}  # fmt: skip
+    seen = several | {
+        (values[0], values[-1])
+        for test in (test_A72_one_connection, test_streaming)
+        for mark in test.pytestmark
+        for values in (getattr(each, "values", each) for each in mark.args[1])
+    }
+    assert seen >= {(row, word) for row in rows for word in ("kept", "broken")}
 
 
 def test_S3_022_an_identifier_in_use():

@@ -143,6 +143,16 @@ def test_a_repeated_field_keeps_the_last_and_negative_numbers_are_long():
     assert streaming.SubscriptionRequest.decode(request.encode()).maxInFlight == -1
 
 
+def test_A48_a_start_by_time_is_a_duration_in_nanoseconds():
+    """Before now, so that clocks need not agree; wide enough for ages."""
+    ages = 290 * 365 * 86_400 * 10**9
+    for delta in (0, 5 * 10**9, ages, -1):
+        message = streaming.SubscriptionRequest(startTimeDelta=delta)
+        assert streaming.SubscriptionRequest.decode(message.encode()).startTimeDelta == delta
+    with pytest.raises(ValueError, match=r"out of range|range"):
+        streaming.SubscriptionRequest(startTimeDelta=2**63)
+
+
 def test_A49_checksums_on_request():
     data = b"payload"
     assert streaming.crc_holds(streaming.MsgProto(data=data)) is None

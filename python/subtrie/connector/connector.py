@@ -61,7 +61,7 @@ class Connector(Life):
         self.plane = environment.plane(plane)
         self._place = environment.locality(locality)  # a cloud says at startup where that is
         self.locality = "" if self._place in CLOUDS else self._place
-        self.deployment = environment.deployment(deployment)
+        self.deployment = environment.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments
         # Refused here, where the mistake is, and not in the first answer.
         self._reply_pattern = microbus.encode_reply_subscription(

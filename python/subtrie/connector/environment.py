@@ -66,10 +66,11 @@ def locality(given: str | None) -> str:
     return cloud_of(text) or (check_locality(text) if text else "")
 
 
-def deployment(given: str | None) -> str:
+def deployment(given: str | None, url: str | None = None) -> str:
     """PROD, LAB, LOCAL or TESTING. Raises ``ValueError`` for any other.
 
-    Unset, it is TESTING under a test, PROD where a broker elsewhere is named, LOCAL else.
+    Unset, it is TESTING under a test, PROD where a broker elsewhere is named (``url``, else the
+    variable), LOCAL else.
     """
     text = (given or variable("MICROBUS_DEPLOYMENT")).upper()
     if text:
@@ -78,7 +79,7 @@ def deployment(given: str | None) -> str:
         return text
     if under_test():
         return "TESTING"
-    url = variable("MICROBUS_NATS")
+    url = variable("MICROBUS_NATS") if url is None else url
     return "PROD" if url and not any(part in url for part in _LOCAL) else "LOCAL"
 
 
@@ -93,6 +94,11 @@ def broker(given: str | None, short: bool) -> str:
     """The URL of the broker; empty for none: the short circuit needs no other transport."""
     url = variable("MICROBUS_NATS") if given is None else given
     return url or ("" if short else DEFAULT_URL)
+
+
+def debugging() -> bool:
+    """Whether the log is to hold everything: ``MICROBUS_LOG_DEBUG``."""
+    return variable("MICROBUS_LOG_DEBUG").lower() not in ("", "0", "false")
 
 
 def budget(name: str, otherwise: float) -> float:

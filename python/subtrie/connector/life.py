@@ -37,7 +37,8 @@ from .zone import CLOUDS, locality_in
 logger = logging.getLogger("subtrie.connector")
 
 HEAD_ROOM = 64 << 10  # bytes of a message that are left to headers
-_SHUTDOWN_LIMIT = 24.0  # seconds
+_STARTUP_LIMIT = 120.0  # seconds
+_SHUTDOWN_LIMIT = 24.0
 _OFFLOAD_LIMIT = 4.0
 _AT_ONCE = 256  # endpoints that are taken down beside each other
 
@@ -77,27 +78,21 @@ class Life(Caller):
         """Connects, subscribes, announces. A failure leaves nothing behind.
 
         Raises ``BusError``, ``ConnectionError`` where no broker answers, or no cloud that is to
-        say the locality, what a hook raises.
+        say the locality, ``TimeoutError`` after ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s), what a
+        hook raises.
         """
         if self._loop is not None:
             raise refusal("BusError", "running", self.host)
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._loop)
+        if environment.debugging():
+            logger.setLevel(logging.DEBUG)
         look_for_provider()
         watch(self)
         try:
-            await self._open()
-            await self._configuration.refresh()
-            self._own_endpoints += self._cache.endpoints
-            for endpoint in self._own_endpoints:
-                await endpoint.activate(self._serving)
-            for hook in self._startup_hooks:
-                await _run_hook(hook)
-            self._own_endpoints += self._control.endpoints()
-            for endpoint in [*self._own_endpoints, *self._endpoints]:
-                await endpoint.activate(self._serving)
-            assert self._transport is not None
-            await self._transport.settle()
+            limit = environment.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
+            async with asyncio.timeout(limit):
+                await self._rise()
         except BaseException:
             await self._close(1.0, hooks=False)
             raise
@@ -105,6 +100,20 @@ class Life(Caller):
         hosts = [endpoint.host for endpoint in [*self._own_endpoints, *self._endpoints]]
         self._soon(announce(self, hosts))
         self._log("startup")
+
+    async def _rise(self) -> None:
+        await self._open()
+        await self._configuration.refresh()
+        self._own_endpoints += self._cache.endpoints
+        for endpoint in self._own_endpoints:
+            await endpoint.activate(self._serving)
+        for hook in self._startup_hooks:
+            await _run_hook(hook)
+        self._own_endpoints += self._control.endpoints()
+        for endpoint in [*self._own_endpoints, *self._endpoints]:
+            await endpoint.activate(self._serving)
+        assert self._transport is not None
+        await self._transport.settle()
 
     async def _open(self) -> None:
         if self._place in CLOUDS:
@@ -118,6 +127,12 @@ class Life(Caller):
                 creds=self._creds,
                 allow_readable=self._allow_readable_creds,
             )
+            if credentials.from_variables:
+                logger.warning(
+                    "signing in by MICROBUS_NATS_USER, _TOKEN or _USER_JWT is deprecated: "
+                    "use a file %s_nats.creds",
+                    self.host,
+                )
             bus = await connect(credentials, self.host)
         self._transport = Transport(Memory() if self._short_circuit else None, bus, self._watchers)
         self._has_bus = bus is not None
@@ -137,7 +152,8 @@ class Life(Caller):
     async def shutdown(self, *, timeout: float | None = None) -> None:
         """Takes the endpoints down, lets handlers finish within ``timeout`` seconds (24), leaves.
 
-        Raises what ``on_shutdown`` raises, after everything is closed. Nothing to do twice.
+        Each ``on_shutdown`` has as long. ``MICROBUS_SHUTDOWN_TIME_BUDGET`` says another. Raises
+        what ``on_shutdown`` raises, after everything is closed. Nothing to do twice.
         """
         if self._loop is None or not self._running:
             return
@@ -161,7 +177,8 @@ class Life(Caller):
         if hooks:
             for hook in self._shutdown_hooks:
                 try:
-                    await _run_hook(hook)
+                    async with asyncio.timeout(timeout):
+                        await _run_hook(hook)
                 except Exception as error:
                     failed = failed or error
         if self._transport is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from . import frame
@@ -71,8 +72,9 @@ class Unicast:
             here = None
         if here is self.loop:
             self.hear(response)
-        elif not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.hear, response)
+        else:
+            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                self.loop.call_soon_threadsafe(self.hear, response)
 
     def fail(self, error: HTTPError) -> None:
         """Ends the wait with an error."""

@@ -23,7 +23,7 @@ from .source import MOST_BYTES, Sources
 from .targets import target_of_route, target_of_url
 
 _KEYS = {"service", "method", "url", "route", "publish", "subscribe", "in"}
-_HEADER = re.compile(r"^\s*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
+_HEADER = re.compile(r"^[ \t]*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
 
 #: What lies in a plane has rules of its own, in which the source is pinned.
 _PLANES = ("*.safe.>", "*.danger.>", "*.reply.>")

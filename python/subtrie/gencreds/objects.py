@@ -8,117 +8,36 @@ nobody can tell is ``UNKNOWN`` among them.
 from __future__ import annotations
 
 import ast
-import dataclasses
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .annotations import Annotations
+from .known import ENTER, KINDS, OPEN_TYPES, is_known
 from .scopes import Binding, Scope, class_of_self
 from .scopes import Function as FunctionNode
 from .source import File
+from .things import (
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Foreign,
+    Free,
+    Function,
+    Made,
+    Package,
+    Several,
+    Thing,
+    Things,
+    Unknown,
+    with_annotation,
+)
 
 if TYPE_CHECKING:
     from .tree import Tree
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Unknown:
-    """Nobody can tell."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Foreign:
-    """Something of a package that is not read, a builtin, a literal; ``made`` if an instance."""
-
-    name: str
-    made: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Package:
-    """A module of the tree: the path without ``.py``."""
-
-    way: Path
-    importer: File = dataclasses.field(compare=False)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Function:
-    """A function of the tree, and ``bound``: whether its ``self`` is given already."""
-
-    node: FunctionNode
-    scope: Scope
-    bound: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Class:
-    """A class of the tree; ``made`` if an instance of it."""
-
-    scope: Scope
-    made: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Made:
-    """``Connector(…)``, ``Client(…)`` or ``Event(…)``, where it is made."""
-
-    kind: str
-    node: ast.Call
-    scope: Scope
-    of: Scope | None = None  # the class, where it is one below Connector
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Free:
-    """A parameter, an attribute, a result known by its annotation alone: one of ``kind``."""
-
-    kind: str
-    node: ast.AST
-    name: str = ""
-    scope: Scope | None = dataclasses.field(default=None, compare=False)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Several:
-    """A tuple or a list that is written out."""
-
-    items: tuple[ast.expr, ...]
-    scope: Scope
-
-
-Thing = Unknown | Foreign | Package | Function | Class | Made | Free | Several
-Things = frozenset[Thing]
-
-UNKNOWN: Things = frozenset({Unknown()})
-NOTHING: Things = frozenset()
-
 #: Deepest chain of names that is followed.
 DEEPEST = 60
-
-_KINDS = {
-    f"subtrie.connector.{module}{kind}": kind
-    for kind, modules in {
-        "Connector": ("", "connector."),
-        "Client": ("", "typed."),
-        "Event": ("", "typed."),
-    }.items()
-    for module in modules
-}
-#: Hand back what they are given.
-_ENTER = {"enter_async_context", "enter_context"}
-#: Packages that make no connectors: what they return is none of ours.
-_WELL_KNOWN = {
-    "builtins", "subtrie", "nats", "requests", "httpx", "aiohttp", "urllib3", "redis", "paho",
-    "pika", "fastapi", "starlette", "flask", "django", "pytest", "click",
-}  # fmt: skip
-_OPEN_TYPES = {"typing.Any", "builtins.object", "typing.TypeVar", "typing_extensions.Any"}
-
-
-def kinds(things: Things, kind: str) -> list[Made | Free]:
-    """Those that are of the kind."""
-    return [each for each in things if isinstance(each, Made | Free) and each.kind == kind]
 
 
 class Names:
@@ -128,8 +47,9 @@ class Names:
         self.tree = tree
         self._known: dict[tuple[int, int], Things] = {}
         self._asked: set[tuple[int, int]] = set()
+        self._reading: set[tuple[str, int]] = set()
         self._depth = 0
-        self._parts: dict[ast.AST, list[ast.AST]] = {}  # keeps them alive: they are known by id
+        self._parts = Annotations()
 
     def of(self, expr: ast.AST | None, scope: Scope) -> Things:
         """What the expression may be. Each is looked at once."""
@@ -187,6 +107,7 @@ class Names:
         found: set[Thing] = set()
         for each in self.of(expr.value, scope):
             if isinstance(each, Several):
+                found |= UNKNOWN if each.changes else NOTHING
                 index = expr.slice
                 if isinstance(index, ast.Constant) and isinstance(index.value, int):
                     found |= self._element(each, index.value)
@@ -200,6 +121,20 @@ class Names:
 
     def name(self, name: str, scope: Scope) -> Things:
         """What a name is that is read in a scope."""
+        key = (name, id(scope))
+        if key in self._reading:
+            return NOTHING
+        if self._depth > DEEPEST:
+            return UNKNOWN
+        self._reading.add(key)
+        self._depth += 1
+        try:
+            return self._name(name, scope)
+        finally:
+            self._depth -= 1
+            self._reading.discard(key)
+
+    def _name(self, name: str, scope: Scope) -> Things:
         found = scope.find(name)
         if found is None:
             for star in scope.module.stars:
@@ -207,7 +142,7 @@ class Names:
                 if things and not any(isinstance(each, Foreign | Unknown) for each in things):
                     return things
                 module = star.module or ""
-                if not star.level and f"{module}.{name}" in _KINDS:
+                if not star.level and f"{module}.{name}" in KINDS:
                     return frozenset({Foreign(f"{module}.{name}")})
             return frozenset({Foreign(f"builtins.{name}")})
         home, bindings = found
@@ -231,8 +166,12 @@ class Names:
         match binding.kind:
             case "value":
                 things = self._unpacked(self.of(binding.value, scope), binding.path)
+                if isinstance(binding.value, ast.List) and not binding.path:
+                    things = frozenset({Several(tuple(binding.value.elts), scope, changes=True)})
                 if binding.annotation is not None:
-                    things = _told(things, self.annotated(binding.annotation, scope, node))
+                    things = with_annotation(
+                        things, self.annotated(binding.annotation, scope, node)
+                    )
                 return things
             case "loop":
                 return self._unpacked(self.of(binding.value, scope), ("each", *binding.path))
@@ -264,6 +203,8 @@ class Names:
             for each in things:
                 if not isinstance(each, Several):
                     found |= {each} if isinstance(each, Foreign) else UNKNOWN
+                elif each.changes:
+                    found |= UNKNOWN.union(*(self.of(item, each.scope) for item in each.items))
                 elif isinstance(step, int):
                     found |= self._element(each, step)
                 elif step == "each":
@@ -370,7 +311,7 @@ class Names:
     def is_connector(self, of: Scope) -> bool:
         """Is it a class below ``Connector``?"""
         return any(
-            isinstance(base, Foreign) and _KINDS.get(base.name) == "Connector"
+            isinstance(base, Foreign) and KINDS.get(base.name) == "Connector"
             for each in self.tree.lineage(of)
             for base in self.tree.bases(each)
         )
@@ -381,14 +322,14 @@ class Names:
         found: set[Thing] = set()
         for each in self.of(call.func, scope):
             if isinstance(each, Foreign):
-                kind = None if each.made else _KINDS.get(each.name)
+                kind = None if each.made else KINDS.get(each.name)
                 if kind is not None:
                     found.add(Made(kind, call, scope))
                 elif each.name == "builtins.super":
                     found |= self._super(scope)
-                elif _name_of(call.func) in _ENTER and call.args:
+                elif _name_of(call.func) in ENTER and call.args:
                     found |= self.of(call.args[0], scope)
-                elif _is_known(each):
+                elif is_known(each):
                     found.add(Foreign(each.name, made=True))
                 else:
                     found |= UNKNOWN
@@ -400,9 +341,8 @@ class Names:
                 else:
                     found.add(Class(each.scope, made=True))
             else:
-                if _name_of(call.func) in _ENTER and call.args:
-                    found |= self.of(call.args[0], scope)
-                found |= UNKNOWN
+                enters = _name_of(call.func) in ENTER and call.args
+                found |= self.of(call.args[0], scope) if enters else UNKNOWN
         return frozenset(found)
 
     def _super(self, scope: Scope) -> Things:
@@ -422,7 +362,7 @@ class Names:
         annotation = getattr(function.node, "returns", None)
         if annotation is not None:
             told = self.annotated(annotation, inner.parent or inner, function.node, "return")
-            things = _told(things, told)
+            things = with_annotation(things, told)
         return things or UNKNOWN
 
     # --- annotations
@@ -431,13 +371,13 @@ class Names:
         self, annotation: ast.AST | None, scope: Scope, node: ast.AST, name: str = ""
     ) -> Things:
         """What has this annotation: one of ours, something known, or unknown."""
-        for part in self._annotations(annotation):
+        for part in self._parts.of(annotation):
             for each in self.of(part, scope):
                 if isinstance(each, Foreign) and not each.made:
-                    kind = _KINDS.get(each.name)
+                    kind = KINDS.get(each.name)
                     if kind is not None:
                         return frozenset({Free(kind, node, name)})
-                    if each.name not in _OPEN_TYPES and "." in each.name:
+                    if each.name not in OPEN_TYPES and "." in each.name:
                         return frozenset({Foreign(each.name, made=True)})
                 elif isinstance(each, Class):
                     if self.is_connector(each.scope):
@@ -446,62 +386,9 @@ class Names:
                         return frozenset({Class(each.scope, made=True)})
         return UNKNOWN
 
-    def _annotations(self, annotation: ast.AST | None) -> list[ast.AST]:
-        """The parts of ``A | None``, ``Optional[A]``, ``Annotated[A, …]`` and ``"A"``."""
-        if annotation is None:
-            return []
-        if annotation in self._parts:
-            return self._parts[annotation]
-        todo: list[ast.AST] = [annotation]
-        found: list[ast.AST] = []
-        while todo and len(found) < DEEPEST:
-            each = todo.pop(0)
-            if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                try:
-                    todo.append(ast.parse(each.value, mode="eval").body)
-                except (SyntaxError, ValueError, RecursionError, MemoryError):
-                    continue
-            elif isinstance(each, ast.BinOp) and isinstance(each.op, ast.BitOr):
-                todo += [each.left, each.right]
-            elif isinstance(each, ast.Subscript):
-                inner = each.slice
-                name = _name_of(each.value)
-                if name in ("Optional", "Union", "Annotated", "Final", "ClassVar", "Awaitable"):
-                    todo += inner.elts if isinstance(inner, ast.Tuple) else [inner]
-                elif name in ("AsyncIterator", "Iterator", "AsyncGenerator", "Generator"):
-                    todo.append(inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
-                else:
-                    todo.append(each.value)
-            elif isinstance(each, ast.Name | ast.Attribute):
-                found.append(each)
-        self._parts[annotation] = found
-        return found
-
 
 def _name_of(node: ast.AST) -> str:
     return getattr(node, "attr", "") or getattr(node, "id", "")
-
-
-def _told(things: Things, annotated: Things) -> Things:
-    """What a value and its annotation say together: ours, if the annotation says so."""
-    ours = any(isinstance(each, Made | Free) for each in things)
-    if annotated == UNKNOWN or (ours and not _open(things)):
-        return things
-    if not ours and any(isinstance(each, Free) for each in annotated):
-        return annotated
-    return (things - UNKNOWN) | annotated if _open(things) or not things else things
-
-
-def _is_known(foreign: Foreign) -> bool:
-    """Is the result of calling it known to be none of ours? Of a class, and of well-known code."""
-    root, name = foreign.name.partition(".")[0], foreign.name.rpartition(".")[2]
-    if foreign.made or root in _WELL_KNOWN or root in sys.stdlib_module_names:
-        return True
-    return name[:1].isupper() and not name.endswith("Connector")
-
-
-def _open(things: Things) -> bool:
-    return Unknown() in things
 
 
 def _union(parts: Iterable[Things]) -> Things:

@@ -13,13 +13,15 @@ from pathlib import Path
 from ..acl.load.failure import placed
 from ..errors import AddressError
 from ..microbus import check_identity_host
-from .objects import Class, Foreign, Free, Function, Made, Things, Unknown, kinds
 from .scopes import Function as FunctionNode
 from .scopes import Scope, parameters
+from .service import Note
 from .source import File
 from .targets import literal
+from .texts import Text
+from .things import Class, Foreign, Free, Function, Made, Things, Unknown, kinds
 from .tree import Tree
-from .values import Text, Values
+from .values import Values
 
 Key = tuple[ast.AST, str]
 
@@ -44,6 +46,7 @@ class Connectors:
                 if isinstance(site.node, ast.Call):
                     self._call(site.node, site.scope)
         own = [each for each in self.made if each.scope.file.path in tree.sources.own]
+        self._outside = set(self.made) - set(own)  # services whose source is read along
         self.hosts: dict[str, list[Made]] = {}
         self.untold: list[tuple[Made, str]] = []
         for each in own:
@@ -88,6 +91,28 @@ class Connectors:
                 assert isinstance(host, ast.Name)
                 return self.values.of(argument(made.node, place, host.id), made.scope)
         return None
+
+    def ids(self, host: str) -> tuple[str, ...]:
+        """The ids of all replicas of a service; none where one of them is not told."""
+        ids: set[str] = set()
+        for made in self.hosts.get(host, []):
+            for text in self.values.of(argument(made.node, -1, "id"), made.scope):
+                told = literal(text)
+                if not told:
+                    return ()
+                ids.add(told)
+        return tuple(sorted(ids))
+
+    def planes(self, host: str) -> list[Note]:
+        """The planes that the source names for a service, each with its place."""
+        notes = []
+        for made in self.hosts.get(host, []):
+            given = argument(made.node, -1, "plane")
+            for text in [] if given is None else self.values.of(given, made.scope):
+                plane = literal(text)
+                if plane:
+                    notes.append(Note(plane, made.scope.file.name, made.node.lineno))
+        return notes
 
     # --- who is given what
 
@@ -181,6 +206,8 @@ class Connectors:
             if each in done:
                 continue
             done.add(each)
+            if each in self._outside:
+                continue
             if isinstance(each, Made):
                 found = {host for host, made in self.hosts.items() if each in made}
                 others = others or not found or any(each is made for made, _ in self.untold)
@@ -195,7 +222,8 @@ class Connectors:
                     todo.append(one)
         if not others:
             return Owners(frozenset(hosts), False)
-        if len(self.hosts) == 1 and not self.untold:
+        alone = not self._outside or file.path in self.tree.sources.own
+        if alone and len(self.hosts) == 1 and not self.untold:
             return Owners(frozenset(self.hosts), False)
         here = {
             host

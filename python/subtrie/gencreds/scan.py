@@ -13,24 +13,21 @@ from pathlib import Path
 from .. import microbus
 from ..acl.load.failure import failure, placed
 from ..errors import AddressError
-from .declared import Declared, declared
-from .objects import Foreign, Free, Function, Made, Things, Unknown, kinds
+from .declared import declared
+from .found import Found
+from .lookalikes import Lookalikes, is_open
+from .loops import Given
 from .owners import Connectors, Owners, argument
 from .rules import rule
 from .scopes import Scope, Site
 from .service import Dynamic, Note, Service, Use
 from .targets import Target, Untold, literal, target_of_route, target_of_url
+from .texts import Text
+from .things import Foreign, Free, Function, Made, kinds
 from .tree import Tree
-from .values import Given, Text, Values
+from .values import Values
+from .verbs import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 
-#: What a connector does on the bus, and where method and URL or route stand.
-_CALLS = {"request": "url", "publish": "url"}
-_SERVES = {"endpoint": "route", "subscribe": "route"}
-_EVENTS = {"trigger", "on"}
-VERBS = {*_CALLS, *_SERVES, *_EVENTS}
-_METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "ANY"}
-
-EVENT_PORT, CONTROL_PORT = 417, 888
 _WHAT = {"calls": "a call", "endpoints": "an endpoint", "events": "an event", "hooks": "a hook"}
 #: Most uses of one scan.
 MOST_USES = 20_000
@@ -48,35 +45,22 @@ def scan(path: str | Path) -> list[Service]:
     return _Scan(path).services()
 
 
-@dataclasses.dataclass
-class _Found:
-    """What is known of one service so far."""
-
-    endpoints: list[Use] = dataclasses.field(default_factory=list)
-    calls: list[Use] = dataclasses.field(default_factory=list)
-    events: list[Use] = dataclasses.field(default_factory=list)
-    hooks: list[Use] = dataclasses.field(default_factory=list)
-    dynamic: list[Dynamic] = dataclasses.field(default_factory=list)
-    planes: list[Note] = dataclasses.field(default_factory=list)
-    notes: list[Note] = dataclasses.field(default_factory=list)
-
-
 class _Scan:
     def __init__(self, path: str | Path) -> None:
         self.tree = Tree(path)
         self.values = Values(self.tree)
         self.connectors = Connectors(self.tree, self.values)
         self.declared = declared(self.tree.sources, set(self.connectors.hosts))
-        self.found = {host: _Found() for host in self.connectors.hosts}
-        self.nobody = _Found()
+        self.found = {host: Found() for host in self.connectors.hosts}
+        self.nobody = Found()
         self.uses = 0
         self.stubs = self._stubs()
-        self._bus_files: dict[Path, bool] = {}
+        names = (getattr(node, "name", "") for node in self.stubs)
+        self.lookalikes = Lookalikes(self.tree, self.values, names)
 
     def services(self) -> list[Service]:
-        for host, several in self.connectors.hosts.items():
-            for made in several:
-                self._planes(host, made)
+        for host, found in self.found.items():
+            found.planes += self.connectors.planes(host)
         for made, why in self.connectors.untold:
             site = Site(made.node, made.scope, ())
             self._report(self.nobody, "calls", site, f"a connector whose host is {why}", None)
@@ -96,51 +80,11 @@ class _Scan:
         if not everyone and self.nobody.dynamic:
             self.found[""] = self.nobody
         return [
-            self._service(host, found, [each for each in self.declared if each.service == host])
+            found.service(host, self.connectors.ids(host), self.declared)
             for host, found in sorted(self.found.items())
         ]
 
-    def _service(self, host: str, found: _Found, told: list[Declared]) -> Service:
-        dynamic = [
-            each
-            for each in found.dynamic
-            if not any(one.accounts_for(each) for one in self.declared if one.service in ("", host))
-        ]
-        lists = {
-            kind: _ordered([*getattr(found, kind), *(u for d in told for u in d.uses(kind))])
-            for kind in ("endpoints", "calls", "events", "hooks")
-        }
-        return Service(
-            host,
-            **lists,
-            dynamic=_ordered(dynamic),
-            raw=tuple(raw for each in told for raw in each.raw),
-            planes=_ordered(found.planes),
-            ids=self._ids(host),
-            notes=_ordered(found.notes),
-        )
-
     # --- what is made
-
-    def _planes(self, host: str, made: Made) -> None:
-        for keyword in made.node.keywords:
-            if keyword.arg == "plane":
-                for text in self.values.of(keyword.value, made.scope):
-                    plane = literal(text)
-                    if plane:
-                        note = Note(plane, made.scope.file.name, made.node.lineno)
-                        self.found[host].planes.append(note)
-
-    def _ids(self, host: str) -> tuple[str, ...]:
-        """The ids of all replicas; none where one of them is not told."""
-        ids: set[str] = set()
-        for made in self.connectors.hosts.get(host, []):
-            for text in self.values.of(argument(made.node, -1, "id"), made.scope):
-                told = literal(text)
-                if not told:
-                    return ()
-                ids.add(told)
-        return tuple(sorted(ids))
 
     def _stubs(self) -> dict[ast.AST, tuple[ast.Call, Scope]]:
         """Functions below ``@client.call(…)``: the call of ``call``, and where it stands."""
@@ -170,8 +114,10 @@ class _Scan:
                 self._on_bus(site, call, verb, self._owners(connectors, site))
             if clients and verb not in ("call", "host"):
                 self._asked(site, call, clients, verb)
-            if not connectors and not clients and _is_open(receiver):
-                self._looks_alike(site, call, verb)
+            told = self.lookalikes.verdict(site, call, verb) if is_open(receiver) else None
+            if told is not None:
+                kind, message, use = told
+                self._report(self.nobody, kind, site, message, use)
         things = names.of(call.func, site.scope)
         for each in things:
             if isinstance(each, Function) and each.node in self.stubs:
@@ -181,13 +127,13 @@ class _Scan:
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
         for found, host in self._whose(owners):
-            for given in self.values.rounds(site.loops, site.scope):
-                if verb in _EVENTS:
+            for given in self.values.loops.rounds(site.loops, site.scope):
+                if verb in EVENTS:
                     self._event(site, call, verb, found, host, given)
                 else:
                     self._routed(site, call, verb, found, host, given)
 
-    def _whose(self, owners: Owners) -> list[tuple[_Found, str]]:
+    def _whose(self, owners: Owners) -> list[tuple[Found, str]]:
         """The services that do it, and nobody where another may do it too."""
         found = [(self.found[host], host) for host in sorted(owners.hosts)]
         return [*found, (self.nobody, NOBODY)] if owners.others else found
@@ -196,13 +142,13 @@ class _Scan:
         return self.connectors.owners(things, site.scope.file)
 
     def _routed(
-        self, site: Site, call: ast.Call, verb: str, found: _Found, host: str, given: Given
+        self, site: Site, call: ast.Call, verb: str, found: Found, host: str, given: Given
     ) -> None:
         """A request, or an endpoint: a method, and a URL or a route."""
-        name = _CALLS.get(verb) or _SERVES[verb]
+        name = CALLS.get(verb) or SERVES[verb]
         methods = self.values.of(argument(call, 0, "method"), site.scope, given)
         texts = self.values.of(argument(call, 1, name), site.scope, given)
-        kind = _kind(verb)
+        kind = kind_of(verb)
         for method_text in methods:
             method = self._method(site, method_text, kind)
             for text in texts:
@@ -257,9 +203,9 @@ class _Scan:
     # --- events
 
     def _event(
-        self, site: Site, call: ast.Call, verb: str, found: _Found, host: str, given: Given
+        self, site: Site, call: ast.Call, verb: str, found: Found, host: str, given: Given
     ) -> None:
-        kind = _kind(verb)
+        kind = kind_of(verb)
         things = self.tree.names.of(argument(call, 0, "event"), site.scope)
         made = [each for each in kinds(things, "Event") if isinstance(each, Made)]
         if len(made) != len(things) or not things:
@@ -277,7 +223,7 @@ class _Scan:
                 self._add(site, found, "endpoints" if kind == "hooks" and own else kind, host, use)
 
     def _uses_of_event(
-        self, site: Site, event: Made, verb: str, found: _Found, kind: str, host: str, given: Given
+        self, site: Site, event: Made, verb: str, found: Found, kind: str, host: str, given: Given
     ) -> list[Use]:
         uses = []
         for of in self.values.of(argument(event.node, 0, "host"), event.scope, given):
@@ -337,7 +283,7 @@ class _Scan:
                             self._stubbed(site, found, host, name, of, method_text, route)
 
     def _stubbed(
-        self, site: Site, found: _Found, host: str, name: str, of: Text, method: Text, route: Text
+        self, site: Site, found: Found, host: str, name: str, of: Text, method: Text, route: Text
     ) -> None:
         whose, told = literal(of), self._method(site, method, "calls")
         try:
@@ -357,74 +303,7 @@ class _Scan:
         self._check(site, "calls", host, use)
         self._add(site, found, "calls", host, use)
 
-    # --- what does not resolve
-
-    def _looks_alike(self, site: Site, call: ast.Call, verb: str) -> None:
-        """A call on something unknown: reported if it may be one of theirs."""
-        names, kind = self.tree.names, _kind(verb)
-        first = argument(call, 0, "event")
-        things: Things = names.of(first, site.scope) if first is not None else frozenset()
-        if verb in _CALLS or verb in _SERVES:
-            name = _CALLS.get(verb) or _SERVES[verb]
-            method, where = argument(call, 0, "method"), argument(call, 1, name)
-            hidden = any(isinstance(each, ast.Starred) for each in call.args[:2])
-            if not hidden and (method is None or where is None):
-                return
-            if not self._fits(site, method, where, verb):
-                return
-            methods = {literal(each) for each in self.values.of(method, site.scope)}
-            told = methods.pop() if len(methods) == 1 else None
-            use = Use(None, None, told.upper() if told else None, None)
-        elif verb in _EVENTS:
-            told_so = kinds(things, "Event")
-            if not told_so and not (_is_open(things) and first is not None and self._near(site)):
-                return
-            use = Use(None, EVENT_PORT, "POST", None)
-        elif verb in {getattr(node, "name", "") for node in self.stubs}:
-            if not kinds(things, "Connector") and not (_is_open(things) and self._near(site)):
-                return
-            kind, use = "calls", Use(None, None, None, None)
-        else:
-            return
-        message = f"{verb} of something that nobody can tell"
-        assert isinstance(call.func, ast.Attribute)
-        receiver = _text_of(call.func.value)
-        if receiver:
-            message = f"{receiver}.{verb}: nobody can tell what {receiver} is"
-        self._report(self.nobody, kind, site, message, use)
-
-    def _fits(self, site: Site, method: ast.expr | None, where: ast.expr | None, verb: str) -> bool:
-        """Could these be a method, and a URL or a route?"""
-        methods = [literal(each) for each in self.values.of(method, site.scope)]
-        if any(each is not None and each.upper() in _METHODS for each in methods):
-            known = True
-        elif None in methods and self._near(site):
-            known = False
-        else:
-            return False
-        if isinstance(where, ast.Constant) and not isinstance(where.value, str):
-            return False
-        if verb in _CALLS:
-            return any(
-                not isinstance(text[0], str) or "//" in text[0].partition("?")[0]
-                for text in self.values.of(where, site.scope)
-            )
-        return known or verb == "endpoint"
-
-    def _near(self, site: Site) -> bool:
-        """Does the file speak of connectors at all?"""
-        path = site.scope.file.path
-        if path not in self._bus_files:
-            walked = self.tree.walked(site.scope.file)
-            self._bus_files[path] = any(
-                isinstance(each.node, ast.ImportFrom | ast.alias)
-                and (getattr(each.node, "module", "") or getattr(each.node, "name", "") or "")
-                .startswith("subtrie")
-                for scope in walked.scopes.values()
-                for several in scope.bindings.values()
-                for each in several
-            )  # fmt: skip
-        return self._bus_files[path]
+    # --- what is hidden
 
     def _getattr(self, site: Site, call: ast.Call) -> None:
         things = self.tree.names.of(argument(call, 0, "object"), site.scope)
@@ -447,7 +326,7 @@ class _Scan:
                 for found, _ in self._whose(self._owners(connectors, site)):
                     message = f"{node.attr} is passed on, and nobody can tell what it is given"
                     use = Use(None, None, None, None)
-                    self._report(found, _kind(node.attr), site, message, use)
+                    self._report(found, kind_of(node.attr), site, message, use)
                 return
             clients = kinds(receiver, "Client")
             if not clients or node.attr in ("host", "call"):
@@ -466,23 +345,30 @@ class _Scan:
         file, line = site.scope.file.name, _line(site)
         return Use(target.host, target.port, method, target.path, file, line)
 
-    def _add(self, site: Site, found: _Found, kind: str, host: str, use: Use) -> None:
+    def _add(self, site: Site, found: Found, kind: str, host: str, use: Use) -> None:
         self.uses += 1
         if self.uses > MOST_USES:
             raise failure("source-uses", use.path, Path(str(use.file)), use.line)
         if host != NOBODY:
             getattr(found, kind).append(use)
-        elif kind != "calls" or use.port != CONTROL_PORT:  # which every service may call
+        elif self._is_own(site) and (
+            kind != "calls" or use.port != CONTROL_PORT
+        ):  # which every service may call
             file, line, inside = str(use.file), use.line or 1, site.scope.qualified
             message = f"{_WHAT[kind]} of a connector that nobody can tell"
             granted = None if use.host == NOBODY or kind == "events" else use
             found.dynamic.append(Dynamic(kind, message, granted, file, line, inside))
 
-    def _report(self, found: _Found, kind: str, site: Site, message: str, use: Use | None) -> None:
+    def _report(self, found: Found, kind: str, site: Site, message: str, use: Use | None) -> None:
         file, line = site.scope.file.name, _line(site)
+        if found is self.nobody and not self._is_own(site):
+            return  # what another service's source does is not asked for
         if use is not None:
             use = dataclasses.replace(use, file=file, line=line)
         found.dynamic.append(Dynamic(kind, message, use, file, line, site.scope.qualified))
+
+    def _is_own(self, site: Site) -> bool:
+        return site.scope.file.path in self.tree.sources.own
 
     def _path(self, site: Site) -> Path:
         return Path(site.scope.file.name)
@@ -491,18 +377,8 @@ class _Scan:
         return placed(error, self._path(site), _line(site))
 
 
-def _kind(verb: str) -> str:
-    if verb in _SERVES:
-        return "endpoints"
-    return {"trigger": "events", "on": "hooks"}.get(verb, "calls")
-
-
 def _line(site: Site) -> int:
     return getattr(site.node, "lineno", 1)
-
-
-def _is_open(things: Things) -> bool:
-    return any(isinstance(each, Unknown) for each in things)
 
 
 def _same_host(one: str, other: str) -> bool:
@@ -514,19 +390,3 @@ def _bare(route: Text) -> Text:
     if route and isinstance(route[0], str):
         return (route[0].removeprefix("/"), *route[1:])
     return route
-
-
-def _text_of(node: ast.expr) -> str:
-    """A short name of an expression; empty for others."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])[:60]
-
-
-def _ordered(items: list) -> tuple:  # type: ignore[type-arg]
-    """In the order of the source, each once."""
-    return tuple(sorted(dict.fromkeys(items), key=lambda each: (each.file or "", each.line or 0)))

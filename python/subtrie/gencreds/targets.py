@@ -12,7 +12,7 @@ import warnings
 
 from .. import microbus
 from ..errors import UnheardPort
-from .values import Hole, Text
+from .texts import Hole, Text
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)(.*)", re.S)
 _SLOT = re.compile(r"(?:id|loc)-[A-Za-z0-9-]*")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from .objects import Class, Foreign, Names, Thing
+from .objects import Names
 from .scopes import Binding, Scope, Walked, walk
 from .source import File, Sources
+from .things import Class, Foreign, Thing
 
 
 class Tree:

@@ -7,10 +7,11 @@ kept, broken, or had no occasion. Rules that need several connections take them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 from . import conversation_streaming
+from .server_error import ServerError
 from .steps import Step, Talks, Verdict, broken, kept, talks_of
 
 _SECOND = 1_000_000_000
@@ -37,18 +38,24 @@ class Finding(NamedTuple):
 
 
 def check(
-    operations: Iterable[Any], *, ping_within: float = 10.0, idle: float = 600.0
+    operations: Iterable[Any],
+    *,
+    ping_within: float = 10.0,
+    idle: float = 600.0,
+    every_route: bool = False,
 ) -> list[Finding]:
     """Holds a capture against every rule; one finding for each, in the order of the pages.
 
     ``operations``: rows of ``sources.read``, or tuples of direction (``c2s``, ``s2c``) and
     operation, with a time in nanoseconds and a connection where they are known. ``ping_within``:
     seconds in which a PING is to be answered; ``idle``: seconds of silence after which a connection
-    is to be cut. Times that are not known break no rule. Cost: one pass for each rule.
+    is to be cut, and in which servers PING each other at least once; ``every_route``: the capture
+    holds all routes of the cluster from their beginnings, so that what is not there never was.
+    Times that are not known break no rule. Cost: one pass for each rule.
     """
     talks = talks_of(operations)
     limits = (int(ping_within * _SECOND), int(idle * _SECOND))
-    rules = [*_rules(*limits), *conversation_streaming.rules()]
+    rules = [*_rules(*limits, every_route), *conversation_streaming.rules()]
     return [_found(row, rule, judge(talks)) for row, rule, judge in rules]
 
 
@@ -68,15 +75,19 @@ def _found(row: str, rule: str, verdicts: Iterator[Verdict]) -> Finding:
 _Rule = tuple[str, str, Callable[[Talks], Iterator[Verdict]]]
 
 
-def _rules(within: int, idle: int) -> list[_Rule]:
+def _rules(within: int, idle: int, every_route: bool) -> list[_Rule]:
     return [
         ("S4-033", "a server says INFO first", _info_first),
         ("S4-034", "a connecting server says INFO too", _both_say_info),
         ("S4-035", "a new server's INFO is forwarded with its ip", _forwarded),
-        ("S4-036", "a server that is heard of is connected to", _connected),
-        ("S4-037", "so every server is found", _connected),
+        (
+            "S4-036",
+            "a server that is heard of is connected to",
+            lambda talks: _connected(talks, every_route),
+        ),
+        ("S4-037", "so every server is found", lambda talks: _found_all(talks, every_route)),
         ("S4-049", "CONNECT follows INFO", _connect_after_info),
-        ("S4-090", "connected servers PING each other", _servers_ping),
+        ("S4-090", "connected servers PING each other", lambda talks: _servers_ping(talks, idle)),
         ("S4-091", "without PONG the connection ends", lambda talks: _ends(talks, within)),
         ("S4-092", "an idle connection is cut", lambda talks: _idle(talks, idle)),
         ("S4-093", "a PING is answered by a PONG in time", lambda talks: _pongs(talks, within)),
@@ -135,13 +146,52 @@ def _forwarded(talks: Talks) -> Iterator[Verdict]:
         yield kept(step) if right and (not same or own is step) else broken(step)
 
 
-def _connected(talks: Talks) -> Iterator[Verdict]:
-    """Only what is in the capture can show it: no connection there breaks nothing."""
-    introduced = _own_infos(talks)
+def _pairs(talks: Talks) -> dict[frozenset[str], Step]:
+    """The two servers of each route, with the INFO by which the second one introduced itself."""
+    found: dict[frozenset[str], Step] = {}
+    for steps in talks.values():
+        if not _is_route(steps):
+            continue
+        ends: dict[str, str] = {}
+        for step in steps:
+            if step.op.op == "INFO" and not step.op.json.get("ip"):
+                ends.setdefault(step.direction, str(step.op.json.get("server_id")))
+                if len(ends) == 2:
+                    found.setdefault(frozenset(ends.values()), step)
+                    break
+    return found
+
+
+def _connected(talks: Talks, every_route: bool) -> Iterator[Verdict]:
+    """Unless all routes are there, a connection that is not there breaks nothing."""
+    introduced, pairs = _own_infos(talks), _pairs(talks)
     for step in _forwards(talks):
-        other = introduced.get(str(step.op.json.get("server_id")))
-        if other is not None and other.conn != step.conn:
+        name = str(step.op.json.get("server_id"))
+        other = introduced.get(name)
+        if other is not None and other.conn != step.conn and not every_route:
             yield kept(other)
+        if not every_route:
+            continue
+        # Whoever hears of it is the other end of the connection.
+        ends = [s for s in talks[step.conn] if s.op.op == "INFO" and not s.op.json.get("ip")]
+        heard = next((s for s in ends if s.direction != step.direction), None)
+        if heard is None:
+            continue
+        met = pairs.get(frozenset({name, str(heard.op.json.get("server_id"))}))
+        yield broken(step) if met is None else kept(met)
+
+
+def _found_all(talks: Talks, every_route: bool) -> Iterator[Verdict]:
+    """With all routes there, any two servers have one between them."""
+    if not every_route:
+        yield from _connected(talks, False)
+        return
+    introduced, pairs = _own_infos(talks), _pairs(talks)
+    if not any(True for _ in _forwards(talks)):
+        return
+    for one, other in combinations(sorted(introduced), 2):
+        met = pairs.get(frozenset({one, other}))
+        yield broken(introduced[other]) if met is None else kept(met)
 
 
 def _connect_after_info(talks: Talks) -> Iterator[Verdict]:
@@ -153,11 +203,18 @@ def _connect_after_info(talks: Talks) -> Iterator[Verdict]:
                 yield kept(step) if informed else broken(step)
 
 
-def _servers_ping(talks: Talks) -> Iterator[Verdict]:
+def _servers_ping(talks: Talks, idle: int) -> Iterator[Verdict]:
     for steps in talks.values():
-        pings = [step for step in steps if step.op.op == "PING"]
-        if _is_route(steps) and pings:
-            yield kept(pings[0])
+        if not _is_route(steps):
+            continue
+        last = steps[0]
+        for step in steps:
+            if step.op.op == "PING":
+                yield kept(step)
+                last = step
+            elif step.since(last) > idle:
+                yield broken(step)
+                last = step
 
 
 def _pings(steps: list[Step]) -> Iterator[tuple[Step, Step | None]]:
@@ -200,10 +257,18 @@ def _ends(talks: Talks, within: int) -> Iterator[Verdict]:
 
 
 def _idle(talks: Talks, idle: int) -> Iterator[Verdict]:
+    """Cut by a server that says so, or at least not used any more."""
     for steps in talks.values():
         for step, following in pairwise(steps):
-            if following.since(step) > idle:
+            if following.since(step) > idle and not _cuts(following):
                 yield broken(following)
+        if _cuts(steps[-1]):
+            yield kept(steps[-1])
+
+
+def _cuts(step: Step) -> bool:
+    stale = ServerError.STALE_CONNECTION
+    return step.op.op == "-ERR" and ServerError.of(step.op.message) is stale
 
 
 def _acknowledged(talks: Talks) -> Iterator[Verdict]:

@@ -7,6 +7,7 @@ on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from ..errors import WireError
 from . import capture, log, monitor, traced
 
 _CHUNK = 1 << 16
+#: A handshake record of TLS, or of SSL 3, of which no operation has the first byte.
+_TLS = re.compile(rb"\x16\x03[\x00-\x04]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +149,16 @@ class _Streams:
         if parser is None:
             return
         broken: Broken | None = None
+        start = parser.offset + parser.held
         try:
             found = parser.feed(record.data)
         except WireError as error:
             found = error.operations
             self._parsers[place] = None
             broken = Broken(*place, error.reason, error.position, str(error))
+            if _TLS.match(record.data, max(0, (error.resume or 0) - start)):
+                told = f"TLS begins at byte {error.resume} of the stream: nobody else can read on"
+                broken = Broken(*place, "tls", error.resume, told)
         for op in found:
             yield Row(conn, record.kind, record.time, op.as_dict(), op)
         if broken is not None:

@@ -93,7 +93,8 @@ impl Parser {
     ) -> PyResult<Bound<'py, PyList>> {
         let data = whole(data)?;
         let source = data.clone().unbind();
-        let mut found: Vec<Py<Op>> = Vec::new();
+        // About as many as a piece of short messages holds.
+        let mut found: Vec<Py<Op>> = Vec::with_capacity(data.as_bytes().len() / 128 + 1);
         let mut trouble: Option<PyErr> = None;
         let mut offset = self.core.offset();
         let (pinned, lnocu) = (&self.pinned, self.lnocu);

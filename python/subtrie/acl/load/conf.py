@@ -41,7 +41,7 @@ _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 class Node:
     """A value (dict, list, str, int, float, bool, datetime) and where it stands."""
 
-    value: Any
+    value: Any = dataclasses.field(repr=False)  # it may be a password
     file: Path
     line: int
     used: bool = False  # a variable refers to it, so the key need not be one the broker knows

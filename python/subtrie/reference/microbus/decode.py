@@ -31,6 +31,11 @@ _FAMILIES = (
     ("$GNR.", "gateway"),
     ("_STAN.", "streaming"),
     ("$MQTT.", "mqtt"),
+    ("$JSC.", "jetstream"),
+    ("$NRG.", "jetstream"),
+    ("$GR.", "gateway"),
+    ("$LDS.", "system"),
+    ("_R_.", "inbox"),
 )
 
 _T = TypeVar("_T")

@@ -86,8 +86,6 @@ def _read(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
         return _subscribed(text)
     if name == "UNSUB":
         return _unsubscribed(conn, text, limits)
-    if name == "HMSG" and conn == "client":  # a client has nothing to deliver
-        raise Refused("unknown op", -1)
     if name == "MSG" or conn == "server_to_client":
         return _delivered(conn, name, text, limits)
     if name in ("RMSG", "HMSG", "LMSG"):

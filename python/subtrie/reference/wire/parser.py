@@ -167,6 +167,9 @@ class Parser:
         if ends is None:
             return None
         end, after = ends
+        if self._conn == "client" and name == "HMSG":
+            # The broker reads nothing of this line and waits for CR LF behind it.
+            raise Refused("payload terminator", after - at, "payload")
         try:
             parts = read_line(self._conn, name, stream[start:end], self._limits)
         except Refused as refused:
