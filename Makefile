@@ -1,6 +1,6 @@
 # Every target brings what it needs into .venv by itself (tools/bootstrap); none needs root.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance clean
+.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -9,6 +9,7 @@ REPEAT ?= 3
 FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
+LOAD ?= 60
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
@@ -38,11 +39,12 @@ check: ## formatting, lints, types, stubs, documentation
 	cargo build --locked --lib
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
-bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000)
+bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
 	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
 	cargo bench --locked --bench lookups --bench changes --bench wire
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
+	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 
 bench-peers: ## against nats-server's index, paho-mqtt and others (SIZES=1000,6000; all: a record)
 	@tools/bootstrap bench
@@ -72,6 +74,9 @@ conformance: ## the vector files against both engines (VECTORS=path)
 	@status=0; for engine in native reference; do \
 	    .venv/bin/subtrie conformance $(VECTORS) --engine $$engine || status=$$?; \
 	done; exit $$status
+
+wheels: ## what pip downloads, for every platform, into dist/ (TARGETS=x86_64-unknown-linux-gnu)
+	@tools/wheels $(TARGETS)
 
 clean: ## remove the environment, build output and what the demo wrote
 	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -7,9 +7,20 @@ from types import ModuleType
 import pytest
 
 from engines import ENGINES
+from secrets_watch import pytest_configure, pytest_runtest_makereport
+from subtrie import SubjectTrie
+
+__all__ = ["engine", "pytest_configure", "pytest_runtest_makereport", "trie"]
 
 
 @pytest.fixture(params=list(ENGINES))
 def engine(request: pytest.FixtureRequest) -> ModuleType:
     """The module under test: the flat names both engines share."""
     return ENGINES[request.param]
+
+
+@pytest.fixture
+def trie(engine: ModuleType) -> SubjectTrie:
+    """An empty index of the strict dialect."""
+    index: SubjectTrie = engine.SubjectTrie()
+    return index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from pathlib import Path
@@ -17,12 +18,8 @@ VECTORS = Path(__file__).parent / "vectors"
 UNKNOWN = {
     "go_subjects.jsonl": {},
     "go_more.jsonl": {},
-    "microbus.jsonl": {
-        "parse_time_budget": 10,
-        "parse_fragment": 6,
-        "set_locality": 10,
-        "locality_common_prefix": 6,
-    },
+    "go_connector.jsonl": {},
+    "microbus.jsonl": {},
     "nats_match.jsonl": {},
     "nats_wire.jsonl": {},
 }
@@ -282,3 +279,33 @@ def test_json_nested_too_deep_is_unreadable(tmp_path):
     )
     report = conformance.run(file)
     assert (len(report.unreadable), report.passed, bool(report)) == (1, 1, False)
+
+
+def _recorded(subject: str, payload: bytes) -> dict[str, object]:
+    data = base64.b64encode(payload).decode()
+    return {"kind": "request", "subject": subject, "bytes": data, "meaning": "a request"}
+
+
+def _chunk(direction: str, data: bytes) -> dict[str, object]:
+    return {"t": 0.1, "conn": 3, "dir": direction, "data": base64.b64encode(data).decode()}
+
+
+@pytest.mark.parametrize("name", ["native", "reference"])
+def test_rows_of_a_recording_are_read_as_what_they_hold(rows, name):
+    subject = "p.safe.443.a_b.c_d._.GET.x"
+    payload = b"GET https://c.d:443/x HTTP/1.1\r\nHost: c.d:443\r\nMicrobus-From-Host: a.b\r\n\r\n"
+    file = rows(
+        _recorded(subject, payload),
+        _recorded(subject, payload.replace(b"a.b", b"a.c")),  # another source
+        _recorded(subject, payload.replace(b"Host: c.d:443\r\n", b"host: c.d:443\r\n", 1)),
+        _recorded(subject + "..", payload),
+        _chunk("c2s", b"PUB a.b 2\r\nh"),
+        _chunk("s2c", b"MSG a.b 1 2\r\nhi\r\n"),
+        _chunk("c2s", b"i\r\nPING\r\n"),
+        _chunk("c2s", b"NONSENSE\r\n"),
+    )
+    report = conformance.run(file, engine=name)
+    assert not report.unknown
+    assert not report.unreadable
+    assert [failure.line for failure in report.failures] == [2, 3, 4, 8]
+    assert set(report.kinds) == {"recorded message", "recorded chunk"}

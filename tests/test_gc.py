@@ -13,11 +13,6 @@ class Value:
     """Something that can be watched, and that can point back."""
 
 
-@pytest.fixture
-def trie(engine):
-    return engine.SubjectTrie()
-
-
 @pytest.mark.parametrize("how", ["value", "attribute", "bound method", "subscription"])
 def test_cycles_are_collected(engine, how):
     trie = engine.SubjectTrie()

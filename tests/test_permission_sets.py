@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import random
 import sys
@@ -140,7 +141,7 @@ def test_T14_both_engines_agree_to_the_letter():
 
 
 def mutants(claims):
-    """Each claim left out, each named rule left out or replaced by another rule."""
+    """Each claim left out or doubled for another rule, each field of it replaced or left out."""
     for kind, list_of in enumerate(claims):
         for index, claim in enumerate(list_of):
 
@@ -150,6 +151,10 @@ def mutants(claims):
 
             if claim[-1]:
                 yield changed([])
+                for field in range(len(claim) - 1):
+                    other = (*claim[:field], "nobody.wrote.this", *claim[field + 1 :])
+                    yield changed([other])
+                    yield changed([claim, other])
             yield changed([(*claim[:-1], ["nobody.wrote.this"])])
             for named in range(len(claim[-1])):
                 rest = [*claim[-1][:named], *claim[-1][named + 1 :]]
@@ -180,6 +185,67 @@ def test_every_yes_has_a_proof_and_no_mutant_passes(engine):
         assert not proof_checker.holds(wider, ([r for r in right[0] if r != ">"], right[1]), claims)
     assert mutated > 1000
     assert several >= 3
+
+
+def fewest_allows(subjects, candidates, wanted, denied):
+    """All smallest lists of patterns that hold what is wanted under the denies, by brute force."""
+    inside = {
+        pattern: mask & ~denied
+        for pattern, mask in candidates.items()
+        if not mask & ~denied & ~wanted and mask & wanted
+    }
+    for size in range(len(candidates)):
+        found = [
+            some
+            for some in itertools.combinations(sorted(inside), size)
+            if functools.reduce(int.__or__, (inside[one] for one in some), 0) == wanted
+        ]
+        if found:
+            return found
+    raise AssertionError(wanted)
+
+
+def test_the_smallest_form_is_the_fewest_then_the_narrowest_then_by_text(engine):
+    """Against every list of patterns one token deeper than the rules, over {a, *, >}."""
+    rng = random.Random(10)
+    subjects = world("ax", 5)
+    tokens = ["a", "*"]
+    candidates = {}
+    for length in range(1, 5):
+        for some in itertools.product(tokens, repeat=length - 1):
+            for last in (*tokens, ">"):
+                candidates[".".join([*some, last])] = 0
+    for pattern in candidates:
+        for number, subject in enumerate(subjects):
+            candidates[pattern] |= holds([pattern], [], subject, None) << number
+    several = 0
+    for _ in range(2000):
+        allow = rules(rng, 5, names="a", queues=[""])
+        deny = rules(rng, 3, names="a", queues=[""])
+        denied = functools.reduce(int.__or__, (candidates[rule] for rule in deny), 0)
+        allowed = functools.reduce(int.__or__, (candidates[rule] for rule in allow), 0)
+        wanted = allowed & ~denied
+        small, less = engine.rules_minimised(allow, deny)
+        best = fewest_allows(subjects, candidates, wanted, denied)
+        assert tuple(small) in best, (allow, deny, small, best[:3])
+        several += len(best) > 1
+
+        def reach(some):
+            return functools.reduce(int.__or__, (candidates[rule] for rule in some), 0)
+
+        # Narrower ones among the smallest there are none, and none of the same reach before it.
+        own = reach(small)
+        for other in best:
+            assert not (reach(other) != own and reach(other) & ~own == 0), (allow, deny, other)
+            assert reach(other) != own or other >= tuple(small), (allow, deny, other)
+        # Then the denies: whichever goes makes the set wider, and longer ones went first.
+        left = list(dict.fromkeys(deny))
+        for rule in sorted(left, key=lambda rule: (-rule.count("."), -len(rule), rule)):
+            rest = [other for other in left if other != rule]
+            if reach(small) & ~reach(rest) == wanted:
+                left = rest
+        assert sorted(left) == less, (allow, deny, small, less)
+    assert several > 100
 
 
 def test_the_checker_is_short_and_stands_alone():

@@ -14,11 +14,6 @@ from subtrie import _engine
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
-@pytest.fixture
-def trie(engine):
-    return engine.SubjectTrie()
-
-
 class Service:
     """A value that knows the index it is in."""
 

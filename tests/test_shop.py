@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import nats
 import pytest
 
 from examples.shop import broker, traffic, wrong
-from examples.shop.inventory import Inventory
-from examples.shop.ledger import Ledger
-from examples.shop.message import Message, Refused, answer, question
-from examples.shop.orders import Orders
-from examples.shop.payments import Payments
-from examples.shop.service import Service, endpoint
-from examples.shop.tokens import Token
-from examples.shop.web import Web
+from examples.shop.apis import Order, inventory, ledger, orders, placed, token
+from examples.shop.staff import SERVICES, staff
+from examples.shop.tally import Tally
+from subtrie.connector import AckTimeout, HTTPError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,134 +32,182 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[broker.Broker]:
         yield running
 
 
-def together(url: str, services: list[Service], story) -> None:
-    """Starts services, tells a story with them, stops them."""
+def together(plane: str, url: str, hosts: list[str], story) -> list[Tally]:
+    """Starts services, tells a story with them, stops them; what each of them counted.
+
+    With a URL every message takes the bus, without one none does.
+    """
+    services = [
+        each for host in hosts for each in staff(host, plane=plane, nats=url, short_circuit=not url)
+    ]
+    tallies = [Tally() for _ in services]
+    for tally, service in zip(tallies, services, strict=True):
+        tally.watch(service)
 
     async def tell() -> None:
-        for service in services:
-            await service.start(url)
-        try:
-            await story(*services)
-            for service in services * 2:
-                await service.settle()
-        finally:
+        async with AsyncExitStack() as started:
             for service in services:
-                await service.stop()
+                await started.enter_async_context(service)
+            async with asyncio.timeout(60):
+                await story(*services)
 
     asyncio.run(tell())
+    return tallies
 
 
-def test_path_arguments_and_a_greedy_one(server):
-    async def story(web, stock):
-        seen = await web.request("GET", "https://inventory.shop/stock/bell")
-        assert seen == {"thing": "bell", "from": "us-west-b-1"}
-        picture = await web.request("GET", "https://inventory.shop/pictures/bell/big/front.png")
-        assert picture == "a picture: bell/big/front.png"
-
-    stock = Inventory("args", id="id-a", locality="us-west-b-1")
-    together(server.url, [Web("args", id="id-w"), stock], story)
+@pytest.fixture(params=["nats", "memory"])
+def url(request, server) -> str:
+    return server.url if request.param == "nats" else ""
 
 
-def test_replicas_share_a_queue_and_answer_to_locality_and_id(server):
+def test_path_arguments_and_a_greedy_one(url):
+    async def story(web, *_):
+        url = "https://loc-us-west.inventory.shop/stock/bell"
+        seen = (await web.request("GET", url)).json()
+        assert seen == {"thing": "bell", "from": "us-west-b-1", "reserved": 0}
+        url = "https://inventory.shop/pictures/bell/big/front.png"
+        assert (await web.request("GET", url)).body == b"a picture: bell/big/front.png"
+
+    together("args", url, ["web.shop", "inventory.shop"], story)
+
+
+def test_replicas_share_a_queue_and_answer_to_locality_and_id(url):
     async def story(web, west, east):
         async def asked(host: str) -> set[str]:
-            seen = [await web.request("GET", f"https://{host}/stock/bell") for _ in range(40)]
-            return {one["from"] for one in seen}
+            answers = [await web.request("GET", f"https://{host}/stock/bell") for _ in range(40)]
+            return {answer.json()["from"] for answer in answers}
 
         assert await asked("inventory.shop") == {"us-west-b-1", "us-east-a-1"}
         assert await asked("loc-us.inventory.shop") == {"us-west-b-1", "us-east-a-1"}
         assert await asked("loc-us-west.inventory.shop") == {"us-west-b-1"}
         assert await asked("loc-us-east-a-1.inventory.shop") == {"us-east-a-1"}
-        assert await asked("id-east.inventory.shop") == {"us-east-a-1"}
-        with pytest.raises(Refused, match="nobody answers"):
-            await web.request("GET", "https://loc-eu.inventory.shop/stock/bell", wait=0.3)
+        assert await asked(f"{east.id}.inventory.shop") == {"us-east-a-1"}
+        with pytest.raises(AckTimeout):
+            await web.request("GET", "https://loc-eu.inventory.shop/stock/bell")
 
-    west = Inventory("replicas", id="id-west", locality="us-west-b-1")
-    east = Inventory("replicas", id="id-east", locality="us-east-a-1")
-    together(server.url, [Web("replicas", id="id-w"), west, east], story)
-    handled = [sum(one.tally.handled.values()) for one in (west, east)]
-    assert sum(handled) == 200
-    assert min(handled) >= 40
+    _, *stock = together("replicas", url, ["web.shop", "inventory.shop"], story)
+    if url:
+        handled = [
+            sum(n for (_, _, port, _), n in each.handled.items() if port == 443) for each in stock
+        ]
+        assert sum(handled) == 200
+        assert min(handled) >= 40
 
 
-def test_an_event_is_heard_by_every_queue(server):
-    async def story(orders, web, ledger):
-        await orders.fire("POST", "https://orders.shop:417/on-placed", {"id": 7})
+def test_an_event_is_heard_by_every_queue(url):
+    async def story(orders, web, book):
+        answers = await orders.trigger(placed, Order("order7", "bell", 1))
+        assert {answer.source for answer in answers} == {"web.shop", "ledger.shop"}
+        assert await ledger.accounts(web) == {"sales": [], "orders": ["order7"]}
 
-    plane = "event"
-    ledger = Ledger(plane, id="id-l")
-    web = Web(plane, id="id-w")
-    together(server.url, [Orders(plane, id="id-o"), web, ledger], story)
+    _, web, book = together("event", url, ["orders.shop", "web.shop", "ledger.shop"], story)
     edge = ("orders.shop", "orders.shop", 417, "POST")
-    assert ledger.entries == [("orders", "7", None)]
-    assert web.tally.handled == ledger.tally.handled == {edge: 1}
-    assert not web.tally.replies + ledger.tally.replies
+    assert web.handled[edge] == book.handled[edge] == (1 if url else 0)
 
 
-def test_S0_040_the_trust_root_believes_the_subject_and_nothing_else(server):
-    async def story(payments, web, token):
-        mint = "https://token.shop:666/mint"
-        assert await payments.request("POST", mint, {"for": 1}) == "token-1"
-        with pytest.raises(Refused, match=r"web\.shop may not mint") as refused:
-            await web.request("POST", mint, {"for": 1})
+def test_S0_040_the_trust_root_believes_the_subject_and_nothing_else(url):
+    async def story(payments, web, root):
+        assert await token.mint(payments, "order1") == "token-order1"
+        with pytest.raises(HTTPError, match=r"web\.shop may not mint") as refused:
+            await token.mint(web, "order1")
         assert refused.value.status == 403
+        lying = {"Microbus-From-Host": "payments.shop"}
+        url = "https://token.shop:666/mint"
+        with pytest.raises(HTTPError, match=r"web\.shop may not mint"):
+            await web.request("POST", url, json={"order": "me"}, headers=lying)
 
-    plane = "root"
-    services = [Payments(plane, id="id-p"), Web(plane, id="id-w"), Token(plane, id="id-t")]
-    together(server.url, services, story)
+    together("root", url, ["payments.shop", "web.shop", "token.shop"], story)
 
 
 def test_S0_041_a_source_spelled_otherwise_reaches_no_handler(server):
-    async def story(orders, stock):
-        await wrong.mumble(orders)
+    sent = Tally()
 
-    stock = Inventory("mumble", id="id-s", locality="us")
-    together(server.url, [Orders("mumble", id="id-o"), stock], story)
+    async def story(web, *stock):
+        async with wrong.connection(server.url, "orders.shop") as bus:
+            await wrong.mumble(bus, sent, plane="mumble", host="orders.shop")
+        for each in stock:  # who answers has read what came before
+            url = f"https://{each.id}.inventory.shop/stock/bell"
+            assert (await web.request("GET", url)).status == 200
+        assert sum(each.counts.rejects["source"] for each in stock) == 1
+
+    tallies = together("mumble", server.url, ["web.shop", "inventory.shop"], story)
     heard = "mumble.safe.443.orders%2eshop.inventory_shop._.GET.stock.bell"
-    assert stock.tally.rejected == {heard: 1}
-    assert not stock.tally.handled
-    assert not stock.tally.replies
+    assert sum(tallies, Tally()).rejected == {heard: 1}
+    assert not any(caller == "orders.shop" for _, caller in sum(tallies, Tally()).replies)
+    assert len(sent.malformed) == 4
 
 
-def test_a_declined_card_gives_the_goods_back(server):
-    async def story(web, orders, payments, stock):
-        order = {"id": 3, "thing": "drum", "pieces": 9}
-        with pytest.raises(Refused) as refused:
-            await web.request("POST", "https://orders.shop/orders", order)
+def test_a_forged_request_is_obeyed_where_no_rule_of_the_broker_stops_it(server):
+    sent = Tally()
+
+    async def story(web, root):
+        client = await nats.connect(server.url)
+        astray = await client.subscribe("forged.reply._.token_shop.payments_shop.id-forger")
+        async with wrong.connection(server.url, "inventory.shop") as bus:
+            await wrong.pretend(
+                bus, sent, plane="forged", host="inventory.shop", victim="payments.shop"
+            )
+        answers = [(await astray.next_msg(20)).data for _ in range(2)]
+        assert answers[0].startswith(b"HTTP/1.1 202 ")
+        assert answers[1].endswith(b"token-me")
+        await client.close()
+
+    together("forged", server.url, ["web.shop", "token.shop"], story)
+    (astray,) = sent.unheard
+    assert sent.unheard[astray] == 2
+
+
+def test_a_declined_card_gives_the_goods_back(url):
+    async def story(web, *_):
+        with pytest.raises(HTTPError, match="the card says no") as refused:
+            await orders.place(web, Order("order3", "drum", 9))
         assert refused.value.status == 402
-        assert stock.reserved == {}
-        assert orders.placed == {}
+        stock = await web.request("GET", "https://inventory.shop/stock/drum")
+        assert stock.json()["reserved"] == 0
+        with pytest.raises(HTTPError, match="no such order"):
+            await orders.show(web, "order3")
+        await inventory.reserve(web, "drum", "order4", 2)
+        stock = await web.request("GET", "https://inventory.shop/stock/drum")
+        assert stock.json()["reserved"] == 2
 
-    stock = Inventory("card", id="id-s", locality="us")
-    services = [Web("card", id="id-w"), Orders("card", id="id-o"), Payments("card", id="id-p")]
-    together(server.url, [*services, stock], story)
+    hosts = ["web.shop", "orders.shop", "payments.shop", "inventory.shop"]
 
+    async def tell() -> None:
+        async with AsyncExitStack() as started:
+            where = {"plane": "card", "nats": url, "short_circuit": not url, "round_trip": 1.0}
+            services = [SERVICES[host](**where) for host in hosts]
+            for service in services:
+                await started.enter_async_context(service)
+            await story(*services)
 
-def test_the_same_seed_asks_the_same_questions(server):
-    tallies = [
-        asyncio.run(traffic.run(server.url, seconds=0.7, seed=5, plane=plane))
-        for plane in ("twin", "twin")
-    ]
-    other = asyncio.run(traffic.run(server.url, seconds=0.7, seed=6, plane="twin"))
-    assert tallies[0] == tallies[1] != other
-    assert all(vars(tallies[0]).values())
-
-
-def test_nothing_is_lost_in_the_shop_itself(server):
-    """Every request is handled or counted as unheard; an event once by each who listens."""
-    tally = asyncio.run(traffic.run(server.url, seconds=0.7, plane="whole"))
-    events = sum(count for edge, count in tally.sent.items() if edge[2] == 417)
-    assert events
-    sent, handled = sum(tally.sent.values()), sum(tally.handled.values())
-    assert sent - sum(tally.unheard.values()) + events == handled
-    assert sum(tally.replies.values()) == handled - 2 * events - sum(tally.spoofed.values())
+    asyncio.run(tell())
 
 
-def test_messages_survive_the_wire():
-    ask = question("POST", "https://a.b/c", id="1", sender="id-x", body={"é": [1, None]})
-    assert Message.parse(bytes(ask)).body == {"é": [1, None]}
-    assert Message.parse(bytes(answer(ask, 404))).status == 404
-    assert b"HTTP/1.1 404 Not Found\r\n" in bytes(answer(ask, 404))
+@pytest.mark.parametrize("how", ["six", "mixed"])
+def test_S0_127_wherever_the_services_run_customers_see_the_same(tmp_path, how):
+    def shop(how: str, url: str) -> tuple[Tally, Counter[str]]:
+        return asyncio.run(traffic.run(url, how=how, seconds=0.7, seed=5))
+
+    _, alone = shop("one", "")
+    with broker.running(tmp_path, users=SERVICES) as server:
+        tally, seen = shop(how, server.url)
+    assert seen == alone
+    assert seen["placed"] + seen["declined"] == 21
+    assert seen["placed"] == seen["sales"] == seen["orders"]
+    assert seen["unheard"] == 9
+    assert all(vars(tally).values())
+    forged = tally.spoofed.total()
+    assert tally.handled["payments.shop", "token.shop", 666, "POST"] == seen["placed"] + forged
+    assert tally.sent["web.shop", "inventory.shop", 443, "GET"] == 2 * 21 + 3
+
+
+def test_the_same_seed_asks_the_same_questions():
+    def shop(seed: int) -> Counter[str]:
+        tally, seen = asyncio.run(traffic.run("", how="one", seconds=0.7, seed=seed))
+        assert not any(vars(tally).values())  # nothing left the process
+        return seen
+
+    assert shop(5) == shop(5) != shop(6)
 
 
 # --- the broker
@@ -219,35 +267,6 @@ def test_no_broker_at_all_is_said_plainly(tmp_path, monkeypatch):
         broker.find_binary()
 
 
-def test_a_handler_that_outlives_its_connection_is_no_error(server, caplog):
-    class Busy(Service):
-        host = "busy.shop"
-        outlived = False
-
-        @endpoint("POST", "/leave")
-        async def go_on(self, request):
-            while not self.bus.is_closed:
-                await asyncio.sleep(0)
-            self.outlived = True
-            await self.fire("POST", "https://ledger.shop/too-late")
-
-        @endpoint("POST", "/fail")
-        async def fail(self, request):
-            raise ValueError("a bug of the handler")
-
-    async def tell() -> None:
-        busy = Busy("busy", id="id-busy")
-        await busy.start(server.url)
-        await busy.fire("POST", "https://busy.shop/fail")
-        await busy.fire("POST", "https://busy.shop/leave")
-        await busy.settle()
-        await busy.leave()
-        assert busy.outlived
-
-    asyncio.run(tell())
-    assert ["a bug of the handler" in record.message for record in caplog.records] == [True]
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing_running(tmp_path, how):
     demo = subprocess.Popen(
@@ -269,3 +288,6 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path, how):
     assert "Interrupted; everything is stopped." in said
     assert "Traceback" not in said
     assert not is_running(pid_of(log))
+    url = re.search(r"Listening for client connections on (\S+)", log.read_text())
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert url[1] not in running.stdout  # the services are gone too

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from examples.shop.comparison import differences
-from examples.shop.demo import load_counts, save_counts
 from examples.shop.tally import Tally
 
 EDGE = ("web.shop", "orders.shop", 443, "GET")
@@ -121,5 +120,5 @@ def test_a_refusal_nobody_expected_is_found():
 
 
 def test_counts_survive_their_file(tmp_path):
-    save_counts(counted(), tmp_path / "counts.json")
-    assert load_counts(tmp_path / "counts.json") == counted()
+    counted().save(tmp_path / "counts.json")
+    assert Tally.load(tmp_path / "counts.json") == counted()

@@ -9,11 +9,6 @@ import threading
 import pytest
 
 
-@pytest.fixture
-def trie(engine):
-    return engine.SubjectTrie()
-
-
 @pytest.fixture(autouse=True)
 def _switch_often():
     before = sys.getswitchinterval()

@@ -101,12 +101,15 @@ def made() -> dict[Path, str]:
     """The page and its pictures, by file."""
     name, peers = newest("peers-*.json")
     audit_name, audit = newest("audit-scale-*.json")
+    connector_name, connector = newest("connector-*.json")
+    rules_name, rules = newest("permissions-*.json")
     rows = peers["rows"]
     versions = ", ".join(f"{what} {version}" for what, version in peers["versions"].items())
     lines = [
         "# Performance",
         "",
-        f"Written from `benches/records/{name}` and `{audit_name}` by "
+        f"Written from `benches/records/{name}`, `{connector_name}`, `{rules_name}` and "
+        f"`{audit_name}` by "
         "`tools/performance_page.py`; `make bench-peers` makes a new record. How each figure is "
         "measured stands in `benches/README.md`.",
         "",
@@ -129,12 +132,69 @@ def made() -> dict[Path, str]:
             lines += ["", f"![{title}](pictures/{picture}.svg)"]
         for section in found:
             lines += table(section)
+    lines += _of_the_connector(connector)
+    lines += _of_permissions(rules)
     lines += _of_the_audit(audit)
     return {PAGE: "\n".join(lines), **files}
 
 
 def _runs(runs: int) -> str:
     return f"Each figure is the best of {runs} runs. " if runs > 1 else ""
+
+
+def _of_the_connector(record: dict[str, Any]) -> list[str]:
+    """Requests between two connectors, in process and under load over NATS."""
+    lines = [
+        "",
+        "## What does a request between two services cost?",
+        "",
+        "A path argument and a JSON body each way, answers compared; all take turns in one run of "
+        f"{record['calls']:,} calls each, {record['processor']}, {record['cores']} cores under a "
+        f"load of {record['load_average']}, {record['date']}. `python -m benches.connector_speed` "
+        "measures it.",
+        "",
+        "| | median |",
+        "|---|---|",
+    ]
+    lines += [f"| {name} | {value:.2f} µs |" for name, value in record["medians_us"].items()]
+    lines += ["", "| | wanted | measured |", "|---|---|---|"]
+    for each in record["figures"]:
+        shown = f"{each['value']:,}"
+        shown = shown if each["reached"] else f"**{shown}**"
+        lines.append(f"| {each['figure']} | {each['wanted']} | {shown} |")
+    if (load := record["load"]) is not None:
+        lines += [
+            "",
+            f"The load: {load['requests']:,} requests of mixed kinds in {load['seconds']} s over "
+            f"one nats-server, {load['lost']} lost, {load['doubled']} doubled, {load['wrong']} "
+            f"wrong; both sides together took {load['cpu_us_a_request']} µs of processor time a "
+            f"request, and {load['resident_mib']} MiB resident in the end.",
+        ]
+    return lines
+
+
+def _of_permissions(record: dict[str, Any]) -> list[str]:
+    sets = {
+        "services-1000": "1,000 rules of services against 1,000 others",
+        "services-equal": "1,000 rules of services against the same, turned round",
+        "hostile": "700 allow and 300 deny rules of 16 tokens over `{a, b, *, >}`, twice",
+    }
+    lines = [
+        "",
+        "## How long does it take to compare permissions?",
+        "",
+        f"{record['machine']}, {record['date']}, load average {record['load_average']}. "
+        "*Both ways* is what `compare` asks: is one set inside the other, is that inside the "
+        "one? The promise is 50 ms for two sets of 1,000 rules.",
+        "",
+        "| sets | question | engine | median ms | least ms |",
+        "|---|---|---|---|---|",
+    ]
+    for row in record["rows"]:
+        figures = f"{row['median_ms']:,.1f} | {row['least_ms']:,.1f}"
+        cells = (sets[row["sets"]], row["question"], row["engine"], figures)
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def _of_the_audit(audit: dict[str, Any]) -> list[str]:

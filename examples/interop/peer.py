@@ -130,6 +130,7 @@ def main() -> None:
         common.add_argument(name, required=True)
     common.add_argument("--locality", default="")
     common.add_argument("--version", type=int, default=0)
+    common.add_argument("--round-trip", help="e.g. 400ms: wait longer for acknowledgements")
     parser = argparse.ArgumentParser(description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("serve", parents=[common])
@@ -148,6 +149,7 @@ def main() -> None:
         version=given.version,
         nats=given.nats,
         short_circuit=False,
+        round_trip=seconds_of(given.round_trip) if given.round_trip else None,
     )
     if given.verb == "serve":
         service(connector)

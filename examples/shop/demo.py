@@ -1,9 +1,12 @@
 """``make demo``: a shop on a real broker, then what the broker's own log says about it.
 
 1. starts a nats-server on loopback, tracing every operation to a file;
-2. runs the shop for a few seconds, some of its traffic wrong on purpose;
+2. runs the shop for a few seconds, each service in a process of its own (``--how six``) or some of
+   them together (``--how mixed``), some of the traffic wrong on purpose;
 3. stops everything, reads the trace with Spark and prints the tables;
 4. holds them against what the services counted, and exits 1 on any difference.
+
+With ``--how one`` the whole shop is in one process and there is no broker, hence nothing to audit.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from . import broker, traffic
 from .comparison import differences
+from .staff import ELSEWHERE, PLANE, SERVICES
 from .tally import Tally
 
 console = Console(highlight=False, soft_wrap=True)
@@ -34,6 +37,9 @@ console = Console(highlight=False, soft_wrap=True)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; 0 when every number agrees, 1 when one does not, 2 when it cannot run."""
     parser = argparse.ArgumentParser(prog="python -m examples.shop", description=__doc__)
+    parser.add_argument(
+        "--how", choices=list(ELSEWHERE), default="six", help="where the services run"
+    )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where files go")
     parser.add_argument("--seconds", type=float, default=4, help="how long customers come in")
     parser.add_argument("--seed", type=int, default=1, help="which customers")
@@ -45,8 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
+        if options.how == "one":
+            tally, seen = _open_shop("", options)
+            assert not any(vars(tally).values())  # not one message left the process
+            console.print(summary(seen))
+            return 0
         if not options.again:
-            _run(options.out, options.seconds, options.seed)
+            _run(options)
         return _audit(options.out)
     except KeyboardInterrupt:
         console.print("\nInterrupted; everything is stopped.")
@@ -56,34 +67,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run(out: Path, seconds: float, seed: int) -> None:
-    """Steps 1 and 2; leaves the trace and the services' counts in ``out``."""
-    with broker.running(out) as server:
+def _run(options: argparse.Namespace) -> None:
+    """Steps 1 and 2; leaves the trace and the services' counts in the folder."""
+    out = options.out
+    with broker.running(out, users=SERVICES) as server:
         console.print(f"[bold]1[/bold]  nats-server at {server.url}, tracing to {out}/trace.log")
-        columns = (
-            TextColumn("[bold]2[/bold]  the shop is open"),
-            BarColumn(30),
-            MofNCompleteColumn(),
-            TextColumn("customers"),
-            TimeElapsedColumn(),
-        )
-        quiet = not console.is_terminal
-        with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-            task = bar.add_task("shop", total=None)
-
-            def progress(done: int, of: int) -> None:
-                bar.update(task, completed=done, total=of)
-
-            tally = asyncio.run(
-                traffic.run(server.url, seconds=seconds, seed=seed, progress=progress)
-            )
+        tally, seen = _open_shop(server.url, options)
     console.print(
-        f"[bold]2[/bold]  six services, seven connections: {sum(tally.sent.values())} requests and"
-        f" events sent, {sum(tally.handled.values())} handled, {sum(tally.replies.values())}"
-        f" answered; {sum(tally.unheard.values())} heard by nobody,"
+        f"[bold]2[/bold]  {summary(seen)}\n   on the bus: {sum(tally.sent.values())} requests and"
+        f" events sent, {sum(tally.handled.values())} heard, {sum(tally.replies.values())} answers"
+        f" and acknowledgements; {sum(tally.unheard.values())} heard by nobody,"
         f" {sum(tally.malformed.values())} malformed, {sum(tally.spoofed.values())} spoofed"
     )
-    save_counts(tally, out / "counts.json")
+    tally.save(out / "counts.json")
+
+
+def _open_shop(url: str, options: argparse.Namespace) -> tuple[Tally, Counter[str]]:
+    columns = (
+        TextColumn("[bold]2[/bold]  the shop is open"),
+        BarColumn(30),
+        MofNCompleteColumn(),
+        TextColumn("customers"),
+        TimeElapsedColumn(),
+    )
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task("shop", total=None)
+
+        def progress(done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of)
+
+        return asyncio.run(
+            traffic.run(
+                url,
+                how=options.how,
+                seconds=options.seconds,
+                seed=options.seed,
+                progress=progress,
+            )
+        )
+
+
+def summary(seen: Counter[str]) -> str:
+    """What customers and the ledger say; the same wherever the services run."""
+    return (
+        "orders: "
+        + ", ".join(
+            f"{seen[name]} {what}"
+            for name, what in (
+                ("placed", "placed"),
+                ("declined", "declined"),
+                ("sales", "in the ledger's sales"),
+                ("orders", "in its notes"),
+            )
+        )
+        + f"; {seen['unheard']} questions that nobody serves"
+    )
 
 
 def _audit(out: Path) -> int:
@@ -91,8 +130,8 @@ def _audit(out: Path) -> int:
     log, tables = out / "trace.log", out / "tables"
     with log.open("rb") as opened:
         lines = sum(1 for _ in opened)
-    counted = load_counts(out / "counts.json")
-    arguments = ["audit", str(log), "--plane", traffic.PLANE, "--out", str(tables)]
+    counted = Tally.load(out / "counts.json")
+    arguments = ["audit", str(log), "--plane", PLANE, "--out", str(tables)]
     console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
     command = [sys.executable, "-m", "subtrie.cli", *arguments]
     done = subprocess.run(command, check=False)
@@ -112,24 +151,6 @@ def read_tables(folder: Path) -> dict[str, Any]:
     """What an audit wrote: the counts, and each Parquet file as a list of rows."""
     tables = {path.stem: pq.read_table(path).to_pylist() for path in folder.glob("*.parquet")}
     return {**json.loads((folder / "audit.json").read_text()), **tables}
-
-
-def save_counts(tally: Tally, path: Path) -> None:
-    """Writes the counts as lists, since JSON has no keys of several parts."""
-    tables = {
-        f.name: [[key, n] for key, n in getattr(tally, f.name).items()] for f in fields(tally)
-    }
-    path.write_text(json.dumps(tables, indent=1) + "\n")
-
-
-def load_counts(path: Path) -> Tally:
-    """Reads what ``save_counts`` wrote."""
-    tally = Tally()
-    for name, rows in json.loads(path.read_text()).items():
-        counter: Counter[object] = getattr(tally, name)
-        for key, count in rows:
-            counter[tuple(key) if isinstance(key, list) else key] += count
-    return tally
 
 
 if __name__ == "__main__":

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from .message import Request
-from .service import Service, endpoint
+from subtrie.connector import Connector
 
 GOODS = ("anvil", "bell", "candle", "drum")
 
 
-class Inventory(Service):
-    host = "inventory.shop"
+def inventory(**where: Any) -> Connector:
+    """One replica; ``where`` is its plane, its broker, its locality."""
+    connector = Connector("inventory.shop", **where)
+    reserved: dict[tuple[str, str], int] = {}
 
-    def __init__(self, plane: str, *, id: str, locality: str) -> None:
-        super().__init__(plane, id=id, locality=locality)
-        self.reserved: dict[tuple[str, str], int] = {}
+    @connector.endpoint("GET", "/stock/{thing}")
+    async def stock(thing: str) -> dict[str, Any]:
+        aside = sum(pieces for (of, _), pieces in reserved.items() if of == thing)
+        return {"thing": thing, "from": connector.locality, "reserved": aside}
 
-    @endpoint("GET", "/stock/{thing}")
-    async def stock(self, request: Request) -> Any:
-        return {"thing": request.arguments["thing"], "from": self.locality}
+    @connector.endpoint("PUT", "/stock/{thing}/reserved/{order}")
+    async def reserve(thing: str, order: str, pieces: int) -> None:
+        reserved[thing, order] = pieces
 
-    @endpoint("PUT", "/stock/{thing}/reserved/{order}")
-    async def reserve(self, request: Request) -> None:
-        self.reserved[request.arguments["thing"], request.arguments["order"]] = request.body
+    @connector.endpoint("DELETE", "/stock/{thing}/reserved/{order}")
+    async def release(thing: str, order: str) -> None:
+        reserved.pop((thing, order), None)
 
-    @endpoint("DELETE", "/stock/{thing}/reserved/{order}")
-    async def release(self, request: Request) -> None:
-        self.reserved.pop((request.arguments["thing"], request.arguments["order"]), None)
+    @connector.endpoint("GET", "/pictures/{file...}")
+    async def picture(file: str) -> str:
+        return f"a picture: {file}"
 
-    @endpoint("GET", "/pictures/{file...}")
-    async def picture(self, request: Request) -> Any:
-        return f"a picture: {request.arguments['file']}"
+    return connector

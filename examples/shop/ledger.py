@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from .message import Request
-from .service import Service, endpoint
+from subtrie.connector import Connector
+
+from .apis import Order, placed
 
 
-class Ledger(Service):
-    host = "ledger.shop"
+def ledger(**where: Any) -> Connector:
+    """Two path arguments; the event is heard through its queue."""
+    connector = Connector("ledger.shop", **where)
+    entries: dict[str, list[str]] = {"sales": [], "orders": []}
 
-    def __init__(self, plane: str, *, id: str) -> None:
-        super().__init__(plane, id=id)
-        self.entries: list[tuple[str, str, Any]] = []
+    @connector.endpoint("POST", "/accounts/{account}/{entry}")
+    async def enter(account: str, entry: str, pieces: int) -> None:
+        entries[account].append(f"{entry}: {pieces}")
 
-    @endpoint("POST", "/accounts/{account}/{entry}")
-    async def enter(self, request: Request) -> None:
-        arguments = request.arguments
-        self.entries.append((arguments["account"], arguments["entry"], request.body))
+    @connector.endpoint("GET", "/accounts")
+    async def accounts() -> dict[str, list[str]]:
+        return {account: sorted(kept) for account, kept in entries.items()}
 
-    @endpoint("POST", "//orders.shop:417/on-placed")
-    async def note(self, request: Request) -> None:
-        self.entries.append(("orders", str(request.body["id"]), None))
+    @connector.on(placed)
+    async def note(order: Order) -> None:
+        entries["orders"].append(order.id)
+
+    return connector

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from .message import Refused, Request
-from .service import Service, endpoint
+from subtrie.connector import Connector, HTTPError
+
+from .apis import Order, inventory, payments, placed
 
 
-class Orders(Service):
-    host = "orders.shop"
+def orders(**where: Any) -> Connector:
+    """Asks inventory and payments, and tells whoever listens."""
+    connector = Connector("orders.shop", **where)
+    kept: dict[str, Order] = {}
 
-    def __init__(self, plane: str, *, id: str) -> None:
-        super().__init__(plane, id=id)
-        self.placed: dict[str, Any] = {}
-
-    @endpoint("POST", "/orders")
-    async def place(self, request: Request) -> Any:
-        order = request.body
-        reserved = f"https://inventory.shop/stock/{order['thing']}/reserved/{order['id']}"
-        await self.request("PUT", reserved, order["pieces"])
+    @connector.endpoint("POST", "/orders")
+    async def place(order: Order) -> Order:
+        await inventory.reserve(connector, order.thing, order.id, order.pieces)
         try:
-            await self.request("POST", "https://payments.shop/charges", order)
-        except Refused:
-            await self.request("DELETE", reserved)
+            await payments.charge(connector, order)
+        except HTTPError:
+            await inventory.release(connector, order.thing, order.id)
             raise
-        self.placed[str(order["id"])] = order
-        await self.fire("POST", "https://orders.shop:417/on-placed", order)
+        kept[order.id] = order
+        await connector.trigger(placed, order)
         return order
 
-    @endpoint("GET", "/orders/{id}")
-    async def show(self, request: Request) -> Any:
-        try:
-            return self.placed[request.arguments["id"]]
-        except KeyError:
-            raise Refused(404, "no such order") from None
+    @connector.endpoint("GET", "/orders/{id}")
+    async def show(id: str) -> Order:
+        if id not in kept:
+            raise HTTPError("no such order", status=404)
+        return kept[id]
+
+    return connector

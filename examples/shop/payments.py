@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from .message import Refused, Request
-from .service import Service, endpoint
+from subtrie.connector import Connector, HTTPError
+
+from .apis import Order, ledger, token
 
 MOST_PIECES = 7
 
 
-class Payments(Service):
-    host = "payments.shop"
+def payments(**where: Any) -> Connector:
+    """May say no: an error with a status travels back through every caller."""
+    connector = Connector("payments.shop", **where)
 
-    @endpoint("POST", "/charges")
-    async def charge(self, request: Request) -> Any:
-        order = request.body
-        if order["pieces"] > MOST_PIECES:
-            raise Refused(402, "the card says no")
-        token = await self.request("POST", "https://token.shop:666/mint", {"for": order["id"]})
-        entry = {"pieces": order["pieces"], "token": token}
-        await self.request("POST", f"https://ledger.shop/accounts/sales/{order['id']}", entry)
-        return token
+    @connector.endpoint("POST", "/charges")
+    async def charge(order: Order) -> str:
+        if order.pieces > MOST_PIECES:
+            raise HTTPError("the card says no", status=402, properties={"most": MOST_PIECES})
+        minted: str = await token.mint(connector, order.id)
+        await ledger.enter(connector, "sales", order.id, order.pieces)
+        return minted
+
+    return connector

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from .message import Refused, Request
-from .service import Service, endpoint
+from typing import Any
+
+from subtrie.connector import Connector, HTTPError, Request
 
 
-class Token(Service):
-    host = "token.shop"
+def token(**where: Any) -> Connector:
+    """Believes the subject, not the message: ``request.source`` is read from the subject."""
+    connector = Connector("token.shop", **where)
 
-    @endpoint("POST", ":666/mint")
-    async def mint(self, request: Request) -> str:
+    @connector.endpoint("POST", ":666/mint")
+    async def mint(request: Request, order: str) -> str:
         if request.source != "payments.shop":
-            raise Refused(403, f"{request.source} may not mint")
-        return f"token-{request.body['for']}"
+            raise HTTPError(f"{request.source} may not mint", status=403)
+        return f"token-{order}"
+
+    return connector

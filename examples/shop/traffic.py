@@ -1,82 +1,152 @@
-"""The shop in motion: starts the services, lets customers in, adds what is wrong, adds up."""
+"""The shop in motion: starts the services, lets customers in, adds what is wrong, adds up.
+
+The services are the same however they are spread: in one process, where every call takes the short
+circuit and there is no broker; in six processes, where every message is on the bus; or mixed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from random import Random
 
-from .inventory import Inventory
-from .ledger import Ledger
-from .orders import Orders
-from .payments import Payments
-from .service import Service
+from subtrie.connector import Connector
+
+from .broker import sign_in
+from .staff import ELSEWHERE, PLANE, SERVICES, staff
 from .tally import Tally
-from .tokens import Token
-from .web import Web
-from .wrong import chatter, mumble, pretend
+from .web import entries, mistake, visit
+from .wrong import chatter, connection, mumble, pretend
 
-PLANE = "shop"
 CUSTOMERS_PER_SECOND = 30
-
-
-def staff(plane: str) -> tuple[Service, ...]:
-    """The six services; inventory twice, on two coasts."""
-    return (
-        Token(plane, id="id-token1"),
-        Ledger(plane, id="id-ledger1"),
-        Payments(plane, id="id-payments1"),
-        Inventory(plane, id="id-stock1", locality="us-west-b-1"),
-        Inventory(plane, id="id-stock2", locality="us-east-a-1"),
-        Orders(plane, id="id-orders1"),
-        Web(plane, id="id-web1"),
-    )
+START_LIMIT = 60.0  # seconds
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def run(
     url: str,
     *,
+    how: str = "six",
     seconds: float,
     seed: int = 1,
     plane: str = PLANE,
     progress: Callable[[int, int], None] = lambda done, of: None,
-) -> Tally:
-    """Runs the shop for about ``seconds`` and returns what its services counted.
+) -> tuple[Tally, Counter[str]]:
+    """Runs the shop for about ``seconds``; what its services counted, what its customers saw.
 
-    The same seed and duration ask the same questions, whatever the speed of the machine.
+    The same seed and duration ask the same questions, wherever the services run. ``url`` is empty
+    where there is no broker, and then nobody can go around the services.
     """
-    services = staff(plane)
-    *_, ledger, payments, stock, _, orders, web = services
-    assert isinstance(web, Web)
-    customers = max(1, round(seconds * CUSTOMERS_PER_SECOND))
-    done = 0
+    tally, seen = Tally(), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        async with AsyncExitStack() as open_shop:
+            away = ELSEWHERE[how]
+            for number, hosts in enumerate(away):
+                counts = Path(folder) / f"{number}.json"
+                await open_shop.enter_async_context(_process(url, plane, hosts, counts))
+            here = [host for host in SERVICES if not any(host in hosts for hosts in away)]
+            connectors = [
+                connector
+                for host in here
+                for connector in staff(host, plane=plane, nats=url and sign_in(url, host))
+            ]
+            tally.watch(*connectors)
+            for connector in connectors:
+                await open_shop.enter_async_context(connector)
+            await _everyone_is_there(connector)
+            await _trade(connector, seconds, seed, seen, progress)
+            if url:
+                await _misbehave(url, plane, round(seconds * CUSTOMERS_PER_SECOND / 10), tally)
+            seen.update(await entries(connector))
+            # Who answers has read what was sent to it before.
+            await _everyone_is_there(connector)
+            await _everyone_is_there(connector)
+        for number in range(len(away)):
+            tally += Tally.load(Path(folder) / f"{number}.json")
+    return tally + Tally(), seen  # adding drops what came to nothing
 
-    async def visit(customer: int) -> None:
+
+@asynccontextmanager
+async def _process(
+    url: str, plane: str, hosts: tuple[str, ...], counts: Path
+) -> AsyncIterator[None]:
+    """Some services in a process of their own, which writes its counts when it ends."""
+    command = ["-m", "examples.shop.serve", *hosts, "--nats", url, "--plane", plane]
+    # A session of its own: Ctrl-C reaches us, and we stop things in order.
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, *command, "--child", str(counts)),
+        cwd=ROOT,
+        stdin=PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        await asyncio.shield(_end(process))
+
+
+async def _end(process: Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()  # the pipe on which it waits
+    try:
+        await asyncio.wait_for(process.wait(), 30)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+async def _everyone_is_there(connector: Connector) -> None:
+    """Waits until all replicas answer to the control plane's ping."""
+    replicas = sum(len(staff(host, nats="")) for host in SERVICES)
+    async with asyncio.timeout(START_LIMIT):
+        while True:
+            pings = connector.publish("GET", "https://all:888/ping")
+            if len({answer.id async for answer in pings}) == replicas:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def _trade(
+    connector: Connector,
+    seconds: float,
+    seed: int,
+    seen: Counter[str],
+    progress: Callable[[int, int], None],
+) -> None:
+    customers, done = max(1, round(seconds * CUSTOMERS_PER_SECOND)), 0
+
+    async def customer(number: int) -> None:
         nonlocal done
-        dice = Random(f"{seed}-{customer}")
-        await asyncio.sleep(seconds * customer / customers)
-        await web.visit(customer, dice)
-        if customer % 10 == 0:
-            await web.mistake(dice)
-            await mumble(orders)
-            await chatter(ledger)
-        if customer % 25 == 0:
-            await pretend(stock, victim=payments.host)
+        dice = Random(f"{seed}-{number}")
+        await asyncio.sleep(seconds * number / customers)
+        await visit(connector, number, dice, seen)
+        if number % 10 == 0:
+            await mistake(connector, dice, seen)
         done += 1
         progress(done, customers)
 
-    async with AsyncExitStack() as started:
-        for service in services:
-            await service.start(url)
-            started.push_async_callback(service.leave)
-        async with asyncio.TaskGroup() as visitors:
-            for customer in range(customers):
-                visitors.create_task(visit(customer))
-        # Everything published has reached the server, then everything delivered has reached us.
-        for _ in range(2):
-            for service in services:
-                await service.settle()
-        for service in services:
-            await service.stop()
-    return sum((service.tally for service in services), Tally())
+    async with asyncio.TaskGroup() as visitors:
+        for number in range(customers):
+            visitors.create_task(customer(number))
+
+
+async def _misbehave(url: str, plane: str, times: int, tally: Tally) -> None:
+    """Three services that do what they should not, each on a connection of its own."""
+    async with (
+        connection(sign_in(url, "orders.shop"), "orders.shop") as orders,
+        connection(sign_in(url, "ledger.shop"), "ledger.shop") as ledger_client,
+        connection(sign_in(url, "inventory.shop"), "inventory.shop") as inventory,
+    ):
+        for number in range(max(1, times)):
+            await mumble(orders, tally, plane=plane, host="orders.shop")
+            await chatter(ledger_client, tally)
+            if number % 3 == 0:
+                await pretend(
+                    inventory, tally, plane=plane, host="inventory.shop", victim="payments.shop"
+                )

@@ -1,35 +1,62 @@
 """Traffic that is wrong on purpose, so that the audit has something to find.
 
-It goes around ``Service.request`` and writes subjects by hand, as a broken or hostile client would.
+It goes around the connectors and writes subjects by hand on connections of its own, as a broken or
+hostile client would.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import nats
+from nats.aio.client import Client
+
 from subtrie import microbus
 
-from .message import question
-from .service import Service
+from .tally import Tally
+
+FORGED = b"""POST https://token.shop:666/mint HTTP/1.1\r
+Host: token.shop:666\r
+Content-Length: 14\r
+Content-Type: application/json\r
+Microbus-From-Host: payments.shop\r
+Microbus-From-Id: id-forger\r
+Microbus-Msg-Id: forged00\r
+Microbus-Op-Code: Req\r
+\r
+{"order":"me"}"""
 
 
-async def pretend(service: Service, victim: str) -> None:
-    """Asks the trust root for a token in another service's name. Nothing stops it but a rule."""
+@asynccontextmanager
+async def connection(url: str, host: str) -> AsyncIterator[Client]:
+    """A plain client that gives itself out for a service."""
+    client = await nats.connect(url, name=host)
+    try:
+        yield client
+        await client.flush()
+    finally:
+        await client.close()
+
+
+async def pretend(bus: Client, tally: Tally, *, plane: str, host: str, victim: str) -> None:
+    """Asks the trust root for a token in another service's name.
+
+    Nothing stops it but a rule of the broker. The token is minted; only its answer goes astray.
+    """
     subject = microbus.encode_request(
-        plane=service.plane,
-        port=666,
-        source=victim,
-        host="token.shop",
-        method="POST",
-        path="/mint",
+        plane=plane, port=666, source=victim, host="token.shop", method="POST", path="/mint"
     )
-    service.tally.sent[victim, "token.shop", 666, "POST"] += 1
-    service.tally.spoofed[service.host, victim, subject] += 1
-    ask = question("POST", "https://token.shop:666/mint", id="forged", body={"for": "me"})
-    await service.bus.publish(subject, bytes(ask))
+    astray = microbus.encode_reply(plane=plane, source="token.shop", host=victim, id="id-forger")
+    tally.sent[victim, "token.shop", 666, "POST"] += 1
+    tally.spoofed[host, victim, subject] += 1
+    tally.unheard[astray] += 2  # the acknowledgement and the answer
+    await bus.publish(subject, FORGED)
 
 
-async def mumble(service: Service) -> None:
+async def mumble(bus: Client, tally: Tally, *, plane: str, host: str) -> None:
     """Publishes what wears the plane's name and is no address: it decodes to nothing."""
-    plane, source = service.plane, microbus.flatten_host(service.host)
+    source = microbus.flatten_host(host)
     spelled_twice = source.replace("_", "%2e")  # would be a second spelling of the same identity
     for subject in (
         f"{plane}.safe.443.{source}.inventory_shop._.get.stock.bell",
@@ -37,12 +64,12 @@ async def mumble(service: Service) -> None:
         f"{plane}.safe.0443.{source}.inventory_shop._.GET.stock.bell",
         f"{plane}.safe.443.{source}",
     ):
-        service.tally.malformed[subject] += 1
-        await service.bus.publish(subject, b"")
+        tally.malformed[subject] += 1
+        await bus.publish(subject, b"")
 
 
-async def chatter(service: Service) -> None:
+async def chatter(bus: Client, tally: Tally) -> None:
     """Publishes what belongs to no plane at all."""
     for subject in ("cron.hourly", "_INBOX.nobody.1"):
-        service.tally.foreign[subject] += 1
-        await service.bus.publish(subject, b"")
+        tally.foreign[subject] += 1
+        await bus.publish(subject, b"")

@@ -6,6 +6,7 @@ Importing this package imports nothing optional.
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from typing import TYPE_CHECKING
@@ -40,17 +41,22 @@ def _choose() -> None:
         _engine.report = Engine("reference", "SUBTRIE_ENGINE=reference")
         return
     try:
-        from . import _subtrie
+        native = importlib.import_module("._subtrie", __name__)
     except ImportError as error:
         if wanted == "native":
             raise
+        absent = isinstance(error, ModuleNotFoundError) and error.name == f"{__name__}._subtrie"
+        why = "it is not part of this installation" if absent else str(error)
         _engine.active = reference
-        _engine.report = Engine("reference", f"the native extension cannot be imported: {error}")
+        _engine.report = Engine("reference", f"the native extension cannot be imported: {why}")
         warnings.warn(
-            f"subtrie uses its pure-Python reference engine: {error}", RuntimeWarning, stacklevel=3
+            f"subtrie uses its pure-Python reference engine, for the native extension cannot be "
+            f"imported: {why}",
+            RuntimeWarning,
+            stacklevel=3,
         )
     else:
-        _engine.active = _subtrie
+        _engine.active = native
         why = "SUBTRIE_ENGINE=native" if wanted else "the extension fits this interpreter"
         _engine.report = Engine("native", why)
 

@@ -116,7 +116,7 @@ class Dispatcher:
 
         Raises ``SubjectError``. Cost: one ``select`` of the index.
         """
-        return tuple(place.handler for place in self._trie.select(subject))
+        return tuple([place.handler for place in self._trie.select(subject)])
 
     def dispatch(self, subject: str, message: Any) -> int:
         """Calls the selected handlers in this thread; the number of them is the answer.

@@ -251,6 +251,17 @@ LOADING: dict[str, Reason] = {
     "several-users": Reason("there are several users", "name one with user= (and account=)"),
     "user-unknown": Reason("no such user is among these", "name one of them"),
     "user-twice": Reason("the user is defined twice", "the broker refuses it too"),
+    "auth-mix": Reason(
+        "two ways to say who may connect do not go together", "the broker refuses it too; keep one"
+    ),
+    "nkey": Reason("it is no public key of the kind needed here", "U… is a user, A… an account"),
+    "account-name": Reason(
+        "the account is the broker's own, or named twice", "give each its own name"
+    ),
+    "callout": Reason("it names no issuer, or no users", "the broker needs issuer and auth_users"),
+    "connection-type": Reason(
+        "it is no way to connect", "STANDARD, WEBSOCKET, LEAFNODE, MQTT, IN_PROCESS, …"
+    ),
     "user-name": Reason("an entry names no user", "give user or nkey"),
     "no-user": Reason(
         "the configuration names no user", "name users under authorization or accounts"
@@ -294,7 +305,9 @@ LOADING: dict[str, Reason] = {
     ),
     "seed": Reason("it is no seed", "base32 with a checksum, as the tools of NATS print it"),
     "jwt-size": Reason(
-        "the JWT is larger than the broker's control line of 4,096 bytes", "name fewer rules", 413
+        "CONNECT would not fit into the broker's control line of 4,096 bytes with this JWT",
+        "name fewer rules, or shorter ones",
+        413,
     ),
     "event-host": Reason(
         "an event is triggered by its own host only", "call the other service instead"
@@ -302,6 +315,44 @@ LOADING: dict[str, Reason] = {
     "creds-blocks": Reason("a creds file holds one JWT and at most one seed", "make it again"),
     "creds-mode": Reason("others may read it, and it holds a seed", "chmod 600"),
     "creds-link": Reason("it is a link that leaves its folder", "copy the file here"),
+}
+
+SOURCES: dict[str, Reason] = {
+    "source-syntax": Reason("it is nothing that Python or TOML reads", "mend it where it says"),
+    "source-depth": Reason("it is nested too deep to be read", "take it apart"),
+    "source-size": Reason("the file is too large", "4 MiB at most", 413),
+    "source-files": Reason("there are too many files", "name a folder with fewer than 20,000", 413),
+    "source-uses": Reason(
+        "there is more traffic than one scan takes", "name a smaller folder", 413
+    ),
+    "source-link": Reason("it is a link that leaves its folder", "name the folder it leads to"),
+    "source-read": Reason("it cannot be read", "give a regular file that you may read"),
+    "other-plane": Reason(
+        "the source names a plane that is not the one asked for",
+        "leave plane= to the environment, or give this one",
+    ),
+    "dynamic": Reason(
+        "nobody can tell from the source what it reaches",
+        "use constants, declare it in pyproject.toml, or allow it with --allow-dynamic",
+    ),
+    "declared-key": Reason(
+        "it is nothing that [[tool.subtrie.gencreds.calls]] takes",
+        "service, method with url or route, publish, subscribe, in: each a text",
+    ),
+    "declared-call": Reason(
+        "an entry declares not exactly one thing",
+        "write method and url, method and route, publish, or subscribe",
+    ),
+    "declared-plane": Reason(
+        "a raw subject lies in a plane, or may", "declare method and url instead"
+    ),
+    "declared-service": Reason("no such service is in the source", "write its host name"),
+    "several-services": Reason("there is not exactly one service", "name one of them"),
+    "unstable-ids": Reason(
+        "not every replica of it has an id that the source tells",
+        "give each Connector a literal id=",
+    ),
+    "no-service": Reason("no service is in the source", "Connector('host.name') makes one"),
 }
 
 BUS: dict[str, Reason] = {
@@ -343,6 +394,7 @@ AREAS: dict[str, dict[str, Reason]] = {
     "Wire": WIRE,
     "Permissions": PERMISSIONS,
     "Files with permissions": LOADING,
+    "Sources of services": SOURCES,
     "The bus": BUS,
     "Images of an index": IMAGE,
 }

@@ -14,6 +14,9 @@ pub enum Dialect {
     Server,
 }
 
+/// The bounds that somebody asked for, tokens and bytes; `None` where the dialect's hold.
+pub type Given = (Option<u64>, Option<u64>);
+
 impl Dialect {
     /// The bounds that hold when nobody sets others (A37).
     #[must_use]
@@ -28,6 +31,19 @@ impl Dialect {
                 max_tokens: usize::MAX,
                 max_length: 4096,
             },
+        }
+    }
+
+    /// The dialect's own bounds, but for those that are given.
+    #[must_use]
+    pub fn bounds_given(self, (max_tokens, max_length): Given) -> Bounds {
+        let own = self.bounds();
+        let size = |given: Option<u64>, own| {
+            given.map_or(own, |given| usize::try_from(given).unwrap_or(usize::MAX))
+        };
+        Bounds {
+            max_tokens: size(max_tokens, own.max_tokens),
+            max_length: size(max_length, own.max_length),
         }
     }
 

@@ -6,7 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::error::Error;
-use crate::grammar::{Bounds, Dialect};
+use crate::grammar::Dialect;
 
 /// Which exception class of `subtrie.errors` a refusal becomes.
 #[derive(Clone, Copy)]
@@ -97,13 +97,4 @@ pub fn dialect(name: &str) -> PyResult<Dialect> {
             "dialect must be 'strict' or 'server', not '{name}'"
         ))
     })
-}
-
-/// The dialect's own bounds, but for those that are given.
-pub fn bounds(dialect: Dialect, max_tokens: Option<usize>, max_length: Option<usize>) -> Bounds {
-    let own = dialect.bounds();
-    Bounds {
-        max_tokens: max_tokens.unwrap_or(own.max_tokens),
-        max_length: max_length.unwrap_or(own.max_length),
-    }
 }

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::convert::{Area, bounds, dialect, refused, text};
-use super::trie_rows::bound;
+use super::convert::{Area, dialect, refused, text};
+use super::numbers::bound;
 use crate::grammar::{self, Form};
 
 fn check(
@@ -15,12 +15,11 @@ fn check(
     max_length: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let dialect = dialect(name)?;
-    let size = |most| usize::try_from(most).unwrap_or(usize::MAX);
-    let bounds = bounds(
-        dialect,
-        bound("max_tokens", max_tokens)?.map(size),
-        bound("max_length", max_length)?.map(size),
+    let given = (
+        bound("max_tokens", max_tokens)?,
+        bound("max_length", max_length)?,
     );
+    let bounds = dialect.bounds_given(given);
     let text = text(value, "text", area)?;
     grammar::check(text, form, dialect, bounds)
         .map_err(|error| refused(value.py(), &error, area, text))

@@ -6,15 +6,11 @@ mod buffer;
 mod convert;
 mod forking;
 mod grammar;
-mod matches;
 mod microbus;
 mod names;
+mod numbers;
 mod permissions;
 mod trie;
-mod trie_departed;
-mod trie_image;
-mod trie_rows;
-mod trie_state;
 mod wire;
 
 use pyo3::prelude::*;
@@ -25,8 +21,6 @@ mod _subtrie {
     use super::batch::{Batch, decode_batch};
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
-    #[pymodule_export]
-    use super::matches::Matches;
     #[pymodule_export]
     use super::microbus::decode::{classify, decode, decode_subscription, source_of};
     #[pymodule_export]
@@ -47,7 +41,7 @@ mod _subtrie {
         rules_admit, rules_difference, rules_minimised, rules_overlap, rules_proof, rules_witness,
     };
     #[pymodule_export]
-    use super::trie::SubjectTrie;
+    use super::trie::{Matches, SubjectTrie};
     #[pymodule_export]
     use super::wire::op::Op;
     #[pymodule_export]

@@ -4,11 +4,11 @@
 //! every lookup goes one step, asks for what its next step reads, and lets the others go theirs.
 
 use super::Ticket;
-use super::batch::{Bench, Reached, look_up};
 use super::entry::{FORK, Fork, MANY, ONE, One};
 use super::hash::rest_of;
 use super::list::{address_of, ones_in};
 use super::pattern::matches;
+use super::reached::{Reached, Room};
 use super::walk::{Scratch, Store, settle, take_apart, tickets_into};
 
 /// Lookups side by side. More would crowd each other out of the nearest cache.
@@ -48,7 +48,8 @@ pub struct Lanes(Vec<Lane>);
 pub(super) fn reach<'t, S: Store>(
     store: &S,
     texts: impl Iterator<Item = Option<&'t [u8]>>,
-    bench: &mut Bench,
+    lanes: &mut Lanes,
+    room: &mut Room,
     reached: &mut Reached,
 ) {
     let mut texts = texts;
@@ -62,11 +63,11 @@ pub(super) fn reach<'t, S: Store>(
         if count < LANES {
             // Too few for side by side.
             for text in &group[..count] {
-                look_up(store, *text, bench, reached);
+                reached.look_up(store, *text, room);
             }
             return;
         }
-        side_by_side(store, &group, &mut bench.lanes, reached);
+        side_by_side(store, &group, lanes, reached);
     }
 }
 
@@ -89,11 +90,7 @@ fn side_by_side<S: Store>(
     }
     for lane in lanes {
         settle(&mut lane.found, 0);
-        reached
-            .ids
-            .extend(lane.found.iter().map(|ticket| ticket.id));
-        reached.ends.push(reached.ids.len());
-        reached.valid.push(lane.valid);
+        reached.push(lane.valid, &lane.found);
     }
 }
 
@@ -232,7 +229,7 @@ fn ahead(word: Option<&u64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::reach;
+    use super::{Lanes, Room, reach};
     use crate::grammar::Dialect;
     use crate::trie::{Bench, Image, Index, Reached, Reading, words};
     use proptest::prelude::*;
@@ -253,15 +250,15 @@ mod tests {
                 Reading::Live(&index).reach(texts.iter().copied(), &mut Bench::default(), &mut reached);
                 (reached.ids, reached.ends, reached.valid)
             };
-            let mut bench = Bench::default();
+            let (mut lanes, mut room) = <(Lanes, Room)>::default();
             let mut reached = Reached::default();
-            reach(&index, texts.iter().copied(), &mut bench, &mut reached);
+            reach(&index, texts.iter().copied(), &mut lanes, &mut room, &mut reached);
             prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
             let bytes = index.to_image((None, None));
             let words = words(&bytes);
             let image = Image::open(&words, bytes.len(), true).unwrap();
             let mut reached = Reached::default();
-            reach(&image, texts.iter().copied(), &mut bench, &mut reached);
+            reach(&image, texts.iter().copied(), &mut lanes, &mut room, &mut reached);
             prop_assert_eq!(&(reached.ids, reached.ends, reached.valid), &alone);
         }
     }

@@ -12,16 +12,17 @@
 
 mod batch;
 mod blocks;
-mod builder;
 mod bytes;
 mod choose;
 mod display;
 mod entry;
 mod explain;
 mod groups;
+mod growth;
 mod hash;
 mod ids;
 mod image;
+mod insert;
 mod lanes;
 mod list;
 mod order;
@@ -30,6 +31,8 @@ mod parsed;
 mod pattern;
 mod query;
 mod queues;
+mod reached;
+mod remove;
 mod rows;
 mod sides;
 mod stats;
@@ -41,10 +44,11 @@ mod walk;
 
 use std::sync::{Arc, OnceLock};
 
-pub use batch::{Bench, Reached, Reading};
+pub use batch::{Bench, Reading};
 pub use explain::Explanation;
 pub use groups::{Groups, check_queue};
-pub use image::{Given, Held, Image, words};
+pub use image::{Held, Image, words};
+pub use reached::Reached;
 pub use sides::Sides;
 pub use stats::Stats;
 pub use ticket::Ticket;

@@ -2,8 +2,8 @@
 
 use super::conn::{Conn, Kind};
 use super::json;
+use super::limits::Limits;
 use super::op::{Fields, Rsid, Span, is_blank};
-use super::parser::Limits;
 use super::sizes::{client_size, is_number, size};
 use crate::grammar::{self, Bounds, Dialect, Form};
 

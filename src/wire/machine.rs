@@ -4,8 +4,9 @@
 
 use super::args::{Line, Refused};
 use super::conn::{Candidates, Conn, Kind, announces_payload};
+use super::fault::Stage;
+use super::limits::Limits;
 use super::op::{Fields, Op, Span};
-use super::parser::{Limits, Stage};
 use super::payload::{Progress, progress};
 use crate::grammar::Dialect;
 

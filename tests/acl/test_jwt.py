@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -10,9 +11,9 @@ import random
 import pytest
 from operators import Operator, connecting
 from raw_client import RawClient
-from secrets_used import SECRETS, leaked
 from servers import serving
 
+from secrets_watch import SECRETS, leaked
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.gencreds import sign, write
@@ -99,9 +100,9 @@ def test_the_chain_is_checked_when_keys_are_given(tmp_path):
     trusted = [operator.key.public_key.decode()]
     assert _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted).known
     header, claims, signature = jwt.split(".")
-    forged = json.loads(__import__("base64").urlsafe_b64decode(claims + "=="))
+    forged = json.loads(base64.urlsafe_b64decode(claims + "=="))
     forged["nats"]["pub"] = {"allow": [">"]}
-    body = __import__("base64").urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
+    body = base64.urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
     for text, account, keys, reason in (
         (jwt, other.account_jwt, trusted, "jwt-chain"),
         (jwt, operator.account_jwt, [other.key.public_key.decode()], "jwt-chain"),
@@ -248,4 +249,73 @@ def test_T16_the_search_for_secrets_finds_one():
     seed = Operator().account.seed.decode()
     assert seed in SECRETS
     assert leaked(f"the seed {seed} was refused") == [seed]
+    assert leaked("SU" + "A" * 56) == ["SU" + "A" * 56]
     assert not leaked("SA… was refused")
+
+
+def odd(rng: random.Random, depth: int = 0):
+    """Anything JSON can hold, mostly shaped as claims are."""
+    kind = rng.randrange(9 if depth < 4 else 6)
+    if kind < 6:
+        return rng.choice(
+            [None, True, 0, -1, 2**70, 1.5, "", "a.>", "a q", "\ud800", "{{name()}}", "UA", []]
+        )
+    if kind == 6:
+        return [odd(rng, depth + 1) for _ in range(rng.randrange(3))]
+    names = ["pub", "sub", "allow", "deny", "resp", "max", "ttl", "key", "template", "nats", "PUB"]
+    return {rng.choice(names): odd(rng, depth + 1) for _ in range(rng.randrange(4))}
+
+
+def test_claims_of_any_shape_are_read_or_refused(tmp_path):
+    rng = random.Random(41)
+    operator = Operator()
+    read = refused = 0
+    for _ in range(400):
+        nats = {name: odd(rng) for name in ("pub", "sub", "resp") if rng.random() < 0.5}
+        jwt, _ = operator.user(nats)
+        extra = {name: odd(rng) for name in ("signing_keys", "default_permissions")}
+        account = Operator(extra).account_jwt if rng.random() < 0.2 else None
+        try:
+            _load(tmp_path, jwt, account_jwt=account)
+            read += 1
+        except PermissionsError:
+            refused += 1
+    assert read > 30
+    assert refused > 100
+
+
+def test_claims_written_twice_or_in_another_case_are_refused(tmp_path):
+    """The broker takes names in any case, so a list could hide behind another."""
+    operator = Operator()
+    for nats in ({"PUB": {"allow": [">"]}}, {"pub": {"Allow": [">"]}}):
+        with pytest.raises(PermissionsError) as caught:
+            _load(tmp_path, operator.user({"pub": {"allow": ["a"]}, **nats})[0])
+        assert caught.value.reason == "jwt"
+
+
+def test_a_user_of_a_plain_signing_key_is_the_accounts(tmp_path):
+    """Signed by a key the account lists without a scope: its own lists count, else the defaults."""
+    operator = Operator()
+    key = operator.signer.public_key.decode()
+    defaults = {"pub": {"allow": ["d"]}, "sub": {"allow": ["d"]}}
+    listed = operator.account_token({"signing_keys": [key], "default_permissions": defaults})
+    trusted = [operator.key.public_key.decode()]
+    own, _ = operator.user({"pub": {"allow": ["a"]}}, scoped=True)
+    silent, _ = operator.user({}, scoped=True)
+    known = {"account_jwt": listed, "trusted": trusted}
+    assert _load(tmp_path, own, **known).publish_allow == ("a",)
+    assert _load(tmp_path, silent, **known).publish_allow == ("d",)
+    with pytest.raises(PermissionsError) as caught:
+        _load(tmp_path, own, account_jwt=operator.account_jwt, trusted=trusted)
+    assert caught.value.reason == "jwt-chain"
+
+
+def test_a_list_written_twice_is_refused(tmp_path):
+    jwt, _ = Operator().user({"pub": {"allow": ["a"]}})
+    header, claims, signature = jwt.split(".")
+    text = base64.urlsafe_b64decode(claims + "==").decode()
+    twice = text.replace('"pub":', '"pub": {"allow": [">"]}, "pub":')
+    claims = base64.urlsafe_b64encode(twice.encode()).decode().rstrip("=")
+    with pytest.raises(PermissionsError) as caught:
+        _load(tmp_path, f"{header}.{claims}.{signature}")
+    assert caught.value.reason == "jwt"

@@ -62,7 +62,7 @@ FINE = {
     "account-defaults": (
         "accounts { A { default_permissions { subscribe: s }, users = [ { user: u } ] } }",
         P(subscribe_allow=["s"])),
-    "single": ("authorization { user: u, password: hidden }", P()),
+    "single": ("authorization { user: u, password: hidden-word }", P()),
     "plain": (one("{ publish: [a.*, *, >, foo*, b-c_d, é.ü] }"),
               P(publish_allow=["a.*", "*", ">", "foo*", "b-c_d", "é.ü"])),
     "quotes": (one("{ publish: ['a.>', \"b\\x2ec\"] }"), P(publish_allow=["a.>", "b.c"])),
@@ -87,7 +87,7 @@ BAD = {
     "duration-unit": (one('{ allow_responses: { max: 1, expires: "60" } }'), "duration"),
     "responses-word": (one("{ allow_responses: often }"), "config-type"),
     "max-word": (one("{ allow_responses: { max: many } }"), "config-type"),
-    "user-name": ("authorization { users [ { password: hidden } ] }", "user-name"),
+    "user-name": ("authorization { users [ { password: hidden-word } ] }", "user-name"),
     "twice": ("authorization { users [ { user: u }, { user: u } ] }", "user-twice"),
     "unclosed": ("authorization { users [ { user: u ", "conf-end"),
     "unclosed-text": ('authorization { users [ { user: "u } ] }', "conf-end"),
@@ -129,7 +129,7 @@ def test_what_the_broker_refuses_we_refuse(name, tmp_path):
         Permissions.load(path, env=ENV)
     assert caught.value.reason == reason, caught.value
     assert str(path) in str(caught.value)
-    assert "hidden" not in str(caught.value)
+    assert "hidden-word" not in str(caught.value)
     assert not loads(path, ENV)
 
 
@@ -165,17 +165,6 @@ def test_several_users_and_none_named(tmp_path):
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(path, user="d")
     assert caught.value.reason == "user-unknown"
-
-
-def test_a_callout_decides_elsewhere(tmp_path):
-    path = tmp_path / "nats.conf"
-    path.write_text(
-        "authorization { users [ { user: u, permissions: { publish: a } } ]\n"
-        " auth_callout { issuer: A, auth_users: [ u ] } }"
-    )
-    decision = Permissions.load(path).can_publish("a")
-    assert not decision
-    assert not decision.known
 
 
 def test_includes(tmp_path):
@@ -242,6 +231,20 @@ def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
         assert loads(path, ENV), path.read_text()
         ours += 1
         asked += 1
-        if ours == 60 or number > 40_000:
+        if ours == 25 or number > 40_000:
             break
-    assert ours == 60
+    assert ours == 25
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["$hidden-word", "a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
+     "(hidden-word", '"hidden-word', "hidden-word: b", "'hidden-word", "2024-01-02Thidden-word"],
+)  # fmt: skip
+def test_T16_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(f"authorization {{ users [ {{ user: u, password: {line} }} ] }}\n")
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert "hidden" not in f"{caught.value}"
+    assert not loads(path, ENV)

@@ -80,7 +80,9 @@ def test_A67_strict_is_inclusion_in_the_union():
     wide = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>")
     assert wide.witness == "a.x.x"
     # The broker takes '>' for a token here; the model does not follow it.
-    assert not Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    broker = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    assert (bool(broker), broker.nearest, broker.differs_at) == (False, "a.*", 1)
+    assert broker.witness == "a.x.x"
 
 
 def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
@@ -94,7 +96,9 @@ def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
     assert not rules.can_receive("a.b", subscription="a.*", model="broker")
     assert rules.can_receive("a.c", subscription="a.*", model="broker")
     assert not rules.can_receive("a.c", subscription="a.*")
-    assert not rules.can_receive("b.c", subscription="a.*", model="broker")
+    for model in ("strict", "broker"):
+        other = rules.can_receive("a.c", subscription="a.x.>", model=model)
+        assert (bool(other), other.nearest, other.differs_at) == (False, "a.x.>", 1)
 
 
 def test_A69_queues():
@@ -111,12 +115,23 @@ def test_A69_queues():
         rules.can_subscribe("foo", queue="a b")
 
 
+def test_A69_the_deciding_entry_is_one_of_the_queue_asked_for():
+    rules = Permissions(subscribe_allow=["a q", "a w.*"], subscribe_deny=["a.b q", "a.b w"])
+    assert rules.can_subscribe("a", queue="w.1").rule == "a w.*"
+    assert rules.can_subscribe("a", queue="q").rule == "a q"
+    denied = Permissions(subscribe_deny=["a q", "a w"])
+    assert denied.can_subscribe("a", queue="w").rule == "a w"
+    assert denied.can_subscribe("a")
+
+
 def test_bad_questions():
     rules = Permissions()
     for text in ("", "a..b", "a b", "a.*", ">"):
         with pytest.raises(SubjectError):
             rules.can_publish(text)
     assert rules.can_publish("a.*", model="broker")
+    assert rules.can_publish("a\u00a0b", model="broker")  # a blank to Unicode, none to the broker
+    assert rules.can_publish("a\u00a0b")
     with pytest.raises(PatternError):
         rules.can_subscribe("a.>.b")
     with pytest.raises(SubjectError):
@@ -196,6 +211,17 @@ def test_A70_responses_take_part_in_the_order():
     assert [grant.verb for grant in added] == ["respond"]
 
 
+def test_A70_the_shortest_witness_may_be_a_reply():
+    once = Permissions(publish_allow=["a.b.c"], allow_responses=ResponseLimit())
+    found = once.compare(Permissions(publish_allow=()))
+    assert (found.only_left, found.only_left.verb) == ("x", "respond")
+
+
+def test_A70_who_receives_nothing_answers_nothing():
+    deaf = {"publish_allow": ["a"], "subscribe_allow": ()}
+    assert Permissions(**deaf, allow_responses=ResponseLimit()) == Permissions(**deaf)
+
+
 def test_dialects_do_not_mix():
     strict = Permissions(publish_allow=["a"], dialect="strict")
     with pytest.raises(PermissionsError) as caught:
@@ -259,6 +285,7 @@ def test_minimised():
     assert Permissions().minimised().publish_allow is None
 
 
+#: Each rule of ``lint``: lists on which it fires, and lists much like them on which it is silent.
 LINT = {
     "plane-wildcard": ({"publish_allow": ["*.safe.443.a.>"]}, {"publish_allow": ["p.safe.>"]}),
     "danger": ({"subscribe_allow": ["p.*.666.>"]}, {"subscribe_allow": ["p.safe.666.>"]}),
@@ -284,6 +311,45 @@ LINT = {
         {"publish_allow": [f"plane.safe.443.someone.host{n}.*.GET.path" for n in range(40)]},
     ),
 }
+
+
+#: More of the same: over-wide inboxes in every disguise, and what looks like one.
+INBOXES = {
+    "_INBOX.>": True, "_INBOX.*": True, "_INBOX.*.*": True, "_INBOX.> q": True, "*.>": True,
+    ">": True,
+    "_INBOX.*.x": True, "p.reply.>": True, "p.reply._.*.*.>": True, "*.reply._.me.*.*": True,
+    "_INBOX.me.>": False, "_INBOX.me": False, "_INBOX.me.*": False, "p.reply._.*.me.*": False,
+    "p.reply._.me.me.x": False, "_INBOXES.>": False, "p.safe.>": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", INBOXES)
+def test_T11_over_wide_inbox_grants(entry):
+    rules = Permissions(publish_allow=(), subscribe_allow=[entry, "x.x"])
+    found = [each for each in rules.lint() if each.rule == "inbox"]
+    assert bool(found) == INBOXES[entry]
+    for each in found:
+        assert rules.can_subscribe(each.witness, queue="q")
+    # Denying some inboxes leaves those of all others; denying all of them leaves none.
+    some = Permissions(subscribe_allow=[entry], subscribe_deny=["_INBOX.you.>", "_INBOX.you"])
+    assert ("inbox" in [each.rule for each in some.lint()]) == INBOXES[entry]
+    none = Permissions(subscribe_allow=[entry], subscribe_deny=["_INBOX.>", "*.reply.>"])
+    assert "inbox" not in [each.rule for each in none.lint()]
+
+
+def test_T13_what_is_no_plane_reaches_no_trust_root():
+    for entry in ("_INBOX.>", "$JS.*.>", "a-b.danger.666.x"):
+        rules = Permissions(publish_allow=[entry], subscribe_allow=())
+        assert "danger" not in [each.rule for each in rules.lint()]
+        nothing = Permissions(publish_allow=(), subscribe_allow=())
+        assert not nothing.diff(rules).added[0].danger
+
+
+def test_lint_says_which_entry_it_is_about():
+    rules = Permissions(publish_allow=["*.a"], subscribe_allow=(), publish_deny=["z"])
+    rows = [(each.rule, each.list, each.entry) for each in rules.lint()]
+    assert ("plane-wildcard", "publish_allow", "*.a") in rows
+    assert ("dead", "publish_deny", "z") in rows
 
 
 @pytest.mark.parametrize("rule", LINT)
@@ -357,6 +423,10 @@ def test_dumps_come_back(lists, tmp_path):
 
 @pytest.mark.parametrize(("document", "reason"), [
     ({"subtrie": 2}, "json-format"),
+    ({"subtrie": True}, "json-format"),
+    ('{"subtrie": 1, "publish_allow": ["a"], "publish_allow": [">"]}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "max": 2}}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "expires": NaN}}', "json-field"),
     ({"subtrie": 1, "publish": []}, "unknown-key"),
     ({"subtrie": 1, "publish_allow": "a"}, "json-field"),
     ({"subtrie": 1, "publish_allow": ["a b"]}, "publish-queue"),
@@ -364,7 +434,8 @@ def test_dumps_come_back(lists, tmp_path):
     ({"subtrie": 1, "dialect": "other"}, "json-field"),
 ])  # fmt: skip
 def test_our_json_is_read_strictly(document, reason, tmp_path):
-    (tmp_path / "rules.json").write_text(json.dumps(document))
+    text = document if isinstance(document, str) else json.dumps(document)
+    (tmp_path / "rules.json").write_text(text)
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(tmp_path / "rules.json")
     assert caught.value.reason == reason

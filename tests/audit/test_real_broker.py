@@ -25,11 +25,11 @@ trace: true
 debug: true
 logfile: "{log}"
 authorization {{ users: [
-  {{ user: "shop.example", password: "x", permissions: {{
+  {{ user: "shop.example", password: "hidden-word", permissions: {{
       publish: ["p1.*.*.shop_example.>", "p1.reply._.shop_example.>"],
       subscribe: {{ allow: "p1.>", deny: "p1.danger.>" }} }} }}
-  {{ user: "stock.example", password: "x" }}
-  {{ user: "Some_User", password: "x" }}
+  {{ user: "stock.example", password: "hidden-word" }}
+  {{ user: "Some_User", password: "hidden-word" }}
 ] }}
 """
 
@@ -76,7 +76,9 @@ async def traffic(url: str) -> None:
         pass
 
     async def client(user: str, name: str | None = None) -> Any:
-        return await nats.connect(url, user=user, password="x", name=name, error_cb=ignore)
+        return await nats.connect(
+            url, user=user, password="hidden-word", name=name, error_cb=ignore
+        )
 
     shop, stock = await client("shop.example"), await client("stock.example")
     named, unknown = await client("Some_User", "edge.example"), await client("Some_User")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from subtrie import AddressError, BusError, HostnameCollision
+from subtrie import BusError
 from subtrie.connector import (
     AckTimeout,
     CallDepthExceeded,
@@ -332,42 +332,6 @@ async def test_S0_044_S0_045_replicas_share_the_work_and_one_can_be_pinned(make)
         for _ in range(5):
             pinned = await web.request("GET", f"https://{two.id}.{HOST}/who")
             assert pinned.id == two.id
-
-
-async def test_S0_058_unknown_methods_and_bad_routes_are_refused_at_registration(make_memory):
-    shop = make_memory(HOST)
-    with pytest.raises(AddressError) as refused:
-        shop.endpoint("BREW", "/")(lambda: None)
-    assert refused.value.status == 405
-    for route in ("//id-x.example/", "/x{a}", "/{a...}/b", "//all.all/x"):
-        with pytest.raises(AddressError):
-            shop.endpoint("GET", route)(lambda: None)
-    with pytest.raises(AddressError):
-        await shop.subscribe("GET", "/{A}", lambda: None)
-    with pytest.raises(BusError) as refused:  # no request fills these
-        shop.endpoint("GET", "/")(lambda *everything: None)
-    assert refused.value.reason == "endpoint"
-
-
-async def test_A5_a_second_host_that_flattens_alike_is_refused(make_memory):
-    shop = make_memory(HOST)
-    shop.endpoint("GET", "//a_b.c/x")(lambda: None)
-    with pytest.raises(HostnameCollision):
-        shop.endpoint("GET", "//a.b.c/x")(lambda: None)
-
-
-async def test_endpoints_come_and_go_at_run_time(make):
-    shop, web = make(HOST), make("web.example")
-    async with shop, web:
-        endpoint = await shop.subscribe("GET", "/late", _say("late"))
-        assert (await web.request("GET", f"{URL}/late")).body == b"late"
-        with pytest.raises(BusError):
-            shop.endpoint("GET", "/too-late")(lambda: None)
-        await endpoint.unsubscribe()
-        await endpoint.unsubscribe()
-        assert not endpoint.active
-        with pytest.raises(AckTimeout):
-            await web.request("GET", f"{URL}/late")
 
 
 async def test_S0_132_middleware_goes_around_every_handler_the_same_on_both_transports(make):

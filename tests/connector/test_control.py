@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass
 
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from subtrie import AddressError
 from subtrie.connector import Client, Event, HTTPError, Request, Response
@@ -190,75 +185,3 @@ async def test_events(make):
         assert sorted(a.error.status if a.error else a.status for a in answers) == [200, 507]
     with pytest.raises(AddressError):
         Event("all", "/x")
-
-
-@pytest.fixture(scope="module")
-def spans():
-    """What was traced, in memory; one provider for the process, as OpenTelemetry wants it."""
-    exporter = InMemorySpanExporter()
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
-        trace.set_tracer_provider(provider)
-    processor = SimpleSpanProcessor(exporter)
-    provider.add_span_processor(processor)
-    yield exporter
-    trace._TRACER_PROVIDER = None
-    trace._TRACER_PROVIDER_SET_ONCE._done = False
-
-
-async def _story(make):
-    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
-
-    @shop.endpoint("GET", "/relay/{n}")
-    async def relay(n: int):
-        return (await shop.request("GET", "https://stock.example/level")).json()
-
-    @stock.endpoint("GET", "/level")
-    async def level():
-        raise HTTPError("no stock", status=409)
-
-    async with shop, stock, web:
-        with pytest.raises(HTTPError) as failed:
-            await web.request("GET", f"https://{HOST}/relay/1")
-    return failed.value, [
-        {k: v for k, v in each.counts.served.items() if k[1] in ("/relay/{n}", "/level")}
-        for each in (shop, stock)
-    ]
-
-
-async def test_S0_131_the_same_spans_and_counters_on_both_transports(
-    make_memory, make_nats, spans, caplog
-):
-    caplog.set_level(logging.CRITICAL)
-    told = []
-    for make in (make_memory, make_nats):
-        spans.clear()
-        error, served = await _story(make)
-        finished = [s for s in spans.get_finished_spans() if ":888" not in s.name]
-        by_id = {span.context.span_id: span for span in finished}
-        assert len({span.context.trace_id for span in finished}) == 1
-        assert error.trace == f"{finished[0].context.trace_id:032x}"
-        told.append(
-            (
-                sorted(
-                    (
-                        span.name,
-                        span.kind.name,
-                        by_id[span.parent.span_id].name if span.parent else None,
-                        span.status.status_code.name,
-                        tuple(sorted(span.attributes.items())),
-                    )
-                    for span in finished
-                ),
-                [{key: int(value[0]) for key, value in each.items()} for each in served],
-            )
-        )
-    assert told[0] == told[1]
-    names = [(name, kind, parent) for name, kind, parent, *_ in told[0][0]]
-    assert names == [
-        (":443/level", "SERVER", "GET https://stock.example:443/level"),
-        (":443/relay/{n}", "SERVER", f"GET https://{HOST}:443/relay/1"),
-        (f"GET https://{HOST}:443/relay/1", "CLIENT", None),
-        ("GET https://stock.example:443/level", "CLIENT", ":443/relay/{n}"),
-    ]

@@ -207,3 +207,45 @@ async def test_a_mixed_load_loses_and_doubles_nothing(make):
             results = await asyncio.gather(*(ask(n) for n in numbers))
             assert results == [409 if n % 7 == 0 else True for n in numbers]
         assert sorted(served) == list(range(500))
+
+
+async def test_a_handler_that_blocks_the_loop_makes_no_false_404(make):
+    """Caller and callee share the loop: nobody can acknowledge while it stands still."""
+    shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
+
+    @shop.endpoint("GET", "/block/{n}")
+    async def block(n: int):
+        time.sleep(0.15)
+        return n
+
+    @shop.endpoint("GET", "/quick/{n}")
+    async def quick(n: int):
+        return n
+
+    async with shop, web:
+        paths = [f"/quick/{n}" if n % 5 else f"/block/{n}" for n in range(20)]
+        answers = await asyncio.gather(*(web.request("GET", URL + path) for path in paths))
+        assert [answer.json() for answer in answers] == list(range(20))
+
+
+async def test_a_connection_that_takes_no_more_is_an_error_and_no_wait(make_nats):
+    """What nats-py refuses to send is told at once, as an error of the bus."""
+    web = make_nats("web.example")
+    async with web:
+        with pytest.raises(HTTPError) as refused:  # the headers alone are more than a message
+            await web.request("GET", URL, headers={"X-Large": "x" * 200_000})
+        assert refused.value.status == 413
+        client, publish = web._transport.bus.client, web._transport.bus.client.publish
+
+        async def reset(*_: object, **__: object):
+            raise ConnectionResetError("lost")
+
+        client.publish = reset
+        with pytest.raises(HTTPError, match="lost") as refused:
+            await web.request("GET", URL)
+        assert refused.value.status == 503
+        answers = web.publish("GET", URL)
+        with pytest.raises(HTTPError, match="lost"):
+            await anext(answers)
+        client.publish = publish
+        assert asking_now(web) == []

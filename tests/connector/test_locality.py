@@ -114,3 +114,31 @@ def test_what_a_responder_claims_can_only_narrow():
         assert nearest.nearest(key) == known
     nearest.forget(key)
     assert nearest.nearest(key) == ""
+
+
+def test_what_was_learnt_is_believed_for_a_day():
+    now = [0.0]
+    nearest = NearestReplicas("us-west-b-1", lambda: now[0])
+    key = ("GET", "a.b", "443")
+    nearest.learn(key, "us-west-b-2")
+    now[0] = 86_000.0
+    assert nearest.nearest(key) == "us-west-b"
+    now[0] = 86_401.0
+    assert nearest.nearest(key) == ""
+    nearest.learn(key, "us-east")
+    assert nearest.nearest(key) == "us"
+
+
+@pytest.mark.parametrize("slot", ["LOC-EU", "loc-eu", "Loc-eu-central"])
+async def test_A75_a_slot_in_capitals_is_one_too(make, slot):
+    replicas = await _three(make)
+    async with make("edge.example", locality="us-west-b-1") as edge:
+        for _ in range(20):
+            await edge.request("GET", NEAR)
+        far = await edge.request("GET", f"https://{slot}.{HOST}/near?next=://id-1.x")
+        assert far.locality == "eu-central-a"
+        # A slot that stands anywhere else is none: the nearest is asked.
+        near = await edge.request("GET", f"{NEAR}?next=https://id-1.x/")
+        assert near.locality == "us-west-b-2"
+    for replica in replicas:
+        await replica.shutdown()

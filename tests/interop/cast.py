@@ -1,4 +1,8 @@
-"""The services of the recorded application: their routes, and handlers with recorded answers."""
+"""A recorded service, as far as it shows: its routes and its nature, and its recorded answers.
+
+Everything is read from the recording: routes from the subscriptions, version, configuration and
+deployment from the messages.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +10,64 @@ import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
-from subtrie.connector import OWN, Connector, HTTPError, Request, Response, frame
-from tests.interop.wire import Recorded
+from subtrie.connector import Connector, HTTPError, Request, Response, frame
+from subtrie.microbus import decode_subscription
+from tests.interop.wire import Recorded, Recording, headers_of
 
-_EVENT = ("POST", "//shop.example:417/on-order-placed")
-_VALUES = [
-    ("ANY", route, OWN)
-    for route in (":888/values", ":443/values", ":444/refresh", ":443/refresh", ":443/sync")
-]
+Route = tuple[str, str, str | None]  # method, route, queue
 
-#: Host to method, route, queue of every route that is not the connector's own.
-ROUTES: dict[str, list[tuple[str, str, Any]]] = {
-    "configurator.core": [*_VALUES, ("ANY", ":888/sync-repo", None)],
-    "stock.example": [("GET", "/level/{item}", OWN), (*_EVENT, OWN)],
-    "mail.notify.example": [(*_EVENT, OWN)],
-    "audit.example": [(*_EVENT, None)],
-    "shop.example": [
-        (method, route, OWN)
-        for method, route in (
-            ("GET", "/order/{id}/line/{n}"),
-            ("POST", "/order"),
-            ("DELETE", "/order/{id}"),
-            ("POST", "/place"),
-            ("GET", "/files/{path...}"),
-            ("ANY", "/any"),
-            ("ANY", ":0/anyport"),
-            ("GET", "/whoami"),
-            ("GET", "/fail"),
-            ("GET", "/fail/plain"),
-            ("GET", "/slow"),
-            ("ANY", "/big"),
-            ("GET", "/"),
-            ("GET", "/dir/"),
-            ("GET", "/caf%C3%A9/{x}"),
-            ("GET", "/star/*/end"),
-            ("GET", "/near"),
-            ("POST", ":666/mint"),
-            ("GET", "//my$.xml/lookup"),
-            ("GET", "/relay"),
-            ("PUT", "/cache/{key}"),
-            ("GET", "/cache/{key}"),
+#: What every connector serves by itself, on port 888 of its host and of ``all``.
+CONTROL = ("/ping", "/config-refresh", "/metrics", "/trace", "/on-new-subs", "/openapi.json")
+CACHE = ("/dcache/all", "/dcache/rescue")
+
+
+def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
+    """The service's own routes, from its subscriptions: those for anyone, control plane aside."""
+    routes = []
+    for pattern, queue in subscriptions:
+        if pattern.split(".")[1] == "reply":
+            continue
+        to = decode_subscription(pattern)
+        port = 0 if to.port is None else to.port
+        own = port == 888 and to.host in (host, "all") and to.path in CONTROL + CACHE
+        if to.slot or own:
+            continue
+        path = "/".join(
+            part if part in ("{}", "{...}") else quote(part) for part in to.path.split("/")
         )
-    ],
-    "web.client.example": [],
-    "edge.client.example": [],
-}
-LATE = ("GET", "/late")
+        routes.append((to.method or "ANY", f"//{to.host}:{port}{path}", queue or None))
+    return routes
+
+
+def version_of(recording: Recording, service: dict[str, Any]) -> int:
+    """What the service writes into its messages; the truth may tell otherwise."""
+    for _, payload in recording.published[service["name"]]:
+        told = headers_of(payload).get(frame.FROM_VERSION)
+        if told:
+            return int(told[0])
+    return 0
+
+
+def configuration_of(recording: Recording, service: dict[str, Any]) -> list[str]:
+    """The names it asks the configurator for."""
+    for subject, payload in recording.published[service["name"]]:
+        if subject.endswith(".configurator_core._.POST.values") and ".safe.888." in subject:
+            names: list[str] = json.loads(payload.partition(b"\r\n\r\n")[2])["names"]
+            return names
+    return []
+
+
+def deployment_of(recording: Recording) -> str:
+    """LOCAL, where errors are indented."""
+    errors = [
+        payload
+        for published in recording.published.values()
+        for _, payload in published
+        if b"\r\nMicrobus-Op-Code: Err" in payload
+    ]
+    return "LAB" if errors and not any(b'{\n  "err"' in error for error in errors) else "LOCAL"
 
 
 class Cast:
@@ -61,14 +76,34 @@ class Cast:
     def __init__(self, connector: Connector) -> None:
         self.connector = connector
         self.answers: dict[str, list[Recorded]] = {}
-        self.nested: dict[str, list[tuple[Recorded, bool]]] = {}
+        self.nested: dict[str, list[Nested]] = {}
+        self.ends: dict[str, int] = {}
 
     async def handle(self, request: Request) -> Response:
         """Asks what the recorded handler asked, then answers as it did."""
         message_id = request.headers[frame.MSG_ID]
-        for asked, multicast in self.nested.get(message_id, ()):
-            await ask(self.connector, asked, multicast)
+        asking: list[tuple[Nested, asyncio.Task[Any]]] = []
+        for nested in self.nested.get(message_id, ()):
+            # What was answered before this was asked was waited for; the rest ran beside it.
+            for before, task in asking:
+                if before.answered < nested.place:
+                    await task
+            asking.append((nested, asyncio.create_task(ask(self.connector, nested.message))))
+        for nested, task in asking:
+            if nested.place < self.answered(message_id):
+                await task
+        if message_id not in self.answers:
+            raise HTTPError("the recorded one did not answer this, or did not hear it")
+        return self.answer(message_id)
+
+    def answered(self, message_id: str) -> float:
+        """When the recorded handler was done."""
+        return self.ends.get(message_id, float("inf"))
+
+    def answer(self, message_id: str) -> Response:
+        """The recorded answer; raises where it was an error."""
         parts = self.answers[message_id]
+        assert parts[0].is_answer
         status = int(parts[0].payload.split(b" ", 2)[1])
         body = b"".join(part.body for part in parts)
         if parts[0].op == "Err":
@@ -86,23 +121,50 @@ class Cast:
         return answer
 
 
-async def ask(connector: Connector, asked: Recorded, multicast: bool) -> list[Response]:
-    """Sends what was sent: method, URL, body and headers of the caller's own."""
-    method, url, _ = asked.payload.decode("latin-1").split("\r\n", 1)[0].split(" ")
-    own = {
+class Nested:
+    """A request that a handler sent: its place in the recording, and that of its last answer."""
+
+    def __init__(self, message: Recorded, place: int, answered: int) -> None:
+        self.message, self.place, self.answered = message, place, answered
+
+
+_NOT_THE_CALLERS = {"Host", "Content-Length", "Traceparent"}
+
+
+def options_of(message: Recorded, body: bytes | None = None) -> dict[str, Any]:
+    """What its caller gave besides method and URL: headers, body, and time at the first call."""
+    headers = {
         name: values[0]
-        for name, values in asked.headers.items()
-        if name in ("Content-Type", "X-Forwarded-For")
+        for name, values in message.headers.items()
+        if name not in frame.CONTROL and name not in _NOT_THE_CALLERS
     }
-    options: dict[str, Any] = {"headers": own, "body": asked.body or None}
-    if multicast:
+    timeout = message.budget if message.depth == 1 else None
+    return {
+        "headers": headers,
+        "body": (message.body if body is None else body) or None,
+        "timeout": timeout or None,
+    }
+
+
+async def ask(
+    connector: Connector, asked: Recorded, body: bytes | None = None
+) -> list[Response | HTTPError]:
+    """Sends what was sent: to one where one heard it, else to all."""
+    method, url = asked.method_and_url
+    options = options_of(asked, body)
+    if len(asked.delivered_to) != 1:
         return [answer async for answer in connector.publish(method, url, **options)]
-    return [await connector.request(method, url, **options)]
+    try:
+        return [await connector.request(method, url, **options)]
+    except HTTPError as error:
+        return [error]
 
 
-def subscribe_all(connector: Connector, handler: Callable[[Request], Any]) -> None:
-    """Serves the routes that the host had in the recording."""
-    for method, route, queue in ROUTES[connector.host]:
+def subscribe_all(
+    connector: Connector, routes: list[Any], handler: Callable[[Request], Any]
+) -> None:
+    """Serves routes with one handler."""
+    for method, route, queue in routes:
         connector.endpoint(method, route, queue=queue)(handler)
 
 

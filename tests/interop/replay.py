@@ -4,15 +4,16 @@
 
 A player acts for all the others. It plays only what the recording delivered to this role, and each
 message only after everything that the role had published before it was seen: request, then
-acknowledgement, then answer; acknowledgement, then the next fragment; never by the clock. What we
-publish must be what was recorded, byte for byte, but for masked fields.
+acknowledgement, then answer; acknowledgement, then the next fragment; nested answer, then outer
+answer; never by the clock. What we publish must be what was recorded, byte for byte, but for masked
+fields. What was said while services started and stopped is replayed too, one exchange after the
+other. Everything else about the role is read from the recording.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 import sys
 import tempfile
 from collections import deque
@@ -22,21 +23,26 @@ from typing import Any
 
 import nats
 
-from subtrie.connector import Connector, HTTPError, RandomIds, Response
+from subtrie.connector import Connector, Endpoint, HTTPError, RandomIds, Response
 from tests.connector.nats_server import NatsServer
-from tests.interop.cast import LATE, Cast, subscribe_all, until
+from tests.interop.cast import (
+    Cast,
+    ask,
+    configuration_of,
+    deployment_of,
+    options_of,
+    routes_of,
+    subscribe_all,
+    until,
+    version_of,
+)
+from tests.interop.compare import compare
+from tests.interop.compare import field as header
+from tests.interop.plot import Plot, plot_for
 from tests.interop.wire import Recorded, Recording, read
 
 LIMIT = 15.0  # seconds for one message to come
-ROUND_TRIP = 0.1  # as in the recording
-
-#: Scenarios that no role replays, and why.
-EXCLUDED = {
-    "cache_store": "the distributed cache's client is not part of the connector",
-    "cache_load": "the distributed cache's client is not part of the connector",
-    "control_openapi": "the description of a service is worded by each implementation",
-    "control_metrics": "the connector has metrics where the recorded one had none",
-}
+ROUND_TRIP = 0.1  # as in the recordings
 
 
 class ReplayIds(RandomIds):
@@ -55,22 +61,31 @@ class Outcome:
     """What a run of one role came to."""
 
     role: str
+    published: int = 0  # by the role, in the recording
     replayed: list[str] = field(default_factory=list)
     excluded: dict[str, str] = field(default_factory=dict)
     not_this_role: int = 0
+    exchanges: int = 0  # outside of scenarios
     messages: int = 0
+    not_compared: int = 0
     failures: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        return bool(self.replayed) and not self.failures
+        return bool(self.replayed) and self.messages > 0 and not self.failures
 
     def __str__(self) -> str:
         lines = [
-            f"{self.role}: {len(self.replayed)} scenarios replayed, {self.messages} messages "
-            f"compared, {len(self.excluded)} excluded, {self.not_this_role} without this role"
+            f"{self.role}: {len(self.replayed)} scenarios replayed, {len(self.excluded)} excluded, "
+            f"{self.not_this_role} without this role; {self.exchanges} exchanges of starting and "
+            f"stopping; {self.messages} of its {self.published} messages compared"
         ]
-        lines += [f"  excluded {name}: {why}" for name, why in self.excluded.items()]
+        lines += [
+            f"  excluded {name}: {why} (acknowledgements are compared)"
+            for name, why in self.excluded.items()
+        ]
+        if not self.replayed:
+            lines.append("  FAILED nothing was replayed")
         lines += [f"  FAILED {text}" for text in self.failures]
         return "\n".join(lines)
 
@@ -78,238 +93,234 @@ class Outcome:
 class Player:
     """Everybody else."""
 
-    def __init__(self, client: Any, role: str) -> None:
-        self.client, self.role = client, role
+    def __init__(self, client: Any, role: str, instance: str) -> None:
+        self.client, self.role, self.instance = client, role, instance
         self.heard: dict[tuple[str, str, str, str], deque[bytes]] = {}
-        self.count = 0
 
     async def listen(self, plane: str) -> None:
+        """Hears the role from now on."""
+
         async def hear(message: Any) -> None:
-            text = message.data.partition(b"\r\n\r\n")[0].decode("latin-1")
-            if f"Microbus-From-Id: {self.instance}" not in text:
+            if header(message.data, "From-Id") != self.instance:
                 return  # played by ourselves
-            key = (_field(text, "Msg-Id"), _field(text, "Op-Code"), _field(text, "Fragment"))
-            self.heard.setdefault((*key, message.subject), deque()).append(message.data)
-            self.count += 1
+            named = (header(message.data, name) for name in ("Msg-Id", "Op-Code", "Fragment"))
+            key = (*named, message.subject)
+            self.heard.setdefault(key, deque()).append(message.data)
 
         await self.client.subscribe(f"{plane}.>", cb=hear)
         await self.client.flush()
         await self.client.flush()
 
-    instance = ""
-
-    async def play(self, messages: list[Recorded], outcome: Outcome, hold: asyncio.Event) -> None:
+    async def play(self, plot: Plot, outcome: Outcome, given_up: Any) -> None:
         """Plays one scenario and compares what comes."""
-        for message in messages:
-            if message.service == self.role:
+        for message in plot.messages:
+            if message.message_id in plot.unplayed:
+                outcome.not_compared += message.service == self.role
+            elif message.service == self.role:
                 await until(
                     lambda m=message: bool(self.heard.get(m.key)), LIMIT, f"never seen: {message}"
                 )
-                ours = self.heard[message.key].popleft()
-                difference = compare(message, ours)
+                if message.is_answer and message.message_id in plot.excluded:
+                    self.heard[message.key].popleft()
+                    outcome.not_compared += 1
+                    continue
+                difference = compare(message, self.heard[message.key].popleft())
                 if difference:
-                    outcome.failures.append(f"{message}: {difference}")
+                    outcome.failures.append(f"{plot.name}: {message}: {difference}")
                 outcome.messages += 1
             elif self.role in message.delivered_to:
-                if message.op in ("Res", "Err"):
-                    await hold.wait()
+                if plot.late(message):
+                    await given_up(message)
                 await self.client.publish(message.subject, message.payload)
                 await self.client.flush()
 
 
-def _field(head: str, name: str) -> str:
-    found = re.search(rf"^Microbus-{name}: (.*?)\r?$", head, re.M)
-    return found[1] if found else ""
+class Replay:
+    """One role on a server that runs."""
 
-
-def compare(recorded: Recorded, ours: bytes) -> str:
-    """What is different, but for masked fields; empty where nothing is."""
-    theirs_masked, ours_masked = _masked(recorded.payload), _masked(ours)
-    if theirs_masked == ours_masked:
-        return _budgets(recorded.payload, ours)
-    for theirs_line, our_line in zip(
-        theirs_masked.split(b"\r\n"), ours_masked.split(b"\r\n"), strict=False
-    ):
-        if theirs_line != our_line:
-            return f"{our_line[:200]!r} instead of {theirs_line[:200]!r}"
-    return f"{len(ours_masked)} bytes instead of {len(theirs_masked)}"
-
-
-def _masked(payload: bytes) -> bytes:
-    head, _, body = payload.partition(b"\r\n\r\n")
-    head = re.sub(rb"\r\nTraceparent: [^\r]*", b"", head)
-    if b"\r\nMicrobus-Call-Depth: 1\r\n" not in head + b"\r\n":
-        head = re.sub(rb"(\r\nMicrobus-Time-Budget: )[^\r]*", rb"\1*", head)
-    if b"\r\nMicrobus-Op-Code: Err" in head:
-        body = re.sub(rb'"trace": ?"[0-9a-f]{32}"', b'"trace": *', body)
-        body = re.sub(rb'\n    "stack": \[.*?\n    \],', b"", body, flags=re.S)
-        body = re.sub(rb'"stack":\[.*?\],', b"", body, flags=re.S)
-        head = re.sub(rb"\r\nContent-Length: \d+", b"\r\nContent-Length: *", head)
-    return head + b"\r\n\r\n" + body
-
-
-def _budgets(theirs: bytes, ours: bytes) -> str:
-    from subtrie.connector.frame import seconds_of
-
-    left, right = (
-        seconds_of(_field(each.partition(b"\r\n\r\n")[0].decode(), "Time-Budget"))
-        for each in (theirs, ours)
-    )
-    # A nested budget is what the outer one left: never more, and not much less on a slow machine.
-    return (
-        "" if left - 8 < right <= max(left, round(left + 0.1, 6)) else f"budget {right}, not {left}"
-    )
-
-
-async def replay(recording: Recording, role: str, url: str) -> Outcome:
-    """Runs every scenario in which the role has a part."""
-    truth = recording.truth
-    service = next(each for each in truth["services"] if each["name"] == role)
-    recording.messages(truth["outside_scenarios"])  # they are not replayed, but they were published
-    outcome, ids = Outcome(role), ReplayIds()
-    version = 254 if service["host"] == "configurator.core" else service["version"]
-    connector = Connector(
-        service["host"],
-        version=version,
-        id=service["instance"],
-        plane=truth["plane"],
-        locality=service["locality"],
-        deployment="LOCAL",
-        nats=url,
-        short_circuit=False,
-        ids=ids,
-        round_trip=ROUND_TRIP,
-    )
-    cast = Cast(connector)
-    subscribe_all(connector, cast.handle)
-    if role == "stock":
-        connector.config("Shelf", default="")
-    client = await nats.connect(url)
-    player = Player(client, role)
-    async with connector:
-        await asyncio.sleep(3 * ROUND_TRIP)  # its own announcement is over
-        player.instance = connector.id
-        await player.listen(truth["plane"])
-        for scenario in truth["scenarios"]:
-            messages = recording.messages(scenario["messages"])
-            name = scenario["name"]
-            if not any(m.service == role or role in m.delivered_to for m in messages):
-                outcome.not_this_role += 1
-            elif name in EXCLUDED:
-                outcome.excluded[name] = EXCLUDED[name]
-            else:
-                try:
-                    await _scenario(scenario, messages, connector, cast, player, outcome, ids)
-                    outcome.replayed.append(name)
-                except AssertionError as failed:
-                    outcome.failures.append(f"{name}: {failed}")
-    await client.close()
-    return outcome
-
-
-async def _scenario(
-    scenario: dict[str, Any],
-    messages: list[Recorded],
-    connector: Connector,
-    cast: Cast,
-    player: Player,
-    outcome: Outcome,
-    ids: ReplayIds,
-) -> None:
-    role = player.role
-    mine = [m for m in messages if m.service == role]
-    ids.next = deque(dict.fromkeys(m.message_id for m in mine if m.op == "Req"))
-    own_call = scenario["caller"] == connector.host
-    hold = asyncio.Event()
-    _prepare(scenario, messages, cast, role, own_call)
-    calling: asyncio.Task[Any] | None = None
-    if own_call and any(m.op == "Req" for m in mine):
-        calling = asyncio.create_task(_call(scenario, connector))
-        gives_up = scenario.get("timeout_ms") and scenario["expected_status"] == [408]
-        if gives_up and not any(m.op == "Err" for m in messages):
-            calling.add_done_callback(lambda _: hold.set())  # the answer came too late
-        else:
-            hold.set()
-    else:
-        hold.set()
-    await player.play(messages, outcome, hold)
-    if calling is not None:
-        statuses = await calling
-        expected = scenario["expected_status"] * (1 if scenario["multicast"] else scenario["calls"])
-        if scenario["method"] and sorted(statuses) != sorted(
-            result["status"] for result in scenario["results"]
-        ):
-            outcome.failures.append(f"{scenario['name']}: {statuses}, expected {expected}")
-
-
-def _prepare(
-    scenario: dict[str, Any], messages: list[Recorded], cast: Cast, role: str, own_call: bool
-) -> None:
-    """Which answer each request gets, and what its handler asks before."""
-    asked = [m for m in messages if m.op == "Req" and (m.fragment or "1/")[:2] == "1/"]
-    for request in asked:
-        if role not in request.delivered_to:
-            continue
-        answers = [
-            m
-            for m in messages
-            if m.service == role and m.op in ("Res", "Err") and m.message_id == request.message_id
+    def __init__(self, recording: Recording, role: str, url: str) -> None:
+        truth = self.truth = recording.truth
+        service = next(each for each in truth["services"] if each["name"] == role)
+        self.role, self.url, self.ids = role, url, ReplayIds()
+        self.subscriptions = [
+            (row["subject"], row["queue"])
+            for row in truth["subscriptions"]
+            if row["service"] == role
         ]
-        if answers:
-            cast.answers[request.message_id] = answers
-            depth = int(request.headers["Microbus-Call-Depth"][0])
-            cast.nested[request.message_id] = [
-                (m, len(m.delivered_to) != 1)
-                for m in asked
-                if m.service == role
-                and not own_call
-                and int(m.headers["Microbus-Call-Depth"][0]) == depth + 1
-                and "config-refresh" not in scenario["name"]
-            ]
+        self.outcome = Outcome(role, published=len(recording.published[role]))
+        self.connector = Connector(
+            service["host"],
+            version=version_of(recording, service),
+            id=service["instance"],
+            plane=truth["plane"],
+            locality=service["locality"],
+            deployment=deployment_of(recording),
+            nats=url,
+            short_circuit=False,
+            ids=self.ids,
+            round_trip=ROUND_TRIP,
+        )
+        for name in configuration_of(recording, service):
+            self.connector.config(name, default="")
+        self.cast = Cast(self.connector)
+        late = {p for s in truth["scenarios"] for p in s.get("subscribed") or ()}
+        first = [each for each in self.subscriptions if each[0] not in late]
+        subscribe_all(self.connector, routes_of(service["host"], first), self.cast.handle)
+        self.late: list[Endpoint] = []
+        # In the order of the run: the bytes of equal-looking messages are told apart by it.
+        outside = recording.messages(truth.get("outside_scenarios", []))
+        self.scenarios = [(s, recording.messages(s["messages"])) for s in truth["scenarios"]]
+        self.exchanges: dict[str, list[Recorded]] = {}
+        for message in outside:
+            self.exchanges.setdefault(message.message_id, []).append(message)
+        for message in [*outside, *(m for _, messages in self.scenarios for m in messages)]:
+            if message.service == role and message.is_answer:
+                self.cast.answers.setdefault(message.message_id, []).append(message)
 
+    async def run(self) -> Outcome:
+        """Every scenario in which the role has a part, then every other exchange."""
+        client = await nats.connect(self.url, max_reconnect_attempts=0)
+        async with self.connector as connector:
+            await asyncio.sleep(3 * ROUND_TRIP)  # its own announcement is over
+            player = Player(client, self.role, connector.id)
+            await player.listen(self.truth["plane"])
+            for scenario, messages in self.scenarios:
+                if self._concerned(scenario, messages):
+                    await self._one(player, scenario, messages)
+                else:
+                    self.outcome.not_this_role += 1
+            for messages in self.exchanges.values():
+                if self._concerned({}, messages):
+                    name = f"outside: {messages[0]}"
+                    await self._one(player, {"name": name}, messages)
+            await client.close()
+        return self.outcome
 
-async def _call(scenario: dict[str, Any], connector: Connector) -> list[int]:
-    """What the recorded caller did."""
-    if scenario.get("action") == "latesub":
-        await connector.subscribe(*LATE, lambda: Response())
-        return []
-    if scenario["method"] is None:
-        return []
-    timeout = scenario.get("timeout_ms")
-    body = scenario.get("body")
-    options: dict[str, Any] = {
-        "headers": dict(scenario.get("headers") or {}),
-        "timeout": timeout / 1000 if timeout else None,
-        "body": body.encode() if body else None,
-    }
-    if scenario.get("body_size"):
-        options["body"] = (b"abcdefghijklmnopqrstuvwxyz0123456789\n" * 9000)[
-            : scenario["body_size"]
-        ]
-        options["headers"]["Content-Type"] = "text/plain"
-    elif body:
-        options["headers"]["Content-Type"] = "application/json"
-    statuses = []
-    for _ in range(scenario["calls"]):
-        if scenario["multicast"]:
-            answers = connector.publish(scenario["method"], scenario["url"], **options)
-            statuses += [a.error.status if a.error else a.status async for a in answers]
-            continue
+    def _concerned(self, scenario: dict[str, Any], messages: list[Recorded]) -> bool:
+        return any(m.service == self.role or self.role in m.delivered_to for m in messages) or (
+            scenario.get("caller") == self.connector.host and bool(scenario.get("unsubscribed"))
+        )
+
+    async def _one(
+        self, player: Player, scenario: dict[str, Any], messages: list[Recorded]
+    ) -> None:
+        outcome = self.outcome
+        plot = plot_for(self.role, self.connector.host, scenario, messages)
         try:
-            answer = await connector.request(scenario["method"], scenario["url"], **options)
+            async with asyncio.timeout(20 * LIMIT):
+                await self._play(player, plot)
+        except (AssertionError, TimeoutError) as failed:
+            outcome.failures.append(f"{plot.name}: {failed or 'took too long'}")
+            return
+        if plot.excluded:
+            outcome.excluded[plot.name] = "; ".join(sorted(set(plot.excluded.values())))
+        elif "messages" in scenario:
+            outcome.replayed.append(plot.name)
+        else:
+            outcome.exchanges += 1
+
+    async def _play(self, player: Player, plot: Plot) -> None:
+        self.cast.nested |= plot.nested
+        self.cast.ends |= {
+            message.message_id: place
+            for place, message in enumerate(plot.messages)
+            if message.service == self.role and message.is_answer
+        }
+        for key, value in plot.held.items():
+            self.connector._cache.hold(key, value)
+        self.ids.next = deque(
+            m.message_id
+            for m in plot.messages
+            if m.service == self.role and m.is_request and m.message_id not in plot.unplayed
+        )
+        statuses: list[int] = []
+        doing = [asyncio.create_task(work) for work in self._own_doing(plot, statuses)]
+        own = [message.message_id for message in plot.own]
+
+        async def given_up(answer: Recorded) -> None:
+            number = own.index(answer.message_id) if answer.message_id in own else 0
+            await until(
+                lambda: len(statuses) > number or all(task.done() for task in doing),
+                LIMIT + plot.own[number].budget if plot.own else LIMIT,
+                f"still waited for: {answer}",
+            )
+
+        await player.play(plot, self.outcome, given_up)
+        for task in doing:
+            await task
+        told = [result["status"] for result in plot.scenario.get("results", ())]
+        if statuses and sorted(statuses) != sorted(told):
+            self.outcome.failures.append(f"{plot.name}: statuses {statuses}, not {told}")
+
+    def _own_doing(self, plot: Plot, statuses: list[int]) -> list[Any]:
+        """What the role starts by itself in this scenario."""
+        scenario = plot.scenario
+        if scenario.get("caller") == self.connector.host:
+            if scenario.get("subscribed") or scenario.get("unsubscribed"):
+                return [self._resubscribe(scenario)]
+            if scenario.get("method") and plot.own:
+                return [self._call(plot, statuses)]
+        return [ask(self.connector, message, _whole(plot, message)) for message in plot.own]
+
+    async def _resubscribe(self, scenario: dict[str, Any]) -> None:
+        """Routes that come and go while the service runs."""
+        new = set(scenario.get("subscribed") or ())
+        pairs = [each for each in self.subscriptions if each[0] in new]
+        for method, route, queue in routes_of(self.connector.host, pairs):
+            self.late.append(
+                await self.connector.subscribe(method, route, self.cast.handle, queue=queue)
+            )
+        assert {place.pattern for each in self.late for place in each.places} >= new
+        if scenario.get("unsubscribed"):
+            gone = sum(len(each.places) for each in self.late)
+            assert gone == scenario["unsubscribed"], f"{gone} subscriptions taken down"
+            for endpoint in self.late:
+                await endpoint.unsubscribe()
+            self.late.clear()
+
+    async def _call(self, plot: Plot, statuses: list[int]) -> None:
+        """What the recorded caller did, as often as it did, with the URL as it gave it."""
+        scenario, first = plot.scenario, plot.own[0]
+        options = options_of(first, _whole(plot, first))
+        method, url = scenario["method"], scenario["url"]
+        for _ in range(scenario["calls"]):
+            if scenario["multicast"]:
+                answers = [a async for a in self.connector.publish(method, url, **options)]
+                statuses += [a.error.status if a.error else a.status for a in answers]
+                continue
+            try:
+                answer: Response | HTTPError
+                answer = await self.connector.request(method, url, **options)
+            except HTTPError as error:
+                answer = error
             statuses.append(answer.status)
-        except HTTPError as error:
-            statuses.append(error.status)
-    return statuses
+
+
+def _whole(plot: Plot, request: Recorded) -> bytes:
+    """The body of a request, whatever it was cut into."""
+    parts = {
+        int(m.fragment.partition("/")[0] or 1): m.body
+        for m in plot.messages
+        if m.op == "Req" and m.message_id == request.message_id
+    }
+    return b"".join(parts[number] for number in sorted(parts))
 
 
 def run(folder: Path, role: str) -> Outcome:
-    """One role on a server of its own."""
+    """One role, by its name in the truth or by its host, on a server of its own."""
     recording = read(folder)
+    services = recording.truth["services"]
+    if role not in [each["name"] for each in services]:
+        named = [each["name"] for each in services if role in (each["host"], each["instance"])]
+        if len(named) != 1:
+            known = ", ".join(each["name"] for each in services)
+            raise SystemExit(f"no role {role!r}; there are: {known}")
+        (role,) = named
     with tempfile.TemporaryDirectory() as place:
-        server = NatsServer(Path(place), max_payload=recording.truth["max_payload"]).start()
+        payload = recording.truth.get("max_payload", 1 << 20)
+        server = NatsServer(Path(place), max_payload=payload).start()
         try:
-            return asyncio.run(replay(recording, role, server.url))
+            return asyncio.run(Replay(recording, role, server.url).run())
         finally:
             server.stop()
 

@@ -5,93 +5,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import shlex
-import sys
-from pathlib import Path
 
 import pytest
 
 from examples.interop.peer import service
-from subtrie.connector import AckTimeout, Connector, HTTPError
-from tests.connector.nats_server import NatsServer
-
-ROOT = Path(__file__).resolve().parents[2]
-PEER = shlex.split(
-    os.environ.get("SUBTRIE_INTEROP_PEER", "") or f"{sys.executable} -m examples.interop.peer"
-)
-PLANE = "interop1"
-HIS, OURS = "his.example", "ours.example"
-URL = f"https://{HIS}"
-
-
-class Serving:
-    """The peer as a service; its lines."""
-
-    def __init__(self, url: str, *more: str) -> None:
-        self.arguments = ["serve", "--nats", url, "--plane", PLANE, "--host", HIS, *more]
-        self.events: list[str] = []
-        self.id = ""
-
-    async def __aenter__(self) -> Serving:
-        self.process = await asyncio.create_subprocess_exec(
-            *PEER, *self.arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
-        )
-        while not self.id:
-            line = (await self.process.stdout.readline()).decode()
-            assert line, "the peer ended before it was ready"
-            if line.startswith("READY "):
-                _, host, self.id = line.split()
-                assert host == HIS
-        self.reading = asyncio.create_task(self._read())
-        return self
-
-    async def _read(self) -> None:
-        while line := (await self.process.stdout.readline()).decode():
-            if line.startswith("EVENT "):
-                self.events.append(line.rstrip("\n"))
-
-    async def event(self, text: str) -> None:
-        for _ in range(500):
-            if text in self.events:
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{text!r} is not among {self.events}")
-
-    async def __aexit__(self, *_) -> None:
-        self.process.terminate()
-        await asyncio.wait_for(self.process.wait(), 30)
-        self.reading.cancel()
-
-
-async def call(url: str, *arguments: str) -> list[dict]:
-    """The peer as a caller; its answers."""
-    process = await asyncio.create_subprocess_exec(
-        *(*PEER, "call", "--nats", url, "--plane", PLANE, "--host", HIS, *arguments),
-        stdout=asyncio.subprocess.PIPE,
-        cwd=ROOT,
-    )
-    out, _ = await asyncio.wait_for(process.communicate(), 60)
-    return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = NatsServer(tmp_path_factory.mktemp("nats"), max_payload=262_144).start()
-    yield server
-    server.stop()
-
-
-def _ours(server, **more) -> Connector:
-    return Connector(
-        OURS, plane=PLANE, nats=server.url, short_circuit=False, deployment="LOCAL", **more
-    )
+from subtrie.connector import AckTimeout, HTTPError
+from tests.interop.peer_process import HIS, OURS, URL, Serving, call, joined
 
 
 async def test_we_call_the_peer(server):
-    ours = _ours(server)
+    ours = joined(server)
     heard = []
 
     @ours.endpoint("POST", f"//{HIS}:417/on-event")
@@ -142,7 +67,7 @@ async def test_we_call_the_peer(server):
 
 
 async def test_the_peer_calls_us(server, tmp_path):
-    ours = _ours(server, version=5)
+    ours = joined(server, version=5)
     service(ours)
     big = tmp_path / "big"
     big.write_bytes(b"x" * 400_000)
@@ -181,17 +106,17 @@ async def test_the_peer_calls_us(server, tmp_path):
 
 
 async def test_two_replicas_one_of_each_kind_share_the_work(server):
-    mixed = Connector(HIS, plane=PLANE, nats=server.url, short_circuit=False)
+    mixed = joined(server, HIS)
     service(mixed)
-    caller = _ours(server)
+    caller = joined(server)
     async with Serving(server.url) as his, mixed, caller:
         answers = [await caller.request("GET", f"{URL}/hello/x") for _ in range(60)]
         assert {answer.id for answer in answers} == {his.id, mixed.id}
 
 
 async def test_the_nearest_replica_is_found(server):
-    near = _ours(server, locality="us-west-b-1")
-    far = Connector(HIS, plane=PLANE, nats=server.url, locality="eu-1", short_circuit=False)
+    near = joined(server, locality="us-west-b-1")
+    far = joined(server, HIS, locality="eu-1")
     service(far)
     async with Serving(server.url, "--locality", "us-west-b-2") as his, far, near:
         answers = [await near.request("GET", f"{URL}/hello/x") for _ in range(40)]

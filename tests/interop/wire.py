@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from subtrie.connector.frame import seconds_of
+
 
 @dataclass
 class Recorded:
@@ -24,6 +26,7 @@ class Recorded:
     fragment: str
     delivered_to: list[str]
     headers: dict[str, list[str]] = field(default_factory=dict)
+    t: float = 0.0  # seconds since the recording began
 
     @property
     def head(self) -> bytes:
@@ -39,6 +42,32 @@ class Recorded:
     def key(self) -> tuple[str, str, str, str]:
         """What a message is found by."""
         return self.message_id, self.op, self.fragment, self.subject
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it asks, and is the first fragment of that."""
+        return self.op == "Req" and self.fragment.partition("/")[0] in ("", "1")
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers, well or not."""
+        return self.op in ("Res", "Err")
+
+    @property
+    def depth(self) -> int:
+        """Calls in the chain, itself included."""
+        return int(self.headers.get("Microbus-Call-Depth", ["1"])[0])
+
+    @property
+    def budget(self) -> float:
+        """Seconds its sender gives it."""
+        return seconds_of(self.headers.get("Microbus-Time-Budget", [""])[0])
+
+    @property
+    def method_and_url(self) -> tuple[str, str]:
+        """Of a request."""
+        method, url, _ = self.payload.partition(b"\r\n")[0].decode().split(" ")
+        return method, url
 
     def __str__(self) -> str:
         return f"{self.service} {self.op} {self.message_id} {self.fragment} {self.subject}".strip()
@@ -58,7 +87,7 @@ class Recording:
     """Truth and bytes of one run."""
 
     truth: dict[str, Any]
-    published: dict[str, list[tuple[str, bytes]]]  # service: subject, payload
+    published: dict[str, list[tuple[str, bytes]]]  # service: subject, payload; not yet asked for
 
     def messages(self, rows: list[dict[str, Any]]) -> list[Recorded]:
         """The messages of the truth's rows with their bytes; call it in the order of the run."""
@@ -76,6 +105,7 @@ class Recording:
                     headers.get("Microbus-Fragment", [""])[0],
                     row["delivered_to"],
                     headers,
+                    row.get("t", 0.0),
                 )
             )
         return made

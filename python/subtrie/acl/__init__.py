@@ -7,7 +7,8 @@ from .comparison import Comparison, Diff, Grant, Witness
 from .decision import Decision
 from .lint import Finding
 from .permissions import Permissions
-from .responses import ResponseLimit, Session
+from .responses import ResponseLimit
+from .session import Session
 
 __all__ = [
     "Comparison",

@@ -8,13 +8,11 @@ do not cover, this model refuses all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .. import _engine
-from .decision import BROKER, Decision, not_listed
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from ..subject import Subject
+from .decision import BROKER, Decision, differs_at, not_listed, not_selected
+from .lists import Lists
 
 #: A queue group the broker keeps for itself.
 SYSTEM_QUEUE = "_sys_"
@@ -23,7 +21,7 @@ SYSTEM_QUEUE = "_sys_"
 RESERVED_REPLIES = ("_R_.", "$JS.ACK.", "_GR_.", "$GR.")
 
 
-def can_publish(permissions: Permissions, subject: str, reply: str | None) -> Decision:
+def can_publish(permissions: Lists, subject: str, reply: str | None) -> Decision:
     """Does the broker accept the publish? The reply is checked for reserved prefixes only."""
     if reply is not None:
         for prefix in RESERVED_REPLIES:
@@ -42,7 +40,7 @@ def can_publish(permissions: Permissions, subject: str, reply: str | None) -> De
     return answer
 
 
-def can_subscribe(permissions: Permissions, pattern: str, queue: str | None) -> Decision:
+def can_subscribe(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     """Does the broker accept the subscription? What it filters later is for ``can_receive``."""
     if queue == SYSTEM_QUEUE:
         return Decision(False, BROKER, f"the queue {SYSTEM_QUEUE} is the broker's own")
@@ -56,7 +54,7 @@ def can_subscribe(permissions: Permissions, pattern: str, queue: str | None) -> 
     return answer
 
 
-def _listed(permissions: Permissions, pattern: str, queue: str | None) -> Decision:
+def _listed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     rules = permissions.subscribe_allow
     if rules is None:
         return Decision(True, BROKER, "without an allow list everything is allowed")
@@ -76,18 +74,19 @@ def _listed(permissions: Permissions, pattern: str, queue: str | None) -> Decisi
             return Decision(False, BROKER, why, rule=rule)
         chosen, subjects = " ".join(fitting[0]), [subject for subject, _ in fitting]
     cap = permissions.cap
-    if _engine.active.rules_admit(subjects, [], pattern, None, cap) is not None:
-        why = f"{chosen} matches it token by token, yet the allow entries do not cover it"
-        return Decision(False, BROKER, why, rule=None, nearest=chosen)
+    found = _engine.active.rules_admit(subjects, [], pattern, None, cap)
+    if found is not None:
+        witness = Subject._of(found[0], permissions.dialect)
+        why = f"{chosen} matches it token by token, yet the allow entries do not cover {witness}"
+        place = differs_at(chosen, pattern)
+        return Decision(False, BROKER, why, None, chosen, place, witness)
     return Decision(True, BROKER, f"the allow entry {chosen} matches", rule=chosen)
 
 
-def can_receive(
-    permissions: Permissions, subject: str, subscription: str, queue: str | None
-) -> Decision:
+def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Does a message reach the subscription? Denies are looked at again at delivery (A68)."""
     if not _engine.active.matches(subscription, subject):
-        return Decision(False, BROKER, f"the subscription {subscription} does not select it")
+        return not_selected(BROKER, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
         why = f"the subscription is refused: {may.why}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .. import _engine
 from ..subject import Subject
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .lists import Lists
 
 VERBS = ("publish", "subscribe")
 
@@ -72,7 +71,7 @@ class Diff:
 class Comparison:
     """How two permissions relate; asked of the whole sets, not rule by rule."""
 
-    def __init__(self, left: Permissions, right: Permissions) -> None:
+    def __init__(self, left: Lists, right: Lists) -> None:
         self._left, self._right = left, right
         self.only_left = only(left, right)
         self.only_right = only(right, left)
@@ -102,7 +101,7 @@ class Comparison:
         return f"<Comparison {self.relation}>"
 
 
-def only(left: Permissions, right: Permissions) -> Witness | None:
+def only(left: Lists, right: Lists) -> Witness | None:
     """A subject of the fewest tokens that only the left side may use; None where there is none."""
     found = []
     for order, verb in enumerate(VERBS):
@@ -111,25 +110,30 @@ def only(left: Permissions, right: Permissions) -> Witness | None:
         if witness is not None:
             subject, queue = witness
             found.append((subject.count("."), order, verb, subject, queue))
-    if found:
-        _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
-        return Witness._made(subject, queue, verb, left.dialect)
-    return _only_responses(left, right)
+    respond = _only_responses(left, right)
+    if respond is not None:
+        found.append((respond.count("."), len(VERBS), "respond", str(respond), None))
+    if not found:
+        return None
+    _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
+    return Witness._made(subject, queue, verb, left.dialect)
 
 
-def _only_responses(left: Permissions, right: Permissions) -> Witness | None:
+def _only_responses(left: Lists, right: Lists) -> Witness | None:
     """A subject that the left side may answer to, and the right side may not, or less."""
     if left.allow_responses is None:
         return None
     if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
         return None
+    if _engine.active.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
+        return None  # who receives nothing has nothing to answer
     # Whoever may publish a subject anyway needs no turn for it.
     allow, deny = right.lists("publish")
     witness = _engine.active.rules_witness([">"], [], allow, deny, left.cap)
     return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
 
 
-def _proof(left: Permissions, right: Permissions) -> dict[str, Any]:
+def _proof(left: Lists, right: Lists) -> dict[str, Any]:
     proof = {}
     for verb in VERBS:
         lists = (*left.lists(verb), *right.lists(verb))
@@ -141,14 +145,14 @@ def _proof(left: Permissions, right: Permissions) -> dict[str, Any]:
     return proof
 
 
-def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
+def added(old: Lists, new: Lists) -> tuple[Grant, ...]:
     """What only the new ones grant, the worst first."""
     grants = []
     for verb in VERBS:
         lists = (*new.lists(verb), *old.lists(verb))
         for rule, unless, subject, queue in _engine.active.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
-            reached = _engine.active.rules_overlap([rule], unless, [DANGER], [], new.cap)
+            reached = danger_in(rule, unless, new.cap)
             # Where the trust root is in reach, the example shows that.
             shown, shown_queue = reached or (subject, queue)
             witness = Witness._made(shown, shown_queue, verb, new.dialect)
@@ -158,6 +162,19 @@ def added(old: Permissions, new: Permissions) -> tuple[Grant, ...]:
     if respond is not None:
         grants.append(Grant("respond", ">", None, (), respond, True))
     return tuple(sorted(grants, key=_how_bad))
+
+
+def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str | None] | None:
+    """A subject of the trust root that the rule reaches and no deny takes out, with its queue.
+
+    A first token that is no plane, such as ``_INBOX`` or ``$JS``, reaches none (S0-016).
+    """
+    plane = rule.partition(" ")[0].partition(".")[0]
+    if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
+        return None
+    found: tuple[str, str | None] | None
+    found = _engine.active.rules_overlap([rule], list(deny), [DANGER], [], cap)
+    return found
 
 
 def _how_bad(grant: Grant) -> tuple[Any, ...]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import refusal
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .lists import Lists
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
 
-def dump(permissions: Permissions, format: str) -> str:
+def dump(permissions: Lists, format: str) -> str:
     """``json`` or ``conf``; see ``Permissions.dump``."""
     if not permissions.known:
         raise refusal("PermissionsError", "account-decides", "the dump")
@@ -24,7 +22,7 @@ def dump(permissions: Permissions, format: str) -> str:
     raise ValueError(f"format must be 'json' or 'conf', not {format!r}")
 
 
-def _json(permissions: Permissions) -> str:
+def _json(permissions: Lists) -> str:
     document: dict[str, Any] = {"subtrie": 1}
     for name in _LISTS:
         entries = getattr(permissions, name)
@@ -35,7 +33,7 @@ def _json(permissions: Permissions) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _conf(permissions: Permissions) -> str:
+def _conf(permissions: Lists) -> str:
     """In a configuration an empty list counts as absent, so "nothing" is a deny of everything."""
     block: dict[str, Any] = {}
     for verb in ("publish", "subscribe"):

@@ -53,6 +53,13 @@ def check(text: str, whole: str, field: str | None, dialect: str, kind: str) -> 
         if character.isspace():
             place = start + len(text[:index].encode("utf-8", "surrogatepass"))
             raise refusal(kind, "whitespace", whole, place, field)
+    check_published(text, whole, field, dialect, kind, start)
+
+
+def check_published(
+    text: str, whole: str, field: str | None, dialect: str, kind: str, start: int = 0
+) -> None:
+    """Raises unless the text is a pattern of the dialect; a broker reads any as a subject."""
     try:
         _engine.active.check_pattern(text, dialect)
     except PatternError as error:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .. import _engine
 from ..subject import Subject
-from .comparison import DANGER, VERBS
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .comparison import VERBS, danger_in
+from .lists import Lists
 
 #: The broker's control line (A37), which the CONNECT with the JWT must fit into.
 CONTROL_LINE = 4096
@@ -25,7 +22,10 @@ _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: which lint rule, how bad (``error``, ``warning``, ``note``), and an example."""
+    """One finding: which lint rule, how bad (``error``, ``warning``, ``note``), and an example.
+
+    ``list`` and ``entry`` say what it is about, where it is about one entry: ``publish_allow`` …
+    """
 
     rule: str
     level: str
@@ -33,10 +33,11 @@ class Finding:
     witness: Subject | None = None
     file: str | None = None
     line: int | None = None
+    list: str | None = None
     entry: str | None = None
 
 
-def lint(permissions: Permissions) -> list[Finding]:
+def lint(permissions: Lists) -> list[Finding]:
     """All findings, the worst first."""
     if not permissions.known:
         return []
@@ -51,7 +52,7 @@ def lint(permissions: Permissions) -> list[Finding]:
 
 
 def _finding(
-    permissions: Permissions,
+    permissions: Lists,
     rule: str,
     level: str,
     message: str,
@@ -60,16 +61,16 @@ def _finding(
 ) -> Finding:
     file, line = permissions.sources.get(where, (None, None))
     shown = None if witness is None else Subject._of(witness, permissions.dialect)
-    return Finding(rule, level, message, shown, file, line, where[1])
+    return Finding(rule, level, message, shown, file, line, *where)
 
 
-def _dead_in_jwt(permissions: Permissions) -> Iterator[Finding]:
+def _dead_in_jwt(permissions: Lists) -> Iterator[Finding]:
     for where in permissions.dead:
         message = f"{where[0]}: {where[1]} has '>' before its end and matches nothing"
         yield _finding(permissions, "dead", "error", message, where)
 
 
-def _wide(permissions: Permissions) -> Iterator[Finding]:
+def _wide(permissions: Lists) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
@@ -81,19 +82,31 @@ def _wide(permissions: Permissions) -> Iterator[Finding]:
             if entry.split(".")[0].split(" ")[0] in ("*", ">"):
                 message = f"{verb} {entry} spans every plane: name the plane"
                 yield _finding(permissions, "plane-wildcard", "error", message, where, reached[0])
-            danger = _engine.active.rules_overlap([entry], deny, [DANGER], [], cap)
+            danger = danger_in(entry, deny, cap)
             if danger is not None:
                 message = f"{verb} {entry} reaches the trust root, port 666"
                 yield _finding(permissions, "danger", "error", message, where, danger[0])
             if verb == "subscribe":
-                # Whoever may subscribe to a whole inbox prefix hears the replies to others.
-                inbox = _engine.active.rules_admit([entry], deny, "_INBOX.*.*", None, cap)
-                if inbox is None:
+                inbox = _inbox(permissions, entry, deny)
+                if inbox is not None:
                     message = f"subscribe {entry} hears the replies to everyone"
-                    yield _finding(permissions, "inbox", "warning", message, where, "_INBOX.x.x")
+                    yield _finding(permissions, "inbox", "warning", message, where, inbox[0])
 
 
-def _idle(permissions: Permissions) -> Iterator[Finding]:
+def _inbox(permissions: Lists, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
+    """Where replies arrive to somebody whom no entry names, as far as this entry hears them."""
+    entries = [entry for both in permissions.lists("subscribe") for entry in both]
+    named = {token for entry in entries for token in entry.split(" ")[0].split(".")}
+    somebody = next(name for n in range(len(named) + 1) if (name := f"x{n or ''}") not in named)
+    inboxes = [f"_INBOX.{somebody}", f"_INBOX.{somebody}.>"]
+    if entry.split(" ")[0].split(".")[1:2] == ["reply"]:
+        inboxes.append(f"*.reply._.*.{somebody}.*")
+    found: tuple[str, str | None] | None
+    found = _engine.active.rules_overlap([entry], deny, inboxes, [], permissions.cap)
+    return found
+
+
+def _idle(permissions: Lists) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
@@ -123,7 +136,7 @@ def _idle(permissions: Permissions) -> Iterator[Finding]:
                 yield _finding(permissions, "redundant", "note", message, where)
 
 
-def _responses(permissions: Permissions) -> Iterator[Finding]:
+def _responses(permissions: Lists) -> Iterator[Finding]:
     limit = permissions.allow_responses
     if limit is None:
         return
@@ -135,7 +148,7 @@ def _responses(permissions: Permissions) -> Iterator[Finding]:
     yield Finding("allow-responses", "warning", message)
 
 
-def _size(permissions: Permissions) -> Iterator[Finding]:
+def _size(permissions: Lists) -> Iterator[Finding]:
     size = jwt_size(permissions)
     if size > CONTROL_LINE:
         message = (
@@ -145,7 +158,7 @@ def _size(permissions: Permissions) -> Iterator[Finding]:
         yield Finding("size", "error", message)
 
 
-def jwt_size(permissions: Permissions) -> int:
+def jwt_size(permissions: Lists) -> int:
     """About how many bytes a user JWT with these rules takes."""
     lists = {
         short: {"allow": permissions.lists(verb)[0], "deny": permissions.lists(verb)[1]}

@@ -6,20 +6,22 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .. import _engine
 from ..errors import refusal
 from . import broker, comparison, strict
 from .decision import BROKER, STRICT, Decision, unknown
-from .entries import check, checked
-from .responses import ResponseLimit, Session
+from .dump import dump
+from .entries import check, check_published
+from .lint import Finding, lint
+from .lists import Lists
+from .load import load, load_all
+from .load.found import Found
+from .session import Session
 
-if TYPE_CHECKING:
-    from .lint import Finding
 
-
-class Permissions:
+class Permissions(Lists):
     """Allow and deny lists for publish and subscribe, and ``allow_responses``.
 
     ``None`` as an allow list allows everything, ``()`` nothing. Entries are patterns; those of the
@@ -30,59 +32,8 @@ class Permissions:
     nats-server does. Two permissions are compared by meaning, so they are not hashable.
     """
 
-    __slots__ = (
-        "allow_responses",
-        "dead",
-        "dialect",
-        "known",
-        "publish_allow",
-        "publish_deny",
-        "sources",
-        "subscribe_allow",
-        "subscribe_deny",
-    )
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self,
-        *,
-        publish_allow: Iterable[str] | None = None,
-        publish_deny: Iterable[str] = (),
-        subscribe_allow: Iterable[str] | None = None,
-        subscribe_deny: Iterable[str] = (),
-        allow_responses: ResponseLimit | None = None,
-        dialect: str = "server",
-    ) -> None:
-        _engine.active.check_pattern(">", dialect)  # refuses an unknown dialect
-        if allow_responses is not None and not isinstance(allow_responses, ResponseLimit):
-            given = type(allow_responses).__name__
-            raise TypeError(f"allow_responses must be a ResponseLimit or None, not {given}")
-        self.publish_allow = checked(publish_allow, "publish_allow", dialect, False)
-        self.publish_deny = checked(publish_deny, "publish_deny", dialect, False) or ()
-        self.subscribe_allow = checked(subscribe_allow, "subscribe_allow", dialect, True)
-        self.subscribe_deny = checked(subscribe_deny, "subscribe_deny", dialect, True) or ()
-        self.allow_responses = allow_responses
-        self.dialect = dialect
-        #: False where the account or a signing key decides and is not at hand.
-        self.known = True
-        #: Entries of a JWT that load and match nothing: (list, entry).
-        self.dead: tuple[tuple[str, str], ...] = ()
-        #: Where each entry was read: (list, entry) to (file, line).
-        self.sources: dict[tuple[str, str], tuple[str, int]] = {}
-
-    def lists(self, verb: str) -> tuple[list[str], list[str]]:
-        """The allow and deny entries of a verb; ``>`` where everything is allowed."""
-        allow, deny = (
-            (self.publish_allow, self.publish_deny)
-            if verb == "publish"
-            else (self.subscribe_allow, self.subscribe_deny)
-        )
-        return [">"] if allow is None else list(allow), list(deny)
-
-    @property
-    def cap(self) -> int | None:
-        """Most tokens of a subject in the dialect (A37)."""
-        return 64 if self.dialect == "strict" else None
 
     # --- questions
 
@@ -98,7 +49,7 @@ class Permissions:
         if model == BROKER:
             if not isinstance(subject, str):
                 raise TypeError(f"subject must be str, not {type(subject).__name__}")
-            check(subject, subject, None, self.dialect, "SubjectError")
+            check_published(subject, subject, None, self.dialect, "SubjectError")
         else:
             _engine.active.check_subject(subject, self.dialect)
         if reply is not None:
@@ -156,7 +107,7 @@ class Permissions:
 
     def session(self, clock: Callable[[], float] = time.monotonic) -> Session:
         """The same with a history of messages received (A70). ``clock`` gives seconds."""
-        return Session(self, clock)
+        return Session(self, lambda subject: self.can_publish(subject, model=BROKER), clock)
 
     # --- comparison
 
@@ -226,8 +177,6 @@ class Permissions:
 
     def lint(self) -> list[Finding]:
         """What a reviewer should look at: see ``docs/permissions.md`` for the rules."""
-        from .lint import lint
-
         return lint(self)
 
     # --- files
@@ -252,9 +201,7 @@ class Permissions:
         must not leave (default: that of ``path``). Raises ``PermissionsError`` with the file, the
         line and the entry; ``OSError`` where a file cannot be read.
         """
-        from .load import load
-
-        return load(
+        found = load(
             path,
             user=user,
             account=account,
@@ -263,29 +210,44 @@ class Permissions:
             env=env,
             root=root,
         )
+        return cls._found(found)
+
+    @classmethod
+    def load_all(
+        cls,
+        path: str | Path,
+        *,
+        account_jwt: str | None = None,
+        trusted: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        root: str | Path | None = None,
+    ) -> dict[str, Permissions]:
+        """Those of every user of a server configuration, by ``user`` or ``account/user``.
+
+        A file of one user gives one, by the empty name. Otherwise as ``load``.
+        """
+        found = load_all(path, account_jwt=account_jwt, trusted=trusted, env=env, root=root)
+        return {name: cls._found(each) for name, each in found.items()}
+
+    @classmethod
+    def _found(cls, found: Found) -> Permissions:
+        self = cls(
+            publish_allow=found.publish_allow,
+            publish_deny=found.publish_deny,
+            subscribe_allow=found.subscribe_allow,
+            subscribe_deny=found.subscribe_deny,
+            allow_responses=found.allow_responses,
+            dialect=found.dialect,
+        )
+        self.known, self.dead, self.sources = found.known, found.dead, found.sources
+        return self
 
     def dump(self, format: str = "json") -> str:
         """The permissions as text: ``json`` (ours) or ``conf`` (a block of server configuration).
 
         Raises ``ValueError`` for another format, and where ``conf`` cannot say it.
         """
-        from .dump import dump
-
         return dump(self, format)
-
-    def __repr__(self) -> str:
-        parts = [
-            f"{name}={value!r}"
-            for name in ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
-            if (value := getattr(self, name)) not in (None, ()) or (value == () and "allow" in name)
-        ]
-        if self.allow_responses is not None:
-            parts.append(f"allow_responses={self.allow_responses!r}")
-        if self.dialect != "server":
-            parts.append(f"dialect={self.dialect!r}")
-        if not self.known:
-            parts.append("unknown")
-        return f"Permissions({', '.join(parts)})"
 
 
 def _model(name: str) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import _engine
 from ..subject import Subject
-from .decision import STRICT, Decision, not_listed
-
-if TYPE_CHECKING:
-    from .permissions import Permissions
+from .decision import STRICT, Decision, not_listed, not_selected
+from .lists import Lists
 
 
-def can_publish(permissions: Permissions, subject: str) -> Decision:
+def can_publish(permissions: Lists, subject: str) -> Decision:
     """May the subject be published? Deny beats allow."""
     for rule in permissions.publish_deny:
         if _engine.active.matches(rule, subject):
@@ -25,7 +21,7 @@ def can_publish(permissions: Permissions, subject: str) -> Decision:
     return not_listed(STRICT, permissions.publish_allow, subject, "matches")
 
 
-def can_subscribe(permissions: Permissions, pattern: str, queue: str | None) -> Decision:
+def can_subscribe(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     """May everything the pattern matches be had, in this queue or without one?"""
     allow, deny = permissions.lists("subscribe")
     found = _engine.active.rules_admit(allow, deny, pattern, queue, permissions.cap)
@@ -42,7 +38,7 @@ def can_subscribe(permissions: Permissions, pattern: str, queue: str | None) -> 
     )
 
 
-def _allowed(permissions: Permissions, pattern: str, queue: str | None) -> Decision:
+def _allowed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     rules = permissions.subscribe_allow
     if rules is None:
         return Decision(True, STRICT, "without an allow list everything is allowed")
@@ -55,12 +51,10 @@ def _allowed(permissions: Permissions, pattern: str, queue: str | None) -> Decis
     return Decision(True, STRICT, why, rule=parts[0] if parts else None)
 
 
-def can_receive(
-    permissions: Permissions, subject: str, subscription: str, queue: str | None
-) -> Decision:
+def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Is the message within what the subscription selects and the permissions hold?"""
     if not _engine.active.matches(subscription, subject):
-        return Decision(False, STRICT, f"the subscription {subscription} does not select it")
+        return not_selected(STRICT, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
         return Decision(

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 from pathlib import Path
 
 import click
 from rich.text import Text
 
-from ..acl import Decision, Finding, Permissions
+from ..acl import Finding
 from ..acl.lint import jwt_size
-from ..errors import SubtrieError
 from .acl_diff import diff
 from .acl_sarif import sarif_of_findings
-from .permission_files import FILE, known, loaded, of_user
+from .acl_test import test
+from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
 from .stream import console, line_of, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -31,6 +30,7 @@ def acl() -> None:
 
 
 acl.add_command(diff)
+acl.add_command(test)
 
 
 @acl.command()
@@ -74,6 +74,7 @@ def _long(expires: float) -> str:
 @acl.command()
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @of_user
+@every_user
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a finding.")
 @click.option("--sarif", is_flag=True, help="A SARIF 2.1.0 report for code hosts.")
 def lint(
@@ -81,14 +82,22 @@ def lint(
     user: str | None,
     account: str | None,
     account_jwt: Path | None,
+    every_user: bool,
     as_json: bool,
     sarif: bool,
 ) -> None:
     """What should a reviewer of FILES look at? Exit code 1 when there is an error or a warning."""
     findings = []
     for file in files:
-        for each in known(file, loaded(file, user, account, account_jwt)).lint():
-            findings.append(each if each.file else dataclasses.replace(each, file=str(file)))
+        if every_user:
+            users = each_loaded(file, account_jwt, leave_out=True)
+        else:
+            users = {"": known(file, loaded(file, user, account, account_jwt))}
+        for name, permissions in users.items():
+            for each in permissions.lint():
+                message = f"{name}: {each.message}" if name else each.message
+                place = each.file or str(file)
+                findings.append(dataclasses.replace(each, message=message, file=place))
     if sarif:
         print(json.dumps(sarif_of_findings(findings), indent=2))
     elif as_json:
@@ -120,64 +129,15 @@ def _print(findings: list[Finding]) -> None:
 @click.option(
     "--format", "form", type=click.Choice(["json", "conf"]), default="json", show_default=True
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def minimise(
-    file: Path, user: str | None, account: str | None, account_jwt: Path | None, form: str
-) -> None:
-    """The smallest permissions that grant the same as FILE."""
-    permissions = known(file, loaded(file, user, account, account_jwt))
-    print(permissions.minimised().dump(form), end="")
-
-
-@acl.command()
-@click.argument("expected", type=FILE)
-@click.argument("file", type=FILE)
-@of_user
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def test(
-    expected: Path,
     file: Path,
     user: str | None,
     account: str | None,
     account_jwt: Path | None,
+    form: str,
     as_json: bool,
 ) -> None:
-    """Does FILE answer as EXPECTED says?
-
-    EXPECTED holds lines such as 'yes publish orders.new', 'no subscribe orders.> workers'; blank
-    lines and lines that begin with '#' are passed over. Exit code 1 when one answer differs.
-    """
+    """The smallest permissions that grant the same as FILE."""
     permissions = known(file, loaded(file, user, account, account_jwt))
-    screen = console()
-    failed = 0
-    for number, line in enumerate(expected.read_text().splitlines(), 1):
-        words = shlex.split(line, comments=False)
-        if not words or words[0].startswith("#"):
-            continue
-        try:
-            wanted, decision = _answer(permissions, words)
-        except (SubtrieError, ValueError) as error:
-            raise click.UsageError(f"{expected}, line {number}: {error}") from None
-        right = wanted == bool(decision)
-        failed += not right
-        if as_json:
-            line_of({"line": number, "expected": wanted, "right": right, "why": decision.why})
-        elif not right:
-            screen.print(
-                Text.assemble(("✗ ", "red"), f"line {number}: {' '.join(words)}: {decision.why}")
-            )
-    if not as_json and not failed:
-        screen.print("[green]✓[/] every answer is as expected")
-    raise SystemExit(1 if failed else 0)
-
-
-def _answer(permissions: Permissions, words: list[str]) -> tuple[bool, Decision]:
-    if len(words) not in (3, 4) or words[0] not in ("yes", "no"):
-        raise ValueError(
-            "write 'yes' or 'no', 'publish' or 'subscribe', a subject, perhaps a queue"
-        )
-    said, verb, subject, *queue = words
-    if verb == "publish" and not queue:
-        return said == "yes", permissions.can_publish(subject)
-    if verb == "subscribe":
-        return said == "yes", permissions.can_subscribe(subject, queue=queue[0] if queue else None)
-    raise ValueError("the verb is 'publish', which takes no queue, or 'subscribe'")
+    print(permissions.minimised().dump("json" if as_json else form), end="")

@@ -5,21 +5,30 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.text import Text
 
-from ..acl import Diff, Grant
+from ..acl import Diff, Grant, Permissions
 from ..errors import SubtrieError
 from .acl_sarif import sarif_of_grants
-from .permission_files import FILE, known, loaded, of_user
+from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
 from .stream import console, printable
+
+
+class _Change(NamedTuple):
+    """What changed for one user; the name is empty where it is the only one."""
+
+    user: str
+    diff: Diff
+    after: Permissions
 
 
 @click.command()
 @click.argument("files", metavar="[OLD] NEW", nargs=-1, type=FILE, required=True)
 @of_user
+@every_user
 @click.option(
     "--no-new-access-than", "policy", type=FILE,
     help="Hold NEW against this policy, in the place of OLD.",
@@ -34,6 +43,7 @@ def diff(
     user: str | None,
     account: str | None,
     account_jwt: Path | None,
+    every_user: bool,
     policy: Path | None,
     form: str,
     as_json: bool,
@@ -46,63 +56,91 @@ def diff(
     if len(both) != 2:
         raise click.UsageError("give OLD and NEW, or NEW and --no-new-access-than POLICY")
     base, new = both
-    before = known(base, loaded(base, user, account, account_jwt))
-    after = known(new, loaded(new, user, account, account_jwt))
     try:
-        found = before.diff(after)
+        if every_user:
+            changes = _of_each(each_loaded(base, account_jwt), each_loaded(new, account_jwt))
+        else:
+            before = known(base, loaded(base, user, account, account_jwt))
+            after = known(new, loaded(new, user, account, account_jwt))
+            changes = [_Change("", before.diff(after), after)]
     except SubtrieError as error:
         raise click.UsageError(str(error)) from None
     form = "json" if as_json else form
     if form == "json":
-        print(json.dumps({"added": _rows(found.added), "removed": _rows(found.removed)}))
+        rows = {name: _rows(found) for name, found, _ in changes}
+        print(json.dumps({"users": rows} if every_user else rows[""]))
     elif form == "sarif":
-        print(json.dumps(sarif_of_grants(found.added, new, after.sources), indent=2))
+        grants = [(name, each, after) for name, found, after in changes for each in found.added]
+        print(json.dumps(sarif_of_grants(grants, new), indent=2))
     elif form == "markdown":
-        print(_markdown(found, new), end="")
+        print(_markdown(changes, new), end="")
     else:
-        _text(found)
-    raise SystemExit(1 if found.added else 0)
+        _text(changes)
+    raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)
 
 
-def _rows(grants: tuple[Grant, ...]) -> list[dict[str, Any]]:
-    return [{**dataclasses.asdict(each), "witness_queue": each.witness.queue} for each in grants]
+def _of_each(before: dict[str, Permissions], after: dict[str, Permissions]) -> list[_Change]:
+    """By user; one that is new had nothing, one that went has nothing."""
+    if ("" in before) != ("" in after):
+        raise click.UsageError("one file is of one user, the other of several: name it with --user")
+    nothing = Permissions(publish_allow=(), subscribe_allow=())
+    changes = []
+    for name in dict.fromkeys([*after, *before]):
+        one, other = before.get(name, nothing), after.get(name, nothing)
+        changes.append(_Change(name, one.diff(other), other))
+    return changes
 
 
-def _text(found: Diff) -> None:
+def _rows(found: Diff) -> dict[str, list[dict[str, Any]]]:
+    return {
+        side: [
+            {**dataclasses.asdict(each), "witness_queue": each.witness.queue}
+            for each in getattr(found, side)
+        ]
+        for side in ("added", "removed")
+    }
+
+
+def _text(changes: list[_Change]) -> None:
     screen = console()
-    for sign, colour, grants in (("+", "red", found.added), ("-", "green", found.removed)):
-        for grant in grants:
-            danger = (" danger", "red bold") if grant.danger else ""
-            screen.print(
-                Text.assemble(
-                    (sign, colour),
-                    f" {printable(str(grant))}",
-                    danger,
-                    (f"  such as {printable(grant.witness)}{_queue(grant)}", "dim"),
+    for name, found, _ in changes:
+        if name and found:
+            screen.print(Text(f"{printable(name)}:", "bold"))
+        for sign, colour, grants in (("+", "red", found.added), ("-", "green", found.removed)):
+            for grant in grants:
+                danger = (" danger", "red bold") if grant.danger else ""
+                screen.print(
+                    Text.assemble(
+                        (sign, colour),
+                        f" {printable(str(grant))}",
+                        danger,
+                        (f"  such as {printable(grant.witness)}{_queue(grant)}", "dim"),
+                    )
                 )
-            )
-    if not found:
+    if not any(found for _, found, _ in changes):
         screen.print("[green]✓[/] they grant the same")
 
 
 def _queue(grant: Grant) -> str:
-    return f" in queue {grant.witness.queue}" if grant.witness.queue else ""
+    return f" in queue {printable(grant.witness.queue)}" if grant.witness.queue else ""
 
 
-def _markdown(found: Diff, new: Path) -> str:
+def _markdown(changes: list[_Change], new: Path) -> str:
     """For a comment in a review. Backticks and bars of subjects are taken care of."""
-    lines = [f"### Permissions of `{new.name}`", ""]
-    for title, grants in (("grants more", found.added), ("grants less", found.removed)):
-        if not grants:
-            continue
-        lines += [f"**{title}**", "", "| verb | pattern | unless | such as |", "|---|---|---|---|"]
-        for each in grants:
-            verb = f"{each.verb} ⚠ danger" if each.danger else each.verb
-            pattern = f"{each.pattern} {each.queue}" if each.queue else each.pattern
-            unless = " ".join(map(_code, each.unless))
-            lines.append(f"| {verb} | {_code(pattern)} | {unless} | {_code(each.witness)} |")
-        lines.append("")
-    if not found:
+    lines = [f"### Permissions of {_code(new.name)}", ""]
+    for name, found, _ in changes:
+        for title, grants in (("grants more", found.added), ("grants less", found.removed)):
+            if not grants:
+                continue
+            lines += [f"**{title}**" + (f" to {_code(name)}" if name else ""), ""]
+            lines += ["| verb | pattern | unless | such as |", "|---|---|---|---|"]
+            for each in grants:
+                verb = f"{each.verb} ⚠ danger" if each.danger else each.verb
+                pattern = f"{each.pattern} {each.queue}" if each.queue else each.pattern
+                unless = " ".join(map(_code, each.unless))
+                lines.append(f"| {verb} | {_code(pattern)} | {unless} | {_code(each.witness)} |")
+            lines.append("")
+    if not any(found for _, found, _ in changes):
         lines += ["No change of what is granted.", ""]
     lines += ["Not looked at: what accounts export, import and map.", ""]
     return "\n".join(lines)

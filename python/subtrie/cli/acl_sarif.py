@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from ..acl import Finding, Grant
+from .. import _engine
+from ..acl import Finding, Grant, Permissions
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -28,33 +31,44 @@ def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
     """The report of a lint."""
     results = []
     for each in findings:
-        key = (each.rule, each.entry or "")
-        results.append(
-            _result(each.rule, each.level, each.message, each.file or "", each.line, key)
-        )
+        # The message names user, verb and rule; of what it counts nothing is kept.
+        key = (each.rule, re.sub(r"\d[\d,]* bytes", "bytes", each.message))
+        message = f"{each.message}, such as {each.witness}" if each.witness else each.message
+        results.append(_result(each.rule, each.level, message, each.file or "", each.line, key))
     return _log(results)
 
 
-def sarif_of_grants(
-    grants: Iterable[Grant], file: Path, sources: Mapping[tuple[str, str], tuple[str, int]]
-) -> dict[str, Any]:
-    """The report of a difference: one result for each grant that is new."""
+def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path) -> dict[str, Any]:
+    """The report of a difference: one result for each grant that is new, by user."""
     results = []
-    for each in grants:
+    for user, each, after in grants:
         entry = f"{each.pattern} {each.queue}" if each.queue else each.pattern
-        name, line = sources.get((f"{each.verb}_allow", entry), (str(file), None))
+        name, line = _place(each, entry, after) or (str(file), None)
         level = "error" if each.danger else "warning"
-        message = f"New access: {each}, such as {each.witness}"
-        key = ("new-access", each.verb, entry)
+        whose = f" of {user}" if user else ""
+        message = f"New access{whose}: {each}, such as {each.witness}"
+        key = ("new-access", user, each.verb, entry)
         results.append(_result("new-access", level, message, name, line, key))
     return _log(results)
+
+
+def _place(grant: Grant, entry: str, after: Permissions) -> tuple[str, int] | None:
+    """Where the allow entry stands that grants it: itself, or one that covers it."""
+    side = f"{grant.verb}_allow"
+    for allowed in [entry, *(getattr(after, side, None) or ())]:
+        if (place := after.sources.get((side, allowed))) is not None and (
+            _engine.active.rules_witness([entry], [], [allowed], []) is None
+        ):
+            return place
+    return None
 
 
 def _result(
     rule: str, level: str, message: str, file: str, line: int | None, key: tuple[str, ...]
 ) -> dict[str, Any]:
+    uri = _uri(file)
     # Whatever stands on another line tomorrow is still the same finding.
-    digest = hashlib.sha256("\n".join((Path(file).name, *key)).encode("utf-8", "replace"))
+    digest = hashlib.sha256("\n".join((uri, *key)).encode("utf-8", "replace"))
     return {
         "ruleId": rule,
         "level": level,
@@ -62,13 +76,21 @@ def _result(
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": Path(file).as_posix()},
+                    "artifactLocation": {"uri": uri},
                     "region": {"startLine": line or 1},
                 }
             }
         ],
         "partialFingerprints": {"subtrieRule/v1": digest.hexdigest()},
     }
+
+
+def _uri(file: str) -> str:
+    """Relative to the folder we are in, as code hosts want it; absolute where it is elsewhere."""
+    path, here = Path(file).absolute(), Path.cwd()
+    if path.is_relative_to(here):
+        return quote(path.relative_to(here).as_posix())
+    return path.as_uri()
 
 
 def _log(results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ VERBS = {
     "who": "Who gets it? Subscriptions that a subject reaches.",
     "why": "May this be published or subscribed to, and which rule says so?",
     "acl": "Permissions shown, compared, reviewed, shortened and tested.",
+    "gencreds": "What do services need? Least privilege from their source, signed.",
     "audit": "What really happened? Tables from a broker's trace log.",
     "wire": "What was said? Operations of captures, logs and snapshots.",
     "tap": "Write down what passes between clients and a broker.",

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import _engine, reference
-from . import kinds_grammar, kinds_microbus, kinds_permissions, kinds_trie, kinds_wire
+from . import (
+    kinds_connector,
+    kinds_grammar,
+    kinds_microbus,
+    kinds_permissions,
+    kinds_trie,
+    kinds_wire,
+)
 from .kind import Kind, Row
 from .report import Failure, KindReport, Report
 
@@ -24,6 +31,7 @@ _KINDS: dict[tuple[str, str], Kind] = {
     **{("op", name): kind for name, kind in kinds_grammar.OPS.items()},
     **{("op", name): kind for name, kind in kinds_trie.OPS.items()},
     **{("op", name): kind for name, kind in kinds_microbus.OPS.items()},
+    **{("op", name): kind for name, kind in kinds_connector.OPS.items()},
     **{("conn", name): kind for name, kind in kinds_wire.CONNS.items()},
 }
 
@@ -47,8 +55,9 @@ def run(paths: Paths, *, engine: Any = None) -> Report:
     report = Report(name)
     for file in _files(paths):
         report.files += 1
+        tap = kinds_connector.Tap()
         for number, line in enumerate(_lines(file), 1):
-            _row(report, module, file.name, number, line)
+            _row(report, module, file.name, number, line, tap)
     return report
 
 
@@ -83,7 +92,14 @@ def _lines(file: Path) -> Iterator[bytes]:
         yield from lines
 
 
-def _row(report: Report, engine: Any, file: str, number: int, line: bytes) -> None:
+def _row(
+    report: Report,
+    engine: Any,
+    file: str,
+    number: int,
+    line: bytes,
+    tap: kinds_connector.Tap,
+) -> None:
     """Reads and judges one line."""
     row = _parsed(line)
     key = next((key for key in _NAMED_BY if isinstance(row, dict) and key in row), None)
@@ -91,8 +107,7 @@ def _row(report: Report, engine: Any, file: str, number: int, line: bytes) -> No
         why = row if isinstance(row, str) else f"no key of {', '.join(_NAMED_BY)}"
         report.unreadable.append(f"{file}:{number}: {why}")
         return
-    name = str(row[key])
-    kind = _KINDS.get((key, name))
+    name, kind = _kind(row, key, tap)
     if kind is None:
         report.unknown[name] = report.unknown.get(name, 0) + 1
         return
@@ -101,6 +116,15 @@ def _row(report: Report, engine: Any, file: str, number: int, line: bytes) -> No
     if outcome is not None:
         failure = Failure(file, number, str(row.get("id", "")), *outcome)
     report.kinds.setdefault(name, KindReport()).count(failure)
+
+
+def _kind(row: Row, key: str, tap: kinds_connector.Tap) -> tuple[str, Kind | None]:
+    """The kind of a row and its name; rows of recordings are known by what they hold."""
+    if {"dir", "data"} <= row.keys():
+        return "recorded chunk", tap.kind()
+    if {"subject", "bytes"} <= row.keys():
+        return "recorded message", kinds_connector.MESSAGE
+    return str(row[key]), _KINDS.get((key, str(row[key])))
 
 
 def _parsed(line: bytes) -> Row | str:

@@ -12,9 +12,11 @@ from .endpoint import OWN, Endpoint
 from .errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from .headers import Headers
 from .ids import FixedIds, Ids, RandomIds
+from .kept_spans import KeptSpans
 from .message import Request, Response
 from .run import run, serve
 from .short_circuit import ShortCircuit
+from .throttle import Throttle
 from .typed import Client, Event
 
 __all__ = [
@@ -32,11 +34,13 @@ __all__ = [
     "HTTPError",
     "Headers",
     "Ids",
+    "KeptSpans",
     "RandomIds",
     "Request",
     "RequestTimeout",
     "Response",
     "ShortCircuit",
+    "Throttle",
     "run",
     "serve",
 ]

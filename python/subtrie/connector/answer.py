@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from typing import Any
 
 from .headers import Headers
+from .json_text import json_bytes
 from .message import Response
 
 
@@ -27,23 +26,3 @@ def _made(body: bytes, kind: str) -> Response:
     made = Response(headers=Headers._of({"Content-Type": [kind]}))
     made.body = body
     return made
-
-
-_encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), default=lambda value: _plain(value)
-).encode
-
-
-def json_bytes(value: Any) -> bytes:
-    """Compact JSON; dataclasses and pydantic models are objects. Raises ``TypeError``."""
-    return _encode(value).encode()
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, set | frozenset | tuple):
-        return list(value)
-    raise TypeError(f"{type(value).__name__} is no JSON; return a dict, a dataclass or a Response")

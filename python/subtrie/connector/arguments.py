@@ -14,7 +14,7 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Union
 
@@ -29,17 +29,13 @@ Binder = Callable[[Request], Any]
 
 
 def binder_of(
-    handler: Callable[..., Any], path_names: Sequence[str]
+    handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
 ) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
-    """How to call a handler: a function from a request to its arguments.
+    """How to call a handler with these type hints: a function from a request to its arguments.
 
     Raises ``BusError`` (``endpoint``) for parameters that no request can fill.
     """
     signature = inspect.signature(handler)
-    try:
-        hints = typing.get_type_hints(handler)
-    except (NameError, TypeError):  # annotations that only exist for type checkers
-        hints = {}
     positional: list[Binder] = []
     named: list[tuple[str, Binder]] = []
     for parameter in signature.parameters.values():
@@ -76,7 +72,8 @@ def _binder(name: str, wanted: Any, default: Any, path_names: Sequence[str]) -> 
     if wanted is bytes:
         return lambda request: request.body
     if (wanted is _MISSING and name == "body") or _is_body(wanted):
-        return lambda request: _from_body(request, wanted, default)
+        plain = _as_it_is(wanted)
+        return lambda request: _from_body(request, wanted, plain, default)
     return lambda request: _from_query(request, name, wanted, default)
 
 
@@ -109,11 +106,19 @@ def _is_body(wanted: Any) -> bool:
     )
 
 
-def _from_body(request: Request, wanted: Any, default: Any) -> Any:
+def _as_it_is(wanted: Any) -> Any:
+    """The type whose values are taken as JSON gives them: a ``dict`` or ``list`` of anything."""
+    origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
+    if (origin, arguments) in ((dict, ()), (dict, (str, Any)), (list, ()), (list, (Any,))):
+        return origin
+    return _MISSING
+
+
+def _from_body(request: Request, wanted: Any, plain: Any, default: Any) -> Any:
     if not request.body and default is not _MISSING:
         return default
     value = request.json()
-    if wanted is _MISSING or type(value) is wanted:  # a plain dict or list
+    if wanted is _MISSING or type(value) is plain:
         return value
     return structured("body", wanted, value)
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from .asking import Asking
 from .errors import AckTimeout, HTTPError
-
-if TYPE_CHECKING:
-    from .connector import Connector
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -48,7 +46,7 @@ class Config(Generic[Value]):
 class Configuration:
     """All values of one connector."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Asking) -> None:
         self.connector = connector
         self.values: dict[str, Config[Any]] = {}
 

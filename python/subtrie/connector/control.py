@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 from ..errors import SubtrieError
+from .asking import Asking
+from .configuration import Configuration
 from .counts import prometheus_text
 from .endpoint import OWN, Endpoint
+from .kept_spans import export_trace
 from .message import Request, Response
 from .openapi import description
-
-if TYPE_CHECKING:
-    from .connector import Connector
+from .sending import Sending
+from .threads import in_thread
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -19,8 +24,13 @@ _JSON = {"Content-Type": "application/json"}
 class Control:
     """The routes every connector serves."""
 
-    def __init__(self, connector: Connector) -> None:
-        self.connector = connector
+    def __init__(
+        self,
+        connector: Sending,
+        configuration: Configuration,
+        served: Callable[[], Iterable[Endpoint]],
+    ) -> None:
+        self.connector, self._configuration, self._served = connector, configuration, served
 
     def endpoints(self) -> list[Endpoint]:
         """All of them, not yet subscribed."""
@@ -52,7 +62,7 @@ class Control:
 
     async def config_refresh(self, request: Request) -> Response:
         """Asks the configurator again."""
-        await self.connector._configuration.refresh()
+        await self._configuration.refresh()
         return Response(200, b"{}", headers=_JSON)
 
     def metrics(self, request: Request) -> Response:
@@ -63,8 +73,11 @@ class Control:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
-    def trace(self, request: Request) -> Response:
-        """Spans are exported by whoever set the provider; there is nothing to hurry."""
+    async def trace(self, request: Request) -> Response:
+        """Exports what is kept of the trace ``id``, 32 hexadecimal digits."""
+        trace_id = request.query.get("id", [""])[0]
+        if re.fullmatch(r"[0-9a-fA-F]{32}", trace_id):
+            await in_thread(partial(export_trace, trace_id))
         return Response(200, b"{}", headers=_JSON)
 
     def on_new_subs(self, request: Request) -> Response:
@@ -78,16 +91,26 @@ class Control:
     def openapi(self, request: Request) -> Response:
         """The description of the service."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
-        return Response(200, description(self.connector), headers=headers)
+        return Response(200, description(self.connector, self._served()), headers=headers)
 
 
-async def announce(connector: Connector, hosts: list[str]) -> None:
+async def announce(connector: Asking, hosts: list[str]) -> None:
     """Tells everyone which hosts have new subscriptions; nobody's answer matters."""
     try:
         answers = connector.publish(
             "POST", "https://all:888/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
         )
     except SubtrieError:  # no time left, or nowhere to send
+        return
+    async for _ in answers:
+        pass
+
+
+async def ask_for_trace(connector: Asking, trace_id: str) -> None:
+    """Has everyone export their spans of a trace; nobody's answer matters."""
+    try:
+        answers = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})
+    except SubtrieError:  # nowhere to send
         return
     async for _ in answers:
         pass

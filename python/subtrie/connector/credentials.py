@@ -40,6 +40,7 @@ class Credentials:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     digest: str = ""
+    from_variables: bool = False
 
     def options(self) -> dict[str, Any]:
         """The arguments with which ``nats-py`` connects."""
@@ -91,7 +92,8 @@ def gather(
     for file in (ca, cert, key):
         digest.update((file.read_bytes() if file else b"") + b"|")
     digest.update(text.encode() + b"|")
-    return Credentials(url, text, cert, key, ca, user, password, token, digest.hexdigest())
+    said = bool((user and password) or token or (jwt and seed and not named))
+    return Credentials(url, text, cert, key, ca, user, password, token, digest.hexdigest(), said)
 
 
 def _creds_of(jwt: str, seed: str) -> str:

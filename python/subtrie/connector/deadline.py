@@ -8,14 +8,12 @@ from .timers import Timers
 
 
 class Deadline:
-    """Cancels the running task at a time on its loop's clock, unless it is stopped before."""
+    """Cancels a task at a time on its loop's clock, unless it is stopped before."""
 
     __slots__ = ("_limit", "_passed", "_task", "_timers")
 
-    def __init__(self, timers: Timers, when: float) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task: asyncio.Task[object] = task
+    def __init__(self, timers: Timers, when: float, task: asyncio.Task[None]) -> None:
+        self._task = task
         self._passed = False
         self._timers = timers
         self._limit = timers.at(when, self._pass)

@@ -6,22 +6,22 @@ S0-047), under one queue: the service's own host unless another, or none, is ask
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from .. import microbus
 from ..errors import refusal
 from .arguments import binder_of
-from .message import Request
+from .hints import hints_of
+from .message import Message, Request
+from .sending import Sending
 from .threads import in_thread
-
-if TYPE_CHECKING:
-    from .connector import Connector
-    from .transport import Place
+from .transport import Place
 
 _QUEUE = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -37,6 +37,18 @@ Queue = str | None | _Own
 Handler = Callable[..., Any]
 
 
+class Receiving(Protocol):
+    """Takes what arrives for an endpoint, from either transport."""
+
+    def from_memory(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
+        """Takes a live message; False where nobody is here any more."""
+        ...
+
+    async def from_bus(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+        """Takes the payload of a bus message."""
+        ...
+
+
 class Endpoint:
     """A route that is served: ``method``, ``route``, ``host``, ``port``, ``path``, ``queue``.
 
@@ -46,7 +58,7 @@ class Endpoint:
 
     def __init__(
         self,
-        connector: Connector,
+        connector: Sending,
         method: str,
         route: str,
         handler: Handler,
@@ -69,8 +81,10 @@ class Endpoint:
             raise refusal("BusError", "queue-wildcard", self.queue, field="queue")
         self.connector = connector
         self.places: list[Place] = []
+        self.on_unsubscribe: Callable[[Endpoint], None] | None = None
         self._arguments = _path_arguments(self.path)
-        self.bind = binder_of(handler, [name for _, name, _ in self._arguments])
+        self.hints = hints_of(handler)
+        self.bind = binder_of(handler, self.hints, [name for _, name, _ in self._arguments])
         self.is_async = _is_async(handler)
         for pattern in self.patterns():  # refused now, not at startup
             assert pattern
@@ -108,16 +122,17 @@ class Endpoint:
 
     async def unsubscribe(self) -> None:
         """Takes the route down; what is being handled is finished. Nothing to do twice."""
-        self.connector._forget(self)
+        if self.on_unsubscribe is not None:
+            self.on_unsubscribe(self)
         await self.deactivate()
 
-    async def activate(self) -> None:
+    async def activate(self, receiving: Receiving) -> None:
         """Subscribes every pattern, if that is not done yet."""
         if self.places:
             return
-        serving, transport = self.connector._serving, self.connector._transport
+        transport = self.connector._transport
         assert transport is not None
-        receiver, on_bus = partial(serving.from_memory, self), partial(serving.from_bus, self)
+        receiver, on_bus = partial(receiving.from_memory, self), partial(receiving.from_bus, self)
         try:
             for pattern in self.patterns():
                 place = await transport.subscribe(pattern, self.queue, receiver, on_bus)
@@ -129,8 +144,7 @@ class Endpoint:
     async def deactivate(self) -> None:
         """Takes the subscriptions down."""
         places, self.places = self.places, []
-        for place in places:
-            await place.unsubscribe()
+        await asyncio.gather(*(place.unsubscribe() for place in places))
 
     def fill_arguments(self, request: Request) -> None:
         """Reads the path arguments out of the path of a request."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..microbus import check_locality, check_plane
 from ..plane import default_plane
+from .zone import cloud_of
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
 _LINE = re.compile(
@@ -57,15 +58,19 @@ def plane(given: str | None) -> str:
 
 
 def locality(given: str | None) -> str:
-    """Where a connector stands; empty where nobody says. Raises ``AddressError``."""
+    """Where a connector stands; empty where nobody says, ``AWS`` or ``GCP`` where a cloud knows.
+
+    Raises ``AddressError``.
+    """
     text = variable("MICROBUS_LOCALITY") if given is None else given
-    return check_locality(text) if text else ""
+    return cloud_of(text) or (check_locality(text) if text else "")
 
 
-def deployment(given: str | None) -> str:
+def deployment(given: str | None, url: str | None = None) -> str:
     """PROD, LAB, LOCAL or TESTING. Raises ``ValueError`` for any other.
 
-    Unset, it is TESTING under a test, PROD where a broker elsewhere is named, LOCAL else.
+    Unset, it is TESTING under a test, PROD where a broker elsewhere is named (``url``, else the
+    variable), LOCAL else.
     """
     text = (given or variable("MICROBUS_DEPLOYMENT")).upper()
     if text:
@@ -74,7 +79,7 @@ def deployment(given: str | None) -> str:
         return text
     if under_test():
         return "TESTING"
-    url = variable("MICROBUS_NATS")
+    url = variable("MICROBUS_NATS") if url is None else url
     return "PROD" if url and not any(part in url for part in _LOCAL) else "LOCAL"
 
 
@@ -89,6 +94,11 @@ def broker(given: str | None, short: bool) -> str:
     """The URL of the broker; empty for none: the short circuit needs no other transport."""
     url = variable("MICROBUS_NATS") if given is None else given
     return url or ("" if short else DEFAULT_URL)
+
+
+def debugging() -> bool:
+    """Whether the log is to hold everything: ``MICROBUS_LOG_DEBUG``."""
+    return variable("MICROBUS_LOG_DEBUG").lower() not in ("", "0", "false")
 
 
 def budget(name: str, otherwise: float) -> float:

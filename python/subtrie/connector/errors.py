@@ -130,7 +130,10 @@ def error_body(error: HTTPError, *, indent: bool) -> bytes:
 
 
 def read_error(body: bytes, status: int) -> HTTPError:
-    """The error that a body tells of; a plain one with the status where it cannot be read."""
+    """The error that a body tells of; a plain one with the status where it cannot be read.
+
+    A 408 is a ``RequestTimeout``, whoever ran out of time; a 404 is an answer, no ``AckTimeout``.
+    """
     try:
         told = json.loads(body)["err"]
         fields = dict(told)
@@ -139,9 +142,10 @@ def read_error(body: bytes, status: int) -> HTTPError:
     message, code = fields.pop("error", ""), fields.pop("statusCode", 0)
     trace, stack = fields.pop("trace", ""), fields.pop("stack", [])
     number = isinstance(code, int) and not isinstance(code, bool) and 100 <= code <= 999
-    return HTTPError(
+    status = code if number else 500
+    return (RequestTimeout if status == 408 else HTTPError)(
         message if isinstance(message, str) else "",
-        status=code if number else 500,
+        status=status,
         properties=fields,
         trace=trace if isinstance(trace, str) else "",
         stack=stack if isinstance(stack, list) else [],

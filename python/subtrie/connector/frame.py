@@ -25,6 +25,9 @@ ACTOR = "Microbus-Actor"
 
 REQUEST, ACK, RESPONSE, ERROR = "Req", "Ack", "Res", "Err"
 
+DEFAULT_BUDGET = 20.0  # seconds, of a request that names none
+LONGEST_BUDGET = 900.0
+
 #: What a caller's own headers never set: the connector does.
 CONTROL = frozenset(
     [
@@ -41,10 +44,12 @@ CONTROL = frozenset(
     ]
 )
 
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6}
-_SECONDS["ns"] = 1e-9
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|h|m|s)", re.ASCII)
-_FRAGMENT = re.compile(r"(\d{1,9})/(\d{1,9})", re.ASCII)
+_UNITS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
+_UNITS |= {"us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1}  # the micro sign, and the Greek letter
+_PART = re.compile(r"(?=\d|\.\d)(\d*)\.?(\d*)(ns|us|µs|μs|ms|h|m|s)", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_FRAGMENT = re.compile(r"([+-]?\d{1,18})/([+-]?\d{1,18})", re.ASCII)
+_LONGEST = 2**63 - 1  # nanoseconds
 
 
 @lru_cache(maxsize=256)
@@ -72,26 +77,30 @@ def _decimal(total: int, size: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def seconds_of(text: str) -> float:
-    """The seconds of a duration; 0 where there is none, or it is negative or unreadable."""
-    if text.isascii() and text.isdigit() and len(text) < 18:
-        return int(text) / 1000
-    place, total = 0, 0.0
-    if text.startswith("+"):
-        place = 1
+def nanoseconds_of(text: str) -> int:
+    """The nanoseconds of a duration; 0 where there is none, or it is negative or unreadable."""
+    if _WHOLE.fullmatch(text):
+        return max(int(text), 0) * 1_000_000
+    place, total = 1 if text.startswith("+") else 0, 0
     while found := _PART.match(text, place):
-        total += float(found[1]) * _SECONDS[found[2]]
+        whole, part, unit = found[1], found[2], _UNITS[found[3]]
+        total += int(whole or "0") * unit + int(part or "0") * unit // 10 ** len(part)
         place = found.end()
-    return total if place == len(text) and total < 1e9 else 0.0
+    return total if place == len(text) and total <= _LONGEST else 0
+
+
+def seconds_of(text: str) -> float:
+    """The same in seconds."""
+    return nanoseconds_of(text) / 1e9
 
 
 def fragment_of(text: str) -> tuple[int, int]:
-    """``2/3`` gives (2, 3); (1, 1) for a message in one piece, or where it cannot be read."""
+    """``2/3`` gives (2, 3); (1, 1) for a message in one piece, or where it cannot be read.
+
+    Whether the numbers make sense is for whoever puts the fragments together.
+    """
     found = _FRAGMENT.fullmatch(text)
-    if found is None:
-        return 1, 1
-    index, count = int(found[1]), int(found[2])
-    return (index, count) if index >= 1 and count >= 1 else (1, 1)
+    return (int(found[1]), int(found[2])) if found else (1, 1)
 
 
 def number_of(text: str) -> int:

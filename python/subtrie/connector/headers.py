@@ -46,12 +46,13 @@ class Headers(MutableMapping[str, str]):
     Raises ``BusError`` for names and values that no header can have.
     """
 
+    # A list of values is never changed, only replaced: so copies of headers share them.
     __slots__ = ("_values",)
 
     def __init__(self, given: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
         self._values: dict[str, list[str]] = {}
         if isinstance(given, Headers):
-            self._values = {name: values.copy() for name, values in given._values.items()}
+            self._values = given._values.copy()
             return
         for name, value in given.items() if isinstance(given, Mapping) else given:
             self.add(name, value)
@@ -65,11 +66,12 @@ class Headers(MutableMapping[str, str]):
 
     def copy(self) -> Headers:
         """The same headers, changed apart from these."""
-        return Headers._of({name: values.copy() for name, values in self._values.items()})
+        return Headers._of(self._values.copy())
 
     def add(self, name: str, value: str) -> None:
         """One more value under a name."""
-        self._values.setdefault(canonical(name), []).append(_checked(value))
+        name = canonical(name)
+        self._values[name] = [*self._values.get(name, ()), _checked(value)]
 
     def all(self, name: str) -> list[str]:
         """Every value of a name, in order; empty where there is none."""

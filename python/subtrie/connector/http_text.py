@@ -1,4 +1,4 @@
-"""Messages as bytes: read by ``h11``, written line for line as Go writes them.
+"""Messages as bytes: read strictly, ``h11`` being the judge, written line for line as Go does.
 
 A request: request line with the whole URL, ``Host``, ``Content-Length`` where there is a body or
 the method expects one, then the other headers by name. A response: ``Content-Length`` first where
@@ -15,6 +15,7 @@ from . import frame
 from .errors import reason_phrase
 from .headers import Headers, canonical
 from .message import Request, Response
+from .plain_text import Values, plain_request, plain_response
 from .url import locate, path_of
 
 _HEAD_LIMIT = 1 << 16  # bytes of request line and headers
@@ -66,9 +67,30 @@ def _joined(lines: list[str]) -> bytes:
 
 def read_request(data: bytes) -> Request:
     """The request in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    _check_head(data)
+    method, target, values, body = plain_request(data) or _judged_request(data)
+    if method not in _METHODS:
+        _refuse(data)
+    if target.startswith("/"):
+        target = f"https://{values.get('Host', [''])[0]}{target}"
+    where = locate(target)
+    values.pop("Host", None)
+    values.pop("Content-Length", None)
+    if values.get("User-Agent") == ["Go-http-client/1.1"]:  # Go's own, set by nobody
+        del values["User-Agent"]
+    return Request(
+        method,
+        where.text,
+        path=path_of(where.path),
+        url_query=where.query,
+        headers=Headers._of(values),
+        body=body,
+    )
+
+
+def _judged_request(data: bytes) -> tuple[str, str, Values, bytes]:
     import h11
 
-    _check_head(data)
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
     try:
         connection.receive_data(data)
@@ -79,31 +101,22 @@ def read_request(data: bytes) -> Request:
         method, target = head.method.decode(), head.target.decode()
     except (h11.ProtocolError, UnicodeDecodeError):
         _refuse(data)
-    if method not in _METHODS:
-        _refuse(data)
-    headers = _headers(head.headers.raw_items())
-    if target.startswith("/"):
-        target = f"https://{headers.get('Host', '')}{target}"
-    where = locate(target)
-    headers._values.pop("Host", None)
-    headers._values.pop("Content-Length", None)
-    if headers.get("User-Agent") == "Go-http-client/1.1":  # Go's own, set by nobody
-        del headers["User-Agent"]
-    return Request(
-        method,
-        where.text,
-        path=path_of(where.path),
-        url_query=where.query,
-        headers=headers,
-        body=body,
-    )
+    return method, target, _values(head.headers.raw_items()), body
 
 
 def read_response(data: bytes) -> Response:
     """The response in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    _check_head(data)
+    status, values, body = plain_response(data) or _judged_response(data)
+    values.pop("Content-Length", None)
+    response = Response(status, headers=Headers._of(values))
+    response.body = body
+    return response
+
+
+def _judged_response(data: bytes) -> tuple[int, Values, bytes]:
     import h11
 
-    _check_head(data)
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
     # As an answer to GET, whatever was asked: answers to HEAD carry their body here.
     connection.send(h11.Request(method="GET", target="/", headers=[("Host", "bus")]))
@@ -122,11 +135,7 @@ def read_response(data: bytes) -> Response:
             _refuse(data)
     except h11.ProtocolError:
         _refuse(data)
-    headers = _headers(head.headers.raw_items())
-    headers._values.pop("Content-Length", None)
-    response = Response(head.status_code, headers=headers)
-    response.body = body
-    return response
+    return head.status_code, _values(head.headers.raw_items()), body
 
 
 def is_response(message: Request | Response) -> bool:
@@ -152,15 +161,15 @@ def _body(connection: object, data: bytes) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _headers(pairs: list[tuple[bytes, bytes]]) -> Headers:
-    values: dict[str, list[str]] = {}
+def _values(pairs: list[tuple[bytes, bytes]]) -> Values:
+    values: Values = {}
     for name, value in pairs:
         try:
             text = value.decode()
         except UnicodeDecodeError:
             text = value.decode("latin-1")
         values.setdefault(canonical(name.decode("ascii")), []).append(text)
-    return Headers._of(values)
+    return values
 
 
 def _check_head(data: bytes) -> None:

@@ -26,7 +26,7 @@ _PASSED_ON_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
 def passed_on(headers: Headers) -> dict[str, list[str]]:
     """The headers that travel along, and no others."""
     return {
-        name: values.copy()
+        name: values
         for name, values in headers._values.items()
         if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
     }

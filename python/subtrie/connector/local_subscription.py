@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
-    from .short_circuit import ShortCircuit
+
+class Owner(Protocol):
+    """What a subscription needs of the client it was made through."""
+
+    _nc: Any
+
+    def _forget(self, made: LocalSubscription) -> None: ...
+
+    async def _report(self, error: Exception) -> None: ...
 
 
 class LocalSubscription:
@@ -17,7 +25,7 @@ class LocalSubscription:
 
     def __init__(
         self,
-        owner: ShortCircuit,
+        owner: Owner,
         subject: str,
         queue: str,
         cb: Callable[[Msg], Awaitable[None]] | None,

@@ -6,16 +6,23 @@ shared. The verified source is set by the receiver, from the subject, whatever t
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import frame
 from .errors import HTTPError
 from .headers import Headers
+from .json_text import json_value
 from .url import query_of
 
-if TYPE_CHECKING:
-    from .unicast import Unicast
+
+class Waiting(Protocol):
+    """A caller within this process: it needs no message to be told that it was heard."""
+
+    acked: bool
+
+    def take(self, response: Response) -> None:
+        """Takes the answer, in the thread of whoever gives it."""
+        ...
 
 
 class Request:
@@ -64,7 +71,7 @@ class Request:
         self.source = ""
         self.attested = False
         self.budget = 0.0
-        self.caller: Unicast | None = None
+        self.caller: Waiting | None = None
         self._query: dict[str, list[str]] | None = None
 
     @property
@@ -162,6 +169,6 @@ def _read_json(body: bytes) -> Any:
     if not body:
         return None
     try:
-        return json.loads(body)
+        return json_value(body)
     except (ValueError, RecursionError) as error:
         raise HTTPError(f"the body is no JSON: {error}", status=400) from None

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 
 from .. import microbus
 from . import frame
+from .ack_clock import AckClock, Line
 from .errors import RequestTimeout
 from .message import Response
-from .unicast import AckClock
 
 _KEPT = 65_536
 
@@ -74,11 +74,11 @@ class Multicast(AsyncIterator[Response]):
         self._total = loop.call_at(self.expires, self._timed_out)
         self.round_trip = 0.0
 
-    def await_acks(self, timeout: float, away: Callable[[], bool]) -> None:
+    def await_acks(self, timeout: float, line: Line) -> None:
         """From now on acknowledgements are expected."""
         self.round_trip = timeout
         if not self._done:
-            self._clock = AckClock(self.loop, timeout, self._acks_are_over, away)
+            self._clock = AckClock(self.loop, timeout, self._acks_are_over, line)
 
     def hear(self, response: Response) -> None:
         """Takes an acknowledgement or an answer; runs on the caller's loop."""

@@ -8,22 +8,21 @@ import json
 import re
 import types
 import typing
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Iterable
+from typing import Any, Union
 
+from .endpoint import Endpoint
 from .message import Request, Response
-
-if TYPE_CHECKING:
-    from .connector import Connector
-    from .endpoint import Endpoint
+from .sending import Sending
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _ANY_METHOD = ("get", "post")
 
 
-def description(connector: Connector) -> bytes:
+def description(connector: Sending, endpoints: Iterable[Endpoint]) -> bytes:
     """The document of the endpoints that are subscribed now, without the control plane's."""
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint in connector.endpoints:
+    for endpoint in endpoints:
         if endpoint.control or not endpoint.active or endpoint.host == "all":
             continue
         path = re.sub(r"\.\.\.\}", "}", endpoint.path)
@@ -50,10 +49,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     }
     if text:
         operation["description"] = text
-    try:
-        hints = typing.get_type_hints(handler)
-    except (NameError, TypeError):
-        hints = {}
+    hints = endpoint.hints
     parameters, names = [], {name for _, name, _ in endpoint._arguments}
     for name in sorted(names):
         schema = schema_of(hints.get(name, str))

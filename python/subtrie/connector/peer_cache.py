@@ -6,17 +6,21 @@ delete; a replica that leaves hands what it holds to one of the others (``dcache
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from functools import cached_property
 
+from ..errors import SubtrieError
 from . import frame
+from .asking import Asking
 from .endpoint import OWN, Endpoint
 from .errors import HTTPError
 from .message import Request, Response
+from .sending import Sending
 
-if TYPE_CHECKING:
-    from .connector import Connector
+logger = logging.getLogger("subtrie.connector")
 
 _ROOM = 32 << 20  # bytes
 
@@ -24,19 +28,22 @@ _ROOM = 32 << 20  # bytes
 class PeerCache:
     """The part of the cache that this instance holds, least recently used thrown out first."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Sending) -> None:
         self.connector = connector
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
+    @cached_property
     def endpoints(self) -> list[Endpoint]:
-        """Its two routes, not yet subscribed."""
+        """Its two routes."""
+        mine = self.connector
         return [
-            Endpoint(self.connector, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
-            Endpoint(
-                self.connector, "ANY", ":888/dcache/rescue", self.rescue, queue=OWN, control=True
-            ),
+            Endpoint(mine, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
+            Endpoint(mine, "ANY", ":888/dcache/rescue", self.rescue, queue=OWN, control=True),
         ]
+
+    def __len__(self) -> int:
+        return len(self._held)
 
     def all(self, request: Request) -> Response:
         """What a peer asks of every replica."""
@@ -92,6 +99,26 @@ class PeerCache:
         self._size += len(value)
         while self._size > _ROOM:
             self._drop(next(iter(self._held)))
+
+    async def offload(self, asking: Asking, timeout: float) -> int:
+        """Hands what it holds to another replica, latest first; how many were taken over.
+
+        Its own routes must be down already. Ends at ``timeout`` seconds, or where nobody is left.
+        """
+        taken = 0
+        url = f"https://{self.connector.host}:888/dcache/rescue"
+        try:
+            async with asyncio.timeout(timeout):
+                while self._held:
+                    key, value = self._held.popitem()
+                    self._size -= len(value)
+                    await asking.request("PUT", url, params={"key": key}, body=value)
+                    taken += 1
+        except (SubtrieError, TimeoutError) as error:
+            logger.info("%s kept %d values: %s", self.connector.host, len(self._held) + 1, error)
+        self._held.clear()
+        self._size = 0
+        return taken
 
     def _drop(self, key: str) -> None:
         self._size -= len(self._held.pop(key, b""))

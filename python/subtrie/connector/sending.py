@@ -1,4 +1,4 @@
-"""How the parts of a connector send and work beside each other: on its loop, from any thread."""
+"""What the parts of a connector share: who it is, its loop, its transports, how it sends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from . import frame
+from .counts import Counts
+from .ids import Ids
+from .locality import NearestReplicas
 from .message import Message
+from .multicast import KnownResponders
 from .timers import Timers
-from .transport import Transport
+from .transport import Transport, Watcher
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -20,17 +25,60 @@ _alive: weakref.WeakSet[Sending] = weakref.WeakSet()
 
 
 class Sending:
-    """The loop and the transports of a connector, once it runs."""
+    """Who a connector is, and its loop and transports once it runs."""
 
-    def __init__(self, host: str) -> None:
-        self.host = host
+    version: int
+    id: str
+    plane: str
+    locality: str
+    deployment: str
+    max_body: int
+    max_fragments: int
+    nearest: NearestReplicas | None
+
+    def __init__(self, host: str, ids: Ids) -> None:
+        self.host, self.ids = host, ids
+        self.counts = Counts()
+        self.known_responders = KnownResponders()
+        self._fragment_size = 1 << 19  # bytes; the transports say it better
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timers: Timers
         self._has_bus = False
         self._running = False
+        self._signatures: dict[tuple[str, str | None], dict[str, list[str]]] = {}
         self._background: set[asyncio.Task[Any]] = set()
+        self._watchers: list[Watcher] = []
         _alive.add(self)
+
+    def signature(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
+        """The control headers that say who sends this kind of message; not to be changed.
+
+        Acknowledgements do not tell the version, requests neither queue nor locality.
+        """
+        signed = self._signatures.get((op, queue))
+        if signed is None:
+            signed = {
+                frame.OP_CODE: [op],
+                frame.FROM_HOST: [self.host],
+                frame.FROM_ID: [self.id],
+            }
+            if self.version and op != frame.ACK:
+                signed[frame.FROM_VERSION] = [str(self.version)]
+            if queue is not None:
+                signed[frame.QUEUE] = [queue]
+            if self.locality and op != frame.REQUEST:
+                signed[frame.LOCALITY] = [self.locality]
+            self._signatures[op, queue] = signed
+        return signed
+
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Has ``watcher(direction, subject, payload)`` called for what passes over the bus.
+
+        ``out`` before it is sent, ``in`` before anything else looks at it. Before ``startup``.
+        """
+        self._watchers.append(watcher)
+        return watcher
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """In process; ``kept`` is False where the sender does not look at the message again."""
@@ -53,9 +101,20 @@ class Sending:
         if not self._deliver(subject, message):
             await self._publish(subject, message)
 
-    def _away(self) -> bool:
+    def away(self) -> bool:
+        """Whether the connection is lost, and being made again, right now."""
         bus = self._transport.bus if self._transport is not None else None
         return bus is not None and not bus.connected
+
+    async def prove(self, timeout: float) -> bool:
+        """Whether the connection answers within ``timeout`` seconds; True where there is none."""
+        bus = self._transport.bus if self._transport is not None else None
+        loop = self._loop
+        if bus is None or loop is None:
+            return True
+        if loop is asyncio.get_running_loop():
+            return await bus.prove(timeout)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(bus.prove(timeout), loop))
 
     def _on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
         """Runs a step on this connector's loop: now, if we are there."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .endpoint import Endpoint
 from .errors import HTTPError
 from .headers import Headers
 from .message import Request
-
-if TYPE_CHECKING:
-    from .endpoint import Endpoint
 
 try:
     from opentelemetry import propagate, trace

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import microbus
 from .arguments import _is_body, structured
+from .asking import Asking
+from .hints import hints_of
 from .message import Response
-
-if TYPE_CHECKING:
-    from .connector import Connector
 
 
 class Client:
@@ -34,13 +32,10 @@ class Client:
 
         def make(stub: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
             signature = inspect.signature(stub)
-            try:
-                hints = typing.get_type_hints(stub)
-            except (NameError, TypeError):
-                hints = {}
+            hints = hints_of(stub)
             answered = hints.get("return", Any)
 
-            async def called(connector: Connector, /, *positional: Any, **named: Any) -> Any:
+            async def called(connector: Asking, /, *positional: Any, **named: Any) -> Any:
                 timeout = named.pop("timeout", None) if "timeout" not in hints else None
                 given = signature.bind(*positional, **named)
                 given.apply_defaults()

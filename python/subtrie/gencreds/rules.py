@@ -7,11 +7,13 @@ hook and endpoint on another host; then those that another one covers are droppe
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from .. import _engine, microbus
 from ..acl import Permissions
+from ..acl.load.failure import failure
 from ..errors import refusal
-from .service import Service, Use
+from .service import Raw, Service, Use
 
 #: Stands for a host while a pattern is made in which a wildcard will stand there.
 _SOME_HOST = "host"
@@ -62,34 +64,70 @@ def _identity(host: str) -> str:
     return microbus.flatten_host(microbus.check_identity_host(host))
 
 
-def rules(service: Service, plane: str) -> Permissions:
+def rules(
+    service: Service, plane: str, *, allow_dynamic: bool = False, pin_ids: bool = False
+) -> Permissions:
     """The least permissions with which the service works on this plane.
 
-    Raises ``AddressError`` where a host, a route or the plane is none, ``PermissionsError`` for an
-    event of another host: its own service triggers it.
+    ``.sources`` of the result says where in the source each rule that is not implicit comes from.
+    ``allow_dynamic`` grants the wildcards of ``service.dynamic`` (A29); ``pin_ids`` lets it hear
+    replies to the ids of its replicas alone (A23). Raises ``AddressError`` where a host, a route or
+    the plane is none, ``PermissionsError`` (``.file``, ``.line``) for an event of another host,
+    which its own service triggers, for a source that names another plane, for what is dynamic and
+    not allowed, and for ids that the source does not tell.
     """
     me, own = service.host, _identity(service.host)
     start = microbus.check_plane(plane)
-    publish = [f"{start}.safe.888.{own}.>", f"{start}.reply._.{own}.>"]
-    subscribe = [
-        f"{start}.safe.*.*.{own}.>",
-        f"{start}.reply._.*.{own}.*",
-        f"{start}.safe.888.*.all.>",
+    for note in service.planes:
+        if note.message != plane:
+            shown = f"{note.message}, not {plane},"
+            raise failure("other-plane", shown, Path(note.file), note.line)
+    if service.dynamic and not allow_dynamic:
+        first = service.dynamic[0]
+        raise failure("dynamic", first.message, Path(first.file), first.line)
+    control, replies = f"{start}.safe.888.{own}.>", f"{start}.reply._.{own}.>"
+    publish: dict[str, Use | Raw | None] = {control: None, replies: None}
+    if pin_ids and not service.ids:
+        raise refusal("PermissionsError", "unstable-ids", me)
+    heard = [
+        microbus.encode_reply_subscription(plane=plane, host=me, id=each) for each in service.ids
     ]
-    for use in service.endpoints:
+    subscribe: dict[str, Use | Raw | None] = {
+        f"{start}.safe.*.*.{own}.>": None,
+        f"{start}.safe.888.*.all.>": None,
+    }
+    for entry in heard if pin_ids else [f"{start}.reply._.*.{own}.*"]:
+        subscribe[str(entry)] = None
+    told = {
+        kind: [
+            *getattr(service, kind),
+            *(each.use for each in service.dynamic if each.kind == kind and each.use is not None),
+        ]
+        for kind in ("endpoints", "hooks", "events", "calls")
+    }
+    for use in told["endpoints"]:
         if _is_own(use, own) and use.port == DANGER_PORT:
-            subscribe.append(f"{start}.danger.666.*.{own}.>")
+            subscribe.setdefault(f"{start}.danger.666.*.{own}.>", use)
         else:
-            subscribe.append(_rule("subscribe", use, plane))
-    for use in service.hooks:
-        subscribe.append(_rule("subscribe", use, plane))
-    for use in service.events:
+            subscribe.setdefault(_rule("subscribe", use, plane), use)
+    for use in told["hooks"]:
+        subscribe.setdefault(_rule("subscribe", use, plane), use)
+    for use in told["events"]:
         if not _is_own(use, own):
-            raise refusal("PermissionsError", "event-host", str(use.host))
-        publish.append(_rule("publish", use, plane, me))
-    for use in service.calls:
-        publish.append(_rule("publish", use, plane, me))
-    return Permissions(publish_allow=_widest(publish), subscribe_allow=_widest(subscribe))
+            file = None if use.file is None else Path(use.file)
+            raise failure("event-host", str(use.host), file, use.line)
+        publish.setdefault(_rule("publish", use, plane, me), use)
+    for use in told["calls"]:
+        publish.setdefault(_rule("publish", use, plane, me), use)
+    for raw in service.raw:
+        (publish if raw.verb == "publish" else subscribe).setdefault(raw.pattern, raw)
+    found = Permissions(publish_allow=_widest(publish), subscribe_allow=_widest(subscribe))
+    for name, origins in (("publish_allow", publish), ("subscribe_allow", subscribe)):
+        for entry in getattr(found, name):
+            origin = origins[entry]
+            if origin is not None and origin.file is not None:
+                found.sources[name, entry] = (origin.file, origin.line or 1)
+    return found
 
 
 def _is_own(use: Use, own: str) -> bool:
@@ -111,8 +149,10 @@ def _rule(verb: str, use: Use, plane: str, source: str | None = None) -> str:
 def _widest(patterns: Iterable[str]) -> list[str]:
     """Sorted, without those that another one covers."""
     distinct = sorted(set(patterns))
+    plain = [each for each in distinct if " " not in each]  # a queue-qualified one covers no other
     return [
         pattern
         for pattern in distinct
-        if not any(other != pattern and _engine.active.covers(other, pattern) for other in distinct)
+        if " " in pattern
+        or not any(other != pattern and _engine.active.covers(other, pattern) for other in plain)
     ]

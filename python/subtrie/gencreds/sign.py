@@ -5,18 +5,14 @@ Needs ``nkeys`` (the extra ``creds``), which signs with PyNaCl; there is no cryp
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import hashlib
-import json
 import os
-import time
 from pathlib import Path
-from typing import Any
 
 from ..acl import Permissions
-from ..acl.lint import CONTROL_LINE
 from ..errors import refusal
+from .keys import fresh_seed, key_of
+from .size import HEADER, Plan, claims, encoded, plan, unpadded
 
 _CREDS = """-----BEGIN NATS USER JWT-----
 {jwt}
@@ -65,30 +61,29 @@ def sign(
     ``account_seed`` is the account's (``SA…``), or that of a signing key of ``issuer_account``;
     ``expires`` is a number of seconds from now; ``user_seed`` keeps the user's key, a fresh one is
     made otherwise. Raises ``PermissionsError`` for a seed of another kind, for unknown permissions
-    and for a JWT beyond the broker's control line, ``ImportError`` without ``nkeys``.
+    and for a JWT with which CONNECT would be longer than the
+    broker's control line (the costliest rules are named), ``ImportError`` without ``nkeys``.
     """
     if not permissions.known:
         raise refusal("PermissionsError", "account-decides", name)
-    account = _key(account_seed, "SA")
-    user = _key(user_seed if user_seed is not None else _fresh_seed(), "SU")
-    now = int(time.time())
-    claims: dict[str, Any] = {"jti": "", "iat": now}
-    if expires is not None:
-        claims["exp"] = now + round(expires)
-    nats: dict[str, Any] = {**_lists(permissions), "subs": -1, "data": -1, "payload": -1}
-    nats |= {"type": "user", "version": 2}
-    if issuer_account is not None:
-        nats["issuer_account"] = issuer_account
-    claims |= {"iss": account.public_key.decode(), "name": name}
-    claims |= {"sub": user.public_key.decode(), "nats": nats}
-    digest = hashlib.new("sha512_256", _json(claims)).digest()
-    claims["jti"] = base64.b32encode(digest).decode().rstrip("=")
-    header = {"typ": "JWT", "alg": "ed25519-nkey"}
-    signed = b".".join(_base64(_json(part)) for part in (header, claims))
-    jwt = b".".join((signed, _base64(account.sign(signed)))).decode()
-    if len(jwt) > CONTROL_LINE:
-        raise refusal("PermissionsError", "jwt-size", f"{name}: {len(jwt)} bytes")
-    return Creds(name, user.public_key.decode(), jwt, user.seed.decode())
+    account = key_of(account_seed, "SA")
+    user = key_of(user_seed if user_seed is not None else fresh_seed(), "SU")
+    check_size(plan(permissions, name=name, expires=expires, issuer_account=issuer_account), name)
+    issuer, subject = account.public_key.decode(), user.public_key.decode()
+    body = claims(permissions, name, issuer, subject, expires, issuer_account)
+    signed = b".".join(encoded(part) for part in (HEADER, body))
+    jwt = b".".join((signed, unpadded(account.sign(signed)))).decode()
+    return Creds(name, subject, jwt, user.seed.decode())
+
+
+def check_size(planned: Plan, name: str) -> None:
+    """Raises ``PermissionsError`` that names the costliest rules where the JWT does not fit."""
+    if planned.fits:
+        return
+    error = refusal("PermissionsError", "jwt-size", f"{name}: {planned}")
+    costs = (f"{verb} {rule} ({cost} bytes)" for verb, rule, cost in planned.costliest)
+    error.args = (f"{error.args[0]}; the costliest: {', '.join(costs)}",)
+    raise error
 
 
 def write(creds: Creds, path: str | Path) -> None:
@@ -96,77 +91,30 @@ def write(creds: Creds, path: str | Path) -> None:
 
     Raises ``OSError``. A link at ``path`` is replaced, not followed.
     """
-    path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    write_all([(creds.text, path)])
+
+
+def write_all(files: list[tuple[str, str | Path]]) -> None:
+    """Writes texts to files of mode 0600. All are on the disk before the first takes its name.
+
+    Raises ``OSError``.
+    """
+    parts: list[tuple[Path, Path]] = []
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(creds.text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _key(seed: str, kind: str) -> Any:
-    """The key of a seed of this kind. The seed itself is never part of a message."""
-    nkeys = _nkeys()
-    if not isinstance(seed, str):
-        raise TypeError(f"a seed must be str, not {type(seed).__name__}")
-    seed = seed.strip()
-    if not seed.startswith(kind):
-        raise refusal("PermissionsError", "seed-kind", f"a seed other than {kind}…")
-    try:
-        key = nkeys.from_seed(seed.encode())
-        again = nkeys.encode_seed(nkeys.decode_seed(seed.encode())[1], _PREFIX[kind])
-    except Exception:  # whatever is wrong with it, its text stays out of the report
-        raise refusal("PermissionsError", "seed", f"the seed {kind}…") from None
-    if again.decode() != seed:
-        raise refusal("PermissionsError", "seed", f"the seed {kind}…")
-    return key
-
-
-#: The first byte of a key, by the first letters of its seed.
-_PREFIX = {"SA": 0, "SU": 20 << 3}
-
-
-def _fresh_seed() -> str:
-    seed: bytes = _nkeys().encode_seed(os.urandom(32), _PREFIX["SU"])
-    return seed.decode()
-
-
-def _nkeys() -> Any:
-    try:
-        import nkeys
-    except ImportError:
-        raise ImportError("signing needs nkeys: pip install 'subtrie[creds]'") from None
-    return nkeys
-
-
-def _lists(permissions: Permissions) -> dict[str, Any]:
-    """The lists of a JWT, where absent and empty mean other things than they do to us."""
-    lists: dict[str, Any] = {}
-    for verb, short in (("publish", "pub"), ("subscribe", "sub")):
-        allow, deny = permissions.lists(verb)
-        if not allow:
-            # An empty list counts as absent there, unless it stands beside a deny.
-            allow, deny = [], [">"]
-        side = {"allow": allow, "deny": deny}
-        lists[short] = {name: entries for name, entries in side.items() if entries}
-    limit = permissions.allow_responses
-    if limit is not None:
-        lists["resp"] = {"max": limit.max, "ttl": round(limit.expires * 1e9)}
-        if permissions.publish_allow == ():
-            lists["pub"] = {}  # resp alone makes an empty list count, and a deny would be needless
-    return lists
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _base64(data: bytes) -> bytes:
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
+        for number, (text, given) in enumerate(files):
+            path = Path(given)
+            if path.is_dir() and not path.is_symlink():
+                raise IsADirectoryError(f"{path} is a folder")
+            part = path.with_name(f".{path.name}.{os.getpid()}.{number}.part")
+            part.unlink(missing_ok=True)
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            parts.append((part, path))
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        for part, path in parts:
+            part.replace(path)
+    finally:
+        for part, _ in parts:
+            part.unlink(missing_ok=True)

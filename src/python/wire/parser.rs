@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyMemoryView, PyString};
 use super::op::Op;
 use crate::grammar::Dialect;
 use crate::python::convert::{dialect as dialect_named, wrong_type};
-use crate::python::trie_rows::bound;
+use crate::python::numbers::bound;
 use crate::wire::{self, Conn, Fault, Limits};
 
 /// What `max_payload=None` means: whatever nine digits can say.

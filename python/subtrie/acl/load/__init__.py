@@ -9,20 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..permissions import Permissions
 from .conf import parse_file
-from .config_users import chosen
+from .config_users import chosen, users_of
 from .failure import failure
-from .jwt import permissions_of_jwt
-from .own import from_json
-
-#: The largest file that is read, in bytes.
-MAX_FILE = 16 * 1024 * 1024
+from .files import check_private, read_text
+from .found import Found
+from .jwt import found_in_jwt
+from .own import found_in_json
 
 _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _BLOCK = re.compile(
@@ -39,51 +36,56 @@ def load(
     trusted: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
     root: str | Path | None = None,
-) -> Permissions:
-    """Reads permissions from a file, told apart by content. See ``Permissions.load``."""
+) -> Found:
+    """Reads what a file says of one user, told apart by content. See ``Permissions.load``."""
     path = Path(path)
     text = read_text(path)
+    single = _single(path, text, account_jwt, trusted)
+    if single is not None:
+        return single
+    folder = Path(root) if root is not None else path.parent
+    document = parse_file(path, os.environ if env is None else env, folder)
+    return chosen(document, path, user=user, account=account)
+
+
+def load_all(
+    path: str | Path,
+    *,
+    account_jwt: str | None = None,
+    trusted: Iterable[str] = (),
+    env: Mapping[str, str] | None = None,
+    root: str | Path | None = None,
+) -> dict[str, Found]:
+    """Reads what a file says of every user in it, by name. See ``Permissions.load_all``."""
+    path = Path(path)
+    text = read_text(path)
+    single = _single(path, text, account_jwt, trusted)
+    if single is not None:
+        return {"": single}
+    folder = Path(root) if root is not None else path.parent
+    document = parse_file(path, os.environ if env is None else env, folder)
+    return users_of(document)
+
+
+def _single(path: Path, text: str, account_jwt: str | None, trusted: Iterable[str]) -> Found | None:
+    """What a file of one user says; None where it is a server configuration."""
     stripped = text.strip()
     jwts = _BLOCK.findall(text)
     if jwts or "BEGIN NATS USER JWT" in text:
         if len(jwts) != 1 or text.count("BEGIN USER NKEY SEED") > 1:
             raise failure("creds-blocks", path.name, path)
         check_private(path)
-        return permissions_of_jwt(jwts[0], path, account_jwt, trusted)
+        return found_in_jwt(jwts[0], path, account_jwt, trusted)
     if _JWT.fullmatch(stripped):
-        return permissions_of_jwt(stripped, path, account_jwt, trusted)
-    if stripped.startswith("{"):
-        own = _own(stripped)
-        if own is not None:
-            return from_json(own, path)
-    folder = Path(root) if root is not None else path.parent
-    document = parse_file(path, os.environ if env is None else env, folder)
-    return chosen(document, path, user=user, account=account)
+        return found_in_jwt(stripped, path, account_jwt, trusted)
+    if stripped.startswith("{") and _is_own(stripped):
+        return found_in_json(text, path)
+    return None
 
 
-def read_text(path: Path) -> str:
-    """The text of a file of bearable size. Raises ``OSError`` or ``PermissionsError``."""
-    with path.open("rb") as file:
-        data = file.read(MAX_FILE + 1)
-    if len(data) > MAX_FILE:
-        raise failure("file-size", path.name, path)
+def _is_own(text: str) -> bool:
     try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise failure("utf8", path.name, path) from None
-
-
-def check_private(path: Path) -> None:
-    """A file with a seed is its owner's alone, and no link that leaves its folder (A30)."""
-    if path.is_symlink() and path.resolve().parent != path.parent.resolve():
-        raise failure("creds-link", path.name, path)
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise failure("creds-mode", path.name, path)
-
-
-def _own(text: str) -> dict[str, Any] | None:
-    try:
-        document = json.loads(text)
+        document: Any = json.loads(text)
     except (ValueError, RecursionError):
-        return None  # perhaps a configuration
-    return document if isinstance(document, dict) and "subtrie" in document else None
+        return False  # perhaps a configuration
+    return isinstance(document, dict) and "subtrie" in document

@@ -10,10 +10,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ...errors import SubtrieError
 from .failure import failure
+from .files import read_text
 
 #: Deepest nesting of maps, arrays and includes.
 MAX_DEPTH = 32
@@ -24,19 +27,21 @@ _SPACE = re.compile(r"[ \t]*")
 _COMMENT = re.compile(r"(?:#|//)[^\r\n]*")
 _BARE = re.compile(r"""[^\s,;\]}]*""")
 _KEY = re.compile(r"""[^\s:={}\[\],;"'#]+""")
-_INTEGER = re.compile(r"(-?\d+)([kmgtpe]?)(b|i|ib)?", re.IGNORECASE)
-_FLOAT = re.compile(r"-?\d+\.\d+")
-_ADDRESS = re.compile(r"\d+\.\d+\.[\d.:-]*")
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_INTEGER = re.compile(r"(-?[0-9]{1,20})([kmgtpe]?)(b|i|ib)?", re.IGNORECASE)
+_FLOAT = re.compile(r"-?[0-9]+\.[0-9]+")
+_ADDRESS = re.compile(r"[0-9]+\.[0-9]+\.[0-9.:-]*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
+#: A line that may hold a secret is not repeated in a message.
+_SECRET = re.compile("pass|token|seed|secret", re.IGNORECASE)
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 @dataclasses.dataclass(slots=True)
 class Node:
-    """A value (dict, list, str, int, float, bool) and where it stands."""
+    """A value (dict, list, str, int, float, bool, datetime) and where it stands."""
 
-    value: Any
+    value: Any = dataclasses.field(repr=False)  # it may be a password
     file: Path
     line: int
     used: bool = False  # a variable refers to it, so the key need not be one the broker knows
@@ -57,8 +62,6 @@ class _Reader:
         self.resolving: set[str] = set()
 
     def file(self, path: Path, parent: Path | None, line: int | None) -> Node:
-        from . import read_text
-
         real = path.resolve()
         if parent is not None and not real.is_relative_to(self.root):
             raise failure("include-root", path.name, parent, line)
@@ -85,6 +88,7 @@ class _Text:
     def __init__(self, text: str, file: Path, reader: _Reader, depth: int = 0) -> None:
         self._text, self._file, self._reader = text, file, reader
         self._at = 0
+        self._counted = (0, 1)  # a place, and its line
         self._depth = depth
         self._scopes: list[dict[str, Node]] = []
 
@@ -104,15 +108,27 @@ class _Text:
     def single(self) -> Node:
         """The text of an environment variable, which the broker parses as a value too."""
         self._spaces()
-        return self._value()
+        node = self._value()
+        self._blanks()
+        if self._at < len(self._text):
+            self._fail("conf-syntax")
+        return node
 
     # --- characters
 
     @property
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        place, line = self._counted
+        if place > self._at:
+            place, line = 0, 1
+        line += self._text.count("\n", place, self._at)
+        self._counted = (self._at, line)
+        return line
 
     def _fail(self, reason: str, value: str = "the configuration") -> NoReturn:
+        start = self._text.rfind("\n", 0, self._at) + 1
+        if _SECRET.search(self._text[start:].split("\n", 1)[0]):
+            value = "the configuration"
         raise failure(reason, value, self._file, self._line)
 
     def _peek(self) -> str:
@@ -127,7 +143,7 @@ class _Text:
         line = False
         while True:
             character = self._peek()
-            if character and character.isspace():
+            if character and character in " \t\r\n":
                 line |= character in "\r\n"
                 self._at += 1
             elif found := _COMMENT.match(self._text, self._at):
@@ -167,7 +183,7 @@ class _Text:
             self._fail("conf-depth")
 
     def _assign(self, values: dict[str, Node], key: str, line: int) -> None:
-        while self._peek() and self._peek().isspace():
+        while self._peek() and self._peek() in " \t\r\n":
             self._at += 1
         if self._peek() and self._peek() in ":=":
             self._at += 1
@@ -325,9 +341,14 @@ class _Text:
             return number
         if _FLOAT.fullmatch(word):
             return float(word)
-        if _ADDRESS.fullmatch(word) or _DATE.fullmatch(word):
+        if _DATE.fullmatch(word):
+            try:
+                return datetime.strptime(word, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+            except ValueError:
+                self._fail("conf-number")
+        if _ADDRESS.fullmatch(word):
             return word
-        if re.match(r"-|\d+[.-]", word):
+        if not word[0].isascii() or re.match(r"-|[0-9]+[.-]|[0-9]{21}", word):
             self._fail("conf-number")
         return word
 
@@ -342,6 +363,9 @@ class _Text:
         if name in reader.resolving or name not in reader.env:
             self._fail("conf-variable", name)
         reader.resolving.add(name)
-        value = _Text(reader.env[name], self._file, reader, self._depth).single().value
+        try:
+            value = _Text(reader.env[name], self._file, reader, self._depth).single().value
+        except SubtrieError:
+            self._fail("conf-variable", name)
         reader.resolving.discard(name)
         return Node(value, self._file, line)

@@ -1,53 +1,69 @@
-"""Users of a server configuration, and the permissions of the one that is meant."""
+"""Users of a server configuration, and what is said of the one that is meant."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from ...errors import SubtrieError
-from ..entries import checked
-from ..permissions import Permissions
-from ..responses import ResponseLimit
 from .conf import Node
-from .failure import failure, placed
+from .config_keys import (
+    ACCOUNT_KEY,
+    CONNECTIONS,
+    CURVE_KEY,
+    FLAG,
+    SECONDS,
+    TEXT,
+    USER_KEY,
+    is_public_key,
+    keys_of,
+    of_kind,
+    texts,
+    top_level,
+)
+from .config_permissions import permissions_of
+from .failure import failure
+from .found import Found
 
-_PUBLISH = ("pub", "publish", "import")
-_SUBSCRIBE = ("sub", "subscribe", "export")
-_RESPONSES = ("publish_allow_responses", "allow_responses")
 _USER = {
-    "nkey": "name", "user": "name", "username": "name",
-    "pass": "", "password": "", "proxy_required": "",
+    "nkey": "nkey", "user": "user", "username": "user", "pass": "password", "password": "password",
     "permission": "permissions", "permissions": "permissions", "authorization": "permissions",
-    "allowed_connection_types": "", "connection_types": "", "clients": "",
+    "allowed_connection_types": "connections", "connection_types": "connections",
+    "clients": "connections", "proxy_required": "proxy",
 }  # fmt: skip
 _AUTHORIZATION = {
-    "user": "single", "username": "single", "pass": "", "password": "", "token": "token",
-    "timeout": "", "users": "users", "default_permission": "defaults",
-    "default_permissions": "defaults", "permissions": "defaults",
-    "auth_callout": "callout", "auth_hook": "callout", "proxy_required": "",
+    "user": "user", "username": "user", "pass": "password", "password": "password",
+    "token": "token", "timeout": "timeout", "users": "users", "proxy_required": "proxy",
+    "default_permission": "defaults", "default_permissions": "defaults",
+    "permissions": "defaults", "auth_callout": "callout", "auth_hook": "callout",
 }  # fmt: skip
 _ACCOUNT = {
-    "nkey": "", "imports": "", "exports": "", "jetstream": "", "users": "users",
+    "nkey": "nkey", "imports": "", "exports": "", "jetstream": "", "users": "users",
     "default_permissions": "defaults", "mappings": "", "maps": "", "limits": "",
-    "msg_trace": "", "trace_dest": "", "cluster_traffic": "",
+    "msg_trace": "", "trace_dest": "",
 }  # fmt: skip
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_DURATION = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+")
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_CALLOUT = {
+    "issuer": "issuer", "account": "account", "acc": "account", "auth_users": "users",
+    "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
+}  # fmt: skip
+
+#: The account of all who name none.
+_GLOBAL = "$G"
 
 
-class _User(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class _User:
     name: str
     account: str | None
-    permissions: Permissions
-    known: bool
+    found: Found
+    node: Node
+
+    @property
+    def label(self) -> str:
+        return self.name if self.account is None else f"{self.account}/{self.name}"
 
 
-def chosen(document: Node, path: Path, *, user: str | None, account: str | None) -> Permissions:
-    """The permissions of the user that is named, or of the only one."""
+def chosen(document: Node, path: Path, *, user: str | None, account: str | None) -> Found:
+    """What is said of the user that is named, or of the only one."""
     users = _users(document)
     fitting = [
         each
@@ -55,172 +71,161 @@ def chosen(document: Node, path: Path, *, user: str | None, account: str | None)
         if (user is None or each.name == user) and (account is None or each.account == account)
     ]
     if len(fitting) == 1:
-        permissions = fitting[0].permissions
-        permissions.known = fitting[0].known
-        return permissions
-    names = [each.name if each.account is None else f"{each.account}/{each.name}" for each in users]
+        return fitting[0].found
     if not users:
         raise failure("no-user", path.name, path)
     reason = "several-users" if fitting else "user-unknown"
-    raise failure(reason, ", ".join(names), path)
+    raise failure(reason, ", ".join(each.label for each in users), path)
+
+
+def users_of(document: Node) -> dict[str, Found]:
+    """What is said of each user, by ``user`` or ``account/user``."""
+    return {each.label: each.found for each in _users(document)}
 
 
 def _users(document: Node) -> list[_User]:
-    values = {}
-    for key, node in document.value.items():
-        if key.lower() in ("authorization", "accounts"):
-            if key.lower() in values:
-                raise failure("alias-twice", key, node.file, node.line)
-            values[key.lower()] = node
+    values = top_level(document)
     users: list[_User] = []
+    deciding: set[str] | None = None
     if "authorization" in values:
-        users += _block(values["authorization"], _AUTHORIZATION, None)
+        users, deciding = _authorization(values["authorization"])
+    single = len(users) == 1 and users[0].node is values["authorization"]
     if "accounts" in values:
-        accounts = values["accounts"]
-        if isinstance(accounts.value, dict):
-            for name, node in accounts.value.items():
-                if isinstance(node.value, dict):
-                    users += _block(node, _ACCOUNT, name)
-                elif not node.used:
-                    raise failure("config-type", name, node.file, node.line)
-        elif not isinstance(accounts.value, list):
-            raise failure("config-type", "accounts", accounts.file, accounts.line)
+        of_accounts = _accounts(values["accounts"])
+        if single and of_accounts:
+            _mixed(of_accounts[0].node)
+        users += of_accounts
     seen = set()
     for each in users:
         if each.name in seen:
-            raise failure("user-twice", each.name, document.file)
+            raise failure("user-twice", each.name, each.node.file, each.node.line)
         seen.add(each.name)
+        # Who is asked about somebody else's connections decides, and is not in the file.
+        each.found.known = deciding is None or each.name in deciding
+    for operator in ("operator", "operators", "roots", "root", "root_operators", "root_operator"):
+        if operator in values and ("accounts" in values or users):
+            _mixed(values[operator])
+    _no_auth_user(values, users, single)
     return users
 
 
-def _keys(node: Node, known: Mapping[str, str], where: str) -> dict[str, Node]:
-    """The entries of a map by what their key means; keys the broker would not know are refused."""
-    if not isinstance(node.value, dict):
-        raise failure("config-type", where, node.file, node.line)
-    found: dict[str, Node] = {}
-    for key, entry in node.value.items():
-        meaning = known.get(key.lower())
-        if meaning is None:
-            if entry.used:
-                continue
-            raise failure("unknown-key", key, entry.file, entry.line)
-        meaning = meaning or key.lower()
-        if meaning in found:
-            # The broker takes either of two words for one thing, by chance.
-            raise failure("alias-twice", key, entry.file, entry.line)
-        found[meaning] = entry
-    return found
+def _mixed(node: Node) -> None:
+    raise failure("auth-mix", "the configuration", node.file, node.line)
 
 
-def _block(node: Node, known: Mapping[str, str], account: str | None) -> list[_User]:
-    found = _keys(node, known, account or "authorization")
-    defaults = found.get("defaults")
-    default = None if defaults is None else permissions_of(defaults)
-    known_here = "callout" not in found
-    if "users" not in found:
-        # One user, or a token: neither takes the default permissions.
-        for kind in ("single", "token"):
-            if kind in found:
-                name = _text(found[kind], kind) if kind == "single" else "token"
-                return [_User(name, account, Permissions(), known_here)]
+def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> None:
+    named = values.get("no_auth_user")
+    if named is not None and named.value:
+        names = [] if single else [each.name for each in users]
+        if named.value not in names:
+            raise failure("user-unknown", "no_auth_user", named.file, named.line)
+
+
+def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
+    """The users of the block; who is not decided about elsewhere, None where all are."""
+    found = keys_of(node, _AUTHORIZATION, "authorization")
+    for key, kind in (
+        ("user", TEXT), ("password", TEXT), ("token", TEXT), ("timeout", SECONDS), ("proxy", FLAG),
+    ):  # fmt: skip
+        if key in found:
+            of_kind(found[key], kind, key)
+    deciding = _callout(found["callout"]) if "callout" in found else None
+    default = permissions_of(found["defaults"]) if "defaults" in found else None
+    given = {key for key in ("user", "password", "token") if key in found and found[key].value}
+    if "token" in given and (len(given) > 1 or "users" in found):
+        _mixed(found["token"])
+    if "user" in given and "users" in found:
+        _mixed(found["user"])
+    if "users" in found:
+        return _listed(found["users"], default, None), deciding
+    # One user, or a token: neither takes the default permissions.
+    for key in ("user", "token"):
+        if key in given:
+            name = found["user"].value if key == "user" else "token"
+            return [_User(name, None, Found(), node)], deciding
+    return [], deciding
+
+
+def _callout(node: Node) -> set[str]:
+    """The users about whom the callout is not asked."""
+    found = keys_of(node, _CALLOUT, "auth_callout")
+    if "issuer" not in found or "users" not in found:
+        raise failure("callout", "auth_callout", node.file, node.line)
+    for key, prefix in (("issuer", ACCOUNT_KEY), ("xkey", CURVE_KEY)):
+        if key in found:
+            _public_key(found[key], prefix, key)
+    if "account" in found:
+        of_kind(found["account"], TEXT, "account")
+    for key in ("users", "accounts"):
+        if key in found:
+            if not isinstance(found[key].value, list):
+                raise failure("config-type", key, found[key].file, found[key].line)
+            texts(found[key], key)
+    deciding = {each.value for each in found["users"].value}
+    if not deciding:
+        raise failure("callout", "auth_callout", node.file, node.line)
+    return deciding
+
+
+def _public_key(node: Node, prefix: int, key: str) -> None:
+    of_kind(node, TEXT, key)
+    if not is_public_key(node.value, prefix):
+        raise failure("nkey", key, node.file, node.line)
+
+
+def _accounts(node: Node) -> list[_User]:
+    if isinstance(node.value, list):
+        names = [of_kind(each, TEXT, "accounts") for each in node.value]
+        for each in node.value:
+            if each.value == _GLOBAL or names.count(each.value) > 1:
+                raise failure("account-name", each.value, each.file, each.line)
         return []
-    listed = found["users"]
+    if not isinstance(node.value, dict):
+        raise failure("config-type", "accounts", node.file, node.line)
+    users: list[_User] = []
+    for name, each in node.value.items():
+        if each.used:
+            continue  # a variable, and no account, whatever it holds
+        found = keys_of(each, _ACCOUNT, name)
+        if name == _GLOBAL:
+            raise failure("account-name", name, each.file, each.line)
+        if "nkey" in found:
+            _public_key(found["nkey"], ACCOUNT_KEY, "nkey")
+        default = permissions_of(found["defaults"]) if "defaults" in found else None
+        if "users" in found:
+            users += _listed(found["users"], default, name)
+    return users
+
+
+def _listed(listed: Node, default: Found | None, account: str | None) -> list[_User]:
+    """The users of an array."""
     if not isinstance(listed.value, list):
         raise failure("config-type", "users", listed.file, listed.line)
     users = []
     for entry in listed.value:
-        fields = _keys(entry, _USER, "user")
-        if "name" not in fields:
+        fields = keys_of(entry, _USER, "user")
+        for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
+            if key in fields:
+                of_kind(fields[key], kind, key)
+        if "connections" in fields:
+            _connections(fields["connections"])
+        given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
+        name = given.get("nkey") or given.get("user")
+        if not name:
             raise failure("user-name", "users", entry.file, entry.line)
-        name = _text(fields["name"], "user")
+        if given.get("nkey"):
+            _public_key(fields["nkey"], USER_KEY, "nkey")
+            if given.get("user") or given.get("password"):
+                _mixed(entry)
         if "permissions" in fields:
             own = permissions_of(fields["permissions"])
-        elif defaults is not None and default is not None:
-            own = permissions_of(defaults)
         else:
-            own = Permissions()
-        users.append(_User(name, account, own, known_here))
+            own = Found() if default is None else dataclasses.replace(default)
+        users.append(_User(name, account, own, entry))
     return users
 
 
-def _text(node: Node, where: str) -> str:
-    if not isinstance(node.value, str) or not node.value:
-        raise failure("config-type", where, node.file, node.line)
-    return node.value
-
-
-def permissions_of(node: Node) -> Permissions:
-    """A ``permissions`` block. Empty lists count as absent in a configuration."""
-    words = dict.fromkeys(_PUBLISH, "publish")
-    words |= dict.fromkeys(_SUBSCRIBE, "subscribe")
-    words |= dict.fromkeys(_RESPONSES, "responses")
-    found = _keys(node, words, "permissions")
-    lists: dict[str, Any] = {}
-    sources: dict[tuple[str, str], tuple[str, int]] = {}
-    for verb in ("publish", "subscribe"):
-        if verb in found:
-            for side, entry, line in _entries(found[verb], verb):
-                lists.setdefault(f"{verb}_{side}", []).append(entry)
-                place = (str(found[verb].file), line)
-                sources.setdefault((f"{verb}_{side}", " ".join(entry.split())), place)
-    limit = _responses(found["responses"]) if "responses" in found else None
-    if limit is not None:
-        # The broker then allows replies only, where no list allows more.
-        lists.setdefault("publish_allow", [])
-    permissions = Permissions(**lists, allow_responses=limit)
-    permissions.sources = sources
-    return permissions
-
-
-def _entries(node: Node, verb: str) -> list[tuple[str, str, int]]:
-    """Side, entry and line of each entry of one verb."""
-    if not isinstance(node.value, dict):
-        return _list(node, verb, "allow")
-    sides = _keys(node, {"allow": "allow", "deny": "deny"}, verb)
-    return [row for side, entries in sides.items() for row in _list(entries, verb, side)]
-
-
-def _list(node: Node, verb: str, side: str) -> list[tuple[str, str, int]]:
-    nodes = [node] if isinstance(node.value, str) else node.value
-    if not isinstance(nodes, list):
-        raise failure("config-type", verb, node.file, node.line)
-    rows = []
-    for each in nodes:
-        if not isinstance(each.value, str):
-            raise failure("config-type", verb, each.file, each.line)
-        try:
-            checked([each.value], f"{verb}_{side}", "server", verb == "subscribe")
-        except SubtrieError as error:
-            raise placed(error, each.file, each.line) from None
-        rows.append((side, each.value, each.line))
-    return rows
-
-
-def _responses(node: Node) -> ResponseLimit | None:
-    if isinstance(node.value, bool):
-        return ResponseLimit() if node.value else None
-    words = dict.fromkeys(("max", "max_msgs", "max_messages", "max_responses"), "max")
-    words |= dict.fromkeys(("expires", "expiration", "ttl"), "expires")
-    found = _keys(node, words, "allow_responses")
-    limit = {"max": 0, "expires": 0.0}
-    if "max" in found:
-        entry = found["max"]
-        if type(entry.value) is not int:
-            raise failure("config-type", "max", entry.file, entry.line)
-        limit["max"] = entry.value
-    if "expires" in found:
-        entry = found["expires"]
-        if not isinstance(entry.value, str):
-            raise failure("duration", "expires", entry.file, entry.line)
-        limit["expires"] = seconds(entry.value, entry)
-    return ResponseLimit(int(limit["max"]), limit["expires"])
-
-
-def seconds(text: str, node: Node) -> float:
-    """A duration as Go writes it, such as ``1m30s``."""
-    if text in ("0", "+0", "-0"):
-        return 0.0
-    if not _DURATION.fullmatch(text):
-        raise failure("duration", text, node.file, node.line)
-    whole = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    return -whole if text.startswith("-") else whole
+def _connections(node: Node) -> None:
+    for each in texts(node, "allowed_connection_types"):
+        if each.value.upper() not in CONNECTIONS:
+            raise failure("connection-type", each.value, each.file, each.line)

@@ -14,68 +14,64 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SubtrieError
-from ..permissions import Permissions
+from ..entries import checked
 from ..responses import ResponseLimit
 from .failure import failure, placed
+from .found import Found
 
 _BLANK = re.compile("[ \t]")
+#: The names of claims that are read here.
+_NAMES = {
+    "typ", "alg", "iss", "sub", "nats", "type", "version", "issuer_account", "pub", "allow", "deny",
+    "resp", "max", "ttl", "signing_keys", "key", "template", "default_permissions",
+}  # fmt: skip
 
 #: Most bytes of a token that are decoded.
 MAX_JWT = 1024 * 1024
 
 
-def permissions_of_jwt(
-    token: str, path: Path, account_jwt: str | None, trusted: Iterable[str]
-) -> Permissions:
+def found_in_jwt(token: str, path: Path, account_jwt: str | None, trusted: Iterable[str]) -> Found:
     """What a user's JWT grants. Unknown where the account decides and is not given."""
     claims = claims_of(token, path, "user")
     nats = claims["nats"]
-    account = None if account_jwt is None else claims_of(account_jwt, path, "account")
+    own = _lists(nats, path)
     trusted = tuple(trusted)
-    if account is not None and account_jwt is not None:
-        owner = nats.get("issuer_account") or claims.get("iss")
-        if account.get("sub") != owner:
-            raise failure("jwt-chain", "the account JWT", path)
-        keys = {account["sub"], *(_key(each) for each in _list(account["nats"], "signing_keys"))}
-        _verify(token, claims, keys, path)
+    if account_jwt is None:
         if trusted:
-            _verify(account_jwt, account, set(trusted), path)
-    elif trusted:
-        raise failure("jwt-chain", "the chain", path)
-    if not _silent(nats):
-        if account is not None and _scope(account, claims) is not None:
-            # Whoever is signed by a scoped key has no lists of its own.
-            raise failure("jwt-scoped", "the token", path)
-        return _lists(nats, path)
-    if account is None:
-        permissions = Permissions()
-        permissions.known = False
-        return permissions
-    scope = _scope(account, claims)
-    if scope is not None:
-        return _granted(scope.get("template") or {}, path)
-    return _granted(account["nats"].get("default_permissions") or {}, path)
+            raise failure("jwt-chain", "the chain", path)
+        return Found.unknown() if own is None else own
+    account = claims_of(account_jwt, path, "account")
+    if account["sub"] != (nats.get("issuer_account") or claims["iss"]):
+        raise failure("jwt-chain", "the account JWT", path)
+    scopes = _signing_keys(account["nats"], path)
+    _verify(token, claims, {account["sub"], *scopes}, path)
+    if trusted:
+        _verify(account_jwt, account, set(trusted), path)
+    scope = scopes.get(claims["iss"])
+    if scope is None:
+        return own or _granted(account["nats"].get("default_permissions"), path)
+    if own is not None:
+        # Whoever is signed by a scoped key has no lists of its own.
+        raise failure("jwt-scoped", "the token", path)
+    return _granted(scope.get("template"), path)
 
 
-def _granted(lists: dict[str, Any], path: Path) -> Permissions:
+def _granted(lists: Any, path: Path) -> Found:
     """What an account grants; templates are filled at login only, so they stay unknown."""
     if "{{" in json.dumps(lists):
-        permissions = Permissions()
-        permissions.known = False
-        return permissions
-    return _lists(lists, path)
+        return Found.unknown()
+    return (_lists(_object(lists, "the account's lists", path), path)) or Found()
 
 
-def _scope(account: dict[str, Any], claims: dict[str, Any]) -> dict[str, Any] | None:
-    """The scoped signing key of the account that signed these claims."""
-    for each in _list(account["nats"], "signing_keys"):
-        if isinstance(each, dict) and each.get("key") == claims.get("iss"):
-            return each
-    return None
-
-
-def _key(each: Any) -> Any:
-    return each.get("key") if isinstance(each, dict) else each
+def _signing_keys(nats: dict[str, Any], path: Path) -> dict[str, dict[str, Any] | None]:
+    """The account's signing keys, each with its scope or None."""
+    found: dict[str, dict[str, Any] | None] = {}
+    for each in _array(nats.get("signing_keys"), "signing_keys", path):
+        key = each.get("key") if isinstance(each, dict) else each
+        if not isinstance(key, str):
+            raise failure("jwt", "signing_keys", path)
+        found[key] = each if isinstance(each, dict) else None
+    return found
 
 
 def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
@@ -89,13 +85,16 @@ def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
     nats = claims.get("nats")
     if not isinstance(nats, dict) or nats.get("type") != kind or nats.get("version") != 2:
         raise failure("jwt-kind", f"the token ({kind} expected)", path)
+    for name, of in (("iss", claims), ("sub", claims), ("issuer_account", nats)):
+        if not isinstance(of.get(name, "" if of is nats else None), str):
+            raise failure("jwt", name, path)
     return claims
 
 
 def _json(part: str, path: Path) -> dict[str, Any]:
     try:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-        value = json.loads(data)
+        value = json.loads(data, object_pairs_hook=_once)
     except (ValueError, binascii.Error, RecursionError):
         raise failure("jwt", "the token", path) from None
     if not isinstance(value, dict):
@@ -103,51 +102,70 @@ def _json(part: str, path: Path) -> dict[str, Any]:
     return value
 
 
-def _list(nats: dict[str, Any], name: str) -> list[Any]:
-    value = nats.get(name)
-    return value if isinstance(value, list) else []
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; the broker takes names in any case, and of equal ones some of each."""
+    values = dict(pairs)
+    if len({name.casefold() for name in values}) < len(pairs):
+        raise ValueError("a name stands twice")
+    if any(name.casefold() in _NAMES and name not in _NAMES for name in values):
+        raise ValueError("a name is written in another case")
+    return values
 
 
-def _silent(nats: dict[str, Any]) -> bool:
-    """Does the user say nothing of its own, so that the account decides?"""
-    sides = [nats.get(verb) or {} for verb in ("pub", "sub")]
-    named = any(side.get(name) for side in sides if isinstance(side, dict) for name in side)
-    return not named and nats.get("resp") is None
+def _object(value: Any, name: str, path: Path) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise failure("jwt", name, path, field=name)
+    return value
 
 
-def _lists(nats: dict[str, Any], path: Path) -> Permissions:
-    lists: dict[str, Any] = {}
-    dead = []
+def _array(value: Any, name: str, path: Path) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise failure("jwt", name, path, field=name)
+    return value
+
+
+def _lists(nats: dict[str, Any], path: Path) -> Found | None:
+    """The lists of a user, or of what an account grants; None where none says anything."""
+    found = Found()
+    said = False
     for verb, name in (("publish", "pub"), ("subscribe", "sub")):
-        side = nats.get(name) or {}
-        if not isinstance(side, dict):
-            raise failure("jwt", name, path, field=name)
+        sides = _object(nats.get(name), name, path)
         for kind in ("allow", "deny"):
-            entries = side.get(kind)
-            if entries is None:
-                continue
-            if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
-                raise failure("jwt", f"{name}.{kind}", path, field=name)
+            entries = _array(sides.get(kind), f"{name}.{kind}", path)
             field = f"{verb}_{kind}"
+            alive: list[str] = []
             for entry in entries:
+                if not isinstance(entry, str):
+                    raise failure("jwt", f"{name}.{kind}", path, field=field)
                 if len(_BLANK.split(entry)) > 2:  # one blank or tab, where a configuration has many
                     raise failure("queue-words", entry, path, field=field)
-            alive = [entry for entry in entries if not _dead(entry, verb)]
-            dead += [(field, entry) for entry in entries if _dead(entry, verb)]
-            if entries or (field == "publish_allow" and side.get("deny")):
-                lists[field] = alive
+                if _dead(entry, verb):
+                    found.dead = (*found.dead, (field, entry))
+                    continue
+                try:
+                    alive += checked([entry], field, "server", verb == "subscribe") or ()
+                except SubtrieError as error:
+                    raise placed(error, path, None) from None
+            said |= bool(entries)
+            # An empty list counts beside a deny when it is the one of publish.
+            if entries or (
+                field == "publish_allow" and sides.get(kind) == [] and sides.get("deny")
+            ):
+                setattr(found, field, tuple(alive))
     limit = nats.get("resp")
     if limit is not None:
-        if not isinstance(limit, dict):
+        limit = _object(limit, "resp", path)
+        numbers = [limit.get("max", 0), limit.get("ttl", 0)]
+        if any(type(number) is not int for number in numbers):
             raise failure("jwt", "resp", path, field="resp")
-        limit = ResponseLimit(int(limit.get("max") or 0), (limit.get("ttl") or 0) / 1e9)
-        lists.setdefault("publish_allow", [])
-    try:
-        permissions = Permissions(**lists, allow_responses=limit)
-    except SubtrieError as error:
-        raise placed(error, path, None) from None
-    permissions.dead = tuple(dead)
-    return permissions
+        found.allow_responses = ResponseLimit(numbers[0], numbers[1] / 1e9)
+        if found.publish_allow is None:
+            found.publish_allow = ()
+    return found if said or limit is not None else None
 
 
 def _dead(entry: str, verb: str) -> bool:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import refusal
@@ -19,7 +20,10 @@ from ..message import Message, Request
 from .memory import Memory, Receiver
 from .nats import Bus, BusReceiver
 
-__all__ = ["Memory", "Place", "Transport"]
+__all__ = ["Memory", "Place", "Transport", "Watcher"]
+
+#: Takes ``in`` or ``out``, a subject and the payload, of whatever passes over the bus.
+Watcher = Callable[[str, str, bytes], None]
 
 _MEMORY_PAYLOAD = 1 << 20
 
@@ -27,9 +31,11 @@ _MEMORY_PAYLOAD = 1 << 20
 class Place:
     """One subscription on every transport there is."""
 
-    def __init__(self, pattern: str, queue: str | None, local: Any, remote: Any) -> None:
+    def __init__(
+        self, pattern: str, queue: str | None, local: Any, bus: Bus | None, remote: Any
+    ) -> None:
         self.pattern, self.queue = pattern, queue
-        self._local, self._remote = local, remote
+        self._local, self._bus, self._remote = local, bus, remote
 
     async def unsubscribe(self) -> None:
         """Takes it down; nothing to do the second time."""
@@ -37,22 +43,19 @@ class Place:
         remote, self._remote = self._remote, None
         if local is not None:
             local.unsubscribe()
-        if remote is not None:
-            from nats.errors import Error
-
-            try:
-                await remote.unsubscribe()
-            except Error:  # the connection is gone, and the subscription with it
-                return
+        if remote is not None and self._bus is not None:
+            await self._bus.unsubscribe(remote)
 
 
 class Transport:
     """The transports of one connector."""
 
-    def __init__(self, memory: Memory | None, bus: Bus | None) -> None:
+    def __init__(
+        self, memory: Memory | None, bus: Bus | None, watchers: Sequence[Watcher] = ()
+    ) -> None:
         if memory is None and bus is None:
             raise refusal("BusError", "no-transport", "the connector")
-        self.memory, self.bus = memory, bus
+        self.memory, self.bus, self._watchers = memory, bus, watchers
 
     @property
     def max_payload(self) -> int:
@@ -63,9 +66,18 @@ class Transport:
         self, pattern: str, queue: str | None, receiver: Receiver, on_bus: BusReceiver
     ) -> Place:
         """Subscribes wherever messages may come from."""
-        remote = await self.bus.subscribe(pattern, queue, on_bus) if self.bus else None
+        heard = self._watched(on_bus) if self._watchers else on_bus
+        remote = await self.bus.subscribe(pattern, queue, heard) if self.bus else None
         local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
-        return Place(pattern, queue, local, remote)
+        return Place(pattern, queue, local, self.bus, remote)
+
+    def _watched(self, on_bus: BusReceiver) -> BusReceiver:
+        async def heard(subject: str, payload: bytes) -> None:
+            for watcher in self._watchers:
+                watcher("in", subject, payload)
+            await on_bus(subject, payload)
+
+        return heard
 
     def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """Tries within the process; False where nobody there hears the subject."""
@@ -74,7 +86,10 @@ class Transport:
     async def publish(self, subject: str, message: Message) -> None:
         """Sends over the bus. Nothing happens without one."""
         if self.bus is not None:
-            await self.bus.publish(subject, as_bytes(message))
+            payload = as_bytes(message)
+            for watcher in self._watchers:
+                watcher("out", subject, payload)
+            await self.bus.publish(subject, payload)
 
     async def settle(self) -> None:
         """Returns when what was subscribed counts for others."""

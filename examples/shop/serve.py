@@ -1,0 +1,57 @@
+"""Runs services of the shop in this process, until it is asked to end.
+
+    python -m examples.shop.serve HOST... [--nats URL]
+
+Without ``--nats`` the broker is that of ``MICROBUS_NATS``; who a service is, ``<host>_nats.creds``
+in the working folder may say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from subtrie.connector import serve
+
+from .broker import sign_in
+from .staff import PLANE, SERVICES, staff
+from .tally import Tally
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m examples.shop.serve", description=__doc__)
+    parser.add_argument("hosts", nargs="+", choices=list(SERVICES), metavar="HOST")
+    parser.add_argument("--nats", metavar="URL")
+    parser.add_argument("--plane", default=PLANE)
+    # The demo's own: passwords as its broker wants them, a file for the counts, and a pipe that
+    # closes when the demo is gone, however it went.
+    parser.add_argument("--child", type=Path, metavar="COUNTS", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    logging.basicConfig(format=f"   {', '.join(given.hosts)}: %(message)s")
+    tally = Tally()
+    connectors = []
+    for host in given.hosts:
+        url = sign_in(given.nats, host) if given.child else given.nats
+        connectors += staff(host, plane=given.plane, nats=url)
+    tally.watch(*connectors)
+    if given.child:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    asyncio.run(serve(*connectors))
+    if given.child:
+        tally.save(given.child)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

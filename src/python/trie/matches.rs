@@ -1,0 +1,190 @@
+//! `match_batch` for Python: a column in, ids out as buffers and as Arrow.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, Int32Array, LargeListArray, ListArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::state::Guarded;
+use super::subject_trie::SubjectTrie;
+use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
+use crate::python::arrow::{columns, export, export_schema, view, wrapped};
+use crate::python::forking;
+use crate::python::numbers::Threads;
+use crate::trie::Reading;
+
+/// What each subject of a column matches: ids of subscriptions, row after row.
+///
+/// Row `i` has `ids[offsets[i]:offsets[i + 1]]`, in order of insertion. `valid` is an Arrow bitmap
+/// (least bit first): a null or a row that is no subject is marked 0 and matches nothing. The C
+/// interface gives `list<int32>`, null where not valid. Values that leave the trie afterwards are
+/// still here.
+#[pyclass(frozen, module = "subtrie._subtrie")]
+pub struct Matches {
+    rows: usize,
+    offsets: Offsets,
+    ids: Buffer,
+    valid: Buffer,
+    trie: Py<SubjectTrie>,
+}
+
+/// Arrow counts in int32 for as long as it can.
+enum Offsets {
+    Short(ScalarBuffer<i32>),
+    Long(ScalarBuffer<i64>),
+}
+
+/// A trie whose subjects are looked up without the GIL.
+struct Trie<'a>(&'a Guarded);
+
+impl Source for Trie<'_> {
+    fn look(&self, work: &mut dyn FnMut(Reading<'_>)) {
+        forking::hold_off(|| {
+            self.0.read(|state| match &state.image {
+                // An image that was opened once opens again.
+                Some(image) => drop(image.read(|image| work(Reading::Image(image)))),
+                None => work(Reading::Live(&state.index)),
+            });
+        });
+    }
+}
+
+/// Matches a column: the lookups run without the GIL, and changes between two portions of them.
+pub fn match_batch(
+    trie: &Bound<'_, SubjectTrie>,
+    subjects: &Bound<'_, PyAny>,
+    threads: Threads,
+) -> PyResult<Matches> {
+    let py = subjects.py();
+    let columns = columns(subjects)?;
+    let this = trie.get();
+    this.departed.expect();
+    let found = py.detach(|| match_columns(&Trie(&this.state), &columns, threads.0));
+    if let Ok(found) = found {
+        return Ok(Matches::new(found, trie.clone().unbind()));
+    }
+    this.departed.release();
+    Err(PyOverflowError::new_err(
+        "an id is beyond int32: build the index anew",
+    ))
+}
+
+impl Drop for Matches {
+    fn drop(&mut self) {
+        self.trie.get().departed.release();
+    }
+}
+
+impl Matches {
+    fn new(found: Found, trie: Py<SubjectTrie>) -> Self {
+        Self {
+            rows: found.rows,
+            offsets: match found.offsets {
+                Counts::Short(offsets) => Offsets::Short(offsets.into()),
+                Counts::Long(offsets) => Offsets::Long(offsets.into()),
+            },
+            ids: found.ids,
+            valid: found.valid,
+            trie,
+        }
+    }
+
+    fn array(&self) -> ArrayData {
+        let field = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let ids = Arc::new(Int32Array::new(ScalarBuffer::from(self.ids.clone()), None));
+        let valid = BooleanBuffer::new(self.valid.clone(), 0, self.rows);
+        let nulls = Some(NullBuffer::new(valid));
+        match &self.offsets {
+            Offsets::Short(offsets) => {
+                ListArray::new(field, OffsetBuffer::new(offsets.clone()), ids, nulls).into_data()
+            }
+            Offsets::Long(offsets) => {
+                let offsets = OffsetBuffer::new(offsets.clone());
+                LargeListArray::new(field, offsets, ids, nulls).into_data()
+            }
+        }
+    }
+
+    /// Where row `row` begins and ends in the ids.
+    fn range(&self, row: usize) -> Option<(usize, usize)> {
+        let at = |index: usize| match &self.offsets {
+            Offsets::Short(offsets) => usize::try_from(*offsets.get(index)?).ok(),
+            Offsets::Long(offsets) => usize::try_from(*offsets.get(index)?).ok(),
+        };
+        Some((at(row)?, at(row + 1)?))
+    }
+}
+
+#[pymethods]
+impl Matches {
+    #[new]
+    fn new_by_hand() -> PyResult<Self> {
+        Err(PyTypeError::new_err(
+            "matches are made by SubjectTrie.match_batch",
+        ))
+    }
+
+    /// Where each row begins in `ids`: one more number than rows, int32 (int64 where needed).
+    #[getter]
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.offsets {
+            Offsets::Short(offsets) => view(py, offsets.inner(), "i"),
+            Offsets::Long(offsets) => view(py, offsets.inner(), "q"),
+        }
+    }
+
+    /// The subscription ids of all rows, int32.
+    #[getter]
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        view(py, &self.ids, "i")
+    }
+
+    /// The bitmap of rows that are subjects, least bit first.
+    #[getter]
+    fn valid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        view(py, &self.valid, "B")
+    }
+
+    /// The values that row `row` matches, in order of insertion.
+    fn values<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyTuple>> {
+        let range = wrapped(row, self.rows).and_then(|row| self.range(row));
+        let (start, end) = range.ok_or_else(|| PyIndexError::new_err("no such row"))?;
+        let ids: &[i32] = self.ids.typed_data();
+        let row = ids.get(start..end).unwrap_or_default();
+        let trie = self.trie.get();
+        let values = row
+            .iter()
+            .map(|&id| trie.value_of(py, u64::from(id.cast_unsigned())));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    const fn __len__(&self) -> usize {
+        self.rows
+    }
+
+    /// The Arrow type, `list<int32>`.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, self.array().data_type())
+    }
+
+    /// The Arrow array; `requested_schema` is not followed, as the interface allows.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        drop(requested_schema);
+        export(py, &self.array())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.trie)
+    }
+}

@@ -1,0 +1,445 @@
+//! The methods of `SubjectTrie`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple, PyType};
+
+use super::matches::{Matches, match_batch};
+use super::opened::Opened;
+use super::rows::{id_of, is_subscription, shared};
+use super::state::{Desk, Kept, Part, Row, State, change, replace};
+use super::subject_trie::{SubjectTrie, asked};
+use crate::python::convert::{Area, dialect, text, wrong_type};
+use crate::python::numbers::{Limit, Threads, bound};
+use crate::trie::{Index, Ticket};
+
+#[pymethods]
+impl SubjectTrie {
+    #[new]
+    #[pyo3(signature = (*, dialect="strict", max_tokens=None, max_length=None))]
+    fn new(
+        dialect: &str,
+        max_tokens: Option<&Bound<'_, PyAny>>,
+        max_length: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let dialect = self::dialect(dialect)?;
+        let given = (
+            bound("max_tokens", max_tokens)?,
+            bound("max_length", max_length)?,
+        );
+        Ok(Self::empty(dialect, given))
+    }
+
+    /// `strict` or `server`.
+    #[getter]
+    fn dialect(&self) -> &'static str {
+        self.rules.dialect.name()
+    }
+
+    /// Most tokens of a subject or pattern; None where only the bytes are bounded.
+    #[getter]
+    fn max_tokens(&self) -> Option<u64> {
+        let own = self.rules.dialect.bounds().max_tokens;
+        let own = (own != usize::MAX).then_some(own as u64);
+        self.given.0.or(own)
+    }
+
+    /// Most bytes of a subject or pattern.
+    #[getter]
+    fn max_length(&self) -> u64 {
+        self.given.1.unwrap_or(self.rules.bounds.max_length as u64)
+    }
+
+    /// Subscribes `value` to `pattern`, as a member of a queue group if one is named.
+    #[pyo3(signature = (pattern, value, *, queue=None))]
+    fn add<'py>(
+        &self,
+        pattern: &Bound<'py, PyAny>,
+        value: Bound<'py, PyAny>,
+        queue: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = pattern.py();
+        let row = self.rules.admitted(pattern, value, queue)?;
+        self.live(py)?;
+        let made = self
+            .rules
+            .subscribe(py, &self.state, &self.next_id, vec![row])?;
+        made.into_iter()
+            .next()
+            .ok_or_else(|| PyTypeError::new_err("no row"))
+    }
+
+    /// Adds rows `(pattern, value[, queue])`: all, or none of them.
+    fn update<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = rows.py();
+        let mut admitted = Vec::new();
+        for row in rows.try_iter()? {
+            admitted.push(self.rules.admitted_row(&row?)?);
+        }
+        self.live(py)?;
+        let made = self
+            .rules
+            .subscribe(py, &self.state, &self.next_id, admitted)?;
+        PyList::new(py, made)
+    }
+
+    /// Takes a subscription out. False if it is not, or no longer, in this index.
+    fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if !is_subscription(subscription)? {
+            return Err(wrong_type(subscription, "subscription", "Subscription"));
+        }
+        let Some(id) = id_of(subscription) else {
+            return Ok(false);
+        };
+        let py = subscription.py();
+        self.live(py)?;
+        let gone = change(&self.state, |state| state.remove(id, subscription));
+        if let Some(kept) = &gone[0] {
+            self.departed.take_in(py, id, &kept.value);
+        }
+        Ok(gone[0].is_some()) // what is gone is dropped here, after the locks
+    }
+
+    /// Takes all subscriptions out. Ids are not given again.
+    fn clear(&self, py: Python<'_>) {
+        let ids = self.state.read(|state| state.index.tickets());
+        let gone = change(&self.state, State::clear);
+        for (ticket, kept) in ids.iter().zip(&gone[0].0) {
+            self.departed.take_in(py, ticket.id, &kept.value);
+        }
+        self.is_image.store(false, Ordering::Release);
+    }
+
+    /// The values of all subscriptions that match, in order of insertion, queues or not.
+    #[pyo3(name = "match")]
+    fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.matched(subject, Index::match_into)
+    }
+
+    fn __call__<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.matched(subject, Index::match_into)
+    }
+
+    /// The subscriptions that match, in order of insertion.
+    fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = subject.py();
+        self.live(py)?;
+        let handles = asked(subject, |desk, text| {
+            self.state.read(|state| {
+                let Desk {
+                    scratch, tickets, ..
+                } = desk;
+                state.index.match_into(text, scratch, tickets)?;
+                Ok(state.parts(py, tickets, Part::Handle))
+            })
+        })?;
+        PyTuple::new(py, handles)
+    }
+
+    /// The values a broker would deliver to: all plain ones, one of each queue group (A19).
+    fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.live(subject.py())?;
+        self.matched(subject, Index::select_into)
+    }
+
+    /// The values that match: plain ones, and by queue name over all patterns (A18).
+    fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = subject.py();
+        self.live(py)?;
+        let (plain, queues) = asked(subject, |desk, text| {
+            self.state.read(|state| {
+                let groups = state.index.groups(text, &mut desk.scratch)?;
+                let queues: Vec<(String, Vec<Py<PyAny>>)> = groups
+                    .queues
+                    .iter()
+                    .map(|members| {
+                        let name = members
+                            .first()
+                            .and_then(|&oldest| state.index.queue(oldest));
+                        let values = state.parts(py, members, Part::Value);
+                        (name.unwrap_or_default().to_owned(), values)
+                    })
+                    .collect();
+                Ok((state.parts(py, &groups.plain, Part::Value), queues))
+            })
+        })?;
+        let mapping = PyDict::new(py);
+        for (name, members) in queues {
+            mapping.set_item(name, PyTuple::new(py, members)?)?;
+        }
+        shared!(py, "Groups")?.call1((PyTuple::new(py, plain)?, mapping))
+    }
+
+    /// Matches a column: an Arrow string array, a stream of them, or an iterable of `str`.
+    #[pyo3(
+        signature = (subjects, *, threads=Threads(1)),
+        text_signature = "($self, subjects, *, threads=1)"
+    )]
+    fn match_batch(
+        slf: &Bound<'_, Self>,
+        subjects: &Bound<'_, PyAny>,
+        threads: Threads,
+    ) -> PyResult<Matches> {
+        match_batch(slf, subjects, threads)
+    }
+
+    /// Does any subscription match?
+    fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
+        asked(subject, |desk, text| {
+            self.state.read(|state| match &state.image {
+                Some(image) => image.read(|image| image.has_interest(text, &mut desk.scratch))?,
+                None => state.index.has_interest(text, &mut desk.scratch),
+            })
+        })
+    }
+
+    /// How many subscriptions match, queue members too.
+    fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
+        asked(subject, |desk, text| {
+            self.state.read(|state| match &state.image {
+                Some(image) => image.read(|image| image.count(text, &mut desk.scratch))?,
+                None => state.index.count(text, &mut desk.scratch),
+            })
+        })
+    }
+
+    /// The subscriptions whose pattern has a subject in common with `pattern`.
+    fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.related(pattern, Index::matching)
+    }
+
+    /// The subscriptions whose pattern matches nothing but what `pattern` matches.
+    fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.related(pattern, Index::covered_by)
+    }
+
+    /// The subscriptions that match, or up to `limit` nearest patterns.
+    #[pyo3(
+        signature = (subject, *, limit=Limit(3)),
+        text_signature = "($self, subject, *, limit=3)"
+    )]
+    fn explain<'py>(
+        &self,
+        subject: &Bound<'py, PyAny>,
+        limit: Limit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = subject.py();
+        self.live(py)?;
+        let (matches, nearest) = asked(subject, |desk, text| {
+            self.state.read_alone(|state| {
+                let found = state.index.explain(text, limit.0, &mut desk.scratch)?;
+                let (tickets, places): (Vec<Ticket>, Vec<usize>) =
+                    found.nearest.into_iter().unzip();
+                let nearest = state.parts(py, &tickets, Part::Handle);
+                let nearest: Vec<_> = nearest.into_iter().zip(places).collect();
+                Ok((state.parts(py, &found.matches, Part::Handle), nearest))
+            })
+        })?;
+        let text = text(subject, "subject", Area::Subject)?;
+        shared!(py, "explained")?.call1((text, self.rules.dialect.name(), matches, nearest))
+    }
+
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+    fn __len__(&self) -> usize {
+        self.state.read(|state| match &state.image {
+            Some(image) => image.read(|image| image.len()).unwrap_or(0),
+            None => state.index.len(),
+        })
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.live(py)?;
+        let handles = self
+            .state
+            .read(|state| state.parts(py, &state.index.tickets(), Part::Handle));
+        PyList::new(py, handles)?.try_iter()
+    }
+
+    fn __contains__(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if !is_subscription(subscription)? {
+            return Ok(false);
+        }
+        let Some(id) = id_of(subscription) else {
+            return Ok(false);
+        };
+        Ok(self.state.read(|state| {
+            let kept = state.index.find(id).and_then(|ticket| state.get(ticket));
+            kept.is_some_and(|kept| kept.handle.is(subscription))
+        }))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<SubjectTrie of {} subscriptions, dialect '{}'>",
+            self.__len__(),
+            self.rules.dialect.name()
+        )
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.live(py)?;
+        Ok(self.state.read_alone(|state| state.index.to_string()))
+    }
+
+    /// Draws the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
+    #[pyo3(signature = (format="text"))]
+    fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        DRAW.import(slf.py(), "subtrie.drawing", "draw")?
+            .call1((slf, format))
+    }
+
+    /// The index as one run of bytes, values left out: what `from_bytes` opens.
+    ///
+    /// Cost: all of it.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.live(py)?;
+        let image = self.state.read(|state| state.index.to_image(self.given));
+        Ok(PyBytes::new(py, &image))
+    }
+
+    /// Opens an image where it lies: any object with the buffer protocol, a memory map too.
+    ///
+    /// `values` maps ids to values, a mapping or a sequence; without it the ids are the values.
+    /// `verify` reads all of the image to check its sum; else only the header is read. Subjects are
+    /// asked of the image itself; what changes the index, or asks by pattern, builds it first.
+    #[classmethod]
+    #[pyo3(signature = (image, values=None, *, verify=true))]
+    fn from_bytes(
+        _cls: &Bound<'_, PyType>,
+        image: &Bound<'_, PyAny>,
+        values: Option<Bound<'_, PyAny>>,
+        verify: bool,
+    ) -> PyResult<Self> {
+        let py = image.py();
+        let opened = Opened::open(image, values.map(Bound::unbind), verify)?;
+        let (dialect, given, next, has_table) = opened.terms(py)?;
+        let trie = Self::empty(dialect, given);
+        let opened = Arc::new(opened);
+        trie.state.write(|state| state.image = Some(opened.clone()));
+        trie.is_image.store(true, Ordering::Release);
+        trie.next_id.store(next, Ordering::Relaxed);
+        if !has_table {
+            trie.live(py)?;
+        }
+        Ok(trie)
+    }
+
+    /// Does nothing but return a stored tuple: what a call costs.
+    #[allow(clippy::unused_self)]
+    fn _empty_call<'py>(&self, subject: &Bound<'py, PyAny>) -> Bound<'py, PyTuple> {
+        PyTuple::empty(subject.py())
+    }
+
+    /// Counts and memory, of both copies. Cost: all patterns are looked at.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.live(py)?;
+        let (stats, slots) = self
+            .state
+            .read_alone(|state| (state.index.stats(), state.kept.capacity()));
+        shared!(py, "TrieStats")?.call1((
+            stats.subscriptions,
+            stats.patterns,
+            stats.nodes,
+            stats.queues,
+            stats.depth,
+            stats.shapes,
+            2 * (stats.memory + slots * size_of::<Kept>()),
+        ))
+    }
+
+    /// An independent index with the same subscriptions, ids and turns.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.live(py)?;
+        let twin = Self::empty(self.rules.dialect, self.given);
+        let fresh = self.state.read(|state| State {
+            index: state.index.clone(),
+            ..state.twin(py)
+        });
+        drop(replace(py, &twin.state, fresh));
+        let next = self.next_id.load(Ordering::Relaxed);
+        twin.next_id.store(next, Ordering::Relaxed);
+        Ok(twin)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
+    /// The pickle is the same in both engines. Values may lead back here, so they travel as state.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.live(py)?;
+        let rows: Vec<Row> = self.state.read(|state| {
+            let index = &state.index;
+            let row = |ticket: Ticket| {
+                let kept = state.get(ticket)?;
+                Some(Row {
+                    id: ticket.id,
+                    pattern: index.pattern(ticket).into(),
+                    queue: index.queue(ticket).map(Into::into),
+                    turn: index.turn(ticket),
+                    kept: kept.again(py),
+                })
+            };
+            index.tickets().into_iter().filter_map(row).collect()
+        });
+        let next = self.next_id.load(Ordering::Relaxed);
+        let rows = rows
+            .into_iter()
+            .map(|row| {
+                let Kept { handle, value, .. } = row.kept;
+                let queue = row.queue.as_deref();
+                (handle, &*row.pattern, value, queue, row.id, row.turn).into_pyobject(py)
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        let state = (next, PyTuple::new(py, rows)?);
+        let arguments = (self.rules.dialect.name(), self.given.0, self.given.1);
+        (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)
+    }
+
+    fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
+        let fresh = self.rules.restored(py, state.0, state.1)?;
+        self.install(py, fresh);
+        Ok(())
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        static DEEPCOPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let this = slf.get();
+        let twin = Bound::new(py, Self::empty(this.rules.dialect, this.given))?;
+        memo.set_item(slf.as_ptr() as usize, &twin)?;
+        let state = this.__reduce__(py)?.get_item(2)?;
+        let state = DEEPCOPY
+            .import(py, "copy", "deepcopy")?
+            .call1((state, memo))?;
+        twin.call_method1("__setstate__", (state,))?;
+        Ok(twin)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.departed.traverse(&visit)?;
+        // What a writer at work holds is not looked at: it is in use, so it stays.
+        let visited = self.state.read_if_idle(|state| {
+            for kept in &state.kept {
+                visit.call(&kept.handle)?;
+                visit.call(&kept.value)?;
+                visit.call(&kept.alone)?;
+            }
+            Ok(())
+        });
+        visited.map_or(Ok(()), |both| both.into_iter().collect())
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        self.clear(py);
+    }
+}

@@ -1,0 +1,219 @@
+//! What goes into a `SubjectTrie`: rows admitted, subscriptions made.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::opened::Opened;
+use super::state::{Guarded, Kept, Row, State};
+use crate::error::Error;
+use crate::grammar::{self, Bounds, Dialect, Form};
+use crate::python::convert::{Area, field_text, refused, text};
+use crate::trie::{Index, check_queue};
+
+/// A name of `subtrie.subscription`.
+macro_rules! shared {
+    ($py:expr, $name:literal) => {{
+        static FOUND: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        FOUND.import($py, "subtrie.subscription", $name)
+    }};
+}
+pub(super) use shared;
+
+/// A row of a pickle: subscription, pattern, value, queue, id, turn.
+type Pickled<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    u64,
+    u64,
+);
+
+/// A row that may go in: its value has no subscription yet.
+pub struct Admitted<'py> {
+    pub pattern: String,
+    pub value: Bound<'py, PyAny>,
+    pub queue: Option<String>,
+}
+
+/// What may go into an index: the grammar and the bounds of its patterns.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    pub dialect: Dialect,
+    pub bounds: Bounds,
+}
+
+impl Rules {
+    /// An empty index under these rules.
+    pub fn empty(self) -> State {
+        State::new(Index::new(self.dialect, self.bounds))
+    }
+
+    /// Checks a pattern and a queue name.
+    pub fn admitted<'py>(
+        self,
+        pattern: &Bound<'py, PyAny>,
+        value: Bound<'py, PyAny>,
+        queue: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Admitted<'py>> {
+        let py = pattern.py();
+        let pattern = text(pattern, "pattern", Area::Pattern)?;
+        grammar::check(pattern, Form::Pattern, self.dialect, self.bounds)
+            .map_err(|error| refused(py, &error, Area::Pattern, pattern))?;
+        let queue = queue.map(|queue| {
+            let name = field_text(queue, "queue", Area::Name, Some("queue"))?;
+            check_queue(name).map_err(|error| refused(py, &error, Area::Name, name))?;
+            Ok::<_, PyErr>(name.to_owned())
+        });
+        Ok(Admitted {
+            pattern: pattern.to_owned(),
+            value,
+            queue: queue.transpose()?,
+        })
+    }
+
+    /// Reads a row of `update`.
+    pub fn admitted_row<'py>(self, row: &Bound<'py, PyAny>) -> PyResult<Admitted<'py>> {
+        if row.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(
+                "a row must be (pattern, value) or (pattern, value, queue), not str",
+            ));
+        }
+        let parts = row.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        match &parts[..] {
+            [pattern, value] => self.admitted(pattern, value.clone(), None),
+            [pattern, value, queue] => {
+                let queue = (!queue.is_none()).then_some(queue);
+                self.admitted(pattern, value.clone(), queue)
+            }
+            _ => Err(PyValueError::new_err(format!(
+                "a row must be (pattern, value) or (pattern, value, queue), not {} parts",
+                parts.len()
+            ))),
+        }
+    }
+
+    /// Sets ids aside, makes the subscriptions without a lock, and puts all rows in at once.
+    pub fn subscribe<'py>(
+        self,
+        py: Python<'py>,
+        state: &Guarded,
+        next_id: &AtomicU64,
+        admitted: Vec<Admitted<'py>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let bytes = admitted.iter().map(|row| row.pattern.len()).sum();
+        let count = admitted.len();
+        let has_room = state.read(|state| state.index.has_room(count, bytes));
+        let reserved = next_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            next.checked_add(count as u64).filter(|_| has_room)
+        });
+        let Ok(first) = reserved else {
+            let full = Error::whole("index-full");
+            return Err(refused(py, &full, Area::Pattern, ""));
+        };
+        let subscribed = shared!(py, "subscribed")?;
+        let mut rows = Vec::with_capacity(admitted.len());
+        let mut made = Vec::with_capacity(admitted.len());
+        for (id, row) in (first..).zip(admitted) {
+            let arguments = (
+                &row.pattern,
+                self.dialect.name(),
+                &row.value,
+                row.queue.as_deref(),
+                id,
+            );
+            let handle = subscribed.call1(arguments)?;
+            rows.push(Row {
+                id,
+                pattern: row.pattern.into(),
+                queue: row.queue.map(Into::into),
+                turn: 0,
+                kept: Kept::new(row.value, handle.clone().unbind())?,
+            });
+            made.push(handle);
+        }
+        state.write(|state| state.place(py, &rows));
+        Ok(made)
+    }
+
+    /// Makes the content that a pickle describes.
+    pub fn restored(
+        self,
+        py: Python<'_>,
+        next: u64,
+        found: Vec<Bound<'_, PyTuple>>,
+    ) -> PyResult<State> {
+        let mut rows: Vec<Row> = Vec::with_capacity(found.len());
+        for row in found {
+            let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
+            let row = self.admitted(&pattern, value, queue.as_ref())?;
+            let ascends = rows.last().is_none_or(|last| last.id < id);
+            if !ascends || id >= next || !is_subscription(&handle)? {
+                return Err(PyValueError::new_err("not the state of a SubjectTrie"));
+            }
+            rows.push(Row {
+                id,
+                pattern: row.pattern.into(),
+                queue: row.queue.map(Into::into),
+                turn,
+                kept: Kept::new(row.value, handle.unbind())?,
+            });
+        }
+        let mut state = self.empty();
+        state.place(py, &rows);
+        state.index.set_next_id(next);
+        Ok(state)
+    }
+
+    /// Builds the content that an image describes, with handles and values.
+    pub fn built(self, py: Python<'_>, image: &Opened) -> PyResult<State> {
+        let (held, next) = image.held(py)?;
+        let subscribed = shared!(py, "subscribed")?;
+        let mut rows = Vec::with_capacity(held.len());
+        // Subscriptions of one pattern share it: there may be very many of them.
+        let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
+        for one in held {
+            let value = image.value(py, one.id)?;
+            let known = patterns.get(&one.pattern.as_ptr());
+            let text = match known {
+                Some(pattern) => pattern.bind(py).clone(),
+                None => PyString::new(py, &one.pattern).into_any(),
+            };
+            let handle = subscribed.call1((
+                text,
+                self.dialect.name(),
+                &value,
+                one.queue.as_deref(),
+                one.id,
+            ))?;
+            if known.is_none() {
+                let pattern = handle.getattr("pattern")?.unbind();
+                patterns.insert(one.pattern.as_ptr(), pattern);
+            }
+            rows.push(Row {
+                id: one.id,
+                pattern: one.pattern,
+                queue: one.queue,
+                turn: one.turn,
+                kept: Kept::new(value, handle.unbind())?,
+            });
+        }
+        let mut state = self.empty();
+        state.place(py, &rows);
+        state.index.set_next_id(next);
+        Ok(state)
+    }
+}
+
+pub fn is_subscription(handle: &Bound<'_, PyAny>) -> PyResult<bool> {
+    handle.is_instance(shared!(handle.py(), "Subscription")?)
+}
+
+/// The id of a subscription, if it has one that this engine could have given.
+pub fn id_of(subscription: &Bound<'_, PyAny>) -> Option<u64> {
+    subscription.getattr("id").ok()?.extract().ok()
+}

@@ -1,0 +1,152 @@
+"""What the rules of a Microbus service grant, held against the subjects its traffic really has."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from subtrie import _engine, microbus
+from subtrie.acl import Permissions
+
+PORTS = [1, 443, 417, 665, 666, 667, 888, 65535]
+HOSTS = ["me.example", "you.example", "mint.core", "all"]
+
+
+@pytest.fixture(autouse=True)
+def _both_engines(engine, monkeypatch):
+    monkeypatch.setattr(_engine, "active", engine)
+
+
+def request(port=443, source="me.example", host="you.example", plane="prod", **more):
+    more = {"method": "GET", "path": "/a/b", **more}
+    return microbus.encode_request(plane=plane, port=port, source=source, host=host, **more)
+
+
+#: The layout, byte for byte: what rules are written against.
+LAYOUT = {
+    "prod.safe.443.me_example.you_example._.GET.a.b": request(),
+    "prod.safe.443.me_example.you_example.id-1.POST._": request(
+        slot="id-1", method="POST", path="/"
+    ),
+    "prod.danger.666.me_example.mint_core._.POST.mint": request(
+        666, host="mint.core", method="POST", path="/mint"
+    ),
+    "prod.reply._.me_example.you_example.id-abc": microbus.encode_reply(
+        plane="prod", source="me.example", host="you.example", id="id-abc"
+    ),
+    "prod.reply._.*.me_example.id-abc": microbus.encode_reply_subscription(
+        plane="prod", host="me.example", id="id-abc"
+    ),
+    "prod.safe.*.*.me_example._.*.a.*.>": microbus.encode_subscription(
+        plane="prod", port=0, host="me.example", method="ANY", path="/a/{b}/{rest...}"
+    ),
+}
+
+
+@pytest.mark.parametrize("golden", LAYOUT)
+def test_S0_002_the_layout_rules_are_written_against(golden):
+    assert LAYOUT[golden] == golden
+
+
+def test_S0_026_the_broad_rule_covers_every_request_but_those_to_666():
+    rules = Permissions(publish_allow=["prod.safe.*.me_example.>"])
+    for port, source, host, plane in itertools.product(PORTS, HOSTS[:3], HOSTS, ("prod", "test")):
+        wanted = port != 666 and source == "me.example" and plane == "prod"
+        assert bool(rules.can_publish(request(port, source, host, plane))) == wanted
+
+
+def test_S0_027_without_the_trust_slot_the_carve_out_cannot_be_said():
+    """Broad, but not 666, but 666 to one host: a deny that holds for hosts nobody names holds for
+    that one too, and deny beats allow. With the slot two allows say it."""
+    tokens = [["prod", "*"], ["666", "*"], ["me", "*"], ["mint", "other", "*"]]
+    denies = [".".join([*some, ">"]) for some in itertools.product(*tokens)]
+    denies += ["prod.666.me.>", "prod.666.>", "prod.>", ">"]
+    everybody = 0
+    for deny in denies:
+        rules = Permissions(
+            publish_allow=["prod.*.me.>", "prod.666.me.mint.>"], publish_deny=[deny]
+        )
+        if not rules.can_publish("prod.666.me.somebody.x"):
+            everybody += 1
+            decision = rules.can_publish("prod.666.me.mint.x")
+            assert (bool(decision), decision.rule) == (False, deny)
+    assert everybody >= 8
+    split = Permissions(publish_allow=["prod.safe.*.me_example.>",
+                                       "prod.danger.666.me_example.mint_core.>"])  # fmt: skip
+    for port, host in itertools.product(PORTS, HOSTS):
+        wanted = port != 666 or host == "mint.core"
+        assert bool(split.can_publish(request(port, host=host))) == wanted
+
+
+def test_S0_112_S0_113_the_receive_pattern_hears_every_caller():
+    rules = Permissions(subscribe_allow=["prod.safe.*.*.me_example.>"])
+    for port, path in itertools.product([0, 443, 888], ["/", "/a/{b}", "/{all...}"]):
+        pattern = microbus.encode_subscription(
+            plane="prod", port=port, host="me.example", method="ANY", path=path
+        )
+        assert rules.can_subscribe(pattern)
+        assert rules.can_subscribe(pattern, queue="me.example", model="broker")
+    for port, source in itertools.product(PORTS, HOSTS[:3]):
+        heard = rules.can_receive(
+            request(port, source, "me.example"), subscription="prod.safe.*.*.me_example.>"
+        )
+        assert bool(heard) == (port != 666)
+    # A rule that names a caller does not hold a subscription for all of them.
+    named = Permissions(subscribe_allow=["prod.safe.*.you_example.me_example.>"])
+    pattern = microbus.encode_subscription(
+        plane="prod", port=443, host="me.example", method="GET", path="/a"
+    )
+    assert not named.can_subscribe(pattern)
+
+
+def test_S0_114_the_publish_pattern_is_of_one_source_and_one_destination():
+    rules = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
+    for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
+        wanted = port != 666 and (source, host) == ("me.example", "you.example")
+        assert bool(rules.can_publish(request(port, source, host))) == wanted
+    for slot in ("", "id-7", "loc-us-east"):
+        assert rules.can_publish(request(slot=slot))
+
+
+def test_S0_115_the_trust_root_opens_to_its_callers_alone():
+    caller = Permissions(publish_allow=["prod.danger.666.me_example.mint_core.>"])
+    other = Permissions(publish_allow=["prod.safe.*.you_example.>", "prod.reply._.you_example.>"])
+    subject = request(666, host="mint.core", method="POST", path="/mint")
+    assert caller.can_publish(subject)
+    for port, source in itertools.product(PORTS, HOSTS[:3]):
+        asked = request(port, source, "mint.core")
+        assert bool(caller.can_publish(asked)) == (port == 666 and source == "me.example")
+        assert bool(other.can_publish(asked)) == (port != 666 and source == "you.example")
+
+
+def test_S0_117_S0_118_replies_go_to_whoever_asked_and_to_nobody_else():
+    me = Permissions(
+        publish_allow=["prod.reply._.me_example.>"], subscribe_allow=["prod.reply._.*.me_example.*"]
+    )
+    for source, host, name in itertools.product(HOSTS[:3], HOSTS[:3], ("id-a1", "id-b2")):
+        reply = microbus.encode_reply(plane="prod", source=source, host=host, id=name)
+        assert bool(me.can_publish(reply)) == (source == "me.example")
+        own = microbus.encode_reply_subscription(plane="prod", host=host, id=name)
+        assert bool(me.can_subscribe(own)) == (host == "me.example")
+        if host == "me.example":
+            assert me.can_receive(reply, subscription=own)
+    assert "inbox" not in [each.rule for each in me.lint()]
+
+
+def test_S0_125_lint_finds_a_plane_wildcard_in_every_rule():
+    for entry in ("*.safe.443.me_example.>", "*.reply._.me_example.>", "*", ">", "*.>"):
+        rules = Permissions(publish_allow=[entry], subscribe_allow=())
+        found = [each for each in rules.lint() if each.rule == "plane-wildcard"]
+        assert [each.level for each in found] == ["error"]
+        assert rules.can_publish(found[0].witness)
+    rules = Permissions(publish_allow=["prod.safe.443.me_example.>"], subscribe_allow=())
+    assert "plane-wildcard" not in [each.rule for each in rules.lint()]
+
+
+def test_S0_126_no_request_of_another_plane_is_granted():
+    entries = ["prod.safe.*.me_example.>", "prod.reply._.me_example.>", "prod.danger.666.>"]
+    rules = Permissions(publish_allow=entries, subscribe_allow=entries)
+    for port, host, plane in itertools.product(PORTS, HOSTS, ("test", "prod1", "Prod", "pro")):
+        assert not rules.can_publish(request(port, host=host, plane=plane))
+        assert not rules.can_subscribe(request(port, host=host, plane=plane))

@@ -1,0 +1,62 @@
+"""The connectors' benchmarks keep working: what they compare gives the same answers, untimed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benches import connector_load, connector_speed
+from benches.plain_broker import running
+
+RECORDS = Path(connector_speed.RECORDS)
+
+
+def test_everything_is_measured_and_shown():
+    record = connector_speed.measured(rounds=1, calls=20, endpoints=50, seconds=0.5)
+    assert all(value > 0 for value in record["medians_us"].values())
+    assert len(record["figures"]) == len(connector_speed.WANTED) + 3
+    for each in record["figures"]:
+        assert each["figure"] in connector_speed.shown(record)
+    assert json.loads(json.dumps(record)) == record
+
+
+async def test_a_load_loses_and_doubles_nothing(tmp_path):
+    with running(tmp_path) as url:
+        told = await connector_load.load(url, 2.0)
+    assert (told["lost"], told["doubled"], told["wrong"]) == (0, 0, 0)
+    assert told["requests"] > 100
+
+
+def test_the_slope_of_memory():
+    assert connector_load.slope([(0.0, 5.0), (1.0, 7.0), (2.0, 9.0)]) == 2.0
+    assert connector_load.slope([(0.0, 5.0), (1.0, 5.0)]) == 0.0
+    assert connector_load.slope([(0.0, 5.0)]) == 0.0
+
+
+def test_a_figure_is_reached_or_missed():
+    medians = {
+        "in process": 20.0,
+        "in process, 10,000 endpoints": 30.0,
+        "through nats-server with nats-py": 200.0,
+        "handler called directly": 0.5,
+        "SubjectTrie.select": 0.2,
+        "Dispatcher.dispatch": 0.7,
+    }
+    reached = [reached(of(medians)) for _, _, of, reached in connector_speed.WANTED]
+    assert reached == [True, True, True, False]
+
+
+def test_a_record_names_no_machine():
+    for path in RECORDS.glob("connector-*.json"):
+        record = json.loads(path.read_text())
+        assert set(record) == {
+            "date",
+            "processor",
+            "cores",
+            "load_average",
+            "versions",
+            "calls",
+            "medians_us",
+            "load",
+            "figures",
+        }

@@ -1,0 +1,47 @@
+"""Routes of a service: refused where they are written, there and gone at run time."""
+
+from __future__ import annotations
+
+import pytest
+
+from subtrie import AddressError, BusError, HostnameCollision
+from subtrie.connector import AckTimeout
+
+HOST = "shop.example"
+URL = f"https://{HOST}"
+
+
+async def test_S0_058_unknown_methods_and_bad_routes_are_refused_at_registration(make_memory):
+    shop = make_memory(HOST)
+    with pytest.raises(AddressError) as refused:
+        shop.endpoint("BREW", "/")(lambda: None)
+    assert refused.value.status == 405
+    for route in ("//id-x.example/", "/x{a}", "/{a...}/b", "//all.all/x"):
+        with pytest.raises(AddressError):
+            shop.endpoint("GET", route)(lambda: None)
+    with pytest.raises(AddressError):
+        await shop.subscribe("GET", "/{A}", lambda: None)
+    with pytest.raises(BusError) as refused:  # no request fills these
+        shop.endpoint("GET", "/")(lambda *everything: None)
+    assert refused.value.reason == "endpoint"
+
+
+async def test_A5_a_second_host_that_flattens_alike_is_refused(make_memory):
+    shop = make_memory(HOST)
+    shop.endpoint("GET", "//a_b.c/x")(lambda: None)
+    with pytest.raises(HostnameCollision):
+        shop.endpoint("GET", "//a.b.c/x")(lambda: None)
+
+
+async def test_endpoints_come_and_go_at_run_time(make):
+    shop, web = make(HOST), make("web.example")
+    async with shop, web:
+        endpoint = await shop.subscribe("GET", "/late", lambda: "late")
+        assert (await web.request("GET", f"{URL}/late")).body == b"late"
+        with pytest.raises(BusError):
+            shop.endpoint("GET", "/too-late")(lambda: None)
+        await endpoint.unsubscribe()
+        await endpoint.unsubscribe()
+        assert not endpoint.active
+        with pytest.raises(AckTimeout):
+            await web.request("GET", f"{URL}/late")

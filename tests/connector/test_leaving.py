@@ -1,0 +1,135 @@
+"""Leaving, and giving up, without harm to anybody else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
+from subtrie.connector.transport import nats as bus
+
+HOST = "shop.example"
+URL = f"https://{HOST}/"
+
+
+async def test_replicas_come_and_go_under_load_and_nobody_notices(make):
+    """What the broker handed a leaving replica is still acknowledged, handled, answered."""
+
+    def replica():
+        made = make(HOST, round_trip=5.0)
+
+        @made.endpoint("GET", "/{n}")
+        async def echo(n: int):
+            await asyncio.sleep(0)
+            return n
+
+        return made
+
+    web, replicas = make("web.example", round_trip=5.0), [replica(), replica()]
+    answered, stop = 0, False
+
+    async def ask(start):
+        nonlocal answered
+        n = start
+        while not stop:
+            n += 8
+            assert (await web.request("GET", f"{URL}{n}", timeout=20)).json() == n
+            answered += 1
+            await asyncio.sleep(0)
+
+    async with web:
+        for each in replicas:
+            await each.startup()
+        asking = [asyncio.create_task(ask(start)) for start in range(8)]
+        for _ in range(6):
+            before = answered
+            while answered < before + 50 and not any(each.done() for each in asking):
+                await asyncio.sleep(0.001)
+            replicas.append(replica())
+            await replicas[-1].startup()
+            await replicas.pop(0).shutdown()
+        stop = True
+        await asyncio.gather(*asking)
+        for each in replicas:
+            await each.shutdown()
+
+
+async def test_a_flush_that_is_given_up_does_not_make_the_connection_deaf(make_nats):
+    """nats-py stops reading, for good, at the answer to a flush that timed out or was cancelled."""
+    shop, web = make_nats(HOST), make_nats("web.example")
+    shop.endpoint("GET", "/")(lambda: "here")
+    async with shop, web:
+        line = web._transport.bus
+        assert line is shop._transport.bus
+        for _ in range(5):
+            await line.prove(0)
+            proving = asyncio.create_task(line.prove(5))
+            await asyncio.sleep(0)
+            proving.cancel()
+            starting = asyncio.create_task(make_nats("late.example").startup())
+            await asyncio.sleep(0.001)
+            starting.cancel()
+            await asyncio.gather(proving, starting, return_exceptions=True)
+        assert await line.prove(20)
+        assert (await web.request("GET", URL)).body == b"here"
+        assert not line._asking
+    assert bus.open_connections() == 0
+
+
+async def test_a_shutdown_that_is_cancelled_leaves_nothing_behind(make):
+    shop, web = make(HOST), make("web.example")
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    @shop.endpoint("GET", "/")
+    async def wait():
+        begun.set()
+        await never.wait()
+
+    async with web:
+        await shop.startup()
+        asking = asyncio.create_task(web.request("GET", URL))
+        await begun.wait()
+        leaving = asyncio.create_task(shop.shutdown())
+        await asyncio.sleep(0.01)
+        leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        with pytest.raises(HTTPError) as told:
+            await asking
+        assert told.value.status == 503
+        assert not shop._serving.tasks
+        assert not shop.running
+        await shop.startup()
+        await shop.shutdown()
+    assert bus.open_connections() == 0
+
+
+async def test_a_replica_that_leaves_in_the_middle_of_a_transfer(make_nats):
+    """The fragments are pinned to it; the caller hears a time-out, and nobody a half body."""
+    leaving, staying = make_nats(HOST), make_nats(HOST)
+    web = make_nats("web.example")
+    heard = []
+    leaving.endpoint("POST", "/")(lambda request: heard.append(len(request.body)))
+    staying.endpoint("POST", "/other")(lambda: "here")
+    async with web, staying:
+        await leaving.startup()
+        publish, gone = web._publish, asyncio.Event()
+
+        async def held_back(subject, message):
+            if message.headers.get("Microbus-Fragment") == "2/3":
+                await gone.wait()
+            await publish(subject, message)
+
+        web._publish = held_back
+        asking = asyncio.create_task(web.request("POST", URL, body=bytes(300_000), timeout=1))
+        while not len(leaving._serving.transfers):
+            await asyncio.sleep(0.001)
+        await leaving.shutdown()
+        gone.set()
+        with pytest.raises(RequestTimeout):
+            await asking
+        assert heard == []
+        with pytest.raises(AckTimeout):
+            await web.request("POST", URL)
+        assert (await web.request("POST", f"{URL}other")).body == b"here"

@@ -1,0 +1,80 @@
+"""What the replicas of a service keep for each other, and who takes it over when one leaves."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from subtrie.connector import HTTPError
+
+HOST = "shop.example"
+ALL, RESCUE = f"https://{HOST}:888/dcache/all", f"https://{HOST}:888/dcache/rescue"
+
+
+async def _all(connector, action, key="", body=b"", **more):
+    params = {"do": action, "key": key, **more}
+    return [a async for a in connector.publish("PUT", ALL, params=params, body=body)]
+
+
+async def test_peers_store_load_check_and_delete(make):
+    one, two = make(HOST), make(HOST)
+    async with one, two:
+        statuses = {a.id: a.status for a in await _all(one, "store", "k", b"value")}
+        assert statuses == {one.id: 404, two.id: 200}, "who asks keeps its own itself"
+        (found,) = [a for a in await _all(one, "load", "k") if a.status == 200]
+        assert (found.id, found.body) == (two.id, b"value")
+        digest = hashlib.sha256(b"value").digest()
+        (checked,) = [
+            a for a in await _all(one, "checksum", "k", checksum=digest.hex()) if a.status == 200
+        ]
+        assert checked.body == digest
+        assert {a.body for a in await _all(one, "len")} == {b"0", b"1"}
+        assert {a.body for a in await _all(one, "weight")} == {b"0", b"5"}
+        await _all(one, "checksum", "k", checksum="00")  # one of the two is wrong: both forget
+        assert [a.status for a in await _all(one, "load", "k")] == [404, 404]
+        for key in ("ab", "abc", "xbc", "z"):
+            await _all(one, "store", key, b"1")
+        await _all(one, "delete", prefix="ab")
+        await _all(one, "delete", contains="b")
+        assert {a.body for a in await _all(one, "len")} == {b"0", b"1"}
+        await _all(one, "clear")
+        assert {a.body for a in await _all(one, "len")} == {b"0"}
+        (error, other) = await _all(one, "burn")
+        assert {error.error.status, other.error.status} == {500}
+
+
+async def test_only_its_own_host_may_ask(make):
+    shop, web = make(HOST), make("web.example")
+    async with shop, web:
+        (refused,) = await _all(web, "load", "k")
+        assert "foreign host 'web.example'" in str(refused.error)
+        with pytest.raises(HTTPError, match="foreign host"):
+            await web.request("PUT", RESCUE, params={"key": "k"}, body=b"mine now")
+
+
+async def test_who_leaves_hands_over_what_it_holds(make):
+    one, two, three = make(HOST), make(HOST), make(HOST)
+    async with one, two:
+        async with three:
+            for n in range(20):
+                three._cache.hold(f"k{n}", b"%d" % n)
+        assert len(three._cache) == 0
+        assert len(one._cache) + len(two._cache) == 20
+        values = {**one._cache._held, **two._cache._held}
+        assert values == {f"k{n}": b"%d" % n for n in range(20)}
+        one._cache.hold("last", b"value")
+    # the last one out has nobody to hand it to, and does not wait
+    assert len(one._cache) == len(two._cache) == 0
+
+
+def test_what_is_held_has_a_bound(make_memory, monkeypatch):
+    monkeypatch.setattr("subtrie.connector.peer_cache._ROOM", 100)
+    cache = make_memory(HOST)._cache
+    for n in range(50):
+        cache.hold(f"k{n}", b"x" * 30)
+    assert list(cache._held) == ["k47", "k48", "k49"]
+    cache.hold("k47", b"y" * 40)
+    assert list(cache._held) == ["k48", "k49", "k47"]
+    cache.hold("huge", b"z" * 101)
+    assert len(cache) == 0

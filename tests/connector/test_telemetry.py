@@ -1,0 +1,222 @@
+"""What connectors tell those who watch: spans and counters, the same on both transports."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from subtrie.connector import AckTimeout, HTTPError, KeptSpans, RequestTimeout
+
+HOST = "shop.example"
+
+
+@pytest.fixture(scope="module")
+def spans():
+    """What was traced, in memory; one provider for the process, as OpenTelemetry wants it."""
+    exporter = InMemorySpanExporter()
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = TracerProvider()
+        trace.set_tracer_provider(provider)
+    processor = SimpleSpanProcessor(exporter)
+    provider.add_span_processor(processor)
+    yield exporter
+    trace._TRACER_PROVIDER = None
+    trace._TRACER_PROVIDER_SET_ONCE._done = False
+
+
+async def _story(make):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+
+    @shop.endpoint("GET", "/relay/{n}")
+    async def relay(n: int):
+        return (await shop.request("GET", "https://stock.example/level")).json()
+
+    @stock.endpoint("GET", "/level")
+    async def level():
+        raise HTTPError("no stock", status=409)
+
+    async with shop, stock, web:
+        with pytest.raises(HTTPError) as failed:
+            await web.request("GET", f"https://{HOST}/relay/1")
+    return failed.value, [
+        {k: v for k, v in each.counts.served.items() if k[1] in ("/relay/{n}", "/level")}
+        for each in (shop, stock)
+    ]
+
+
+async def test_S0_131_the_same_spans_and_counters_on_both_transports(
+    make_memory, make_nats, spans, caplog
+):
+    caplog.set_level(logging.CRITICAL)
+    told = []
+    for make in (make_memory, make_nats):
+        spans.clear()
+        error, served = await _story(make)
+        finished = [s for s in spans.get_finished_spans() if ":888" not in s.name]
+        by_id = {span.context.span_id: span for span in finished}
+        assert len({span.context.trace_id for span in finished}) == 1
+        assert error.trace == f"{finished[0].context.trace_id:032x}"
+        told.append(
+            (
+                sorted(
+                    (
+                        span.name,
+                        span.kind.name,
+                        by_id[span.parent.span_id].name if span.parent else None,
+                        span.status.status_code.name,
+                        tuple(sorted(span.attributes.items())),
+                    )
+                    for span in finished
+                ),
+                [{key: int(value[0]) for key, value in each.items()} for each in served],
+            )
+        )
+    assert told[0] == told[1]
+    names = [(name, kind, parent) for name, kind, parent, *_ in told[0][0]]
+    assert names == [
+        (":443/level", "SERVER", "GET https://stock.example:443/level"),
+        (":443/relay/{n}", "SERVER", f"GET https://{HOST}:443/relay/1"),
+        (f"GET https://{HOST}:443/relay/1", "CLIENT", None),
+        ("GET https://stock.example:443/level", "CLIENT", ":443/relay/{n}"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def meters():
+    """What was counted, read from memory when asked for; one provider for the process."""
+    reader = InMemoryMetricReader()
+    assert not isinstance(metrics.get_meter_provider(), MeterProvider)
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return reader
+
+
+def _read(meters, *connectors):
+    """Name, labels and value of every counter of these connectors."""
+    told = meters.get_metrics_data()
+    ids = {each.id for each in connectors}
+    found = {}
+    for resource in told.resource_metrics:
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                for point in metric.data.data_points:
+                    labels = dict(point.attributes)
+                    if labels.pop("id") in ids:
+                        assert metric.data.is_monotonic
+                        key = (metric.name, *sorted(labels.items()))
+                        found[key] = point.value
+    return found
+
+
+async def test_S0_131_the_same_counters_for_opentelemetry_on_both_transports(
+    make_memory, make_nats, meters, caplog
+):
+    caplog.set_level(logging.CRITICAL)
+    told = []
+    for make in (make_memory, make_nats):
+        shop, web = make(HOST), make("web.example")
+        shop.endpoint("GET", "/x/{n}")(lambda n: n)
+
+        @shop.endpoint("GET", "/slow", timeout=0.001)
+        async def slow():
+            raise AssertionError("no time is left for it")
+
+        async with shop, web:
+            for n in range(3):
+                await web.request("GET", f"https://{HOST}/x/{n}")
+            with pytest.raises(RequestTimeout):
+                await web.request("GET", f"https://{HOST}/slow")
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://nobody.example/")
+            told.append(_read(meters, shop, web))
+    for counted, way in zip(told, ("memory", "nats"), strict=True):
+        assert counted.pop(("microbus_deliveries", ("service", HOST), ("transport", way))) >= 4
+        web_heard = ("microbus_deliveries", ("service", "web.example"), ("transport", way))
+        assert counted.pop(web_heard) >= 4
+    seconds = [
+        {key: each.pop(key) for key in list(each) if key[0].endswith("_seconds")} for each in told
+    ]
+    assert all(value > 0 for each in seconds for value in each.values())
+    for each in told:  # who greets whom when starting is no part of the story
+        for key in [key for key in each if ("port", "888") in key]:
+            del each[key]
+    assert told[0] == told[1]
+    row = (("method", "GET"), ("port", "443"))
+    assert told[0] == {
+        ("microbus_ack_timeouts", ("service", HOST)): 0,
+        ("microbus_ack_timeouts", ("service", "web.example")): 1,
+        ("microbus_request_timeouts", ("service", HOST)): 0,
+        ("microbus_request_timeouts", ("service", "web.example")): 0,
+        (
+            "microbus_server_requests", ("code", 200), *row, ("route", "/x/{n}"), ("service", HOST)
+        ): 3,
+        (
+            "microbus_server_requests", ("code", 408), *row, ("route", "/slow"), ("service", HOST)
+        ): 1,
+    }  # fmt: skip
+
+
+async def test_rejects_are_counted_by_reason(make_memory, meters):
+    shop = make_memory(HOST)
+    async with shop:
+        shop.counts.reject(shop.plane, "source", "x")
+        shop.counts.reject(shop.plane, "source", "x")
+        counted = _read(meters, shop)
+    assert counted["microbus_rejects", ("reason", "source"), ("service", HOST)] == 2
+
+
+async def test_a_trace_is_exported_when_its_handler_failed_or_somebody_asks(make, spans, caplog):
+    caplog.set_level(logging.CRITICAL)
+    exporter = InMemorySpanExporter()
+    trace.get_tracer_provider().add_span_processor(KeptSpans(exporter))
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/{how}")
+    async def handle(how: str):
+        if how == "bad":
+            raise RuntimeError("bad")
+        return how
+
+    async with shop, web:
+        spans.clear()
+        await web.request("GET", f"https://{HOST}/good")
+        (kept, *_) = [s for s in spans.get_finished_spans() if s.name == ":443/{how}"]
+        trace_id = f"{kept.context.trace_id:032x}"
+        assert exporter.get_finished_spans() == ()
+        for asked in ("", "?id=", "?id=xyz", "?id=" + "0" * 32):
+            answer = await web.request("GET", f"https://{HOST}:888/trace{asked}")
+            assert answer.json() == {}
+            assert exporter.get_finished_spans() == ()
+        await web.request("GET", f"https://{HOST}:888/trace", params={"id": trace_id.upper()})
+        assert {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()} == {trace_id}
+        exporter.clear()
+        with pytest.raises(HTTPError) as found:
+            await web.request("GET", f"https://{HOST}/bad")
+        asks = [a async for a in web.publish("GET", "https://all:888/ping")]  # they are served
+        assert len(asks) == 2
+        while len(exporter.get_finished_spans()) < 2:  # the handler's, and the call's
+            await web.request("GET", f"https://{HOST}:888/ping")
+        told = {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()}
+        assert told == {found.value.trace}
+
+
+def test_what_is_kept_has_a_bound():
+    exporter = InMemorySpanExporter()
+    kept = KeptSpans(exporter, capacity=3)
+    provider = TracerProvider()
+    provider.add_span_processor(kept)
+    tracer = provider.get_tracer("test")
+    made = [tracer.start_span(str(n)) for n in range(5)]
+    for span in made:
+        span.end()
+    ids = [f"{span.context.trace_id:032x}" for span in made]
+    assert [kept.export(each) for each in ids] == [0, 0, 1, 1, 1]
+    assert [span.name for span in exporter.get_finished_spans()] == ["2", "3", "4"]
+    provider.shutdown()

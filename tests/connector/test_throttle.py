@@ -1,0 +1,107 @@
+"""A limit for each caller, by its verified source, the same on both transports (A71, S0-132)."""
+
+from __future__ import annotations
+
+import pytest
+
+from subtrie.connector import HTTPError, Request, Throttle, frame
+
+HOST = "shop.example"
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
+    clock = Clock()
+    throttle = Throttle(2, burst=3, clock=clock)
+    assert [throttle.admit("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert throttle.admit("b") == 0, "everyone has their own"
+    clock.now += 0.25
+    assert throttle.admit("a") == 0.25
+    clock.now += 0.25
+    assert throttle.admit("a") == 0
+    assert throttle.admit("a") == 0.5
+    clock.now += 1000
+    assert [throttle.admit("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now -= 1000  # a clock that goes back gives nothing and takes nothing
+    assert throttle.admit("a") == 0.5
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0.5), (float("nan"), 1)])
+def test_a_throttle_that_lets_nothing_through_is_refused(rate, burst):
+    with pytest.raises(ValueError, match="throttle"):
+        Throttle(rate, burst=burst)
+
+
+def test_callers_are_forgotten_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("subtrie.connector.throttle._CALLERS", 3)
+    throttle = Throttle(1, clock=Clock())
+    for name in "abcd":
+        throttle.admit(name)
+    assert throttle.admit("a") == 0, "forgotten, so its bucket is full"
+    assert throttle.admit("d") > 0
+
+
+async def _story(make, throttle):
+    shop, web, other = make(HOST), make("web.example"), make("other.example")
+    shop.middleware(throttle)
+    shop.endpoint("GET", "/{n}")(lambda n: n)
+    told = []
+    async with shop, web, other:
+        for n in range(4):
+            for caller in (web, other):
+                # What it says of itself in a header changes nothing.
+                forged = {frame.FROM_HOST: f"somebody{n}.else"}
+                try:
+                    answer = await caller.request("GET", f"https://{HOST}/{n}", headers=forged)
+                    told.append((caller.host, answer.body))
+                except HTTPError as error:
+                    told.append((caller.host, error.status, error.properties))
+        await web.request("GET", f"https://{HOST}:888/ping")  # the control plane has none
+        answers = [a async for a in web.publish("GET", f"https://{HOST}/9")]
+        told.append([a.error.status for a in answers])
+    return told
+
+
+async def test_S0_132_A71_it_sees_the_same_on_both_transports(make_memory, make_nats):
+    told = [await _story(make, Throttle(1, burst=2, clock=Clock())) for make in
+            (make_memory, make_nats)]  # fmt: skip
+    assert told[0] == told[1]
+    slow = (429, {"retryAfter": 1.0})
+    assert told[0] == [
+        ("web.example", b"0"), ("other.example", b"0"), ("web.example", b"1"),
+        ("other.example", b"1"), ("web.example", *slow), ("other.example", *slow),
+        ("web.example", *slow), ("other.example", *slow), [429],
+    ]  # fmt: skip
+
+
+async def test_S0_132_one_throttle_for_both_transports_at_once(make_memory, broker, plane):
+    """The same object: what a caller spent in process it has not got left over the bus."""
+    both = {"nats": broker.url, "short_circuit": True}
+    shop, near = make_memory(HOST, **both), make_memory("web.example", **both)
+    far = make_memory("web.example", nats=broker.url, short_circuit=False)
+    seen = []
+
+    async def note(request: Request, call_next):
+        seen.append((request.source, request.attested))
+        return await call_next(request)
+
+    shop.middleware(note)
+    shop.middleware(Throttle(1, burst=2, clock=Clock()))
+    shop.endpoint("GET", "/")(lambda: None)
+    async with shop, near, far:
+        await near.request("GET", f"https://{HOST}/")
+        await far.request("GET", f"https://{HOST}/")
+        for caller in (near, far):
+            with pytest.raises(HTTPError) as refused:
+                await caller.request("GET", f"https://{HOST}/")
+            assert refused.value.status == 429
+    assert seen == [("web.example", True), ("web.example", False)] * 2

@@ -1,0 +1,152 @@
+"""Encrypted connections, and services that show who they are by certificate.
+
+``ca.pem``, ``cert.pem`` and ``key.pem`` in the working folder, each first under the service's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from subtrie import BusError
+from subtrie.connector import Connector
+from subtrie.connector.credentials import gather
+from subtrie.connector.transport import nats as bus
+
+from .certificates import Authority
+from .nats_server import NatsServer
+
+HOST = "shop.example"
+
+
+@pytest.fixture
+def authority(tmp_path):
+    """Its certificate lies in the working folder: everyone trusts it."""
+    made = Authority()
+    made.write(tmp_path / "ca.pem")
+    return made
+
+
+@pytest.fixture
+def server(tmp_path, authority):
+    """A server that asks everyone for a certificate of the authority."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    authority.vouch("localhost", folder / "cert.pem", folder / "key.pem")
+    made = NatsServer(
+        folder,
+        tls={
+            "cert_file": str(folder / "cert.pem"),
+            "key_file": str(folder / "key.pem"),
+            "ca_file": str(tmp_path / "ca.pem"),
+            "verify": True,
+        },
+    ).start()
+    yield made
+    made.stop()
+
+
+def _connector(host, server, plane, **more):
+    return Connector(host, plane=plane, nats=server.url, short_circuit=False, **more)
+
+
+async def test_S0_124_services_with_the_same_files_share_a_connection(
+    server, authority, tmp_path, plane
+):
+    authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
+    authority.vouch("c.example", tmp_path / "c.example_cert.pem", tmp_path / "c.example_key.pem")
+    a, b, c = (_connector(f"{name}.example", server, plane) for name in "abc")
+    c.endpoint("GET", "/")(lambda: "over TLS")
+    async with c:
+        assert bus.open_connections() == 1
+        async with a:
+            assert bus.open_connections() == 2
+            async with b:
+                assert bus.open_connections() == 2
+                clients = [each._transport.bus.client for each in (a, b, c)]
+                assert clients[0] is clients[1] is not clients[2]
+                assert all(each.connected_url.scheme in ("nats", "tls") for each in clients)
+                assert all(each._transport._io_writer.get_extra_info("cipher") for each in clients)
+                for each in (a, b):
+                    assert (await each.request("GET", "https://c.example/")).body == b"over TLS"
+            # b has left, its connection is still a's
+            assert (await a.request("GET", "https://c.example/")).body == b"over TLS"
+            assert bus.open_connections() == 2
+        assert bus.open_connections() == 1
+    assert bus.open_connections() == 0
+
+
+def test_S0_122_S0_123_own_files_first_each_looked_up_alone(authority, tmp_path):
+    url = "nats://h:1"
+    alone = gather(url, HOST)
+    assert (alone.ca, alone.cert, alone.key) == (tmp_path / "ca.pem", None, None)
+    authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
+    shared = gather(url, HOST)
+    assert (shared.cert, shared.key) == (tmp_path / "cert.pem", tmp_path / "key.pem")
+    own = tmp_path / f"{HOST}_cert.pem"
+    authority.vouch(HOST, own, tmp_path / f"{HOST}_key.pem")
+    (tmp_path / f"{HOST}_key.pem").unlink()
+    mixed = gather(url, HOST)
+    assert (mixed.cert, mixed.key) == (own, tmp_path / "key.pem")
+    (tmp_path / "key.pem").unlink()
+    certless = gather(url, HOST)
+    assert (certless.cert, certless.key) == (None, None), "one without the other is no use"
+    assert len({each.digest for each in (alone, shared, mixed)}) == 3
+    assert certless.digest == alone.digest, "what is not used does not count"
+    Authority("another").write(tmp_path / f"{HOST}_ca.pem")
+    assert gather(url, HOST).ca == tmp_path / f"{HOST}_ca.pem"
+    assert gather(url, HOST).digest != alone.digest
+
+
+def test_A30_a_key_that_others_may_read_is_refused(authority, tmp_path):
+    authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
+    (tmp_path / "key.pem").chmod(0o644)
+    with pytest.raises(BusError) as refused:
+        gather("nats://h:1", HOST)
+    assert refused.value.reason == "readable-creds"
+    assert gather("nats://h:1", HOST, allow_readable=True).key == tmp_path / "key.pem"
+
+
+async def test_who_shows_no_certificate_or_a_strange_one_does_not_get_in(
+    server, authority, tmp_path, plane
+):
+    nobody = _connector("a.example", server, plane)
+    with pytest.raises(ConnectionError):
+        await nobody.startup()
+    stranger = Authority("stranger")
+    stranger.vouch("b.example", tmp_path / "b.example_cert.pem", tmp_path / "b.example_key.pem")
+    with pytest.raises(ConnectionError):
+        await _connector("b.example", server, plane).startup()
+    assert bus.open_connections() == 0
+
+
+async def test_a_server_that_the_authority_does_not_know_is_not_trusted(server, tmp_path, plane):
+    another = Authority("another")
+    another.write(tmp_path / f"{HOST}_ca.pem")
+    begun = time.monotonic()
+    with pytest.raises(ConnectionError, match="certificate"):
+        await _connector(HOST, server, plane).startup()
+    assert time.monotonic() - begun < bus.CONNECT_LIMIT, "asking again would not help"
+
+
+async def test_an_encrypted_connection_comes_back_with_every_handler(
+    server, authority, tmp_path, plane
+):
+    authority.vouch("web", tmp_path / "web.example_cert.pem", tmp_path / "web.example_key.pem")
+    authority.vouch("shop", tmp_path / f"{HOST}_cert.pem", tmp_path / f"{HOST}_key.pem")
+    shop, web = _connector(HOST, server, plane), _connector("web.example", server, plane)
+    for n in range(20):
+        shop.endpoint("GET", f"/{n}")(lambda n=n: str(n))
+    async with shop, web:
+        for _ in range(2):
+            await asyncio.to_thread(server.kill)
+            while web._transport.bus.connected or shop._transport.bus.connected:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.start)
+            while not (web._transport.bus.connected and shop._transport.bus.connected):
+                await asyncio.sleep(0.01)
+            await shop._transport.settle()
+            for n in range(20):
+                assert (await web.request("GET", f"https://{HOST}/{n}")).body == b"%d" % n

@@ -1,0 +1,162 @@
+"""The locality of a cloud's machine, asked of a metadata service on loopback."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from subtrie.connector import Connector
+from subtrie.connector.environment import locality
+from subtrie.connector.zone import cloud_of, locality_in
+from subtrie.errors import AddressError
+
+GCP = "projects/415104041262/zones/us-east1-a"
+
+
+class Metadata:
+    """Both services in one: what it answers, what it demands, what it was asked."""
+
+    def __init__(self) -> None:
+        self.zone, self.status, self.token, self.wait = "us-east-1a", 200, True, 0.0
+        self.asked: list[str] = []
+        metadata = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_PUT(self) -> None:
+                metadata.asked.append(f"PUT {self.path}")
+                wanted = self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
+                self.say(200 if metadata.token and wanted else 403, "t0ken")
+
+            def do_GET(self) -> None:
+                metadata.asked.append(f"GET {self.path}")
+                time.sleep(metadata.wait)
+                aws = self.headers["X-aws-ec2-metadata-token"] == "t0ken" or not metadata.token
+                allowed = aws if "latest" in self.path else self.headers["Metadata-Flavor"]
+                self.say(metadata.status if allowed else 401, metadata.zone)
+
+            def say(self, status: int, text: str) -> None:
+                try:
+                    self.send_response(status)
+                    if 300 <= status < 400:
+                        self.send_header("Location", "/latest/meta-data/elsewhere")
+                    self.send_header("Content-Length", str(len(text.encode())))
+                    self.end_headers()
+                    self.wfile.write(text.encode())
+                except OSError:  # who asked has given up
+                    pass
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def metadata(monkeypatch) -> Iterator[Metadata]:
+    service = Metadata()
+    thread = threading.Thread(target=service.server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://{service.address}/")
+    monkeypatch.setenv("GCE_METADATA_HOST", service.address)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # is not asked
+    yield service
+    service.server.shutdown()
+    service.server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("cloud", "zone", "place"),
+    [
+        ("AWS", "us-east-1a", "us-east-1-a"),
+        ("AWS", "ap-southeast-2c\n", "ap-southeast-2-c"),
+        ("AWS", "us-west-2-lax-1a", "us-west-2-lax-1-a"),
+        ("GCP", GCP, "us-east-1-a"),
+        ("GCP", "projects/1/zones/europe-west12-b", "europe-west-12-b"),
+        ("GCP", "projects/1/zones/northamerica-northeast1-c", "northamerica-northeast-1-c"),
+        ("GCP", "projects/1/zones/us-central1-ai1a", "us-central-1-ai1a"),
+    ],
+)
+async def test_S0_046_a_zone_becomes_a_locality(metadata, cloud, zone, place):
+    metadata.zone = zone
+    assert await locality_in(cloud) == place
+
+
+async def test_a_token_comes_first_where_the_service_gives_one(metadata):
+    assert await locality_in("AWS") == "us-east-1-a"
+    token, zone = "PUT /latest/api/token", "GET /latest/meta-data/placement/availability-zone"
+    assert metadata.asked == [token, zone]
+    metadata.token = False
+    assert await locality_in("AWS") == "us-east-1-a"
+    assert metadata.asked[2:] == [token, zone]
+
+
+@pytest.mark.parametrize("given", ["AWS", "aws", "Gcp"])
+@pytest.mark.parametrize("by", ["argument", "variable"])
+async def test_S0_047_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, given, by):
+    metadata.zone = GCP if given == "Gcp" else "us-east-1a"
+    if by == "variable":
+        monkeypatch.setenv("MICROBUS_LOCALITY", given)
+    shop = Connector(
+        "shop.example", plane="p", nats="", locality=given if by != "variable" else None
+    )
+    shop.endpoint("GET", "/where")(lambda: shop.locality)
+    near = Connector("web.example", plane="p", nats="", locality="us-east-2")
+    async with shop, near:
+        assert shop.locality == "us-east-1-a"
+        slots = ["loc-us", "loc-us-east", "loc-us-east-1", "loc-us-east-1-a"]
+        for slot in slots:
+            answer = await near.request("GET", f"https://{slot}.shop.example/where")
+            assert (answer.body, answer.locality) == (b"us-east-1-a", "us-east-1-a")
+        assert shop.nearest.locality == "us-east-1-a"
+
+
+@pytest.mark.parametrize("zone", ["", "us-east", "Us-East-1a", "a b", "../x", "<html>", "ü1a", GCP])
+async def test_what_is_no_zone_stops_the_service_from_starting(metadata, zone):
+    metadata.zone = zone
+    shop = Connector("shop.example", plane="p", nats="", locality="AWS")
+    with pytest.raises(ConnectionError, match="no zone from the metadata service of AWS"):
+        await shop.startup()
+    assert not shop.running
+    metadata.zone = "us-east-1a"
+    async with shop:  # nothing was left behind
+        assert shop.locality == "us-east-1-a"
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+@pytest.mark.parametrize("cloud", ["AWS", "GCP"])
+async def test_a_service_that_refuses_is_no_answer(metadata, status, cloud):
+    metadata.status = status
+    with pytest.raises(ConnectionError):
+        await locality_in(cloud)
+    assert not any("elsewhere" in asked for asked in metadata.asked)
+
+
+async def test_a_service_that_does_not_answer_is_waited_for_two_seconds(metadata, monkeypatch):
+    metadata.wait = 4.0
+    begun = time.monotonic()
+    with pytest.raises(ConnectionError):
+        await locality_in("GCP")
+    assert 1.5 < time.monotonic() - begun < 3.9
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")  # nobody
+    with pytest.raises(ConnectionError):
+        await locality_in("AWS")
+
+
+def test_only_the_two_names_are_clouds():
+    assert [cloud_of(text) for text in ("aws", "GCP", "aws-1", "", "azure", "ＡＷＳ")] == [
+        "AWS",
+        "GCP",
+        "",
+        "",
+        "",
+        "",
+    ]
+    assert locality("aws-1") == "aws-1"
+    with pytest.raises(AddressError):
+        locality("AWS-1")

@@ -1,0 +1,17 @@
+"""What the tests of gencreds share: how a source begins, and uses in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from subtrie.gencreds import Use
+
+HEAD = """\
+from subtrie.connector import Client, Connector, Event, Request
+orders = Connector("orders.shop")
+"""
+
+
+def said(uses: Iterable[Use]) -> list[str]:
+    """Uses in short: ``GET stock.shop:443/items``."""
+    return [f"{u.method} {u.host}:{'*' if u.port is None else u.port}{u.path}" for u in uses]

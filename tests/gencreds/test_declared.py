@@ -1,0 +1,102 @@
+"""What no scan can see is declared in pyproject.toml, and every wrong entry is named."""
+
+from __future__ import annotations
+
+import pytest
+from source_trees import HEAD, said
+
+from subtrie import SubtrieError
+from subtrie.gencreds import rules, scan
+
+ENTRY = "[[tool.subtrie.gencreds.calls]]\n"
+
+
+def _scanned(tree, toml, text=""):
+    return scan(tree({"pyproject.toml": toml, "service.py": HEAD + text}))
+
+
+def test_A29_calls_endpoints_and_raw_subjects(tree):
+    (service,) = _scanned(tree, "[project]\nname = 'x'\n\n"
+        + ENTRY + 'method = "get"\nurl = "https://stock.shop/items/{id}"\n\n'
+        + ENTRY + 'service = "orders.shop"\nmethod = "POST"\nroute = "//hooks.shop/paid"\n\n'
+        + ENTRY + 'publish = "legacy.orders.*"\n\n'
+        + ENTRY + 'subscribe = "legacy.stock.> workers"\n')  # fmt: skip
+    assert said(service.calls) == ["GET stock.shop:443/items/{id}"]
+    assert said(service.endpoints) == ["POST hooks.shop:443/paid"]
+    assert (service.calls[0].line, service.calls[0].file.endswith("pyproject.toml")) == (4, True)
+    assert [(each.verb, each.line) for each in service.raw] == [("publish", 13), ("subscribe", 16)]
+    found = rules(service, "p")
+    assert "p.safe.443.orders_shop.stock_shop.*.GET.items.*" in found.publish_allow
+    assert "p.safe.443.*.hooks_shop.*.POST.paid" in found.subscribe_allow
+    assert "legacy.orders.*" in found.publish_allow
+    assert "legacy.stock.> workers" in found.subscribe_allow
+    assert found.sources["publish_allow", "legacy.orders.*"][1] == 13
+
+
+def test_an_entry_stands_for_what_is_dynamic_in_a_place(tree):
+    text = (
+        'def f(u): orders.request("GET", u)\nclass A:\n    def g(self, u):\n'
+        '        orders.request("PUT", u)\n'
+    )
+    entry = ENTRY + 'method = "GET"\nurl = "https://stock.shop/x"\n'
+    (service,) = _scanned(tree, entry, text)
+    assert [each.line for each in service.dynamic] == [3, 6]
+    (service,) = _scanned(tree, entry + 'in = "service.py:f"\n', text)
+    assert [each.line for each in service.dynamic] == [6]
+    assert service.dynamic[0].inside == "A.g"
+    (service,) = _scanned(tree, entry + 'in = "service.py:A"\n', text)
+    assert [each.line for each in service.dynamic] == [3]
+    (service,) = _scanned(tree, entry + 'in = "service.py"\n', text)
+    assert not service.dynamic
+    assert rules(service, "p")
+
+
+def test_entries_of_services_beside_the_folder_are_left_alone(tree):
+    toml = ENTRY + 'service = "users.shop"\nmethod = "GET"\nurl = "https://a.shop/x"\n'
+    folder = tree({"pyproject.toml": toml, "orders/service.py": HEAD})
+    (service,) = scan(folder / "orders")
+    assert not service.calls
+    with pytest.raises(SubtrieError) as caught:
+        scan(folder)
+    assert (caught.value.reason, caught.value.line) == ("declared-service", 1)
+
+
+WRONG = {
+    "no TOML": ("[[tool.subtrie\n", "source-syntax"),
+    "an unknown table": ("[tool.subtrie.gencreds.cals]\n", "declared-key"),
+    "no list": ("[tool.subtrie.gencreds]\ncalls = 3\n", "declared-key"),
+    "an unknown key": (ENTRY + 'metod = "GET"\nurl = "https://a.shop/x"\n', "declared-key"),
+    "no text": (ENTRY + 'method = 3\nurl = "https://a.shop/x"\n', "declared-key"),
+    "no method": (ENTRY + 'url = "https://a.shop/x"\n', "declared-call"),
+    "nothing": (ENTRY + 'service = "orders.shop"\n', "declared-call"),
+    "two things": (ENTRY + 'publish = "a"\nsubscribe = "b"\n', "declared-call"),
+    "a method of a raw one": (ENTRY + 'publish = "a"\nmethod = "GET"\n', "declared-call"),
+    "a bad method": (ENTRY + 'method = "FETCH"\nurl = "https://a.shop/x"\n', "method"),
+    "ANY": (ENTRY + 'method = "ANY"\nurl = "https://a.shop/x"\n', "method-any"),
+    "a bad URL": (ENTRY + 'method = "GET"\nurl = "/x"\n', "url-host"),
+    "a bad route": (ENTRY + 'method = "GET"\nroute = "//x.all/x"\n', None),
+    "a bad host": (ENTRY + 'service = "A B"\npublish = "a"\n', None),
+    "a bad pattern": (ENTRY + 'publish = "a..b"\n', None),
+    "every plane": (ENTRY + 'publish = "*.safe.>"\n', "declared-plane"),
+    "everything": (ENTRY + 'subscribe = ">"\n', "declared-plane"),
+    "in a plane": (ENTRY + 'publish = "p.safe.443.web.x._.GET.y"\n', "declared-plane"),
+    "perhaps in a plane": (ENTRY + 'publish = "p.*.x"\n', "declared-plane"),
+    "the trust root": (ENTRY + 'subscribe = "p.danger.> q"\n', "declared-plane"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_S0_125_a_wrong_entry_is_refused_where_it_stands(tree, what):
+    toml, reason = WRONG[what]
+    with pytest.raises(SubtrieError) as caught:
+        _scanned(tree, toml)
+    assert reason is None or caught.value.reason == reason
+    assert caught.value.file.endswith("pyproject.toml")
+    assert str(caught.value).count("\n") == 0
+
+
+def test_without_a_service_there_must_be_one(tree):
+    two = 'Connector("users.shop")\n'
+    with pytest.raises(SubtrieError) as caught:
+        _scanned(tree, ENTRY + 'publish = "a"\n', two)
+    assert caught.value.reason == "several-services"

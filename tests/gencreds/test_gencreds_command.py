@@ -1,0 +1,369 @@
+"""``subtrie gencreds``: what it shows, what it writes, and what it refuses without writing."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import nkeys
+import pytest
+from click.testing import CliRunner
+from operators import Operator, connecting, key
+from raw_client import RawClient
+from servers import loads, serving
+from source_trees import HEAD
+
+from secrets_watch import leaked
+from subtrie.acl import Permissions
+from subtrie.cli.app import app
+from subtrie.gencreds import rules, scan
+
+ORDERS = HEAD + (
+    'stock = Client("stock.shop")\n@stock.call("GET", "/items/{id}")\nasync def item(id): ...\n'
+    "async def f(thing):\n    await stock.item(orders, thing)\n"
+    '    await orders.request("POST", f"https://ledger.shop/entries/{thing}")\n'
+)
+TWO = {"orders.py": ORDERS, "stock.py": HEAD.replace("orders", "stock")}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def operator() -> Operator:
+    return Operator()
+
+
+def _run(*words: object, **options: object):
+    arguments = ["gencreds", *map(str, words)]
+    done = CliRunner().invoke(app, arguments, **options)  # type: ignore[arg-type]
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert not leaked(done.output)
+    return done
+
+
+def _seed_file(seed: str, name: str = "account.nk", mode: int = 0o600) -> Path:
+    path = Path(name)
+    path.write_text(seed + "\n")
+    path.chmod(mode)
+    return path
+
+
+def _seed(operator: Operator) -> str:
+    return operator.account.seed.decode()
+
+
+def _files() -> set[str]:
+    return {
+        str(each) for each in Path().rglob("*") if each.is_file() and "source" not in each.parts
+    }
+
+
+def test_S0_101_one_signed_file_a_service_which_the_broker_takes(tree, operator, tmp_path):
+    folder = tree(TWO)
+    done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)),
+                "--out", "creds", "--expires", "2h")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert _files() == {
+        "account.nk", "creds/orders.shop_nats.creds", "creds/stock.shop_nats.creds",
+    }  # fmt: skip
+    wanted = {each.host: rules(each, "prod") for each in scan(folder)}
+    with serving(tmp_path / "server", operator.config) as url:
+        for host, permissions in wanted.items():
+            path = Path("creds") / f"{host}_nats.creds"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert Permissions.load(path) == permissions
+            lines = path.read_text().splitlines()
+            client = RawClient(url, **connecting(lines[1], lines[lines.index(
+                "-----BEGIN USER NKEY SEED-----") + 1]))  # fmt: skip
+            client.publish("prod.safe.443.orders_shop.stock_shop._.GET.items.7")
+            client.publish("test.safe.443.orders_shop.stock_shop._.GET.items.7")
+            client.flush()
+            assert len(client.refused) == (1 if host == "orders.shop" else 2)
+            client.close()
+
+
+def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
+    folder = tree(service=ORDERS)
+    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    assert done.exit_code == 0
+    assert "prod.safe.443.orders_shop.stock_shop.*.GET.items.*" in done.output
+    assert "service.py:7" in done.output
+    assert "creds/orders.shop_nats.creds was not there" in done.output
+    assert not _files()
+    sign = ("--signing-key", _seed_file(_seed(operator)), "--out", "creds")
+    assert _run(folder, "--plane", "prod", *sign).exit_code == 0
+    before = Path("creds/orders.shop_nats.creds").read_bytes()
+    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    assert "grants what creds/orders.shop_nats.creds granted" in done.output
+    tree(service=ORDERS.replace("POST", "PUT"))
+    done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
+    assert "+ publish prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*" in done.output
+    assert "- publish prod.safe.443.orders_shop.ledger_shop.*.POST.entries.*" in done.output
+    assert Path("creds/orders.shop_nats.creds").read_bytes() == before
+    told = json.loads(
+        _run(folder, "--plane", "prod", "--dry-run", "--out", "creds", "--json").output
+    )
+    (service,) = told["services"]
+    assert told["plane"] == "prod"
+    assert service["host"] == "orders.shop"
+    assert service["added"] == ["publish prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*"]
+    assert len(service["removed"]) == 1
+    assert not service["written"]
+    assert {row["line"] for row in service["publish"]} == {None, 7, 8}
+    assert service["size"] < service["room"]
+
+
+def test_keys_are_kept_and_used_again(tree, operator):
+    folder = tree(service=ORDERS)
+    words = (folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)))
+
+    def subject() -> str:
+        lines = Path("orders.shop_nats.creds").read_text().splitlines()
+        seed = lines[lines.index("-----BEGIN USER NKEY SEED-----") + 1]
+        public: bytes = nkeys.from_seed(seed.encode()).public_key
+        return public.decode()
+
+    _run(*words)
+    first = subject()
+    _run(*words)
+    assert subject() != first
+    _run(*words, "--persist-keys", "keys")
+    kept = subject()
+    assert stat.S_IMODE(Path("keys/orders.shop_user.nk").stat().st_mode) == 0o600
+    _run(*words, "--persist-keys", "keys")
+    assert subject() == kept
+
+
+def test_a_dynamic_call_fails_the_build_unless_allowed(tree, operator):
+    folder = tree(service=ORDERS + 'async def g(u): await orders.request("PUT", u)\n')
+    sign = ("--signing-key", _seed_file(_seed(operator)))
+    for words in (("--dry-run",), sign, ("--format", "conf"), ("--json", *sign)):
+        done = _run(folder, "--plane", "prod", *words)
+        assert done.exit_code == 1, done.output
+        assert "service.py:9: request: the url depends on u, a parameter" in done.output
+        assert _files() == {"account.nk"}
+    done = _run(folder, "--plane", "prod", *sign, "--allow-dynamic")
+    assert done.exit_code == 0
+    assert "prod.safe.*.orders_shop.*.*.PUT.>" in done.output
+    assert "dynamic: " in done.output
+    assert Path("orders.shop_nats.creds").exists()
+
+
+def test_a_signing_key_of_the_account(tree, operator):
+    folder = tree(service=ORDERS)
+    signer = operator.signer.seed.decode()
+    account = operator.account.public_key.decode()
+    done = _run(
+        folder, "--plane", "prod", "--signing-key", _seed_file(signer), "--account", account
+    )
+    assert done.exit_code == 0
+    jwt = Path("orders.shop_nats.creds").read_text().splitlines()[1]
+    import base64
+
+    body = json.loads(base64.urlsafe_b64decode(jwt.split(".")[1] + "=="))
+    assert body["nats"]["issuer_account"] == account
+    assert body["iss"] == operator.signer.public_key.decode()
+
+
+def test_standard_input_a_pipe_and_decorated_seeds(tree, operator, tmp_path):
+    folder = tree(service=ORDERS)
+    seed = f"-----BEGIN ACCOUNT NKEY SEED-----\n{_seed(operator)}\n------END------\n"
+    done = _run(folder, "--plane", "prod", "--signing-key", "-", input=seed)
+    assert done.exit_code == 0
+    Path("orders.shop_nats.creds").unlink()
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["tee", tmp_path / "pipe"], stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as writer:  # fmt: skip
+        assert writer.stdin is not None
+        writer.stdin.write(seed.encode())
+        writer.stdin.close()
+        done = _run(folder, "--plane", "prod", "--signing-key", "pipe")
+    assert done.exit_code == 0, done.output
+
+
+def test_plain_configuration_that_the_broker_loads(tree):
+    folder = tree(TWO)
+    done = _run(folder, "--plane", "prod", "--format", "conf")
+    assert done.exit_code == 0
+    path = Path("users.conf")
+    path.write_text(done.output)
+    env = {**os.environ, "ORDERS_SHOP_PASSWORD": "hidden-word", "STOCK_SHOP_PASSWORD": "hidden"}
+    assert loads(path, env)
+    assert not loads(path, {"PATH": os.environ["PATH"]})
+    wanted = {each.host: rules(each, "prod") for each in scan(folder)}
+    for host, permissions in wanted.items():
+        assert Permissions.load(path, user=host, env=env) == permissions
+    assert _files() == {"users.conf"}
+
+
+def test_the_commands_of_nsc(tree, operator):
+    folder = tree(service=ORDERS)
+    done = _run(folder, "--plane", "prod", "--format", "nsc", "--expires", "30d")
+    assert done.output.startswith("nsc add user --name orders.shop \\\n  --allow-pub 'prod.reply")
+    assert "--allow-pub 'prod.safe.443.orders_shop.stock_shop.*.GET.items.*' \\\n" in done.output
+    assert "--expiry 43200m\n" in done.output
+    assert done.output.endswith("--output-file orders.shop_nats.creds\n")
+    _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)))
+    tree(service=ORDERS.replace("POST", "PUT"))
+    done = _run(folder, "--plane", "prod", "--format", "nsc")
+    assert done.output == (
+        "nsc edit user --name orders.shop \\\n"
+        "  --rm 'prod.safe.443.orders_shop.ledger_shop.*.POST.entries.*'\n"
+        "nsc edit user --name orders.shop \\\n"
+        "  --allow-pub 'prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*'\n"
+        "nsc generate creds --name orders.shop \\\n  --output-file orders.shop_nats.creds\n"
+    )
+
+
+def _kinds() -> dict[str, str]:
+    made = {
+        "operator": nkeys.PREFIX_BYTE_OPERATOR, "user": nkeys.PREFIX_BYTE_USER,
+        "server": nkeys.PREFIX_BYTE_SERVER, "cluster": nkeys.PREFIX_BYTE_CLUSTER,
+    }  # fmt: skip
+    return {name: key(prefix).seed.decode() for name, prefix in made.items()}
+
+
+@pytest.mark.parametrize("kind", ["operator", "user", "server", "cluster"])
+def test_T16_a_key_of_another_kind_signs_nothing(tree, kind):
+    folder = tree(TWO)
+    done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_kinds()[kind]))
+    assert done.exit_code == 2
+    assert f"{kind}'s seed in the place of an account's seed" in done.output
+    assert _files() == {"account.nk"}
+
+
+def test_T16_key_files_that_are_refused(tree, operator, tmp_path_factory):
+    folder, seed = tree(TWO), _seed(operator)
+    away = tmp_path_factory.mktemp("away") / "account.nk"
+    _seed_file(seed, str(away))
+    Path("link.nk").symlink_to(away)
+    Path("folder.nk").mkdir()
+    cases = {
+        _seed_file(seed, "group.nk", 0o640): "others may read it",
+        _seed_file(seed, "world.nk", 0o604): "others may read it",
+        Path("link.nk"): "a link that leaves its folder",
+        Path("folder.nk"): "",
+        Path("nothing.nk"): "nothing.nk does not exist",
+        _seed_file("", "empty.nk"): "it is no seed",
+        _seed_file(seed[:-4] + "AAAA", "wrong.nk"): "it is no seed",
+        _seed_file(f"{seed}\n{seed}", "two.nk"): "2 seeds where one is expected",
+    }
+    before = _files()
+    for path, wanted in cases.items():
+        done = _run(folder, "--plane", "prod", "--signing-key", path)
+        assert done.exit_code == 2, (path, done.output)
+        assert wanted in done.output
+        assert "Traceback" not in done.output
+        assert _files() == before
+    done = _run(folder, "--plane", "prod", "--signing-key", seed)
+    assert done.exit_code == 2
+    assert "seen by everyone" in done.output
+    done = _run(folder, "--plane", "prod")
+    assert (done.exit_code, "--signing-key" in done.output) == (2, True)
+
+
+def test_T17_nothing_is_half_written(tree, operator):
+    """The second service cannot be written, or signed: the first one's file stays as it was."""
+    folder = tree(TWO)
+    sign = ("--plane", "prod", "--signing-key", _seed_file(_seed(operator)), "--out", "creds")
+    Path("creds").mkdir()
+    Path("creds/orders.shop_nats.creds").write_text("old")
+    Path("creds/orders.shop_nats.creds").chmod(0o600)
+    done = _run(folder, *sign)  # what is there is none, and shown as a difference it cannot be
+    assert done.exit_code == 2
+    Path("creds/orders.shop_nats.creds").unlink()
+    Path("creds/stock.shop_nats.creds").mkdir()
+    done = _run(folder, *sign)
+    assert done.exit_code == 2
+    assert "is a folder" in done.output
+    assert _files() == {"account.nk"}
+    Path("creds/stock.shop_nats.creds").rmdir()
+    Path("keys").mkdir()
+    _seed_file("nonsense", "keys/stock.shop_user.nk")
+    done = _run(folder, *sign, "--persist-keys", "keys")
+    assert done.exit_code == 2
+    assert _files() == {"account.nk", "keys/stock.shop_user.nk"}
+
+
+def test_a_link_in_the_place_of_creds_is_replaced_and_not_followed(
+    tree, operator, tmp_path_factory
+):
+    victim = tmp_path_factory.mktemp("away") / "victim"
+    Path("orders.shop_nats.creds").symlink_to(victim)
+    done = _run(tree(service=ORDERS), "--plane", "prod",
+                "--signing-key", _seed_file(_seed(operator)))  # fmt: skip
+    assert done.exit_code == 0
+    assert not victim.exists()
+    assert not Path("orders.shop_nats.creds").is_symlink()
+
+
+def test_several_services_and_which(tree, operator):
+    folder, sign = tree(TWO), ("--signing-key", _seed_file(_seed(operator)), "--plane", "p")
+    done = _run(folder, *sign, "--out", "one.creds")
+    assert done.exit_code == 2
+    assert "several services: orders.shop, stock.shop" in done.output
+    assert _files() == {"account.nk"}
+    done = _run(folder, *sign, "--service", "users.shop")
+    assert done.exit_code == 2
+    assert "users.shop is no service" in done.output
+    assert "orders.shop, stock.shop" in done.output
+    done = _run(folder, *sign, "--out", "one.creds", "--service", "stock.shop")
+    assert done.exit_code == 0
+    assert _files() == {"account.nk", "one.creds"}
+
+
+def test_too_many_rules_name_the_costliest(tree, operator):
+    calls = "".join(
+        f'    await orders.request("GET", "https://stock.shop/items/number/{n}/{"x" * n}")\n'
+        for n in range(70)
+    )
+    folder = tree(service=HEAD + "async def f():\n" + calls)
+    for words in (("--dry-run",), ("--signing-key", _seed_file(_seed(operator)))):
+        done = _run(folder, "--plane", "prod", *words)
+        assert done.exit_code == 1
+        assert "of 3,795 bytes" in done.output
+        assert (
+            "the costliest: publish prod.safe.443.orders_shop.stock_shop.*.GET.items.number.69."
+            in (done.output)
+        )
+    assert _files() == {"account.nk"}
+
+
+BAD = {
+    "no plane": [],
+    "a bad plane": ["--plane", "a.b"],
+    "a wild plane": ["--plane", "*"],
+    "a bad duration": ["--plane", "p", "--expires", "3 days"],
+    "no duration": ["--plane", "p", "--expires", "0d"],
+    "pinned ids that are not told": ["--plane", "p", "--pin-ids"],
+    "another plane": ["--plane", "test"],
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_one_message(tree, what):
+    text = ORDERS.replace('("orders.shop")', '("orders.shop", plane="p")')
+    done = _run(tree(service=text), "--dry-run", *BAD[what])
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    assert done.output.count("Error:") == 1
+
+
+def test_bad_sources_are_one_message(tree, tmp_path):
+    for files, wanted in (
+        ({"service.py": "def f(:\n"}, "service.py, line 1"),
+        ({"service.py": HEAD + 'orders.request("GET", "/x")\n'}, "service.py, line 3"),
+        ({"service.py": "print()\n"}, "there is no service"),
+    ):
+        done = _run(tree(files), "--plane", "p", "--dry-run")
+        assert done.exit_code == 2
+        assert wanted in done.output
+        assert done.output.count("Error:") == 1
+    done = _run("nowhere", "--plane", "p", "--dry-run")
+    assert (done.exit_code, "nowhere" in done.output) == (2, True)

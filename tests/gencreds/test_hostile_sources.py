@@ -1,0 +1,171 @@
+"""Hostile sources: each is read in bounded time, or refused in one line with file and line."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from source_trees import HEAD, said
+
+from subtrie import PermissionsError
+from subtrie.gencreds import scan
+from subtrie.gencreds.source import MOST_BYTES
+
+#: No source here may take longer, on a slow machine.
+SECONDS = 20.0
+
+BROKEN = {
+    "syntax": (b"x = 1\ndef f(:\n    pass\n", "source-syntax", 2),
+    "indent": (b"def f():\npass\n", "source-syntax", 2),
+    "NUL": (b"x = 1\n\0\n", "source-syntax", None),
+    "no UTF-8": (b"x = 1\ny = '\xff'\n", "source-syntax", None),
+    "an unknown encoding": (b"# -*- coding: nonsense -*-\n", "source-syntax", None),
+    "Python 2": (b"print 'x'\n", "source-syntax", 1),
+    "parentheses": (b"x = " + b"(" * 5000 + b")" * 5000, "source-syntax", 1),
+    "minus": (b"x = " + b"-" * 200_000 + b"1\n", "source-depth", 1),
+    "too large": (b"#" * (MOST_BYTES + 1), "source-size", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_file_is_named(tree, what):
+    data, reason, line = BROKEN[what]
+    folder = tree(main=HEAD)
+    (folder / "broken.py").write_bytes(data)
+    began = time.perf_counter()
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert time.perf_counter() - began < SECONDS
+    assert caught.value.reason in (reason, "source-syntax", "source-depth")
+    assert caught.value.file.endswith("broken.py")
+    assert "broken.py" in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+    if line is not None:
+        assert caught.value.line == line
+
+
+ENCODED = {
+    "latin-1": "# -*- coding: latin-1 -*-\nU = 'https://a.shop/\xe9'\n".encode("latin-1"),
+    "BOM": b"\xef\xbb\xbfU = 'https://a.shop/\xc3\xa9'\n",
+    "CR LF": b"U = 'https://a.shop/\xc3\xa9'\r\n",
+    "CR": b"# x\rU = 'https://a.shop/\xc3\xa9'\r",
+}
+
+
+@pytest.mark.parametrize("what", ENCODED)
+def test_what_python_reads_is_read(tree, what):
+    folder = tree(main=HEAD + 'from urls import U\norders.request("GET", U)\n')
+    (folder / "urls.py").write_bytes(ENCODED[what])
+    (service,) = scan(folder)
+    assert said(service.calls) == ["GET a.shop:443/é"]
+
+
+DEEP = {
+    "a long sum": 'U = "https://a.shop/x"' + ' + "y"' * 800 + '\norders.request("GET", U)',
+    "a chain of names": "A0 = 'https://a.shop/x'\n"
+    + "".join(f"A{n + 1} = A{n}\n" for n in range(5000))
+    + 'orders.request("GET", A5000)',
+    "doubling": "A0 = 'https://a.shop/x'\n"
+    + "".join(f"A{n + 1} = A{n} + A{n}\n" for n in range(60))
+    + 'orders.request("GET", A60)',
+    "doubling in a loop": "A0 = 'https://a.shop/x'\nfor z in ('a', 'b'):\n"
+    + "".join(f"    A{n + 1} = A{n} + A{n} + z\n" for n in range(60))
+    + '    orders.request("GET", A60)',
+    "branches": "A0 = 'https://a.shop/x'\n"
+    + "".join(f"A{n + 1} = (A{n} + 'x') if q else (A{n} + 'y')\n" for n in range(60))
+    + 'orders.request("GET", A60)',
+    "loops": "".join(" " * n + f"for a{n} in ('a', 'b', 'c', 'd'):\n" for n in range(18))
+    + " " * 18 + 'orders.request("GET", f"https://' + "".join(f"{{a{n}}}" for n in range(18))
+    + '/x")',
+    "blocks": "".join(" " * n + "if x:\n" for n in range(95)) + " " * 95
+    + 'orders.request("GET", f"https://{q}/x")',
+    "attributes": "orders" + ".x" * 900 + '.request("GET", "https://a.shop/x")',
+    "functions that return each other": "".join(
+        f"def f{n}(): return f{(n + 1) % 300}()\n" for n in range(300)
+    ) + 'f0().request("GET", "https://a.shop/x")',
+    "classes above each other": "".join(
+        f"class C{n}(C{n - 1 if n else 200}): ...\n" for n in range(200)
+    ) + 'C7().x.request("GET", "https://a.shop/x")',
+    "itself": "x = x\ny = z\nz = y\ny.request('GET', 'https://a.shop/x')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_depth_costs_no_more_than_a_report(only, what):
+    began = time.perf_counter()
+    service = only(DEEP[what].replace("\n", "\n"))
+    assert time.perf_counter() - began < SECONDS
+    assert service.dynamic or service.calls
+
+
+def test_files_that_import_each_other(tree):
+    folder = tree(
+        main=HEAD + "from a import URL, who\nwho.request('GET', URL)\n",
+        a="from b import *\nfrom b import who\nimport main\n",
+        b="from a import *\nfrom main import orders as who\nURL = 'https://a.shop/x'\n",
+        c="from d import X as Y\n",
+        d="from c import Y as X\nX.request('GET', 'https://a.shop/x')\n",
+    )
+    (service,) = scan(folder)
+    assert said(service.calls) == ["GET a.shop:443/x"]
+    assert [each.file.rpartition(os.sep)[2] for each in service.dynamic] == ["d.py"]
+
+
+def test_links(tree, tmp_path):
+    folder = tree(main=HEAD)
+    (tmp_path / "secret.py").write_text('TOKEN = "hidden-word"\n')
+    (folder / "again.py").symlink_to("main.py")
+    (folder / "loop").symlink_to(folder)
+    assert len(scan(folder)) == 1
+    for name, target in (("out.py", tmp_path / "secret.py"), ("gone.py", tmp_path / "nothing"),
+                         ("away", tmp_path)):  # fmt: skip
+        link = folder / name
+        link.symlink_to(target)
+        with pytest.raises(PermissionsError) as caught:
+            scan(folder)
+        assert caught.value.reason == "source-link"
+        assert name in caught.value.file
+        link.unlink()
+
+
+def test_an_import_does_not_lead_out_by_a_link(tree, tmp_path):
+    folder = tree({"p/main.py": HEAD + "import out\n", "pyproject.toml": ""})
+    (tmp_path / "secret.py").write_text("def f(:\n")
+    (folder / "out.py").symlink_to(tmp_path / "secret.py")
+    assert scan(folder / "p")[0].host == "orders.shop"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_no_file(tree):
+    folder = tree(main=HEAD)
+    os.mkfifo(folder / "pipe.py")
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert caught.value.reason == "source-read"
+
+
+def test_tests_and_environments_are_passed_over(tree):
+    bad = "def f(:\n"
+    folder = tree({
+        "main.py": HEAD, "test_main.py": bad, "main_test.py": bad, "conftest.py": bad,
+        "tests/x.py": bad, ".venv/x.py": bad, "env/pyvenv.cfg": "", "env/lib/x.py": bad,
+        "node_modules/x.py": bad, ".hidden.py": bad, "notes.txt": bad,
+    })  # fmt: skip
+    assert [each.host for each in scan(folder)] == ["orders.shop"]
+
+
+def test_there_is_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        scan(tmp_path / "nothing")
+
+
+def test_names_that_are_no_text(tree):
+    folder = tree(main=HEAD)
+    try:
+        (folder / os.fsdecode(b"\xff.py")).write_text("def f(:\n")
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert caught.value.reason == "source-syntax"

@@ -1,0 +1,145 @@
+"""What looks like a call of theirs and does not resolve is reported; what is known else is not."""
+
+from __future__ import annotations
+
+import pytest
+from source_trees import HEAD, said
+
+from subtrie.gencreds import scan
+
+REPORTED = {
+    "an unknown name": 'def f(bus): bus.request("GET", "https://a.shop/x")',
+    "only ever None": 'bus = None\nbus.request("GET", "https://a.shop/x")',
+    "Any": 'from typing import Any\ndef f(b: Any): b.request("GET", "https://a.shop/x")',
+    "an unknown attribute": (
+        'class A:\n    def f(self): self.bus.request("GET", "https://a.shop/x")'
+    ),
+    "an element": 'table = {}\ntable["x"].publish("GET", "https://a.shop/x")',
+    "what an installed package gives": (
+        'import corp\ncorp.bus().request("GET", "https://a.shop/x")'
+    ),
+    "an installed class of connectors": (
+        'from corp import BusConnector\nb = BusConnector("x")\nb.request("GET", "https://a.shop/x")'
+    ),
+    "a protocol": (
+        "from typing import Protocol\nclass Bus(Protocol): ...\n"
+        'def f(b: Bus): b.request("GET", "https://a.shop/x")'
+    ),
+    "an unknown URL": 'def f(bus, u): bus.request("GET", u)',
+    "unknown all through": "def f(bus, m, u): bus.request(m, u)",
+    "stars": "def f(bus, a): bus.request(*a)",
+    "an endpoint": 'def f(bus): bus.endpoint("GET", "/x")(f)',
+    "a subscription": 'def f(bus): bus.subscribe("GET", "/x", f)',
+    "an event of ours": 'e = Event("orders.shop", "/x")\ndef f(bus): bus.trigger(e)',
+    "a hook": 'e = Event("a.shop", "/x")\ndef f(bus): bus.on(e)(f)',
+    "an unknown event": "def f(e): orders.trigger(e)",
+    "an unknown client": (
+        'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
+        "def f(client): client.item(orders)"
+    ),
+    "a client as a parameter": "def f(client: Client): client.item(orders)",
+    "a client of an unknown host": (
+        'import os\nstock = Client(os.environ["S"])\n@stock.call("GET", "/x")\n'
+        "async def item(): ...\nstock.item(orders)"
+    ),
+    "a stub that is not there": 'stock = Client("stock.shop")\nstock.item(orders)',
+    "a method that is passed on": "ask = orders.request",
+    "partial": 'from functools import partial\npartial(orders.request, "GET")',
+    "a stub that is passed on": (
+        'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
+        "calls = [stock.item]"
+    ),
+    "getattr": 'getattr(orders, "request")("GET", "https://a.shop/x")',
+    "getattr of a name": "def f(n): getattr(orders, n)()",
+    "a connector of an unknown host": "def f(h): Connector(h)",
+}
+
+
+@pytest.mark.parametrize("what", REPORTED)
+def test_A29_it_is_reported(only, what):
+    service = only(REPORTED[what])
+    assert len(service.dynamic) == 1
+    assert not service.calls
+    line = service.dynamic[0].line
+    assert 3 <= line <= REPORTED[what].count("\n") + 3
+
+
+def test_what_may_be_a_connector_and_may_be_something_else_is_both(only):
+    service = only("""\
+        some = [orders]
+        some.append(other)
+        for each in some: each.request("GET", "https://a.shop/x")
+        for one in (orders, orders): one.request("PUT", "https://a.shop/x")
+        """)
+    assert said(service.calls) == ["GET a.shop:443/x", "PUT a.shop:443/x"]
+    assert [each.line for each in service.dynamic] == [5]
+
+
+SILENT = {
+    "requests": 'import requests\nrequests.request("GET", "https://a.shop/x")',
+    "a session": (
+        'import requests\ns = requests.Session()\ns.request("GET", "https://a.shop/x")'
+    ),
+    "httpx": (
+        'import httpx\nasync def f():\n    async with httpx.AsyncClient() as c:\n'
+        '        await c.request("GET", "https://a.shop/x")'
+    ),
+    "an annotated one": (
+        'import httpx\ndef f(c: httpx.AsyncClient): c.request("GET", "https://a.shop/x")'
+    ),
+    "a test client": 'def f(client): client.request("GET", "/orders")',
+    "nats": 'import nats\nasync def f():\n    nc = await nats.connect()\n'
+    '    await nc.publish("foo", b"x")\n    await nc.request("foo", b"x")',
+    "mqtt": 'def f(client): client.publish("topic", "text"); client.subscribe("topic")',
+    "an emitter": 'def f(emitter): emitter.on("ready"); emitter.trigger("ready")',
+    "a class of the tree": (
+        'class Queue:\n    def publish(self, a, b): ...\nq = Queue()\n'
+        'q.publish("GET", "https://a.shop/x")'
+    ),
+    "a list": 'seen = []\nseen.request("GET", "https://a.shop/x")',
+    "other attributes": "orders.startup()\ngetattr(orders, 'host')\norders.on_startup(f)",
+    "the handler's request": "@orders.endpoint('GET', '/x')\ndef f(r: Request): r.json()",
+    "the connector as an argument": "from subtrie.connector import run\nrun(orders)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SILENT)
+def test_what_is_known_to_be_something_else_is_not_reported(only, what):
+    service = only(SILENT[what])
+    assert not service.dynamic
+    assert not service.calls
+
+
+def test_where_there_are_connectors_only_of_unknown_hosts(tree):
+    (service,) = scan(tree(main="""\
+        from subtrie.connector import Connector
+        def make(host):
+            c = Connector(host)
+            c.request("GET", "https://a.shop/x")
+        """))  # fmt: skip
+    assert service.host == ""
+    assert [each.line for each in service.dynamic] == [3, 4]
+    assert not scan(tree(main="print('no bus here')\n"))
+
+
+def test_whose_trigger_it_is_the_event_tells(tree):
+    head = 'from subtrie.connector import Connector, Event\na = Connector("a.shop")\n'
+    folder = tree(
+        a=head + 'placed = Event("a.shop", "/on-placed")\n',
+        b='from subtrie.connector import Connector\nb = Connector("b.shop")\n',
+        c='from subtrie.connector import Connector\nfrom a import placed\n'
+        "def f(c: Connector): c.trigger(placed)\n",
+    )  # fmt: skip
+    one, two = scan(folder)
+    assert said(one.events) == ["POST a.shop:417/on-placed"]
+    assert [one.dynamic, two.dynamic, two.events] == [(), (), ()]
+
+
+def test_nothing_of_the_source_is_imported_or_run(tree, tmp_path):
+    mark = tmp_path / "mark"
+    folder = tree(
+        main=f"open({str(mark)!r}, 'w')\nraise SystemExit(3)\n{HEAD}import other_of_this_test\n",
+        other_of_this_test=f"open({str(mark)!r}, 'w')\n",
+    )
+    assert scan(folder)[0].host == "orders.shop"
+    assert not mark.exists()

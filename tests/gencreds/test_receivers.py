@@ -1,0 +1,268 @@
+"""Who is asked: names, annotated parameters and attributes of self, across files and aliases."""
+
+from __future__ import annotations
+
+import pytest
+from source_trees import HEAD, said
+
+from subtrie import PermissionsError
+from subtrie.gencreds import rules, scan
+
+CALL = 'await {0}.request("GET", "https://stock.shop/items")'
+ONE = ["GET stock.shop:443/items"]
+
+FORMS = {
+    "a name": "async def f(): " + CALL.format("orders"),
+    "an alias": "mine = orders\nasync def f(): " + CALL.format("mine"),
+    "an annotated parameter": "async def f(c: Connector): " + CALL.format("c"),
+    "an optional one": "async def f(c: Connector | None): " + CALL.format("c"),
+    "a text as annotation": "async def f(c: 'Connector'): " + CALL.format("c"),
+    "Optional": "import typing as t\nasync def f(c: t.Optional[Connector]): " + CALL.format("c"),
+    "with": "async def f():\n    async with orders as c: " + CALL.format("c"),
+    "a walrus": "async def f():\n    if (c := orders): " + CALL.format("c"),
+    "a conditional": "async def f():\n    c = orders if x else None\n    " + CALL.format("c"),
+    "what a function returns": (
+        "def get(): return orders\nasync def f():\n    c = get()\n    " + CALL.format("c")
+    ),
+    "what it says it returns": (
+        "import q\ndef get() -> Connector: return q.x()\nasync def f():\n    c = get()\n    "
+        + CALL.format("c")
+    ),
+    "a closure": "def outer():\n    c = orders\n    async def f(): " + CALL.format("c"),
+    "an unpacked one": "c, d = orders, None\nasync def f(): " + CALL.format("c"),
+    "one of a tuple": "async def f():\n    for c in (orders, orders): " + CALL.format("c"),
+    "self.x": (
+        "class A:\n    def __init__(self, c: Connector): self.c = c\n"
+        "    async def f(self): " + CALL.format("self.c")
+    ),
+    "an attribute of the class": (
+        "class A:\n    c: Connector\n    async def f(self): " + CALL.format("self.c")
+    ),
+    "self.x of a class above": (
+        "class A:\n    def __init__(self): self.c = orders\n"
+        "class B(A):\n    async def f(self): " + CALL.format("self.c")
+    ),
+    "a property": (
+        "class A:\n    @property\n    def c(self): return orders\n"
+        "    async def f(self): " + CALL.format("self.c")
+    ),
+    "an exit stack": (
+        "async def f(stack):\n    c = await stack.enter_async_context(orders)\n    "
+        + CALL.format("c")
+    ),
+    "global": "def g():\n    global c\n    c = orders\nasync def f(): " + CALL.format("c"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_S0_100_a_receiver_that_resolves(only, form):
+    service = only(FORMS[form])
+    assert said(service.calls) == ONE
+    assert not service.dynamic
+
+
+IMPORTS = {
+    "from import": "from main import orders\nasync def f(): " + CALL.format("orders"),
+    "as": "from main import orders as mine\nasync def f(): " + CALL.format("mine"),
+    "module": "import main\nasync def f(): " + CALL.format("main.orders"),
+    "module as": "import main as m\nasync def f(): " + CALL.format("m.orders"),
+    "star": "from main import *\nasync def f(): " + CALL.format("orders"),
+    "through another": "from between import again\nasync def f(): " + CALL.format("again"),
+    "in a function": "async def f():\n    from main import orders\n    " + CALL.format("orders"),
+}
+
+
+@pytest.mark.parametrize("form", IMPORTS)
+def test_S0_100_a_receiver_of_another_file(tree, form):
+    folder = tree(main=HEAD, between="from main import orders as again\n", other=IMPORTS[form])
+    (service,) = scan(folder)
+    assert said(service.calls) == ONE
+    assert service.calls[0].file.endswith("other.py")
+
+
+@pytest.mark.parametrize("line", [
+    "from subtrie.connector import Connector as C",
+    "import subtrie.connector as sc\nC = sc.Connector",
+    "import subtrie.connector\nC = subtrie.connector.Connector",
+    "from subtrie import connector\nC = connector.Connector",
+    "from subtrie.connector.connector import Connector\nC = Connector",
+    "from ours import C",
+    "from subtrie.connector import *\nC = Connector",
+])  # fmt: skip
+def test_a_connector_under_another_name(tree, line):
+    folder = tree(
+        ours="from subtrie.connector import Connector as C\n",
+        main=f'{line}\norders = C("orders.shop")\nasync def f(): ' + CALL.format("orders"),
+    )
+    (service,) = scan(folder)
+    assert (service.host, said(service.calls)) == ("orders.shop", ONE)
+
+
+def test_packages_relative_imports_and_src(tree):
+    text = "from .apis import stock, item\nfrom ..main import orders\nfrom . import consts as k\n"
+    text += "async def f():\n    await stock.item(orders, 1)\n    await item(orders, 2)\n"
+    text += '    await orders.request("GET", k.URL)\n'
+    apis = 'from subtrie.connector import Client\nstock = Client("stock.shop")\n'
+    apis += '@stock.call("GET", "/items/{id}")\nasync def item(id): ...\n'
+    folder = tree({
+        "src/shop/__init__.py": "",
+        "src/shop/main.py": HEAD + "import shop.deep.work\n",
+        "src/shop/deep/__init__.py": "",
+        "src/shop/deep/work.py": text,
+        "src/shop/deep/apis.py": apis,
+        "src/shop/deep/consts.py": 'URL = "https://a.shop/x"\n',
+    })  # fmt: skip
+    (service,) = scan(folder)
+    assert sorted(set(said(service.calls))) == ["GET a.shop:443/x", "GET stock.shop:443/items/{id}"]
+    assert not service.dynamic
+
+
+def test_a_file_is_scanned_with_what_it_imports(tree):
+    folder = tree(
+        main=HEAD + "import helper\n",
+        helper="from main import orders\nasync def f(): " + CALL.format("orders"),
+        stranger='from subtrie.connector import Connector\nConnector("stranger.shop")\n',
+    )
+    (service,) = scan(folder / "main.py")
+    assert (service.host, said(service.calls)) == ("orders.shop", ONE)
+
+
+def test_a_parameter_is_what_the_calls_give_it(tree):
+    folder = tree(
+        help='from subtrie.connector import Connector\n'
+        'async def one(c: Connector): await c.request("GET", "https://one.shop/x")\n'
+        'async def two(c: Connector): await one(c)\n'
+        'async def three(c: Connector): await c.request("GET", "https://three.shop/x")\n',
+        a='from functools import partial\nfrom subtrie.connector import Connector\nimport help\n'
+        'a = Connector("a.shop")\nasync def f(): await help.two(a)\npartial(help.three, a)\n',
+        b='from subtrie.connector import Connector\nimport help\n'
+        'b = Connector("b.shop")\nasync def f(): await help.three(c=b)\n',
+    )  # fmt: skip
+    found = {each.host: sorted(u.host for u in each.calls) for each in scan(folder)}
+    assert found == {"a.shop": ["one.shop", "three.shop"], "b.shop": ["three.shop"]}
+
+
+def test_a_class_below_connector(tree):
+    folder = tree(main="""\
+        from subtrie.connector import Connector
+        class Orders(Connector):
+            def __init__(self, **more):
+                super().__init__("orders.shop", **more)
+                self.endpoint("GET", "//other.shop/x")(self.serve)
+            async def serve(self):
+                await self.request("GET", "https://stock.shop/items")
+        class Named(Connector): ...
+        one = Orders()
+        two = Named("two.shop")
+        two.endpoint("POST", "/y")(print)
+        """)  # fmt: skip
+    found = {each.host: each for each in scan(folder)}
+    assert said(found["orders.shop"].calls) == ONE
+    assert said(found["orders.shop"].endpoints) == ["GET other.shop:443/x"]
+    assert said(found["two.shop"].endpoints) == ["POST two.shop:443/y"]
+
+
+def test_two_services_and_a_helper_that_nobody_calls(tree):
+    text = 'from subtrie.connector import Connector\na = Connector("a.shop")\n'
+    folder = tree(
+        a=text,
+        b=text.replace("a.shop", "b.shop"),
+        help="from subtrie.connector import Connector\nasync def f(c: Connector): "
+        + CALL.format("c"),
+    )
+    for service in scan(folder):
+        (dynamic,) = service.dynamic
+        assert "nobody can tell" in dynamic.message
+        assert (dynamic.kind, dynamic.use.host) == ("calls", "stock.shop")
+        with pytest.raises(PermissionsError) as caught:
+            rules(service, "p")
+        assert (caught.value.reason, caught.value.line) == ("dynamic", 2)
+
+
+def test_stubs_make_no_rules_and_calls_of_them_do(only):
+    service = only("""\
+        stock = Client("stock.shop")
+        @stock.call("GET", "/items/{id}")
+        async def item(id: str): ...
+        @stock.call("DELETE", ":444/items/{id}")
+        async def never(id: str): ...
+        async def f(): await stock.item(orders, "7")
+        """)
+    assert said(service.calls) == ["GET stock.shop:443/items/{id}"]
+
+
+def test_S0_110_S0_111_events_and_hooks(only):
+    service = only("""\
+        placed = Event("orders.shop", "/on-placed")
+        paid = Event("payments.shop", "on-paid/{id}")
+        @orders.on(paid)
+        async def heard(): await orders.trigger(placed, {})
+        @orders.on(placed, queue=None)
+        async def own(): ...
+        """)
+    assert said(service.hooks) == ["POST payments.shop:417/on-paid/{id}"]
+    assert said(service.events) == ["POST orders.shop:417/on-placed"]
+    assert said(service.endpoints) == ["POST orders.shop:417/on-placed"]
+    found = rules(service, "p")
+    assert "p.safe.417.*.payments_shop.*.POST.on-paid.*" in found.subscribe_allow
+    assert "p.safe.417.orders_shop.orders_shop.*.POST.on-placed" in found.publish_allow
+    assert found.sources["subscribe_allow", "p.safe.417.*.payments_shop.*.POST.on-paid.*"][1] == 5
+
+
+def test_S0_111_to_trigger_what_is_anothers_is_an_error(only):
+    with pytest.raises(PermissionsError) as caught:
+        only('paid = Event("payments.shop", "/on-paid")\nasync def f(): await orders.trigger(paid)')
+    assert (caught.value.reason, caught.value.line) == ("event-host", 4)
+    assert "service.py, line 4" in str(caught.value)
+
+
+def test_config_is_covered_by_the_control_rule(only):
+    service = only('limit = orders.config("limit", default=3, parse=int)\n')
+    assert not service.calls
+    assert not service.dynamic
+    assert "p.safe.888.orders_shop.>" in rules(service, "p").publish_allow
+
+
+def test_S0_120_a_literal_plane_is_held_against_the_one_asked_for(tree):
+    text = 'from subtrie.connector import Connector\na = Connector("a.shop", plane={})\n'
+    (service,) = scan(tree(main=text.format('"prod"')))
+    assert rules(service, "prod")
+    with pytest.raises(PermissionsError) as caught:
+        rules(service, "test")
+    assert (caught.value.reason, caught.value.line) == ("other-plane", 2)
+    (service,) = scan(tree(main="import os\n" + text.format('os.environ["PLANE"]')))
+    assert rules(service, "test")
+
+
+def test_A23_ids_are_pinned_where_the_source_tells_them(tree):
+    text = 'from subtrie.connector import Connector\na = Connector("a.shop", id="id-one")\n'
+    (service,) = scan(tree(main=text))
+    assert "p.reply._.*.a_shop.*" in rules(service, "p").subscribe_allow
+    assert "p.reply._.*.a_shop.id-one" in rules(service, "p", pin_ids=True).subscribe_allow
+    assert "p.reply._.*.a_shop.*" not in rules(service, "p", pin_ids=True).subscribe_allow
+    (service,) = scan(tree(main=text + 'b = Connector("a.shop")\n'))
+    with pytest.raises(PermissionsError) as caught:
+        rules(service, "p", pin_ids=True)
+    assert caught.value.reason == "unstable-ids"
+
+
+def test_what_a_folder_imports_is_read_and_not_meant(tree):
+    """Another service's own calls are no calls of ours; what we call of it, is."""
+    users = (
+        'from subtrie.connector import Client, Connector\nusers = Connector("users.shop")\n'
+        'api = Client("users.shop")\n@api.call("GET", "/users/{id}")\nasync def user(id): ...\n'
+        'async def own(bus): await users.request("GET", "https://secret.shop/x")\n'
+        'async def shared(c: Connector): await c.request("GET", "https://shared.shop/x")\n'
+        'async def unused(c: Connector): await c.request("GET", "https://unused.shop/x")\n'
+        'async def odd(bus): await bus.request("GET", "https://odd.shop/x")\n'
+    )
+    orders = HEAD + "from users.service import api, shared\n"
+    orders += "async def f():\n    await api.user(orders, 1)\n    await shared(orders)\n"
+    folder = tree({
+        "pyproject.toml": "", "users/service.py": users, "orders/service.py": orders,
+    })  # fmt: skip
+    (service,) = scan(folder / "orders")
+    assert sorted(said(service.calls)) == [
+        "GET shared.shop:443/x", "GET users.shop:443/users/{id}",
+    ]  # fmt: skip
+    assert not service.dynamic

@@ -1,0 +1,284 @@
+"""The shop under the creds that its own source earns it, and a real nats-server as the judge."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random
+
+import pytest
+from operators import Operator, connecting
+from raw_client import RawClient
+from servers import serving
+
+from examples.shop.staff import SERVICES, staff
+from examples.shop.web import entries, mistake, visit
+from subtrie.acl import Permissions
+from subtrie.connector import HTTPError
+from subtrie.gencreds import Creds, Service, rules, scan, sign, write
+
+SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
+PLANE = "shop"
+CUSTOMERS = 12
+_TRACED = re.compile(r"<<- \[(PUB|HPUB|SUB) (\S+)(?: (\S+))?")
+
+
+@dataclasses.dataclass
+class Shop:
+    """A broker in operator mode, a user for each service, and what each of them did there."""
+
+    url: str
+    folder: Path
+    operator: Operator
+    services: dict[str, Service]
+    granted: dict[str, Permissions]
+    log: str = ""
+    seen: Counter[str] = dataclasses.field(default_factory=Counter)
+    sent: Counter[tuple[str, str]] = dataclasses.field(default_factory=Counter)
+    heard: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+
+    def creds(self, host: str, permissions: Permissions | None = None) -> Creds:
+        """A user for the service: with its own rules, or others."""
+        given = self.granted[host] if permissions is None else permissions
+        return sign(given, self.operator.account.seed.decode(), name=host)
+
+    def client(self, host: str, permissions: Permissions | None = None) -> RawClient:
+        """A bare connection as the service."""
+        creds = self.creds(host, permissions)
+        return RawClient(self.url, **connecting(creds.jwt, creds.seed))
+
+
+async def _trade(shop: Shop, without: tuple[str, str] | None = None) -> tuple[Counter[str], str]:
+    """Opens the shop, all of it on the bus, each service with its creds; lets customers in.
+
+    ``without`` takes a rule from a service.
+    """
+    seen: Counter[str] = Counter()
+    failed = ""
+    async with AsyncExitStack() as opened:
+        for host in SERVICES:
+            file = shop.folder / f"{host}_nats.creds"
+            given = shop.granted[host]
+            if without is not None and without[0] == host:
+                given = _without(given, without[1])
+            write(shop.creds(host, given), file)
+            for connector in staff(
+                host, plane=PLANE, nats=shop.url, creds=file, short_circuit=False, round_trip=0.5
+            ):
+                patterns = [p for e in connector.endpoints for p in e.patterns()]
+                shop.heard.setdefault(host, set()).update(patterns)
+
+                @connector.watch
+                def note(direction: str, subject: str, payload: bytes, host: str = host) -> None:
+                    if direction == "out":
+                        shop.sent[host, subject] += 1
+
+                await opened.enter_async_context(connector)
+        dice = Random(1)
+        try:
+            for customer in range(CUSTOMERS):
+                await visit(connector, customer, dice, seen)
+            if without is None:
+                await mistake(connector, dice, seen)
+                seen.update(await entries(connector))
+        except HTTPError as error:
+            failed = str(error)
+    return seen, failed
+
+
+def _without(permissions: Permissions, rule: str) -> Permissions:
+    return Permissions(
+        publish_allow=[each for each in permissions.publish_allow or () if each != rule],
+        subscribe_allow=[each for each in permissions.subscribe_allow or () if each != rule],
+    )
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """The shop, once it has traded under its own creds."""
+    folder = tmp_path_factory.mktemp("shop")
+    services = {each.host: each for each in scan(SHOP)}
+    granted = {host: rules(service, PLANE) for host, service in services.items()}
+    operator = Operator()
+    with serving(folder / "server", operator.config + "trace: true\n") as url:
+        made = Shop(url, folder, operator, services, granted)
+        made.seen, _ = asyncio.run(_trade(made))
+        made.log = (folder / "server" / "server.log").read_text()
+        yield made
+
+
+def test_S0_102_all_of_its_traffic_flows(shop):
+    seen = shop.seen
+    assert set(shop.services) == set(SERVICES)
+    assert seen["placed"] + seen["declined"] == CUSTOMERS
+    assert seen["placed"] > 3
+    assert seen["declined"] > 0
+    assert seen["sales"] == seen["orders"] == seen["placed"]
+    assert seen["unheard"] == 3
+    assert "Violation" not in shop.log
+    assert len(_TRACED.findall(shop.log)) > 200
+
+
+def test_everything_it_sent_and_heard_is_allowed_in_both_models(shop):
+    for host, subject in shop.sent:
+        for model in ("strict", "broker"):
+            assert shop.granted[host].can_publish(subject, model=model), (host, subject)
+    for host, patterns in shop.heard.items():
+        for pattern in patterns:
+            assert shop.granted[host].can_subscribe(pattern, queue=host), (host, pattern)
+
+
+def _not_implicit(shop: Shop) -> list[tuple[str, str, str]]:
+    found = []
+    for host, permissions in shop.granted.items():
+        bare = rules(Service(host), PLANE)
+        for verb in ("publish", "subscribe"):
+            implicit = getattr(bare, f"{verb}_allow")
+            found += [
+                (host, verb, each)
+                for each in getattr(permissions, f"{verb}_allow")
+                if each not in implicit
+            ]
+    return found
+
+
+def test_S0_101_without_any_rule_that_is_not_implicit_the_broker_refuses_a_call_of_it(shop):
+    """What the shop did say, said again by a user who lacks the rule, and by one who has it."""
+    asked = _not_implicit(shop)
+    assert len(asked) >= 15
+    for host, verb, rule in asked:
+        said = [s for h, s in shop.sent if h == host] if verb == "publish" else shop.heard[host]
+        client = shop.client(host, _without(shop.granted[host], rule))
+        for number, each in enumerate(said):
+            if verb == "publish":
+                client.publish(each)
+            else:
+                client.subscribe(each, str(number))
+        client.flush()
+        refused = {subject for _, subject, _ in client.refused}
+        client.close()
+        covered = [each for each in said if _covers(rule, each)]
+        assert covered, (host, rule, "is needed by nothing")
+        assert refused == set(covered), (host, rule)
+        whole = shop.client(host)
+        for number, each in enumerate(covered):
+            if verb == "publish":
+                whole.publish(each)
+            else:
+                whole.subscribe(each, str(number))
+        whole.flush()
+        assert not whole.refused
+        whole.close()
+
+
+def _covers(rule: str, subject: str) -> bool:
+    return bool(Permissions(publish_allow=[rule], subscribe_allow=[]).can_publish(
+        subject.replace("*", "x").replace(">", "x")
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "rule"),
+    [
+        ("payments.shop", "shop.danger.666.payments_shop.token_shop.*.POST.mint"),
+        ("token.shop", "shop.danger.666.*.token_shop.>"),
+    ],
+)
+def test_a_customer_is_turned_away_where_a_rule_is_gone(shop, host, rule):
+    assert (host, "publish" if "payments_shop" in rule else "subscribe", rule) in _not_implicit(
+        shop
+    )
+    seen, failed = asyncio.run(_trade(shop, (host, rule)))
+    assert seen["placed"] == 0
+    assert "ack timeout" in failed
+
+
+#: Who, and what it must not say.
+FORBIDDEN = {
+    "a foreign destination": "shop.safe.443.orders_shop.ledger_shop._.GET.accounts",
+    "another method": "shop.safe.443.orders_shop.payments_shop._.GET.charges",
+    "another port": "shop.safe.444.orders_shop.payments_shop._.POST.charges",
+    "another's source": "shop.safe.443.web_shop.orders_shop._.POST.orders",
+    "another's reply": "shop.reply._.payments_shop.orders_shop.id-1",
+    "the danger port": "shop.danger.666.orders_shop.token_shop._.POST.mint",
+    "the danger port by another's source": ("shop.danger.666.payments_shop.token_shop._.POST.mint"),
+    "another plane": "test.safe.443.orders_shop.payments_shop._.POST.charges",
+    "another's event": "shop.safe.417.web_shop.web_shop._.POST.on-placed",
+    "no plane at all": "orders.new",
+    "the system": "$SYS.REQ.SERVER.PING",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_S0_120_S0_126_it_is_refused(shop, what):
+    client = shop.client("orders.shop")
+    client.publish(FORBIDDEN[what])
+    client.flush()
+    assert client.refused == [("Publish", FORBIDDEN[what], None)]
+    client.close()
+
+
+@pytest.mark.parametrize("pattern", [
+    ">", "shop.>", "shop.safe.>", "*.safe.*.*.orders_shop.>", "shop.safe.443.*.payments_shop.>",
+    "test.safe.*.*.orders_shop.>", "shop.danger.666.*.orders_shop.>", "shop.reply._.*.web_shop.*",
+    "shop.safe.417.*.payments_shop.*.POST.>",
+])  # fmt: skip
+def test_S0_112_nobody_hears_what_is_for_others(shop, pattern):
+    client = shop.client("orders.shop")
+    client.subscribe(pattern, "1")
+    client.flush()
+    assert client.refused == [("Subscription", pattern, None)]
+    client.close()
+
+
+#: Where a call is put in, what it says, and the rule it earns.
+ADDED = {
+    "payments.shop": (
+        "payments.py", "        minted: str",
+        '        await connector.request("GET", "https://ledger.shop/accounts")\n',
+        "shop.safe.443.payments_shop.ledger_shop.*.GET.accounts",
+    ),
+    "orders.shop": (
+        "orders.py", "        kept[order.id] = order",
+        '        await connector.request("POST", f"https://web.shop:8443/told/{order.id}/now")\n',
+        "shop.safe.8443.orders_shop.web_shop.*.POST.told.*.now",
+    ),
+    "web.shop": (
+        "web.py", "    order = Order(",
+        "    await ledger.enter(connector, 'a', 'b', 1)\n",
+        "shop.safe.443.web_shop.ledger_shop.*.POST.accounts.*.*",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("host", ADDED)
+def test_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, host):
+    name, before, call, rule = ADDED[host]
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (copy / name).read_text()
+    assert text.count(before) == 1
+    (copy / name).write_text(text.replace(before, call + before))
+    for service in scan(copy):
+        found, known = rules(service, PLANE), shop.granted[service.host]
+        assert found.subscribe_allow == known.subscribe_allow
+        more = set(found.publish_allow or ()) - set(known.publish_allow or ())
+        assert more == ({rule} if service.host == host else set())
+        assert not set(known.publish_allow or ()) - set(found.publish_allow or ())
+
+
+def test_signed_for_another_plane_it_reaches_nothing_here(shop):
+    other = rules(shop.services["orders.shop"], "staging")
+    client = shop.client("orders.shop", other)
+    said = [subject for host, subject in shop.sent if host == "orders.shop"]
+    for subject in said:
+        client.publish(subject)
+    client.flush()
+    assert {subject for _, subject, _ in client.refused} == set(said)
+    client.close()

@@ -1,0 +1,287 @@
+"""What a URL, a route, a method may be: constants are followed, holes told apart by their place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from source_trees import HEAD, said
+
+from subtrie import AddressError, Pattern, PermissionsError, microbus
+from subtrie.gencreds import rule, rules, scan
+
+UNTOLD = {
+    "a parameter": 'async def f(h): await orders.request("GET", f"https://{h}/x")',
+    "the environment": (
+        'import os\nH = os.environ.get("H", "a.shop")\n'
+        'async def f(): await orders.request("GET", "https://" + H + "/x")'
+    ),
+    "os.environ[]": 'import os\norders.request("GET", os.environ["URL"])',
+    "assigned twice": 'H = "a"\nH = "b"\norders.request("GET", f"https://{H}/x")',
+    "assigned in two branches": (
+        'if x:\n    H = "a"\nelse:\n    H = "b"\norders.request("GET", f"https://{H}/x")'
+    ),
+    "added to": 'U = "https://a.shop"\nU += "/x"\norders.request("GET", U)',
+    "a method": 'def f(m): orders.request(m, "https://a.shop/x")',
+    "a part of a method": 'def f(m): orders.request("P" + m, "https://a.shop/x")',
+    "a scheme": 'def f(s): orders.request("GET", f"{s}://a.shop/x")',
+    "behind the host": 'def f(p): orders.request("GET", f"https://a.shop{p}")',
+    "a list that has a name": (
+        'HOSTS = ["a", "b"]\nfor h in HOSTS: orders.request("GET", f"https://{h}/x")'
+    ),
+    "a loop over a call": 'for h in hosts(): orders.request("GET", f"https://{h}/x")',
+    "stars": 'def f(*a): orders.request(*a)',
+    "double stars": 'def f(**a): orders.request("GET", **a)',
+    "itself": 'U = f"https://{U}"\norders.request("GET", U)',
+    "a format of its own": 'def f(n): orders.request("GET", f"https://{n:>5}.shop/x")',
+    "percent": 'orders.request("GET", "https://%s/x" % "a.shop")',
+    "an installed package": 'from corp import URL\norders.request("GET", URL)',
+    "from another file's function": 'def f(): return "https://a.shop"\norders.request("GET", f())',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNTOLD)
+def test_A29_what_the_source_does_not_tell_is_dynamic(only, what):
+    service = only(UNTOLD[what])
+    assert not service.calls
+    (dynamic,) = service.dynamic
+    assert dynamic.line == UNTOLD[what].count("\n") + 3
+    assert dynamic.file.endswith("service.py")
+    with pytest.raises(PermissionsError) as caught:
+        rules(service, "p")
+    assert caught.value.reason == "dynamic"
+    allowed = rules(service, "p", allow_dynamic=True)
+    (granted,) = set(allowed.publish_allow) - set(rules(only(""), "p").publish_allow)
+    tokens = granted.split(".")
+    assert tokens[:2] == ["p", "safe"]
+    assert tokens[3] == "orders_shop"
+    assert "*" in tokens
+
+
+TOLD = {
+    "a constant": ('U = "https://a.shop/x"\norders.request("GET", U)', ["GET a.shop:443/x"]),
+    "a local one": ('def f():\n    u = "https://a.shop/x"\n    orders.request("GET", u)', [
+        "GET a.shop:443/x"]),
+    "a constant of a class": (
+        'class Urls:\n    A = "https://a.shop/x"\norders.request("GET", Urls.A)',
+        ["GET a.shop:443/x"]),
+    "a sum": ('B = "https://a" + ".shop"\norders.request("GET", B + "/x" + "/y")', [
+        "GET a.shop:443/x/y"]),
+    "format": ('orders.request("GET", "https://{}:{p}/{0}".format("a.shop", p=81))', [
+        "GET a.shop:81/a.shop"]) ,
+    "a conditional": (
+        'orders.request("GET" if x else "PUT", "https://a.shop/" + ("x" if y else "y"))',
+        ["GET a.shop:443/x", "GET a.shop:443/y", "PUT a.shop:443/x", "PUT a.shop:443/y"]),
+    "lower case": ('orders.request("get", "HTTPS://A.Shop/X")', ["GET a.shop:443/X"]),
+    "keywords": ('orders.request(url="https://a.shop/x", method="GET")', ["GET a.shop:443/x"]),
+    "publish": ('orders.publish("POST", "http://a.shop/x?y=1#z")', ["POST a.shop:80/x"]),
+    "a slot": ('orders.request("GET", "https://loc-us-west.a.shop/x")', ["GET a.shop:443/x"]),
+    "an instance": ('def f(i): orders.request("GET", f"https://id-{i}.a.shop/x")', [
+        "GET a.shop:443/x"]),
+    "arguments": ('orders.request("GET", "https://a.shop/{id}/{rest...}", params={})', [
+        "GET a.shop:443/{id}/{rest...}"]),
+    "a hole in the path": ('def f(i): orders.request("GET", f"https://a.shop/x{i}/y")', [
+        "GET a.shop:443/{}/y"]),
+    "a hole in the port": ('def f(p): orders.request("GET", f"https://a.shop:{p}/y")', [
+        "GET a.shop:*/y"]),
+    "a hole in the query": ('def f(q): orders.request("GET", f"https://a.shop/y?{q}")', [
+        "GET a.shop:443/y"]),
+    "a loop": (
+        'for h in ("a.shop", "b.shop"): orders.request("GET", f"https://{h}/x")',
+        ["GET a.shop:443/x", "GET b.shop:443/x"]),
+    "a comprehension": (
+        '[orders.request("GET", f"https://{h}/x") for h in ["a.shop", "b.shop"]]',
+        ["GET a.shop:443/x", "GET b.shop:443/x"]),
+    "pairs stay together": (
+        'for m, h in (("GET", "a.shop"), ("PUT", "b.shop")): orders.request(m, f"https://{h}/x")',
+        ["GET a.shop:443/x", "PUT b.shop:443/x"]),
+    "a dictionary": (
+        'for h, p in {"a.shop": 81, "b.shop": 82}.items():\n'
+        '    orders.request("GET", f"https://{h}:{p}/x")',
+        ["GET a.shop:81/x", "GET b.shop:82/x"]),
+    "a tuple that has a name": (
+        'HOSTS = ("a.shop", "b.shop")\nfor h in HOSTS: orders.request("GET", f"https://{h}/x")',
+        ["GET a.shop:443/x", "GET b.shop:443/x"]),
+    "two loops, one name": (
+        'for h in ("a.shop",): orders.request("GET", f"https://{h}/x")\n'
+        'for h in ("b.shop",): orders.request("PUT", f"https://{h}/x")',
+        ["GET a.shop:443/x", "PUT b.shop:443/x"]),
+    "loops in loops": (
+        'for h in ("a.shop", "b.shop"):\n    for p in (1, 2):\n        u = f"https://{h}:{p}/x"\n'
+        '        orders.request("GET", u)',
+        ["GET a.shop:1/x", "GET a.shop:2/x", "GET b.shop:1/x", "GET b.shop:2/x"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_S0_109_what_the_source_tells(only, what):
+    text, wanted = TOLD[what]
+    service = only(text)
+    assert sorted(said(service.calls)) == wanted
+    assert not service.dynamic
+    rules(service, "p")
+
+
+def test_constants_are_followed_across_files(tree):
+    folder = tree(
+        main=HEAD + "import work\n",
+        work='from main import orders\nfrom urls import BASE as B\nimport urls\n'
+        'orders.request("GET", f"{B}/x")\norders.request("PUT", urls.Paths.FULL)\n',
+        urls='from hosts import *\nBASE = f"https://{STOCK}"\n'
+        'class Paths:\n    FULL = BASE + "/full"\n',
+        hosts='STOCK = "stock.shop"\n',
+    )  # fmt: skip
+    (service,) = scan(folder)
+    assert said(service.calls) == ["GET stock.shop:443/x", "PUT stock.shop:443/full"]
+
+
+def test_a_constant_that_another_file_assigns_is_none(tree):
+    folder = tree(
+        main=HEAD + 'import consts\norders.request("GET", consts.URL)\n',
+        consts='URL = "https://a.shop/x"\n',
+        late='import consts\nconsts.URL = "https://b.shop/x"\n',
+    )
+    (service,) = scan(folder)
+    assert not service.calls
+    assert len(service.dynamic) == 1
+
+
+ROUTES = {
+    "/x/{id}": "GET orders.shop:443/x/{id}",
+    ":81/x": "GET orders.shop:81/x",
+    "//other.shop/x": "GET other.shop:443/x",
+    "//other.shop:0/x/{rest...}": "GET other.shop:0/x/{rest...}",
+    "https://other.shop:82/x": "GET other.shop:82/x",
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_S0_112_endpoints_however_they_are_made(only, route):
+    service = only(f"""\
+        @orders.endpoint("GET", "{route}")
+        async def one(): ...
+        async def f(): await orders.subscribe("get", "{route}", one, queue=None)
+        """)
+    assert said(service.endpoints) == [ROUTES[route]] * 2
+
+
+def test_decorators_in_a_loop(only):
+    service = only("""\
+        for path in ("/a", "/b"):
+            @orders.endpoint("GET", path)
+            async def f(): ...
+        for path in paths:
+            @orders.endpoint("PUT", path)
+            async def g(): ...
+        """)
+    assert said(service.endpoints) == ["GET orders.shop:443/a", "GET orders.shop:443/b"]
+    (dynamic,) = service.dynamic
+    assert (dynamic.kind, dynamic.line) == ("endpoints", 7)
+
+
+def test_a_value_with_a_slash_is_warned_of(only):
+    service = only('def f(i): orders.request("GET", f"https://a.shop/{i}")')
+    (note,) = service.notes
+    assert (note.line, "slash" in note.message) == (3, True)
+    assert not only('orders.request("GET", "https://a.shop/{id}")').notes
+
+
+def test_A16_a_hole_in_the_port_is_never_the_trust_root(only):
+    service = only("""\
+        def f(p, u):
+            orders.request("GET", f"https://a.shop:{p}/y")
+            orders.request("GET", f"https://{u}:666/y")
+            orders.endpoint("GET", f":{p}/y")(f)
+        """)
+    found = rules(service, "p", allow_dynamic=True)
+    for entry in (*found.publish_allow, *found.subscribe_allow):
+        assert ".danger." not in f".{entry}."
+        assert entry.split(".")[1] in ("safe", "reply")
+
+
+MISTAKES = {
+    "a method": 'orders.request("FETCH", "https://a.shop/x")',
+    "A11, nobody requests ANY": 'orders.request("ANY", "https://a.shop/x")',
+    "a URL without a host": 'orders.request("GET", "/x")',
+    "a port": 'orders.request("GET", "https://a.shop:99999/x")',
+    "two slots": 'orders.request("GET", "https://id-1.loc-us.a.shop/x")',
+    "a route": 'orders.endpoint("GET", "/x{a}")(print)',
+    "a reserved host": 'orders.endpoint("GET", "//x.all/x")(print)',
+    "an event's host": 'e = Event("A B", "/x")\nasync def f(): await orders.trigger(e)',
+    "a service's host": 'Connector("All The Shops")',
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_what_can_never_work_is_refused_where_it_stands(only, what):
+    with pytest.raises(AddressError) as caught:
+        only(MISTAKES[what])
+    assert caught.value.file.endswith("service.py")
+    assert caught.value.line == 3
+    assert str(caught.value).count("\n") == 0
+
+
+# --- laws
+
+TEXTS = st.text("abcxyz0189-", min_size=1, max_size=6)
+
+
+@st.composite
+def expressions(draw, depth=3):
+    """An expression over the names H and P (constants) that Python can evaluate."""
+    kind = draw(st.sampled_from(["text", "name", "sum", "f", "format", "if"]))
+    if depth == 0 or kind == "text":
+        return repr(draw(TEXTS))
+    if kind == "name":
+        return draw(st.sampled_from(["H", "P"]))
+    one, two = draw(expressions(depth=depth - 1)), draw(expressions(depth=depth - 1))
+    return {
+        "sum": f"({one} + {two})",
+        "f": f"f\"a{{{one.replace(chr(34), chr(39))}}}b\"" if '"' not in one and "'" not in one
+        else f"({one} + 'b')",
+        "format": f"'{{}}-{{}}'.format({one}, {two})",
+        "if": f"({one} if H == 'h' else {two})",
+    }[kind]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(expressions())
+def test_what_the_scan_reads_is_what_python_computes(tmp_path_factory, expression):
+    folder = tmp_path_factory.mktemp("law")
+    url = f'"https://a.shop/" + {expression}'
+    text = f'{HEAD}H = "h"\nP = "q"\norders.request("GET", {url})\n'
+    (folder / "service.py").write_text(text)
+    (service,) = scan(folder)
+    truth = eval(url, {"H": "h", "P": "q"})
+    assert truth.removeprefix("https://a.shop") in {use.path for use in service.calls}
+    assert not service.dynamic
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.one_of(TEXTS, st.none()), min_size=1, max_size=4),
+    st.lists(
+        st.text(st.characters(exclude_characters="/?#`", exclude_categories=["Cs"]), min_size=1),
+        min_size=4, max_size=4,
+    ),
+    st.sampled_from(["", ":81", ":666", None]),
+    st.integers(0, 65535).filter(lambda port: port != 666),
+)  # fmt: skip
+def test_a_rule_admits_whatever_fills_its_holes(tmp_path_factory, parts, values, port, given_port):
+    """A value without a slash in a part, any port but 666: the request passes the rule."""
+    written = "".join("/" + (f"{{v{n}}}" if p is None else p) for n, p in enumerate(parts))
+    place = ":{port}" if port is None else port
+    folder = tmp_path_factory.mktemp("holes")
+    url = f"https://a.shop{place}{written}"
+    text = f'{HEAD}def f(v0, v1, v2, v3, port): orders.request("PUT", f"{url}")'
+    (folder / "service.py").write_text(text)
+    (service,) = scan(folder)
+    (use,) = service.calls
+    made = rule("publish", plane="p", host=use.host, source="orders.shop", port=use.port,
+                method=use.method, path=use.path)  # fmt: skip
+    path = "".join("/" + (values[n] if p is None else p) for n, p in enumerate(parts))
+    subject = microbus.encode_request(
+        plane="p", port=given_port if port is None else int(port[1:] or 443), source="orders.shop",
+        host="a.shop", method="PUT", path=path, slot="id-1",
+    )  # fmt: skip
+    assert Pattern(made, dialect="server").matches(str(subject))

@@ -1,0 +1,85 @@
+"""The other program: as a service whose lines are read, and as a caller.
+
+``SUBTRIE_INTEROP_PEER`` names it; without, it is our own ``examples/interop/peer.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from subtrie.connector import Connector
+from tests.connector.nats_server import NatsServer
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUND_TRIP = 0.4  # seconds: more than a connector measures, for machines that do a lot
+PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
+MORE: list[str] = []
+if not PEER:
+    PEER = [sys.executable, "-m", "examples.interop.peer"]
+    MORE = ["--round-trip", f"{ROUND_TRIP}s"]  # an option of our own example
+PLANE = "interop1"
+HIS, OURS = "his.example", "ours.example"
+URL = f"https://{HIS}"
+_LINE = 8 << 20  # bytes: an event may be large
+
+
+class Serving:
+    """The peer as a service; its lines."""
+
+    def __init__(self, url: str, *more: str) -> None:
+        self.arguments = ["serve", "--nats", url, "--plane", PLANE, "--host", HIS, *MORE, *more]
+        self.events: list[str] = []
+        self.id = ""
+
+    async def __aenter__(self) -> Serving:
+        self.process = await asyncio.create_subprocess_exec(
+            *PEER, *self.arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT, limit=_LINE
+        )
+        while not self.id:
+            line = (await self.process.stdout.readline()).decode()
+            assert line, "the peer ended before it was ready"
+            if line.startswith("READY "):
+                _, host, self.id = line.split()
+                assert host == HIS
+        self.reading = asyncio.create_task(self._read())
+        return self
+
+    async def _read(self) -> None:
+        while line := (await self.process.stdout.readline()).decode():
+            if line.startswith("EVENT "):
+                self.events.append(line.rstrip("\n"))
+
+    async def event(self, text: str) -> None:
+        for _ in range(500):
+            if text in self.events:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{text!r} is not among {self.events}")
+
+    async def __aexit__(self, *_) -> None:
+        self.process.terminate()
+        await asyncio.wait_for(self.process.wait(), 30)
+        self.reading.cancel()
+
+
+async def call(url: str, *arguments: str) -> list[dict]:
+    """The peer as a caller; its answers."""
+    process = await asyncio.create_subprocess_exec(
+        *(*PEER, "call", "--nats", url, "--plane", PLANE, "--host", HIS, *MORE, *arguments),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
+
+
+def joined(server: NatsServer, host: str = OURS, **more) -> Connector:
+    """A connector of this process that meets the peer on the bus."""
+    options = {"plane": PLANE, "nats": server.url, "short_circuit": False, "deployment": "LOCAL"}
+    options["round_trip"] = ROUND_TRIP
+    return Connector(host, **{**options, **more})

@@ -1,0 +1,132 @@
+"""What happens in one scenario from the side of one role: who starts it, and what follows what.
+
+The recording has the messages in their order. A request that the role sent while it handled another
+one, one call deeper, is nested in that; any other is its own doing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from subtrie.microbus import RequestAddress, decode
+from tests.interop.cast import CACHE, CONTROL, Nested
+from tests.interop.wire import Recorded
+
+#: Answers of our own that no recording can foresee, by path on port 888, and why.
+WORDED_OTHERWISE = {
+    "/openapi.json": "the description of a service is worded by each implementation",
+    "/metrics": "what is measured, and whether, differs: the recorded one may have nothing to say",
+}
+
+
+@dataclass
+class Plot:
+    """One scenario for one role."""
+
+    name: str
+    messages: list[Recorded]
+    scenario: dict[str, Any]
+    nested: dict[str, list[Nested]] = field(default_factory=dict)
+    own: list[Recorded] = field(default_factory=list)  # requests that nothing of this caused
+    held: dict[str, bytes] = field(default_factory=dict)  # what its cache was seen to hold
+    excluded: dict[str, str] = field(default_factory=dict)  # message id, and why
+    unplayed: set[str] = field(default_factory=set)  # message ids of exchanges left out whole
+
+    def late(self, answer: Recorded) -> bool:
+        """Whether an answer came when who asked had given up."""
+        asked = self.asked(answer)
+        return (
+            asked is not None
+            and answer.is_answer
+            and asked.budget > 0
+            and answer.t - asked.t > asked.budget
+        )
+
+    def asked(self, answer: Recorded) -> Recorded | None:
+        """The request that is answered."""
+        for message in self.messages:
+            if message.is_request and message.message_id == answer.message_id:
+                return message
+        return None
+
+
+def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Recorded]) -> Plot:
+    """Reads one scenario."""
+    plot = Plot(scenario["name"], messages, scenario)
+    caused: set[str] = set()
+    for place, request in enumerate(messages):
+        if not request.is_request or role not in request.delivered_to:
+            continue
+        answers = [
+            (at, message)
+            for at, message in enumerate(messages)
+            if message.service == role
+            and message.is_answer
+            and message.message_id == request.message_id
+        ]
+        path = _own_path(request, host)
+        if answers and path in WORDED_OTHERWISE:
+            plot.excluded[request.message_id] = WORDED_OTHERWISE[path]
+        if path == CACHE[0] and answers and b" 200 " in answers[0][1].payload[:13]:
+            _what_is_held(plot, request, answers[0][1])
+        end = answers[-1][0] if answers else len(messages)
+        inner = plot.nested.setdefault(request.message_id, [])
+        for at in range(place + 1, end):
+            message = messages[at]
+            if (
+                message.service == role
+                and message.is_request
+                and message.depth == request.depth + 1
+                and message.message_id not in caused
+            ):
+                caused.add(message.message_id)
+                inner.append(Nested(message, at, _answered(messages, message)))
+    for at, message in enumerate(messages):
+        if message.service != role or not message.is_request or message.message_id in caused:
+            continue
+        if message.depth == 1:
+            plot.own.append(message)
+        elif parent := _earlier(role, messages[:at], message.depth - 1):
+            # Sent when the answer was given already, by a handler that went on.
+            plot.nested[parent.message_id].append(Nested(message, at, _answered(messages, message)))
+        else:
+            plot.unplayed.add(message.message_id)
+            plot.excluded[message.message_id] = "what caused it is not recorded"
+    return plot
+
+
+def _earlier(role: str, before: list[Recorded], depth: int) -> Recorded | None:
+    """The last request to the role at a depth."""
+    for message in reversed(before):
+        if message.is_request and role in message.delivered_to and message.depth == depth:
+            return message
+    return None
+
+
+def _answered(messages: list[Recorded], request: Recorded) -> int:
+    """The place of the last answer to a request; after everything where there is none."""
+    places = [
+        at
+        for at, message in enumerate(messages)
+        if message.is_answer and message.message_id == request.message_id
+    ]
+    return places[-1] if places else len(messages)
+
+
+def _what_is_held(plot: Plot, request: Recorded, answer: Recorded) -> None:
+    """The cache's own client, which puts values in, is no part of the connector."""
+    query = parse_qs(request.method_and_url[1].partition("?")[2])
+    if query.get("do") == ["load"]:
+        plot.held[query["key"][0]] = answer.body
+    elif query.get("do") == ["checksum"] and query["key"][0] not in plot.held:
+        plot.excluded[request.message_id] = "a digest of a value that the recording does not show"
+
+
+def _own_path(request: Recorded, host: str) -> str:
+    """The path, where the connector itself answers it."""
+    to = decode(request.subject)
+    if not isinstance(to, RequestAddress) or to.port != 888 or to.host not in (host, "all"):
+        return ""
+    return to.path if to.path in CONTROL + CACHE else ""

@@ -1,0 +1,122 @@
+"""No seed and no password of the tests stands in what anything prints, logs or raises (T16).
+
+Hooks of pytest for the whole suite: what each test printed and logged and how it failed, every
+refusal of the package as it is made, every ``Creds`` as text, and all that commands print, in this
+process or in another. A test in which a secret is found fails. ``SECRETS`` are the passwords the
+tests use, and the seeds as they are made; besides, nothing may look like a seed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import subtrie
+
+#: The passwords of the tests: no other is to be used where one is kept secret.
+SECRETS = {"hidden-word"}
+
+#: A seed of NATS: S, the kind, and base32.
+SEED = re.compile(r"\bS[AUOXNC][A-Z2-7]{56}\b")
+
+#: What was found during the test that runs.
+_found: list[str] = []
+
+
+def leaked(text: str) -> list[str]:
+    """The secrets in a text."""
+    if len(text) < 8:
+        return []
+    return sorted({secret for secret in SECRETS if secret in text} | set(SEED.findall(text)))
+
+
+def _look(where: str, text: object) -> None:
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    if isinstance(text, str) and leaked(text):
+        _found.append(where)
+
+
+def _watch_seeds() -> None:
+    import nkeys
+
+    make = nkeys.encode_seed
+
+    def recorded(src: bytes, prefix: int) -> bytes:
+        seed: bytes = make(src, prefix)
+        SECRETS.add(seed.decode())
+        return seed
+
+    nkeys.encode_seed = recorded
+
+
+def _watch_refusals() -> None:
+    before = subtrie.SubtrieError.__init__
+
+    def noted(self: Any, *arguments: object, **named: object) -> None:
+        before(self, *arguments, **named)
+        _look("a refusal", f"{self} {self!r} {vars(self)}")
+
+    subtrie.SubtrieError.__init__ = noted  # type: ignore[method-assign]
+
+
+def _watch_creds() -> None:
+    from subtrie.gencreds.sign import Creds
+
+    before = Creds.__init__
+
+    def shown(self: Any, *arguments: Any, **named: Any) -> None:
+        before(self, *arguments, **named)
+        _look("creds as text", f"{self!r} {self}")
+
+    Creds.__init__ = shown  # type: ignore[method-assign]
+
+
+def _watch_commands() -> None:
+    from click.testing import CliRunner
+
+    invoke = CliRunner.invoke
+
+    def heard(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = invoke(self, *arguments, **named)
+        _look("what a command printed", result.output)
+        _look("what a command raised", repr(result.exception))
+        return result
+
+    CliRunner.invoke = heard  # type: ignore[method-assign]
+    finish = subprocess.Popen.communicate
+
+    def ended(self: Any, *arguments: Any, **named: Any) -> Any:
+        both = finish(self, *arguments, **named)
+        for text in both:
+            _look("what a process printed", text)
+        return both
+
+    subprocess.Popen.communicate = ended  # type: ignore[method-assign]
+
+
+def pytest_configure() -> None:
+    for watch in (_watch_seeds, _watch_refusals, _watch_creds, _watch_commands):
+        try:
+            watch()
+        except ImportError:  # without the optional packages there is nothing of it to watch
+            continue
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Fails the test that showed a secret, in whichever of its phases."""
+    outcome = yield
+    report = outcome.get_result()
+    _look("printed or logged", f"{report.capstdout}\n{report.capstderr}\n{report.caplog}")
+    _look("the report of a failure", report.longreprtext)
+    if _found:
+        where = ", ".join(sorted(set(_found)))
+        _found.clear()
+        report.outcome = "failed"
+        report.longrepr = f"a secret is shown: {where}"
+        report.sections = []

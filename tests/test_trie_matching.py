@@ -1,0 +1,194 @@
+"""What a subject finds, queue groups too, on both engines."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+import subtrie
+from subtrie import Groups
+
+
+def ids(found):
+    return [subscription.id for subscription in found]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "heard"),
+    [
+        pytest.param("a.*.c", "a.b.c", True, id="S0-080"),
+        pytest.param("a.*.c", "a.b.b.c", False, id="S0-080-one-segment-only"),
+        pytest.param("a.>", "a.b.c.d", True, id="S0-081"),
+        pytest.param("a.>", "b.b", False, id="S0-081-other-start"),
+        pytest.param(">", "a", True, id="S1-029"),
+        pytest.param("*", "a", True, id="S1-030"),
+        pytest.param("*.a", "b.a", True, id="S1-036-first"),
+        pytest.param("a.*", "a.b", True, id="S1-036-last"),
+        pytest.param("a.*", "a", False, id="S1-036-needs-a-token"),
+        pytest.param("foo.>", "foo.bar", True, id="S1-038"),
+        pytest.param("foo.>", "foo.bar.baz.1", True, id="S1-037-S1-039"),
+        pytest.param("foo.>", "foo", False, id="S1-040"),
+        pytest.param("foo.bar", "foo.bar", True, id="S0-128-literal"),
+        pytest.param("foo.bar", "foo.Bar", False, id="S0-128-case"),
+        pytest.param("foo", "foo.bar", False, id="S0-128-longer"),
+        pytest.param("foo.bar", "foo", False, id="S0-128-shorter"),
+    ],
+)
+def test_M_05_who_hears(trie, pattern, subject, heard):
+    subscription = trie.add(pattern, "v")
+    assert trie.match(subject) == (("v",) if heard else ())
+    assert trie(subject) == trie.match(subject)
+    assert trie.subscriptions(subject) == ((subscription,) if heard else ())
+    assert trie.has_interest(subject) is heard
+    assert trie.count(subject) == heard
+
+
+def test_S1_047_S1_048_two_patterns(trie):
+    trie.add("foo.*.quux", "star")
+    trie.add("foo.>", "tail")
+    assert trie.match("foo.bar.quux") == ("star", "tail")
+    assert trie.match("foo.bar.baz") == ("tail",)
+
+
+def test_order_is_that_of_insertion(trie):
+    patterns = ["a.>", "a.b", ">", "*.b", "a.*", "a.b", "*.*", "*.>"]
+    for number, pattern in enumerate(patterns):
+        assert trie.add(pattern, number, queue="q" if number % 3 == 0 else None).id == number
+    assert trie.match("a.b") == tuple(range(len(patterns)))
+    assert ids(trie) == list(range(len(patterns)))
+
+
+def test_ids_are_never_given_again(trie):
+    first = trie.add("a", 1)
+    assert trie.remove(first)
+    trie.clear()
+    assert trie.add("a", 2).id == 1
+    with pytest.raises(subtrie.PatternError):
+        trie.add("a..b", 3)
+    assert trie.add("a", 4).id == 2
+
+
+def test_same_value_twice_is_two_subscriptions(trie):
+    value = object()
+    trie.add("a", value)
+    trie.add("*", value)
+    assert trie.match("a") == (value, value)
+
+
+def test_A18_one_group_a_name_over_all_patterns(trie):
+    trie.add("a.b", "plain")
+    trie.add("a.*", "w1", queue="w")
+    trie.add("a.b", "x1", queue="x")
+    trie.add("a.>", "w2", queue="w")
+    groups = trie.groups("a.b")
+    assert isinstance(groups, Groups)
+    assert groups.plain == ("plain",)
+    assert list(groups.queues.items()) == [("w", ("w1", "w2")), ("x", ("x1",))]
+    assert trie.match("a.b") == ("plain", "w1", "x1", "w2")
+    assert trie.groups("b") == Groups((), {})
+
+
+def test_A18_groups_stand_in_order_of_their_oldest_member(trie):
+    for number, name in enumerate("zyxzyx"):
+        trie.add("a", number, queue=name)
+    gone = trie.add("a", 6, queue="w")
+    trie.remove(gone)
+    assert list(trie.groups("a").queues) == ["z", "y", "x"]
+
+
+def test_A19_members_take_turns_and_lookups_do_not_count(trie):
+    for number in range(3):
+        trie.add("a.b", number, queue="q")
+    trie.add("a.b", "plain")
+    seen = []
+    for _ in range(7):
+        trie.match("a.b"), trie.groups("a.b"), trie.has_interest("a.b"), trie.explain("a.b")
+        seen.append(trie.select("a.b"))
+    assert seen == [(n % 3, "plain") for n in range(7)]
+
+
+def test_A19_the_turn_is_counted_by_the_oldest_member_that_matches(trie):
+    trie.add("a.*", "first", queue="q")
+    trie.add("*.b", "second", queue="q")
+    trie.add("*.b", "third", queue="q")
+    assert trie.select("x.b") == ("second",)  # counted by the second
+    assert trie.select("a.b") == ("first",)  # counted by the first
+    assert trie.select("x.b") == ("third",)
+    assert trie.select("a.b") == ("second",)
+    assert trie.select("a.b") == ("third",)
+    assert trie.select("a.x") == ("first",)  # 3 % 1
+    assert trie.select("a.b") == ("second",)  # 4 % 3
+
+
+def test_A19_a_selection_is_in_order_of_insertion(trie):
+    trie.add("a", "q0", queue="q")
+    trie.add("a", "plain")
+    trie.add("a", "q1", queue="q")
+    assert [trie.select("a") for _ in range(2)] == [("q0", "plain"), ("plain", "q1")]
+
+
+@pytest.mark.parametrize(
+    "name", ["workers", "a.b", "v1.*x", "a..b", ".", "é", "_", "\x00", "a" * 5000]
+)
+def test_A39_queue_names(trie, name):
+    assert trie.add("a", 1, queue=name).queue == name
+    assert trie.groups("a").queues == {name: (1,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "position"),
+    [
+        ("", "queue-empty", 0),
+        ("a b", "queue-whitespace", 1),
+        ("é\t", "queue-whitespace", 2),
+        ("a\r", "queue-whitespace", 1),
+        ("a\n", "queue-whitespace", 1),
+        ("*", "queue-wildcard", 0),
+        ("é.>.x", "queue-wildcard", 3),
+        ("*. ", "queue-wildcard", 0),
+        ("é\ud800 ", "surrogate", 2),
+    ],
+)
+def test_A39_queue_names_refused(trie, name, reason, position):
+    with pytest.raises(subtrie.InvalidName) as caught:
+        trie.add("a", 1, queue=name)
+    error = caught.value
+    assert (error.reason, error.position, error.field) == (reason, position, "queue")
+    assert len(trie) == 0
+    assert trie.stats().nodes == 0
+
+
+# The broker's index looks up anything; ours looks up subjects (A17, S1-014, S1-026).
+_NO_SUBJECT = {"*": "wildcard", "foo.*": "wildcard", "": "empty"} | dict.fromkeys(
+    ["..foo", "foo..", "foo...bar"], "empty-token"
+)
+
+
+def _broker_rows():
+    path = pathlib.Path(__file__).parent / "vectors" / "nats_match.jsonl"
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        if row["kind"] == "match":
+            yield pytest.param(row, id=row["id"])
+
+
+@pytest.mark.parametrize("row", list(_broker_rows()))
+def test_M_05_the_broker_agrees(engine, row):
+    trie = engine.SubjectTrie(dialect="server")
+    for number, pattern in enumerate(row["patterns"]):
+        if isinstance(pattern, dict):
+            trie.add(pattern["s"], number, queue=pattern["q"])
+        else:
+            trie.add(pattern, number)
+    if row["subject"] in _NO_SUBJECT:
+        with pytest.raises(subtrie.SubjectError) as caught:
+            trie.groups(row["subject"])
+        assert caught.value.reason == _NO_SUBJECT[row["subject"]]
+        return
+    groups = trie.groups(row["subject"])
+    assert list(groups.plain) == sorted(row["expect"]["plain"])
+    assert {name: list(group) for name, group in groups.queues.items()} == {
+        name: sorted(group) for name, group in row["expect"]["queues"].items()
+    }
