@@ -218,9 +218,7 @@ def _of_log(path: Path) -> Iterator[Row | Broken]:
         for number, line in enumerate(lines, 1):
             record = log.parse_line(line.rstrip("\r\n"))
             if record is None:
-                told = (
-                    f"line {number} is no line of nats-server; bytes of a connection need --conn"
-                )
+                told = f"line {number} is no line of nats-server; bytes of a connection need --conn"
                 yield Broken(None, None, "no line of a trace log", number, told)
                 continue
             try:
