@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
-from subtrie.connector import AckTimeout, Connector, HTTPError, environment
+from subtrie.connector import Connector, HTTPError, environment
 from subtrie.connector.credentials import gather
 from subtrie.connector.transport import nats as bus
 
@@ -214,114 +210,6 @@ async def test_S0_124_A31_one_connection_for_each_distinct_credentials(make_nats
         async with three:
             assert bus.open_connections() == 1
     assert bus.open_connections() == 0
-
-
-async def test_two_loops_in_one_process_each_handler_on_its_own(make_memory):
-    shop, web = make_memory(HOST), make_memory("web.example")
-    threads = {}
-
-    @shop.endpoint("GET", "/where")
-    async def where():
-        threads["handler"] = threading.get_ident()
-        return (await shop.request("GET", "https://web.example/back")).json()
-
-    @web.endpoint("GET", "/back")
-    async def back():
-        threads["back"] = threading.get_ident()
-        return [1]
-
-    ready, done = threading.Event(), threading.Event()
-
-    def elsewhere():
-        async def run():
-            async with shop:
-                threads["shop"] = threading.get_ident()
-                ready.set()
-                while not done.is_set():
-                    await asyncio.sleep(0.005)
-
-        asyncio.run(run())
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    try:
-        await asyncio.to_thread(ready.wait, 10)
-        async with web:
-            answers = await asyncio.gather(
-                *(web.request("GET", f"https://{HOST}/where") for _ in range(50))
-            )
-            assert [answer.json() for answer in answers] == [[1]] * 50
-    finally:
-        done.set()
-        await asyncio.to_thread(thread.join)
-    assert threads["handler"] == threads["shop"] != threads["back"] == threading.get_ident()
-
-
-_FORK = """
-import asyncio, os, sys
-from subtrie import BusError, Dispatcher
-from subtrie.connector import AckTimeout, Connector
-
-async def main():
-    shop = Connector("shop.example", nats="")
-    shop.endpoint("GET", "/")(lambda: "heard")
-    async with shop:
-        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
-        child = os.fork()
-        if child == 0:
-            try:
-                assert len(Dispatcher.shared()) == 0
-                await shop.request("GET", "https://shop.example/")
-            except BusError as refused:
-                os._exit(0 if refused.reason == "not-started" else 3)
-            os._exit(4)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
-
-asyncio.run(main())
-print("ok")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_S0_134_a_child_after_a_fork_is_not_its_parent():
-    done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "ok\n", done.stderr
-
-
-async def test_a_busy_loop_is_no_proof_that_nobody_is_there(make_nats):
-    """The caller's own loop was blocked beyond the acknowledgement time-out: no false 404."""
-    import time
-
-    shop, web = make_nats(HOST), make_nats("web.example", round_trip=0.05)
-    shop.endpoint("GET", "/")(lambda: "here")
-
-    ready, done = threading.Event(), threading.Event()
-
-    def elsewhere():
-        async def run():
-            async with shop:
-                ready.set()
-                while not done.is_set():
-                    await asyncio.sleep(0.005)
-
-        asyncio.run(run())
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    try:
-        await asyncio.to_thread(ready.wait, 10)
-        async with web:
-            for blocked in (0.04, 0.06, 0.2):
-                asking = asyncio.create_task(web.request("GET", f"https://{HOST}/"))
-                await asyncio.sleep(0.001)
-                time.sleep(blocked)
-                assert (await asking).body == b"here"
-            with pytest.raises(AckTimeout):
-                await web.request("GET", "https://nobody.example/")
-    finally:
-        done.set()
-        await asyncio.to_thread(thread.join)
 
 
 def test_the_default_plane_is_the_fixtures(plane):

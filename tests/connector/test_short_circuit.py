@@ -274,6 +274,6 @@ async def test_it_is_faster(broker, base):
             begun = time.perf_counter()
             await nc.request(f"{base}.{name}", b"x", timeout=5)
             times.append(time.perf_counter() - begun)
-        spent.append(sorted(times)[100])
+        spent.append(min(times))
         await nc.close()
     assert spent[1] < spent[0], spent

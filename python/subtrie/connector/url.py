@@ -16,6 +16,7 @@ from ..errors import refusal
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves as it is found in a path
+_SOUND = re.compile(r"[A-Za-z0-9%\-_.~$&+,/:;=@!'()*\[\]]*")
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
@@ -60,16 +61,13 @@ def locate(url: str) -> Location:
     path = _sound_path(path) or "/"
     if not query.isascii() or any(c <= " " for c in query):
         query = "".join(c if "!" <= c <= "~" else _escaped(c) for c in query)
-    text = f"{scheme}://{host}:{port}{path}{'' if query == '?' else query}"
+    text = f"{scheme}://{host}:{port}{path}{query}"
     return Location(text, scheme, host, port, path, query[1:])
 
 
 def _sound_path(path: str) -> str:
     """The path as given where every byte of it may stand there, else escaped anew."""
-    if all(
-        byte in _PATH_KEPT or (0 < byte < 128 and chr(byte).isalnum()) or byte == 37
-        for byte in path.encode("utf-8", "surrogatepass")
-    ):
+    if _SOUND.fullmatch(path):
         return path
     raw = unquote_to_bytes(path.encode("utf-8", "surrogatepass"))
     kept = _PATH_KEPT - frozenset(b"!'()*[]")

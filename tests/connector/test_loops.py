@@ -1,0 +1,180 @@
+"""Several loops in one process, several processes, and loops that stand still."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from subtrie.connector import AckTimeout, Request
+
+HOST = "shop.example"
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one transport", "both"])
+async def test_two_loops_in_one_process_each_handler_on_its_own(make, broker, both):
+    options = {"nats": broker.url, "short_circuit": True} if both else {}
+    shop, web = make(HOST, **options), make("web.example", **options)
+    threads = {}
+
+    @shop.endpoint("GET", "/where")
+    async def where():
+        threads["handler"] = threading.get_ident()
+        return (await shop.request("GET", "https://web.example/back")).json()
+
+    @web.endpoint("GET", "/back")
+    async def back():
+        threads["back"] = threading.get_ident()
+        return [1]
+
+    @shop.endpoint("POST", "/large")
+    async def large(request: Request):
+        return len(request.body)
+
+    ready, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        async def run():
+            async with shop:
+                threads["shop"] = threading.get_ident()
+                ready.set()
+                while not done.is_set():
+                    await asyncio.sleep(0.005)
+
+        asyncio.run(run())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    try:
+        await asyncio.to_thread(ready.wait, 10)
+        async with web:
+            answers = await asyncio.gather(
+                *(web.request("GET", f"https://{HOST}/where") for _ in range(50))
+            )
+            assert [answer.json() for answer in answers] == [[1]] * 50
+            heard = [a.json() async for a in web.publish("GET", f"https://{HOST}/where")]
+            assert heard == [[1]]
+            large = await web.request("POST", f"https://{HOST}/large", body=bytes(400_000))
+            assert large.json() == 400_000
+    finally:
+        done.set()
+        await asyncio.to_thread(thread.join)
+    assert threads["handler"] == threads["shop"] != threads["back"] == threading.get_ident()
+
+
+_FORK = """
+import asyncio, os, sys
+from subtrie import BusError, Dispatcher
+from subtrie.connector import AckTimeout, Connector
+
+async def main():
+    shop = Connector("shop.example", nats="")
+    shop.endpoint("GET", "/")(lambda: "heard")
+    async with shop:
+        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
+        child = os.fork()
+        if child == 0:
+            try:
+                assert len(Dispatcher.shared()) == 0
+                await shop.request("GET", "https://shop.example/")
+            except BusError as refused:
+                os._exit(0 if refused.reason == "not-started" else 3)
+            os._exit(4)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert (await shop.request("GET", "https://shop.example/")).body == b"heard"
+
+asyncio.run(main())
+print("ok")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_S0_134_a_child_after_a_fork_is_not_its_parent():
+    done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "ok\n", done.stderr
+
+
+_FORK_NATS = """
+import asyncio, os, sys
+from subtrie.connector import Connector
+
+def connector(host):
+    return Connector(host, nats=sys.argv[1], plane=sys.argv[2], short_circuit=False)
+
+async def child():
+    web = connector("child.example")
+    async with web:
+        answers = [(await web.request("GET", "https://shop.example/")).json() for _ in range(20)]
+    assert answers == [os.getppid()] * 20, answers
+
+async def main():
+    shop = connector("shop.example")
+    shop.endpoint("GET", "/")(lambda: os.getpid())
+    async with shop, connector("web.example") as web:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                asyncio.run(child())
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), flush=True)
+                os._exit(1)
+        waiting = asyncio.create_task(asyncio.to_thread(os.waitpid, pid, 0))
+        while not waiting.done():
+            assert (await web.request("GET", "https://shop.example/")).json() == os.getpid()
+        assert os.waitstatus_to_exitcode((await waiting)[1]) == 0
+
+asyncio.run(main())
+print("ok")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_S0_134_a_child_has_connections_of_its_own(broker, plane):
+    """It asks its parent over the broker, while the parent's connections go on as before."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FORK_NATS, broker.url, plane],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "ok\n", done.stdout + done.stderr
+
+
+async def test_a_busy_loop_is_no_proof_that_nobody_is_there(make_nats):
+    """The caller's own loop was blocked beyond the acknowledgement time-out: no false 404."""
+    import time
+
+    shop, web = make_nats(HOST), make_nats("web.example", round_trip=0.05)
+    shop.endpoint("GET", "/")(lambda: "here")
+
+    ready, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        async def run():
+            async with shop:
+                ready.set()
+                while not done.is_set():
+                    await asyncio.sleep(0.005)
+
+        asyncio.run(run())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    try:
+        await asyncio.to_thread(ready.wait, 10)
+        async with web:
+            for blocked in (0.04, 0.06, 0.2):
+                asking = asyncio.create_task(web.request("GET", f"https://{HOST}/"))
+                await asyncio.sleep(0.001)
+                time.sleep(blocked)
+                assert (await asking).body == b"here"
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://nobody.example/")
+    finally:
+        done.set()
+        await asyncio.to_thread(thread.join)
