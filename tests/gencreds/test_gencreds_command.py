@@ -17,7 +17,6 @@ from raw_client import RawClient
 from servers import loads, serving
 from source_trees import HEAD
 
-from secrets_watch import leaked
 from subtrie.acl import Permissions
 from subtrie.cli.app import app
 from subtrie.gencreds import rules, scan

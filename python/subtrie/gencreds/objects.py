@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Protocol
 
 from .annotations import Annotations
 from .known import ENTER, KINDS, OPEN_TYPES, is_known
 from .scopes import Binding, Scope, class_of_self
 from .scopes import Function as FunctionNode
-from .source import File, Sources
+from .source import File
+from .surroundings import Surroundings
 from .things import (
     NOTHING,
     UNKNOWN,
@@ -35,27 +34,6 @@ from .things import (
 
 #: Deepest chain of names that is followed.
 DEEPEST = 60
-
-
-class Surroundings(Protocol):
-    """What following names needs to know of a tree."""
-
-    @property
-    def sources(self) -> Sources: ...
-
-    def scope_of(self, node: ast.AST, near: Scope) -> Scope: ...
-
-    def module(self, file: File) -> Scope: ...
-
-    def way(self, node: ast.ImportFrom, file: File) -> Path | None: ...
-
-    def class_bindings(self, of: Scope, name: str) -> list[Binding]: ...
-
-    def lineage(self, of: Scope) -> list[Scope]: ...
-
-    def bases(self, of: Scope) -> tuple[Thing, ...]: ...
-
-    def is_protocol(self, of: Scope) -> bool: ...
 
 
 class Names:
