@@ -47,6 +47,7 @@ class Sources:
         self.folder = self.root if self.root.is_dir() else self.root.parent
         self.project = self._project()
         self.files: dict[Path, File] = {}
+        self._folders: set[Path] = set()
         self.tests: list[str] = []
         #: Does any file speak of this package? Where none does, nothing can be a call of its.
         self.mentions = False
@@ -120,6 +121,7 @@ class Sources:
             self.mentions = self.mentions or b"subtrie" in data
             file = File(path, name, _parsed(data, Path(name)))
             self.files[path] = file
+            self._folders.update(path.parents)
         return file
 
     def module(self, dotted: str, importer: File) -> Path | None:
@@ -159,7 +161,7 @@ class Sources:
 
     def is_folder(self, way: Path) -> bool:
         """A package without ``__init__.py``, with something of Python in it."""
-        return way.is_dir() and any(each.is_relative_to(way) for each in self.files)
+        return way in self._folders
 
 
 def _bytes(path: Path, name: Path) -> bytes:
