@@ -8,6 +8,7 @@ tests use, and the seeds as they are made; besides, nothing may look like a seed
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 from collections.abc import Iterator
@@ -59,7 +60,10 @@ def _watch_refusals() -> None:
 
     def noted(self: Any, *arguments: object, **named: object) -> None:
         before(self, *arguments, **named)
-        _look("a refusal", f"{self} {self!r} {vars(self)}")
+        shown = [repr(arguments), repr(named), repr(vars(self))]
+        with contextlib.suppress(AttributeError):  # of a class below that is not whole yet
+            shown += [str(self), repr(self)]
+        _look("a refusal", "\n".join(shown))
 
     subtrie.SubtrieError.__init__ = noted  # type: ignore[method-assign]
 

@@ -183,6 +183,21 @@ def test_lint_and_diff_of_every_user(files):
     assert same.exit_code == 0
 
 
+def test_users_of_a_callout_are_left_out(files):
+    key = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
+    callout = f"auth_callout {{ issuer: {key}, auth_users: [ orders ] }}"
+    asked = f"{OLD.removesuffix('] }' + chr(10))}]\n {callout} }}\n"
+    (files / "asked.conf").write_text(asked)
+    done = run("acl", "lint", files / "asked.conf", "--every-user")
+    assert done.exit_code == 0
+    assert "other: left out" in done.stderr
+    assert run("acl", "lint", files / "asked.conf", "--user", "other").exit_code == 2
+    # What nobody can tell is no "nothing is added".
+    done = run("acl", "diff", files / "old.conf", files / "asked.conf", "--every-user")
+    assert done.exit_code == 2
+    assert "callout decides" in " ".join(done.stderr.split())
+
+
 def test_policy_tests_name_their_files(files):
     policy = files / "policy.txt"
     policy.write_text(

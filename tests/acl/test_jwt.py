@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -99,9 +100,9 @@ def test_the_chain_is_checked_when_keys_are_given(tmp_path):
     trusted = [operator.key.public_key.decode()]
     assert _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted).known
     header, claims, signature = jwt.split(".")
-    forged = json.loads(__import__("base64").urlsafe_b64decode(claims + "=="))
+    forged = json.loads(base64.urlsafe_b64decode(claims + "=="))
     forged["nats"]["pub"] = {"allow": [">"]}
-    body = __import__("base64").urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
+    body = base64.urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
     for text, account, keys, reason in (
         (jwt, other.account_jwt, trusted, "jwt-chain"),
         (jwt, operator.account_jwt, [other.key.public_key.decode()], "jwt-chain"),
@@ -307,3 +308,14 @@ def test_a_user_of_a_plain_signing_key_is_the_accounts(tmp_path):
     with pytest.raises(PermissionsError) as caught:
         _load(tmp_path, own, account_jwt=operator.account_jwt, trusted=trusted)
     assert caught.value.reason == "jwt-chain"
+
+
+def test_a_list_written_twice_is_refused(tmp_path):
+    jwt, _ = Operator().user({"pub": {"allow": ["a"]}})
+    header, claims, signature = jwt.split(".")
+    text = base64.urlsafe_b64decode(claims + "==").decode()
+    twice = text.replace('"pub":', '"pub": {"allow": [">"]}, "pub":')
+    claims = base64.urlsafe_b64encode(twice.encode()).decode().rstrip("=")
+    with pytest.raises(PermissionsError) as caught:
+        _load(tmp_path, f"{header}.{claims}.{signature}")
+    assert caught.value.reason == "jwt"

@@ -234,3 +234,17 @@ def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
         if ours == 25 or number > 40_000:
             break
     assert ours == 25
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["$hidden-word", "a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
+     "(hidden-word", '"hidden-word', "hidden-word: b", "'hidden-word", "2024-01-02Thidden-word"],
+)  # fmt: skip
+def test_T16_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(f"authorization {{ users [ {{ user: u, password: {line} }} ] }}\n")
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert "hidden" not in f"{caught.value}"
+    assert not loads(path, ENV)

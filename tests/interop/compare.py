@@ -36,7 +36,7 @@ def _masked(payload: bytes) -> bytes:
     if field(payload, "Call-Depth") not in ("", "1"):
         head = re.sub(rb"(\r\nMicrobus-Time-Budget: )[^\r]*", rb"\1*", head)
     if field(payload, "Op-Code") == "Err":
-        body = re.sub(rb'"trace": ?"[0-9a-f]{32}"', b'"trace": *', body)
+        body = re.sub(rb',\s*"trace": ?"[0-9a-f]{32}"', b"", body)  # none where nobody traces
         body = re.sub(rb'\n *"stack": \[.*?\n *\],', b"", body, flags=re.DOTALL)
         body = re.sub(rb'"stack":\[.*?\],', b"", body, flags=re.DOTALL)
         head = re.sub(rb"\r\nContent-Length: \d+", b"\r\nContent-Length: *", head)

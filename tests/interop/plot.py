@@ -82,7 +82,7 @@ def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Reco
                 and message.message_id not in caused
             ):
                 caused.add(message.message_id)
-                inner.append(Nested(message, at, _answered(messages, message)))
+                inner.append(nested_in(messages, message, at))
     for at, message in enumerate(messages):
         if message.service != role or not message.is_request or message.message_id in caused:
             continue
@@ -90,7 +90,7 @@ def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Reco
             plot.own.append(message)
         elif parent := _earlier(role, messages[:at], message.depth - 1):
             # Sent when the answer was given already, by a handler that went on.
-            plot.nested[parent.message_id].append(Nested(message, at, _answered(messages, message)))
+            plot.nested[parent.message_id].append(nested_in(messages, message, at))
         else:
             plot.unplayed.add(message.message_id)
             plot.excluded[message.message_id] = "what caused it is not recorded"
@@ -105,7 +105,22 @@ def _earlier(role: str, before: list[Recorded], depth: int) -> Recorded | None:
     return None
 
 
-def _answered(messages: list[Recorded], request: Recorded) -> int:
+def nested_in(messages: list[Recorded], message: Recorded, at: int) -> Nested:
+    """A request of the role's own, with all of its body and the place where it was answered."""
+    return Nested(message, at, answered(messages, message), whole_body(messages, message))
+
+
+def whole_body(messages: list[Recorded], request: Recorded) -> bytes:
+    """The body of a request, whatever it was cut into."""
+    parts = {
+        int(m.fragment.partition("/")[0] or 1): m.body
+        for m in messages
+        if m.op == "Req" and m.message_id == request.message_id
+    }
+    return b"".join(parts[number] for number in sorted(parts))
+
+
+def answered(messages: list[Recorded], request: Recorded) -> int:
     """The place of the last answer to a request; after everything where there is none."""
     places = [
         at

@@ -27,7 +27,9 @@ from subtrie.connector import Connector, Endpoint, HTTPError, RandomIds, Respons
 from tests.connector.nats_server import NatsServer
 from tests.interop.cast import (
     Cast,
+    NearestByUrl,
     ask,
+    asked_for,
     configuration_of,
     deployment_of,
     options_of,
@@ -35,10 +37,11 @@ from tests.interop.cast import (
     subscribe_all,
     until,
     version_of,
+    without_locality,
 )
 from tests.interop.compare import compare
 from tests.interop.compare import field as header
-from tests.interop.plot import Plot, plot_for
+from tests.interop.plot import Plot, nested_in, plot_for, whole_body
 from tests.interop.wire import Recorded, Recording, read
 
 LIMIT = 15.0  # seconds for one message to come
@@ -181,6 +184,8 @@ class Replay:
         """Every scenario in which the role has a part, then every other exchange."""
         client = await nats.connect(self.url, max_reconnect_attempts=0)
         async with self.connector as connector:
+            if connector.nearest is not None:
+                connector.nearest = NearestByUrl(connector.locality)
             await asyncio.sleep(3 * ROUND_TRIP)  # its own announcement is over
             player = Player(client, self.role, connector.id)
             await player.listen(self.truth["plane"])
@@ -260,7 +265,9 @@ class Replay:
                 return [self._resubscribe(scenario)]
             if scenario.get("method") and plot.own:
                 return [self._call(plot, statuses)]
-        return [ask(self.connector, message, _whole(plot, message)) for message in plot.own]
+        return [
+            ask(self.connector, message, whole_body(plot.messages, message)) for message in plot.own
+        ]
 
     async def _resubscribe(self, scenario: dict[str, Any]) -> None:
         """Routes that come and go while the service runs."""
@@ -280,30 +287,32 @@ class Replay:
 
     async def _call(self, plot: Plot, statuses: list[int]) -> None:
         """What the recorded caller did, as often as it did, with the URL as it gave it."""
+        own = [nested_in(plot.messages, m, plot.messages.index(m)) for m in plot.own]
+        calls = plot.scenario["calls"]
+        beside: list[asyncio.Task[None]] = []
+        for number in range(calls):
+            beside.append(asyncio.create_task(self._call_once(plot, statuses)))
+            # The next one began before this one was answered, or it did not.
+            overlap = len(own) == calls > number + 1 and not own[number].over(own[number + 1])
+            if not overlap:
+                await asyncio.gather(*beside)
+                beside.clear()
+
+    async def _call_once(self, plot: Plot, statuses: list[int]) -> None:
         scenario, first = plot.scenario, plot.own[0]
-        options = options_of(first, _whole(plot, first))
+        options = options_of(first, whole_body(plot.messages, first))
         method, url = scenario["method"], scenario["url"]
-        for _ in range(scenario["calls"]):
-            if scenario["multicast"]:
-                answers = [a async for a in self.connector.publish(method, url, **options)]
-                statuses += [a.error.status if a.error else a.status for a in answers]
-                continue
-            try:
-                answer: Response | HTTPError
-                answer = await self.connector.request(method, url, **options)
-            except HTTPError as error:
-                answer = error
-            statuses.append(answer.status)
-
-
-def _whole(plot: Plot, request: Recorded) -> bytes:
-    """The body of a request, whatever it was cut into."""
-    parts = {
-        int(m.fragment.partition("/")[0] or 1): m.body
-        for m in plot.messages
-        if m.op == "Req" and m.message_id == request.message_id
-    }
-    return b"".join(parts[number] for number in sorted(parts))
+        asked_for.set(without_locality(url))
+        if scenario["multicast"]:
+            answers = [a async for a in self.connector.publish(method, url, **options)]
+            statuses += [a.error.status if a.error else a.status for a in answers]
+            return
+        try:
+            answer: Response | HTTPError
+            answer = await self.connector.request(method, url, **options)
+        except HTTPError as error:
+            answer = error
+        statuses.append(answer.status)
 
 
 def run(folder: Path, role: str) -> Outcome:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import _engine
-from .decision import BROKER, Decision, not_listed
+from ..subject import Subject
+from .decision import BROKER, Decision, differs_at, not_listed, not_selected
 from .lists import Lists
 
 #: A queue group the broker keeps for itself.
@@ -73,16 +74,19 @@ def _listed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
             return Decision(False, BROKER, why, rule=rule)
         chosen, subjects = " ".join(fitting[0]), [subject for subject, _ in fitting]
     cap = permissions.cap
-    if _engine.active.rules_admit(subjects, [], pattern, None, cap) is not None:
-        why = f"{chosen} matches it token by token, yet the allow entries do not cover it"
-        return Decision(False, BROKER, why, rule=None, nearest=chosen)
+    found = _engine.active.rules_admit(subjects, [], pattern, None, cap)
+    if found is not None:
+        witness = Subject._of(found[0], permissions.dialect)
+        why = f"{chosen} matches it token by token, yet the allow entries do not cover {witness}"
+        place = differs_at(chosen, pattern)
+        return Decision(False, BROKER, why, None, chosen, place, witness)
     return Decision(True, BROKER, f"the allow entry {chosen} matches", rule=chosen)
 
 
 def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Does a message reach the subscription? Denies are looked at again at delivery (A68)."""
     if not _engine.active.matches(subscription, subject):
-        return Decision(False, BROKER, f"the subscription {subscription} does not select it")
+        return not_selected(BROKER, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
         why = f"the subscription is refused: {may.why}"

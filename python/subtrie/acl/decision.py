@@ -81,3 +81,10 @@ def not_listed(model: str, rules: Iterable[str], subject: str, what: str) -> Dec
         return Decision(False, model, "the allow list is empty")
     why = f"no allow entry {what}; the nearest, {rule}, differs at token {place}"
     return Decision(False, model, why, nearest=rule, differs_at=place)
+
+
+def not_selected(model: str, subscription: str, subject: str) -> Decision:
+    """A "no" because the subscription is for other subjects."""
+    place = differs_at(subscription, subject)
+    why = f"the subscription {subscription} does not select it: it differs at token {place}"
+    return Decision(False, model, why, nearest=subscription, differs_at=place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _engine
 from ..subject import Subject
-from .decision import STRICT, Decision, not_listed
+from .decision import STRICT, Decision, not_listed, not_selected
 from .lists import Lists
 
 
@@ -54,7 +54,7 @@ def _allowed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
 def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Is the message within what the subscription selects and the permissions hold?"""
     if not _engine.active.matches(subscription, subject):
-        return Decision(False, STRICT, f"the subscription {subscription} does not select it")
+        return not_selected(STRICT, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
         return Decision(

@@ -10,6 +10,7 @@ import click
 
 from ..acl import Permissions
 from ..errors import SubtrieError
+from .stream import printable
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -43,14 +44,25 @@ def loaded(
         raise click.UsageError(str(error)) from None
 
 
-def each_loaded(path: Path, account_jwt: Path | None) -> dict[str, Permissions]:
-    """Those of every user in a file; a usage error (exit 2) where they cannot be read."""
+def each_loaded(
+    path: Path, account_jwt: Path | None, *, leave_out: bool = False
+) -> dict[str, Permissions]:
+    """Those of every user in a file; a usage error (exit 2) where they cannot be read.
+
+    Users about whom an account or a callout decides are an error too, or left out, which is said.
+    """
     try:
         jwt = None if account_jwt is None else account_jwt.read_text().strip()
         found = Permissions.load_all(path, account_jwt=jwt)
     except (SubtrieError, OSError, ImportError) as error:
         raise click.UsageError(str(error)) from None
-    return {name: known(path, permissions) for name, permissions in found.items()}
+    for name, permissions in found.items():
+        who = f"{path}: {name}" if name else str(path)
+        if not permissions.known and not leave_out:
+            raise click.UsageError(f"{who}: an account or a callout decides, and is not at hand")
+        if not permissions.known:
+            click.echo(f"{printable(who)}: left out, as somebody else decides", err=True)
+    return {name: permissions for name, permissions in found.items() if permissions.known}
 
 
 def known(path: Path, permissions: Permissions) -> Permissions:

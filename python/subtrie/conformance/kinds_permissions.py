@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _engine, gencreds
 from ..acl import Permissions
-from .kind import Kind, Row
+from .kind import Kind, Refused, Row
 
 _PLANE = "plane"
 
@@ -24,12 +24,16 @@ def _asking(engine: Any) -> Iterator[None]:
 
 
 def _perm(engine: Any, row: Row) -> Any:
-    """May this be published or subscribed to; where the row says so, what is then delivered."""
+    """May this be published or subscribed to; where the row says so, what is then delivered.
+
+    The lists are as the broker holds them: there an empty list to publish allows nothing, an empty
+    one to subscribe counts as absent.
+    """
     with _asking(engine):
         rules = Permissions(
             publish_allow=row.get("pub_allow"),
             publish_deny=row.get("pub_deny", ()),
-            subscribe_allow=row.get("sub_allow"),
+            subscribe_allow=row.get("sub_allow") or None,
             subscribe_deny=row.get("sub_deny", ()),
         )
         subject, queue = row["subject"], row.get("queue") or None
@@ -91,8 +95,18 @@ def _shown(rule: str) -> str:
     return "{{plane}}" + rule.removeprefix(_PLANE)
 
 
+class _Perm(Kind):
+    """ "May this be?" is refused by a "no" as well as by an error."""
+
+    __slots__ = ()
+
+    def judge(self, wanted: Any, got: Any) -> bool:
+        """Is this answer the one that is wanted?"""
+        return (isinstance(wanted, Refused) and got is False) or super().judge(wanted, got)
+
+
 #: Rows that name themselves by ``kind``.
-KINDS: dict[str, Kind] = {"perm": Kind(_perm, "expect", refused=False)}
+KINDS: dict[str, Kind] = {"perm": _Perm(_perm, "expect", refused=False)}
 
 #: Rows that name themselves by ``op``.
 OPS: dict[str, Kind] = {

@@ -61,7 +61,7 @@ def locate(url: str) -> Location:
     path = _sound_path(path) or "/"
     if not query.isascii() or any(c <= " " for c in query):
         query = "".join(c if "!" <= c <= "~" else _escaped(c) for c in query)
-    text = f"{scheme}://{host}:{port}{path}{'' if query == '?' else query}"
+    text = f"{scheme}://{host}:{port}{path}{query}"
     return Location(text, scheme, host, port, path, query[1:])
 
 
