@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "python" / "subtrie"
 
-#: Rooms with circles that are still to be untied. To stay empty once it is.
+#: Rooms with circles that are still to be untied. To stay empty once they are.
 KNOWN = ("subtrie.gencreds.",)
 
 
