@@ -83,10 +83,7 @@ class Outcome:
             f"{self.not_this_role} without this role; {self.exchanges} exchanges of starting and "
             f"stopping; {self.messages} of its {self.published} messages compared"
         ]
-        lines += [
-            f"  excluded {name}: {why} (acknowledgements are compared)"
-            for name, why in self.excluded.items()
-        ]
+        lines += [f"  excluded {name}: {why}" for name, why in self.excluded.items()]
         if not self.replayed:
             lines.append("  FAILED nothing was replayed")
         lines += [f"  FAILED {text}" for text in self.failures]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+from urllib.parse import quote
 
 import pytest
 
@@ -13,6 +14,8 @@ from examples.interop.peer import service
 from subtrie.connector import AckTimeout, HTTPError, Response
 from subtrie.connector.frame import seconds_of
 from tests.interop.peer_process import HIS, OURS, URL, Serving, call, joined
+
+_ASCII = bytes(range(128))
 
 
 def relayed(url: str, method: str = "GET") -> dict[str, str]:
@@ -76,6 +79,9 @@ async def test_every_method_and_path_arrives_as_it_was_sent(server):
         ):
             assert (await us.request("GET", f"{URL}/files/{path}")).body.decode() == told
         assert (await us.request("GET", f"{URL}/")).body == b"root"
+        for query in ("?q=ü", "?q=%C3%BC&r=%zz&&=&s", "?a=1;b=[2]"):  # as their caller wrote them
+            told = (await us.request("GET", f"{URL}/any{query}")).json()["url"]
+            assert told in (f"{URL}:443/any{query}", f"{URL}:443/any{quote(query, safe=_ASCII)}")
         with pytest.raises(AckTimeout):
             await us.request("GET", f"{URL}:666/any")  # :0 is any port but the trust root's
         with pytest.raises(AckTimeout):
@@ -89,6 +95,8 @@ async def test_the_peer_sends_methods_and_paths_as_they_are(server):
         for method in ("HEAD", "PATCH"):
             (told,) = await call(server.url, method, f"https://{OURS}:1234/any?a=1")
             assert json.loads(told["body"])["method"] == method
+        (told,) = await call(server.url, "GET", f"https://{OURS}/any?q=ü&r=%zz")
+        assert json.loads(told["body"])["url"] == f"https://{OURS}:443/any?q=ü&r=%zz"
         (told,) = await call(server.url, "GET", f"https://{OURS}/files/a//%C3%BC/%2a/")
         assert told["body"] == "a//ü/*/"
         assert [a["status"] for a in await call(server.url, "GET", f"https://{OURS}:666/any")] == [
