@@ -288,6 +288,15 @@ def test_require_raises_what_the_report_says():
     assert caught.value.hint.startswith("legal: printable ASCII but")
 
 
+@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize("kind", names.KINDS)
+def test_every_report_says_what_would_be_legal(engine, kind, windows):
+    """``legal`` of a fine subject once failed where Windows was asked for."""
+    for text in ("a", ":", "", "\ud800"):
+        for level in names.LEVELS:
+            assert engine.check_name(text, kind, level=level, windows=windows).legal
+
+
 TEXTS = st.text(alphabet=st.sampled_from("ab.*>$_kv/=- \\:é\ud800\0"), max_size=12)
 
 

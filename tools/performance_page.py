@@ -103,13 +103,14 @@ def made() -> dict[Path, str]:
     audit_name, audit = newest("audit-scale-*.json")
     connector_name, connector = newest("connector-*.json")
     rules_name, rules = newest("permissions-*.json")
+    wire_name, wire = newest("wire-*.json")
     rows = peers["rows"]
     versions = ", ".join(f"{what} {version}" for what, version in peers["versions"].items())
     lines = [
         "# Performance",
         "",
-        f"Written from `benches/records/{name}`, `{connector_name}`, `{rules_name}` and "
-        f"`{audit_name}` by "
+        f"Written from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
+        f"`{wire_name}` and `{audit_name}` by "
         "`tools/performance_page.py`; `make bench-peers` makes a new record. How each figure is "
         "measured stands in `benches/README.md`.",
         "",
@@ -134,6 +135,7 @@ def made() -> dict[Path, str]:
             lines += table(section)
     lines += _of_the_connector(connector)
     lines += _of_permissions(rules)
+    lines += _of_the_wire(wire)
     lines += _of_the_audit(audit)
     return {PAGE: "\n".join(lines), **files}
 
@@ -194,6 +196,56 @@ def _of_permissions(record: dict[str, Any]) -> list[str]:
         figures = f"{row['median_ms']:,.1f} | {row['least_ms']:,.1f}"
         cells = (sets[row["sets"]], row["question"], row["engine"], figures)
         lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _of_the_wire(record: dict[str, Any]) -> list[str]:
+    """Bytes to operations in the core and from Python, and names beside the reference."""
+    rows = record["rows"]
+    found = {(row["measure"], row["what"], row["who"]): row for row in rows}
+    lines = [
+        "",
+        "## How fast are bytes read, and names checked?",
+        "",
+        f"{record['processor']}, {record['cores']} cores under a load of "
+        f"{record['load_average']}, {record['date']}; "
+        + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
+        + ". The fastest round of each; `python benches/wire_speed.py` measures it. The core "
+        "allocates nothing for an operation that lies whole in its piece (`tests/wire_memory.rs`); "
+        "at least 1 GB a second of `pub-128` is promised.",
+        "",
+        "| the core reads | MB a second |",
+        "|---|---|",
+    ]
+    for row in rows:
+        if row["measure"] == "parse":
+            lines.append(f"| {row['what']} | {row['bytes_per_second'] / 1e6:,.0f} |")
+    lines += [
+        "",
+        "From Python, 1,000 deliveries of 128 bytes in pieces of 64 KiB. The promise is ten times "
+        "nats-py's own parser. That always makes subject, reply and payload of a message; here "
+        "they are made when asked for, and *native-parts* asks for all three.",
+        "",
+        "| who | ns an operation | times nats-py |",
+        "|---|---|---|",
+    ]
+    rival = found["read", "MSG of 128 bytes", "nats-py"]["ns"]
+    for row in rows:
+        if row["measure"] == "read":
+            lines.append(f"| {row['who']} | {row['ns']:,.0f} | {rival / row['ns']:.1f} |")
+    lines += [
+        "",
+        "`check_name` from Python, ten times the reference promised; less is bold.",
+        "",
+        "| kind | native ns | reference ns | times |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        if (row["measure"], row["who"]) == ("check_name", "native"):
+            other = found["check_name", row["what"], "reference"]["ns"]
+            shown = f"{other / row['ns']:.1f}"
+            shown = shown if other >= 10 * row["ns"] else f"**{shown}**"
+            lines.append(f"| {row['what']} | {row['ns']:,.0f} | {other:,.0f} | {shown} |")
     return lines
 
 

@@ -198,10 +198,10 @@ class NameReport(NamedTuple):
             return _LEVEL_LEGAL[rule]
         if rule in _SINGLES:
             return f"{_SINGLES[rule]!r} alone"
-        if self.windows and _PRODUCTIONS[rule][1] == _FILE_LEGAL:
-            return _WINDOWS_LEGAL
         if rule == "subject":
             rule = "reply-to"
+        if self.windows and _PRODUCTIONS[rule][1] == _FILE_LEGAL:
+            return _WINDOWS_LEGAL
         return _PRODUCTIONS[rule][1]
 
     @property

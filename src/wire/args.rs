@@ -30,19 +30,16 @@ impl<'a> Args<'a> {
             last: [Span::NONE; 3],
             count: 0,
         };
-        let mut begun = None;
-        for (at, &byte) in (start..end).zip(raw.get(start..end).unwrap_or_default()) {
-            match (blank(byte), begun) {
-                (true, Some(first)) => {
-                    args.push(first, at);
-                    begun = None;
-                }
-                (false, None) => begun = Some(at),
-                _ => {}
+        let text = raw.get(..end).unwrap_or_default();
+        let mut at = start;
+        while let Some(&byte) = text.get(at) {
+            if blank(byte) {
+                at += 1;
+                continue;
             }
-        }
-        if let Some(first) = begun {
-            args.push(first, end);
+            let begun = at;
+            at = word_end(text, at + 1, &blank);
+            args.push(begun, at);
         }
         args
     }
@@ -70,6 +67,30 @@ impl<'a> Args<'a> {
     fn text(&self, span: Span) -> &'a [u8] {
         span.of(self.raw).unwrap_or_default()
     }
+}
+
+/// Where the word ends that goes on at `at`: eight bytes at a look, of which the first one that is
+/// not above a blank has the lowest bit that the subtraction borrows for.
+#[inline]
+fn word_end(text: &[u8], mut at: usize, blank: impl Fn(u8) -> bool) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*eight);
+        let low = word.wrapping_sub(ONES * 0x21) & !word & (ONES << 7);
+        if low == 0 {
+            at += 8;
+            continue;
+        }
+        at += low.trailing_zeros() as usize / 8;
+        if blank(text[at]) {
+            return at;
+        }
+        at += 1;
+    }
+    while text.get(at).is_some_and(|&byte| !blank(byte)) {
+        at += 1;
+    }
+    at
 }
 
 /// What a line was read for, and under which rules.

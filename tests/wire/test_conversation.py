@@ -231,3 +231,8 @@ def test_S3_022_an_identifier_in_use():
     assert verdict("S3-022", one) == "not seen"
     closed = list(talk(*connected(), ("c2s", CLOSE[1], 0.5)))
     assert verdict("S3-022", closed, taken) == "not seen"
+
+
+def test_what_is_no_message_of_the_protocol_is_passed_over():
+    noise = ("c2s", b"PUB _STAN.pub.foo 2\r\n\xff\xff\r\n", 1)
+    assert verdict("S3-094", talk(*connected(), noise, CLOSE)) == "kept"

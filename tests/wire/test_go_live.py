@@ -5,16 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 from base64 import b64decode
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streams import read
 
-from subtrie.wire import log, traced
+from subtrie.wire import log, sources, traced
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
+RECORDINGS = Path(__file__).parents[1] / "recordings" / "go_live"
 CONNS = {"c2s": "client", "s2c": "server_to_client"}
 
 
@@ -76,3 +77,55 @@ def test_the_trace_log_says_the_same_as_the_bytes(chunks, truth):
             assert traced_ops[service["server_sees"], way] == wanted
             compared += len(wanted)
     assert compared > 2000
+
+
+def test_each_kind_of_message_is_the_payload_of_an_operation(chunks):
+    import subtrie._subtrie as engine
+
+    sent = set()
+    for (_, direction), pieces in chunks.items():
+        if direction == "c2s":
+            operations, _, _ = read(engine, "client", pieces)
+            for op in operations:
+                if op.op in ("PUB", "HPUB"):
+                    sent.add((op.subject, op.reply, bytes(op.payload)))
+    recorded = RECORDINGS / "messages.jsonl.gz"
+    with gzip.open(recorded, "rt") as lines:
+        messages = [json.loads(line) for line in lines]
+    assert len(messages) == 37
+    for row in messages:
+        assert (row["subject"], row["reply"], b64decode(row["bytes"])) in sent, row["meaning"]
+
+
+@pytest.mark.parametrize("name", ["go_live", "go_app"])
+def test_every_line_of_a_trace_is_accounted_for(name):
+    """An operation, a payload, a sentence, or what the broker does by itself; nothing else."""
+    count: Counter[str] = Counter()
+    with (CAPTURE.parent / name / "trace.log").open(encoding="utf-8") as lines:
+        for line in lines:
+            record = log.parse_line(line.rstrip("\n"))
+            assert record is not None, line
+            if record.direction is None:
+                count["sentence"] += 1
+            elif record.op in ("MSG_PAYLOAD", "DELSUB"):
+                count[record.op] += 1
+            else:
+                operation = traced.operation(record)
+                assert operation is not None, line
+                again = engine_line(record, operation)
+                assert again == [record.op, *record.args], line
+                count["operation"] += 1
+    rows = list(sources.read(CAPTURE.parent / name / "trace.log"))
+    assert [row for row in rows if isinstance(row, sources.Broken)] == []
+    assert len(rows) == count["operation"] > 2000
+    assert count["MSG_PAYLOAD"] > 800
+
+
+def engine_line(record: Any, operation: dict[str, Any]) -> list[str]:
+    """The words of a traced line, from the operation that was made of it."""
+    if "json" in operation:
+        assert json.loads(record.args[0]) == operation["json"]
+        return [record.op, *record.args]
+    parts = {key: value for key, value in operation.items() if value is not None}
+    name = parts.pop("op")
+    return ["OK" if name == "+OK" else name, *map(str, parts.values())]

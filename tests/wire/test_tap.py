@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from base64 import b64decode
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,58 @@ def test_secrets_do_not_show_unless_asked_for(tmp_path):
     for option in ([], ["--json"]):
         assert "hunter2" not in "".join(command(tmp_path, *option)[1])
         assert "hunter2" in "".join(command(tmp_path, *option, "--reveal")[1])
+
+
+def test_secrets_do_not_show_in_payloads_and_texts_either(tmp_path):
+    jwt = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
+    with capture.Writer(tmp_path) as writer:
+        writer.write("c2s", 1, f"PUB a {len(jwt)}\r\n{jwt}\r\n".encode())
+        writer.write("s2c", 1, f"-ERR 'no {jwt}'\r\n".encode())
+    for option in ([], ["--json"]):
+        assert jwt not in "".join(command(tmp_path, *option)[1])
+    shown = [json.loads(line) for line in command(tmp_path, "--json")[1]]
+    assert b64decode(shown[0]["payload_b64"]) == b"*" * len(jwt)
+    assert shown[0]["size"] == len(jwt)
+    assert shown[1]["message"] == "'no [REDACTED]'"
+    shown = [json.loads(line) for line in command(tmp_path, "--json", "--reveal")[1]]
+    assert b64decode(shown[0]["payload_b64"]).decode() == jwt
+    line = f'[1] 2026/11/21 02:50:28.8 [TRC] 127.0.0.1:1 - cid:8 - <<- MSG_PAYLOAD: ["{jwt}"]'
+    assert log.parse_line(line).payload == "[REDACTED]"
+    assert log.parse_line(line, reveal=True).payload == jwt
+
+
+def test_the_command_holds_a_capture_against_the_rules(tmp_path):
+    with capture.Writer(tmp_path / "good") as writer:
+        writer.write("s2c", 1, b'INFO {"server_id":"A"}\r\n', at=1)
+        writer.write("c2s", 1, b'CONNECT {"verbose":false}\r\n', at=2)
+    code, lines = command(tmp_path / "good", "--check")
+    assert (code, len(lines)) == (0, 17)
+    assert "S4-033 kept: a server says INFO first (connection 1, byte 0)" in lines
+    with capture.Writer(tmp_path / "bad") as writer:
+        writer.write("s2c", 1, b"PING\r\n", at=1)
+    code, lines = command(tmp_path / "bad", "--check", "--json")
+    assert code == 1
+    (found,) = [row for row in map(json.loads, lines) if row["verdict"] == "broken"]
+    assert (found["row"], found["conn"], found["offset"]) == ("S4-033", 1, 0)
+    (tmp_path / "log").write_text("no capture")
+    assert command(tmp_path / "log", "--check")[0] == 2
+
+
+def test_damage_in_a_capture_is_told_and_reading_goes_on(tmp_path):
+    with capture.Writer(tmp_path) as writer:
+        for data in (b"PING\r\n", b"PONG\r\nPU", b"B a 0\r\n\r\n", b"PING\r\n"):
+            writer.write("c2s", 1, data)
+        writer.write("s2c", 2, b"PONG\r\n")
+    (file,) = capture.files(tmp_path)
+    third = list(capture.read(file))[2].offset
+    data = bytearray(file.read_bytes())
+    data[third + 30] ^= 1
+    file.write_bytes(data)
+    rows = list(read(tmp_path))
+    assert [row.reason if isinstance(row, Broken) else row.op.op for row in rows] == [
+        "PING", "PONG", "record", "torn", "PONG",
+    ]  # fmt: skip
+    assert rows[2].position == third
 
 
 def test_lost_bytes_end_a_stream_and_say_so(tmp_path):

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from ..errors import WireError
+from ..wire import conversation
 from ..wire.secrets import redact_bytes, redacted
-from ..wire.sources import Broken, Row, read
+from ..wire.sources import Broken, Row, of_capture, read, records
 from .stream import line_of, printable
 
 _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
@@ -24,10 +25,22 @@ _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
     type=click.Choice(["client", "server_to_client", "route", "leaf", "route_legacy"]),
     help="FILE is one direction of such a connection, as it was read from the socket.",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="FILE is a capture: print what became of each rule of behaviour; exit 1: one is broken.",
+)
 @click.option("--reveal", is_flag=True, help="Show passwords, tokens, JWTs and nkeys.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.pass_context
-def wire(context: click.Context, file: Path, conn: str | None, reveal: bool, as_json: bool) -> None:
+def wire(
+    context: click.Context,
+    file: Path,
+    conn: str | None,
+    check: bool,
+    reveal: bool,
+    as_json: bool,
+) -> None:
     """Print the operations of FILE.
 
     FILE is a folder or file that `subtrie tap` wrote, a trace log of nats-server (-DV), a saved
@@ -36,16 +49,29 @@ def wire(context: click.Context, file: Path, conn: str | None, reveal: bool, as_
     """
     whole = True
     try:
+        if check:
+            context.exit(0 if _checked(file, as_json) else 1)
         for row in read(file, conn=conn):
             whole &= isinstance(row, Row)
             if as_json:
                 line_of(_object(row, reveal))
             else:
                 click.echo(_line(row, reveal))
-    except (WireError, OSError) as error:
+    except (WireError, OSError, ImportError) as error:
         click.echo(f"subtrie: {error}", err=True)
         context.exit(2)
     context.exit(0 if whole else 1)
+
+
+def _checked(file: Path, as_json: bool) -> bool:
+    """Is no rule broken? Only a capture has both directions, and bytes."""
+    findings = conversation.check(of_capture(records(file)))
+    for found in findings:
+        if as_json:
+            line_of(found._asdict())
+        else:
+            click.echo(str(found))
+    return all(found.verdict != "broken" for found in findings)
 
 
 def _parts(row: Row, reveal: bool) -> dict[str, Any]:

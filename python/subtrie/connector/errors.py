@@ -36,11 +36,11 @@ class HTTPError(BusError):
         trace: str = "",
         stack: list[dict[str, Any]] | None = None,
     ) -> None:
-        super().__init__(message, reason=self.reason_code, status=status)
-        self.message = message
+        self.message = message  # what its text is made of, so that it has one from the start
         self.properties = dict(properties or {})
         self.trace = trace
         self.stack = stack or []
+        super().__init__(message, reason=self.reason_code, status=status)
 
     def say(self, message: str) -> None:
         """Says it better."""

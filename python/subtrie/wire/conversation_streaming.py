@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ..errors import WireError
 from .steps import Step, Talks, Verdict, broken, kept
 
 _SECOND = 1_000_000_000
@@ -42,8 +44,14 @@ def _said(talks: Talks) -> Iterator[list[_Said]]:
         if not _speaks(steps):
             continue
         conversation = Conversation()
-        typed = ((step, conversation.feed(step.op)) for step in steps)
-        yield [_Said(step, message) for step, message in typed if message is not None]
+        said = []
+        for step in steps:
+            # What is none of the protocol's messages keeps and breaks none of its rules.
+            with contextlib.suppress(WireError):
+                typed = conversation.feed(step.op)
+                if typed is not None:
+                    said.append(_Said(step, typed))
+        yield said
 
 
 def _speaks(steps: list[Step]) -> bool:

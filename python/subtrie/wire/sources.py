@@ -218,7 +218,8 @@ def _of_log(path: Path) -> Iterator[Row | Broken]:
         for number, line in enumerate(lines, 1):
             record = log.parse_line(line.rstrip("\r\n"))
             if record is None:
-                yield Broken(None, None, "no line of a trace log", number, f"line {number}")
+                told = f"line {number} is no line of nats-server; bytes of a connection need --conn"
+                yield Broken(None, None, "no line of a trace log", number, told)
                 continue
             try:
                 parts = traced.operation(record)
