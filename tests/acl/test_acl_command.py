@@ -295,7 +295,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_pre_commit_hook_calls_what_there_is(files):
-    [entry] = re.findall(r"entry: subtrie (.+)", (ROOT / ".pre-commit-hooks.yaml").read_text())
+    [entry] = re.findall(r"entry: subtrie (acl .+)", (ROOT / ".pre-commit-hooks.yaml").read_text())
     (files / "fine.conf").write_text(OLD.replace("{ user: other, password: hidden-word }", ""))
     assert run(*entry.split(), files / "fine.conf", files / "fine.conf").exit_code == 0
     assert run(*entry.split(), files / "fine.conf", files / "new.conf").exit_code == 1
@@ -307,7 +307,8 @@ def test_the_pre_commit_hook_calls_what_there_is(files):
 def test_the_steps_of_the_action_run(files, new, who, status):
     """Its step ``compare``, in the shell and with the options a runner gives it."""
     text = (ROOT / "action.yml").read_text()
-    step = textwrap.dedent(text.split("- name: compare")[1].split("run: |\n")[1])
+    text = text.split("- name: compare")[1]
+    step = textwrap.dedent(text.split("run: |\n")[1])
     (files / "step.sh").write_text(step)
     command = files / "bin" / "subtrie"
     command.parent.mkdir()

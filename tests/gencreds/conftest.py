@@ -1,4 +1,4 @@
-"""Source trees for the tests."""
+"""Source trees for the tests; brokers and operators are those of ``tests/acl``."""
 
 from __future__ import annotations
 

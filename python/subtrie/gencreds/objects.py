@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .annotations import Annotations
 from .known import ENTER, KINDS, OPEN_TYPES, is_known
 from .scopes import Binding, Scope, class_of_self
 from .scopes import Function as FunctionNode
 from .source import File
+from .surroundings import Surroundings
 from .things import (
     NOTHING,
     UNKNOWN,
@@ -32,10 +32,6 @@ from .things import (
     with_annotation,
 )
 
-if TYPE_CHECKING:
-    from .tree import Tree
-
-
 #: Deepest chain of names that is followed.
 DEEPEST = 60
 
@@ -43,7 +39,7 @@ DEEPEST = 60
 class Names:
     """Follows names through the scopes of a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Surroundings) -> None:
         self.tree = tree
         self._known: dict[tuple[int, int], Things] = {}
         self._asked: set[tuple[int, int]] = set()
@@ -238,15 +234,11 @@ class Names:
 
     def _imported(self, node: ast.ImportFrom, name: str, scope: Scope) -> Things:
         """What ``from … import name`` gives."""
-        file = scope.file
-        if not node.level:
-            things = self._package(node.module or "", file)
+        way = self.tree.way(node, scope.file)
+        if way is None:
+            things: Things = frozenset({Foreign(node.module or "")})
         else:
-            folder = file.path.parent
-            for _ in range(node.level - 1):
-                folder = folder.parent
-            way = folder.joinpath(*(node.module or "").split(".")) if node.module else folder
-            things = frozenset({Package(way, file)})
+            things = frozenset({Package(way, scope.file)})
         return _union(self.attribute(each, name) for each in things)
 
     # --- attributes

@@ -42,12 +42,13 @@ def scan(path: str | Path) -> list[Service]:
     ``.line``) for sources that cannot be read and for what can never work: an unknown method, a
     route that is none, an event that its own host does not trigger; ``FileNotFoundError``.
     """
-    return _Scan(path).services()
+    tree = Tree(path)
+    return _Scan(tree).services() if tree.sources.mentions else []
 
 
 class _Scan:
-    def __init__(self, path: str | Path) -> None:
-        self.tree = Tree(path)
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
         self.values = Values(self.tree)
         self.connectors = Connectors(self.tree, self.values)
         self.declared = declared(self.tree.sources, set(self.connectors.hosts))
@@ -320,6 +321,8 @@ class _Scan:
         """``connector.request`` or a stub that is not called where it stands."""
         node, names = site.node, self.tree.names
         if isinstance(node, ast.Attribute):
+            if node.attr not in VERBS and node.attr not in self.lookalikes.stubs:
+                return
             receiver = names.of(node.value, site.scope)
             connectors = kinds(receiver, "Connector")
             if connectors and node.attr in VERBS:

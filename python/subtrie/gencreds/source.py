@@ -48,6 +48,8 @@ class Sources:
         self.project = self._project()
         self.files: dict[Path, File] = {}
         self.tests: list[str] = []
+        #: Does any file speak of this package? Where none does, nothing can be a call of its.
+        self.mentions = False
         self._modules: dict[tuple[Path, str], Path | None] = {}
         if self.root.is_dir():
             for each in self._python_files():
@@ -114,7 +116,9 @@ class Sources:
         file = self.files.get(path)
         if file is None:
             name = self.named(path)
-            file = File(path, name, _parsed(_bytes(path, Path(name)), Path(name)))
+            data = _bytes(path, Path(name))
+            self.mentions = self.mentions or b"subtrie" in data
+            file = File(path, name, _parsed(data, Path(name)))
             self.files[path] = file
         return file
 

@@ -19,6 +19,8 @@ class Tree:
         self._walked: dict[Path, Walked] = {}
         self.names = Names(self)
         self._bases: dict[Scope, tuple[Thing, ...]] = {}
+        self._lineages: dict[Scope, list[Scope]] = {}
+        self._asked = 0  # bases that are being looked up: until then no lineage is known
         self._below: dict[Scope, list[Scope]] | None = None
         self._load_imported()
         #: Names of attributes that are stored to from elsewhere: no constants of a class.
@@ -89,20 +91,26 @@ class Tree:
         """What the bases of a class are."""
         if of not in self._bases:
             self._bases[of] = ()  # a circle has no bases
+            self._asked += 1
             assert isinstance(of.node, ast.ClassDef)
             outer = of.parent or of
             found = (self.names.of(each, outer) for each in of.node.bases)
             self._bases[of] = tuple(thing for things in found for thing in things)
+            self._asked -= 1
         return self._bases[of]
 
     def lineage(self, of: Scope) -> list[Scope]:
         """A class and the classes of the tree above it."""
+        if of in self._lineages:
+            return self._lineages[of]
         found, todo = [], [of]
         while todo:
             each = todo.pop(0)
             if each not in found:
                 found.append(each)
                 todo += [base.scope for base in self.bases(each) if isinstance(base, Class)]
+        if not self._asked:
+            self._lineages[of] = found
         return found
 
     def below(self, of: Scope) -> list[Scope]:

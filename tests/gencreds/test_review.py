@@ -1,0 +1,74 @@
+"""What a change of code grants, where people work: the hook and the action, step by step."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from source_trees import HEAD
+
+ROOT = Path(__file__).resolve().parents[2]
+CALL = 'async def f(): await orders.request("GET", "https://stock.shop/items")\n'
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Runs a script as a runner does, with a ``subtrie`` on its path."""
+    command = tmp_path / "bin" / "subtrie"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m subtrie.cli "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(script: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=tmp_path, env={**os.environ, "PATH": path, **env},
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+
+    return run
+
+
+def _step(name: str) -> str:
+    text = (ROOT / "action.yml").read_text().split(f"- name: {name}\n")[1]
+    return textwrap.dedent(text.split("run: |\n")[1].split("    - name:")[0])
+
+
+def test_the_action_derives_the_rules_of_the_source_and_compares(tree, tmp_path, shell):
+    folder = tree(service=HEAD)
+    given = {"PLANE": "prod", "OLD": "old.conf", "NEW": "new.conf", "SOURCE": str(folder)}
+    given |= {"GITHUB_ENV": "variables", "GITHUB_STEP_SUMMARY": "summary.md"}
+    given |= {"SARIF": "out.sarif", "WHO": ""}
+    (tmp_path / "old.conf").touch()
+    assert shell(_step("derive"), **given).returncode == 0
+    (tmp_path / "new.conf").rename(tmp_path / "old.conf")
+    for text, status in ((HEAD, 0), (HEAD + CALL, 1)):
+        tree(service=text)
+        (tmp_path / "variables").unlink()
+        done = shell(_step("derive"), **given)
+        assert done.returncode == 0, done.stderr
+        variables = dict(
+            line.split("=") for line in (tmp_path / "variables").read_text().splitlines()
+        )
+        assert variables == {"ORDERS_SHOP_PASSWORD": "none"}
+        done = shell(_step("compare"), **given, **variables)
+        assert done.returncode == status, done.stderr
+    assert "prod.safe.443.orders_shop.stock_shop" in (tmp_path / "summary.md").read_text()
+    tree(service=HEAD + CALL.replace('"https', 'url + "https'))
+    assert shell(_step("derive"), **given).returncode == 1
+
+
+def test_the_hook_calls_what_there_is(tree, shell):
+    [entry] = re.findall(
+        r"entry: (subtrie gencreds.*)", (ROOT / ".pre-commit-hooks.yaml").read_text()
+    )
+    assert shell(f"{entry} {tree(service=HEAD + CALL)} --plane prod").returncode == 0
+    dynamic = tree(service=HEAD + CALL.replace('"https', 'url + "https'))
+    assert shell(f"{entry} {dynamic} --plane prod").returncode == 1
+    assert shell(f"{entry} {tree(service='def f(:')} --plane prod").returncode == 2
