@@ -2,7 +2,7 @@
 
 Hooks of pytest for the whole suite: what each test printed and logged and how it failed, every
 refusal of the package as it is made, every ``Creds`` as text, and all that commands print, in this
-process or in another. A test in which a secret is found fails. ``SECRETS`` are the passwords the
+process or in another. A test in which a secret is found fails. ``SECRETS`` are the password the
 tests use, and the seeds as they are made; besides, nothing may look like a seed.
 """
 
@@ -18,11 +18,14 @@ import pytest
 
 import subtrie
 
-#: The passwords of the tests: no other is to be used where one is kept secret.
-SECRETS = {"hidden-word"}
+#: The password of the tests: no other is to be used where one is kept secret.
+PASSWORD = "hidden-word"
 
-#: A seed of NATS: S, the kind, and base32.
-SEED = re.compile(r"\bS[AUOXNC][A-Z2-7]{56}\b")
+#: It, and the seeds as they are made.
+SECRETS = {PASSWORD}
+
+#: Any of them: a seed of NATS is S, the kind, and base32.
+SECRET = re.compile(rf"{PASSWORD}|S[AUOXNC][A-Z2-7]{{56}}")
 
 #: What was found during the test that runs.
 _found: list[str] = []
@@ -30,9 +33,7 @@ _found: list[str] = []
 
 def leaked(text: str) -> list[str]:
     """The secrets in a text."""
-    if len(text) < 8:
-        return []
-    return sorted({secret for secret in SECRETS if secret in text} | set(SEED.findall(text)))
+    return sorted(set(SECRET.findall(text)))
 
 
 def _look(where: str, text: object) -> None:
@@ -49,6 +50,7 @@ def _watch_seeds() -> None:
 
     def recorded(src: bytes, prefix: int) -> bytes:
         seed: bytes = make(src, prefix)
+        assert SECRET.fullmatch(seed.decode())  # so that it is found wherever it stands
         SECRETS.add(seed.decode())
         return seed
 

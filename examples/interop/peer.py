@@ -43,7 +43,7 @@ def service(connector: Connector) -> None:
     async def files(path: str) -> str:
         return path
 
-    @connector.endpoint("GET", "/")
+    @connector.endpoint("ANY", "/")
     async def root() -> str:
         return "root"
 
@@ -109,7 +109,8 @@ async def calling(connector: Connector, given: argparse.Namespace) -> None:
     """Makes one call and prints what comes back."""
     text = given.body or ""
     body = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
-    headers = dict(header.split(": ", 1) for header in given.header)
+    pairs = (header.partition(":") for header in given.header)
+    headers = {name.strip(): value.strip() for name, _, value in pairs}
     timeout = seconds_of(given.timeout) if given.timeout else None
     async with connector:
         options: dict[str, Any] = {"headers": headers, "timeout": timeout, "body": body or None}

@@ -16,6 +16,7 @@ from servers import serving
 from secrets_watch import SECRETS, leaked
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
+from subtrie.acl.lint import jwt_size
 from subtrie.gencreds import sign, write
 
 SUBJECTS = [".".join(t) for n in (1, 2) for t in itertools.product("abx", repeat=n)]
@@ -243,6 +244,13 @@ def test_A37_a_jwt_beyond_the_control_line_is_refused():
         sign(many, Operator().account.seed.decode(), name="user")
     assert caught.value.reason == "jwt-size"
     assert "size" in [each.rule for each in many.lint()]
+
+
+@pytest.mark.parametrize("count", [0, 5, 30, 60])
+def test_A37_the_size_that_lint_tells_is_that_of_connect(count):
+    rules = Permissions(publish_allow=[f"p.safe.443.me.h{n}.*.GET.path" for n in range(count)])
+    creds = sign(rules, Operator().account.seed.decode(), name="orders.shop.example")
+    assert 0 <= jwt_size(rules) - (len(creds.jwt) + 288) < 64
 
 
 def test_T16_the_search_for_secrets_finds_one():

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from subtrie import _engine, microbus
+from subtrie import _engine, gencreds, microbus
 from subtrie.acl import Permissions
 
 PORTS = [1, 443, 417, 665, 666, 667, 888, 65535]
@@ -150,3 +150,31 @@ def test_S0_126_no_request_of_another_plane_is_granted():
     for port, host, plane in itertools.product(PORTS, HOSTS, ("test", "prod1", "Prod", "pro")):
         assert not rules.can_publish(request(port, host=host, plane=plane))
         assert not rules.can_subscribe(request(port, host=host, plane=plane))
+
+
+#: The rules every service has: verb, rule, and what of its traffic needs it.
+IMPLICIT = {
+    "S0-103": ("publish", "prod.safe.888.me_example.>", request(888, host="you.example")),
+    "S0-104": ("publish", "prod.reply._.me_example.>", microbus.encode_reply(
+        plane="prod", source="me.example", host="you.example", id="id-1")),
+    "S0-105": ("subscribe", "prod.safe.*.*.me_example.>", microbus.encode_subscription(
+        plane="prod", port=443, host="me.example", method="GET", path="/a/{b}")),
+    "S0-106": ("subscribe", "prod.reply._.*.me_example.*", microbus.encode_reply_subscription(
+        plane="prod", host="me.example", id="id-1")),
+    "S0-107": ("subscribe", "prod.safe.888.*.all.>", microbus.encode_subscription(
+        plane="prod", port=888, host="all", method="ANY", path="/ping")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", IMPLICIT)
+def test_each_implicit_rule_is_there_and_needed(row):
+    verb, entry, needed = IMPLICIT[row]
+    least = gencreds.rules(gencreds.Service("me.example"), "prod")
+    lists = {"publish_allow": least.publish_allow, "subscribe_allow": least.subscribe_allow}
+    assert {one for both in lists.values() for one in both} == {e for _, e, _ in IMPLICIT.values()}
+    assert entry in lists[f"{verb}_allow"]
+    ask = {"publish": Permissions.can_publish, "subscribe": Permissions.can_subscribe}[verb]
+    assert ask(least, needed).rule == entry
+    side = f"{verb}_allow"
+    without = {**lists, side: [one for one in lists[side] if one != entry]}
+    assert not ask(Permissions(**without), needed)

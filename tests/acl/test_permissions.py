@@ -110,7 +110,7 @@ def test_A69_queues():
     assert rules.can_subscribe("bar", queue="v1.x", model="broker")
     assert rules.can_subscribe("bar", queue="v1.*", model="broker")
     assert not rules.can_subscribe("bar", model="broker")
-    assert not rules.can_subscribe("foo", queue="_sys_", model="broker")
+    assert rules.can_subscribe("foo", queue="_sys_", model="broker").rule == "_sys_"
     with pytest.raises(PermissionsError):
         rules.can_subscribe("foo", queue="a b")
 

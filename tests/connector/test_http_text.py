@@ -130,3 +130,29 @@ def test_fragments_are_read_or_whole():
     # As Go reads them; whoever puts fragments together refuses them.
     for text, read in (("0/3", (0, 3)), ("1/0", (1, 0)), ("-1/2", (-1, 2)), ("7/3", (7, 3))):
         assert frame.fragment_of(text) == read
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("https://a.b/x?", "https://a.b:443/x?"),
+        ("https://a.b/x?q=ü&r=%zz&&=;", "https://a.b:443/x?q=ü&r=%zz&&=;"),
+        ("https://a.b?q=\t \x7f\ud800", "https://a.b:443/?q=%09%20%7F%ED%A0%80"),
+        ("https://a.b/x#y?z", "https://a.b:443/x"),
+    ],
+)
+def test_a_query_stays_as_its_caller_wrote_it(url, line):
+    """Go writes it so, and reads it so; what no request line can hold is escaped."""
+    written = write_request(Request("GET", locate(url).text))
+    assert written.decode().split("\r\n")[0] == f"GET {line} HTTP/1.1"
+    again = read_request(written)
+    assert again.url == line
+    assert write_request(again) == written
+
+
+@pytest.mark.parametrize(
+    "line", [b"GET https://a.b/?\xff HTTP/1.1", b"G\xc3\xbc https://a.b/ HTTP/1.1"]
+)
+def test_a_request_line_that_is_no_text_is_refused(line):
+    with pytest.raises(BusError):
+        read_request(line + b"\r\nHost: a.b\r\n\r\n")

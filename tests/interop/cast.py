@@ -46,7 +46,7 @@ def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
 
 def version_of(recording: Recording, service: dict[str, Any]) -> int:
     """What the service writes into its messages; the truth may tell otherwise."""
-    for _, payload in recording.published[service["name"]]:
+    for _, payload in recording.published.get(service["name"], ()):
         told = headers_of(payload).get(frame.FROM_VERSION)
         if told:
             return int(told[0])
@@ -55,7 +55,7 @@ def version_of(recording: Recording, service: dict[str, Any]) -> int:
 
 def configuration_of(recording: Recording, service: dict[str, Any]) -> list[str]:
     """The names it asks the configurator for."""
-    for subject, payload in recording.published[service["name"]]:
+    for subject, payload in recording.published.get(service["name"], ()):
         if subject.endswith(".configurator_core._.POST.values") and ".safe.888." in subject:
             names: list[str] = json.loads(payload.partition(b"\r\n\r\n")[2])["names"]
             return names

@@ -1,6 +1,7 @@
 """The other program: as a service whose lines are read, and as a caller.
 
-``SUBTRIE_INTEROP_PEER`` names it; without, it is our own ``examples/interop/peer.py``.
+``SUBTRIE_INTEROP_PEER`` names it; without, it is our own ``examples/interop/peer.py``. With
+``SUBTRIE_INTEROP_EXACT`` its answers are held to the words of our example too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ROUND_TRIP = 0.4  # seconds: more than a connector measures, for machines that do a lot
 PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
 MORE: list[str] = []
+#: Whether the peer answers in the very words of our example, where the protocol leaves them open.
+EXACT = not PEER or bool(os.environ.get("SUBTRIE_INTEROP_EXACT"))
 if not PEER:
     PEER = [sys.executable, "-m", "examples.interop.peer"]
     MORE = ["--round-trip", f"{ROUND_TRIP}s"]  # an option of our own example

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+from subtrie.errors import SubtrieError
 from subtrie.microbus import RequestAddress, decode
 from tests.interop.cast import CACHE, CONTROL, Nested
 from tests.interop.wire import Recorded
@@ -66,6 +67,10 @@ def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Reco
             and message.is_answer
             and message.message_id == request.message_id
         ]
+        if why := _refused(request):
+            plot.unplayed.add(request.message_id)
+            plot.excluded[request.message_id] = why
+            continue
         path = _own_path(request, host)
         if answers and path in WORDED_OTHERWISE:
             plot.excluded[request.message_id] = WORDED_OTHERWISE[path]
@@ -86,7 +91,10 @@ def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Reco
     for at, message in enumerate(messages):
         if message.service != role or not message.is_request or message.message_id in caused:
             continue
-        if message.depth == 1:
+        if why := _refused(message):
+            plot.unplayed.add(message.message_id)
+            plot.excluded[message.message_id] = why
+        elif message.depth == 1:
             plot.own.append(message)
         elif parent := _earlier(role, messages[:at], message.depth - 1):
             # Sent when the answer was given already, by a handler that went on.
@@ -95,6 +103,17 @@ def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Reco
             plot.unplayed.add(message.message_id)
             plot.excluded[message.message_id] = "what caused it is not recorded"
     return plot
+
+
+def _refused(request: Recorded) -> str:
+    """Why it is left out: a decision of ours, stricter than Go's, or nobody can read it."""
+    if request.payload.partition(b"\r\n")[0].count(b" ") != 2:
+        return "its request line cannot be read"
+    try:
+        decode(request.subject)
+    except SubtrieError as error:
+        return f"we refuse to ask that: {error.reason}"
+    return ""
 
 
 def _earlier(role: str, before: list[Recorded], depth: int) -> Recorded | None:

@@ -43,7 +43,8 @@ def can_publish(permissions: Lists, subject: str, reply: str | None) -> Decision
 def can_subscribe(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     """Does the broker accept the subscription? What it filters later is for ``can_receive``."""
     if queue == SYSTEM_QUEUE:
-        return Decision(False, BROKER, f"the queue {SYSTEM_QUEUE} is the broker's own")
+        why = f"the queue {SYSTEM_QUEUE} is the broker's own"
+        return Decision(False, BROKER, why, rule=SYSTEM_QUEUE)
     answer = _listed(permissions, pattern, queue)
     if not answer:
         return answer

@@ -60,7 +60,9 @@ def show(
     if permissions.allow_responses is not None:
         limit = permissions.allow_responses
         screen.print(f"allow responses: {_often(limit.max)}, {_long(limit.expires)}")
-    screen.print(Text(f"as a user JWT about {jwt_size(permissions)} of 4096 bytes", "dim"))
+    screen.print(
+        Text(f"with a user JWT, CONNECT takes about {jwt_size(permissions)} of 4096 bytes", "dim")
+    )
 
 
 def _often(most: int) -> str:

@@ -11,11 +11,13 @@ from .message import Response
 
 def response_of(result: Any) -> Response:
     """The response for what a handler returned. Raises ``TypeError`` for what is no JSON."""
+    if type(result) is dict:  # what most handlers return
+        return _made(json_bytes(result), "application/json")
     if result is None:
         return Response()
     if isinstance(result, Response):
         return result
-    if isinstance(result, bytes | bytearray | memoryview):
+    if isinstance(result, (bytes, bytearray, memoryview)):
         return _made(bytes(result), "application/octet-stream")
     if isinstance(result, str):
         return _made(result.encode(), "text/plain; charset=utf-8")
@@ -23,6 +25,7 @@ def response_of(result: Any) -> Response:
 
 
 def _made(body: bytes, kind: str) -> Response:
-    made = Response(headers=Headers._of({"Content-Type": [kind]}))
-    made.body = body
+    made = Response.__new__(Response)
+    made.status, made.body, made.source, made.error = 200, body, "", None
+    made.headers = Headers._of({"Content-Type": [kind]})
     return made

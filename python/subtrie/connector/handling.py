@@ -24,7 +24,7 @@ from .inbound import Inbound, inbound
 from .message import Request, Response, Waiting
 from .middleware import Middleware, around
 from .sending import Sending
-from .tracing import serving_span
+from .tracing import NO_SPAN, serving_span
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -79,6 +79,7 @@ class Handling:
         connector, values = self.connector, request.headers._values
         task = asyncio.current_task(loop)
         assert task is not None
+        span = NO_SPAN
         begun = time.perf_counter()
         try:
             budget = self._budget(request)
@@ -90,47 +91,48 @@ class Handling:
             left = budget - self._round_trip
             ends = loop.time() + left
             inbound.set(Inbound(request.headers, frame.number_of(depth[0]) if depth else 0, ends))
-            with serving_span(endpoint, request) as span:
-                response: Response | None = None
-                result: object = None
-                limit: Deadline | None = None
-                try:
-                    if failed is not None:
-                        raise failed
-                    if left <= 0:
-                        raise RequestTimeout("timeout")
-                    endpoint.fill_arguments(request)
-                    limit = Deadline(connector._timers, ends, task)
-                    try:
-                        if self.middleware and not endpoint.control:
-                            result = await around(self.middleware, endpoint.call)(request)
-                        elif endpoint.is_async:
-                            positional, named = endpoint.bind(request)
-                            result = await endpoint.handler(*positional, **named)
-                        else:
-                            result = await endpoint.call(request)
-                    finally:
-                        limit.stop()
-                    response = response_of(result)
-                    if len(response.body) > connector.max_body:
-                        raise HTTPError(
-                            f"an answer of more than {connector.max_body} bytes", status=413
-                        )
-                except asyncio.CancelledError:
-                    if limit is not None and limit.passed():
-                        failed = RequestTimeout("timeout")
-                    else:  # the connector goes away
-                        failed = HTTPError("the service is shutting down", status=503)
-                except (KeyboardInterrupt, SystemExit):
-                    raise
-                except BaseException as error:
-                    failed = converted(error)
+            span = serving_span(endpoint, request)
+            response: Response | None = None
+            result: object = None
+            limit: Deadline | None = None
+            try:
                 if failed is not None:
-                    response = self._error_response(endpoint, failed, span.trace_id)
-                    if response.status >= 500 and self.on_failure is not None:
-                        self.on_failure(span.trace_id)
-                assert response is not None
-                span.end(response.status, failed)
+                    raise failed
+                if left <= 0:
+                    raise RequestTimeout("timeout")
+                endpoint.fill_arguments(request)
+                limit = Deadline(connector._timers, ends, task)
+                try:
+                    if self.middleware and not endpoint.control:
+                        result = await around(self.middleware, endpoint.call)(request)
+                    elif endpoint.is_async:
+                        positional, named = endpoint.bind(request)
+                        result = await endpoint.handler(*positional, **named)
+                    else:
+                        result = await endpoint.call(request)
+                finally:
+                    limit.stop()
+                response = response_of(result)
+                if len(response.body) > connector.max_body:
+                    raise HTTPError(
+                        f"an answer of more than {connector.max_body} bytes", status=413
+                    )
+            except asyncio.CancelledError:
+                if limit is not None and limit.passed():
+                    failed = RequestTimeout("timeout")
+                else:  # the connector goes away
+                    failed = HTTPError("the service is shutting down", status=503)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                failed = converted(error)
+            if failed is not None:
+                response = self._error_response(endpoint, failed, span.trace_id)
+                if response.status >= 500 and self.on_failure is not None:
+                    self.on_failure(span.trace_id)
+            assert response is not None
+            span.end(response.status, failed)
+            span.close()
             made = self._answer(endpoint, request, response, failed, own=response is result)
             if caller is not None:
                 caller.take(made)
@@ -147,6 +149,7 @@ class Handling:
                 time.perf_counter() - begun,
             )
         finally:
+            span.close()
             self.tasks.discard(task)
 
     def _error_response(self, endpoint: Endpoint, error: HTTPError, trace: str) -> Response:

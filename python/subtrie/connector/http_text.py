@@ -9,6 +9,7 @@ body. One payload is one message: bytes after its end are refused.
 from __future__ import annotations
 
 from typing import NoReturn
+from urllib.parse import quote
 
 from ..errors import refusal
 from . import frame
@@ -18,6 +19,7 @@ from .message import Request, Response
 from .plain_text import Values, plain_request, plain_response
 from .url import locate, path_of
 
+_ASCII = bytes(range(128))
 _HEAD_LIMIT = 1 << 16  # bytes of request line and headers
 _EXPECT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 _METHODS = frozenset(
@@ -92,13 +94,17 @@ def _judged_request(data: bytes) -> tuple[str, str, Values, bytes]:
     import h11
 
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+    line, end, rest = data.partition(b"\r\n")
+    plain = line if line.isascii() else quote(line, safe=_ASCII).encode()
     try:
-        connection.receive_data(data)
+        connection.receive_data(plain + end + rest)
         head = connection.next_event()
         if not isinstance(head, h11.Request):
             _refuse(data)
         body = _body(connection, data)
         method, target = head.method.decode(), head.target.decode()
+        if plain is not line:  # Go writes a query as its caller gave it
+            target = line.split(b" ")[1].decode()
     except (h11.ProtocolError, UnicodeDecodeError):
         _refuse(data)
     return method, target, _values(head.headers.raw_items()), body

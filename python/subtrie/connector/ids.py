@@ -8,6 +8,8 @@ from typing import Protocol
 
 _LOWER = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MIXED = _LOWER + _LOWER[10:].upper()
+_LETTERS = bytes(ord(_MIXED[byte % 62]) for byte in range(256))
+_BEYOND = bytes(range(248, 256))
 
 
 class Ids(Protocol):
@@ -41,8 +43,9 @@ class RandomIds:
         try:
             return self._stock.pop()
         except IndexError:
-            drawn = [_MIXED[byte % 62] for byte in secrets.token_bytes(4096) if byte < 248]
-            self._stock = ["".join(drawn[i : i + 8]) for i in range(0, len(drawn) - 7, 8)]
+            # Bytes beyond the last whole multiple of 62 would favour some characters.
+            drawn = secrets.token_bytes(4096).translate(_LETTERS, _BEYOND).decode()
+            self._stock = [drawn[i : i + 8] for i in range(0, len(drawn) - 7, 8)]
             return self._stock.pop()
 
     def trace(self) -> str:

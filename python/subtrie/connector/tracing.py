@@ -25,10 +25,10 @@ except ImportError:  # it is optional
 class Span:
     """A span that may be none."""
 
-    __slots__ = ("_span",)
+    __slots__ = ("_scope", "_span")
 
-    def __init__(self, span: Any = None) -> None:
-        self._span = span
+    def __init__(self, span: Any = None, scope: Any = None) -> None:
+        self._span, self._scope = span, scope
 
     @property
     def trace_id(self) -> str:
@@ -45,8 +45,15 @@ class Span:
             if error is not None:
                 self._span.set_status(Status(StatusCode.ERROR, error.message))
 
+    def close(self) -> None:
+        """Leaves it, where it was entered; nothing to do twice."""
+        if self._scope is not None:
+            scope, self._scope = self._scope, None
+            scope.__exit__(None, None, None)
 
-_NONE = Span()
+
+#: The span of what is not traced.
+NO_SPAN = Span()
 
 
 _enabled = False
@@ -67,7 +74,7 @@ def traced() -> bool:
 
 class _NoSpan:
     def __enter__(self) -> Span:
-        return _NONE
+        return NO_SPAN
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -76,10 +83,10 @@ class _NoSpan:
 _NO_SPAN = _NoSpan()
 
 
-def serving_span(endpoint: Endpoint, request: Request) -> Any:
-    """The span of a handler, child of the caller's."""
-    if endpoint.control or not _enabled:
-        return _NO_SPAN
+def serving_span(endpoint: Endpoint, request: Request) -> Span:
+    """The span of a handler, child of the caller's, entered already; to be closed."""
+    if not _enabled or endpoint.control:
+        return NO_SPAN
     return _serving_span(endpoint, request)
 
 
@@ -90,8 +97,7 @@ def calling_span(method: str, url: str, host: str) -> Any:
     return _calling_span(method, url, host)
 
 
-@contextmanager
-def _serving_span(endpoint: Endpoint, request: Request) -> Iterator[Span]:
+def _serving_span(endpoint: Endpoint, request: Request) -> Span:
     carrier = {name.lower(): request.headers[name] for name in request.headers}
     context = propagate.extract(carrier)
     attributes: dict[str, Any] = {
@@ -101,13 +107,13 @@ def _serving_span(endpoint: Endpoint, request: Request) -> Iterator[Span]:
         "microbus.service": endpoint.connector.host,
         "microbus.source": request.source,
     }
-    with trace.get_tracer("subtrie.connector").start_as_current_span(
+    scope = trace.get_tracer("subtrie.connector").start_as_current_span(
         f":{endpoint.port}{endpoint.path}",
         context=context,
         kind=SpanKind.SERVER,
         attributes=attributes,
-    ) as span:
-        yield Span(span)
+    )
+    return Span(scope.__enter__(), scope)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from ..errors import refusal
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves as it is found in a path
 _SOUND = re.compile(r"[A-Za-z0-9%\-_.~$&+,/:;=@!'()*\[\]]*")
+#: What no request line can hold; all else in a query stays as its caller gave it, as in Go.
+_UNFIT = re.compile("[\x00-\x20\x7f\ud800-\udfff]")
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
@@ -59,8 +61,8 @@ def locate(url: str) -> Location:
     if not host:
         raise refusal("AddressError", "url-host", url, field="url")
     path = _sound_path(path) or "/"
-    if not query.isascii() or any(c <= " " for c in query):
-        query = "".join(c if "!" <= c <= "~" else _escaped(c) for c in query)
+    if _UNFIT.search(query):
+        query = _UNFIT.sub(lambda unfit: _escaped(unfit[0]), query)
     text = f"{scheme}://{host}:{port}{path}{query}"
     return Location(text, scheme, host, port, path, query[1:])
 

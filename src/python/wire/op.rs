@@ -9,12 +9,17 @@ use pyo3::types::{PyBytes, PyMemoryView, PySlice, PyString, PyTuple};
 use crate::wire::{self, Conn, Fields, Kind, Rsid, Span};
 
 /// An operation that was read. Parts it does not have are `None`.
-#[pyclass(frozen, module = "subtrie._subtrie")]
+///
+/// They come by the hundred and go together: without a list of free ones the interpreter would give
+/// their memory back to the system and ask for it again, piece after piece.
+#[pyclass(frozen, freelist = 1024, module = "subtrie._subtrie")]
 pub struct Op {
     conn: Conn,
     kind: Kind,
     fields: Fields,
     source: Py<PyBytes>,
+    /// A view of the whole source, which the operations of a piece share.
+    whole: Option<Py<PyMemoryView>>,
     start: usize,
     length: usize,
     offset: u64,
@@ -28,7 +33,7 @@ type View<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 impl Op {
     pub fn new(
         op: &wire::Op<'_>,
-        source: Py<PyBytes>,
+        (source, whole): (Py<PyBytes>, Option<Py<PyMemoryView>>),
         start: usize,
         offset: u64,
         pinned: Option<Py<PyString>>,
@@ -39,6 +44,7 @@ impl Op {
             kind: op.kind,
             fields: op.fields,
             source,
+            whole,
             start,
             length: op.raw.len(),
             offset,
@@ -71,11 +77,13 @@ impl Op {
 
     /// A view into the bytes that were fed.
     fn view<'py>(&self, py: Python<'py>, start: usize, end: usize) -> View<'py> {
-        let source = self.source.bind(py).as_any();
         let place = |at: usize| isize::try_from(self.start + at).unwrap_or(isize::MAX);
-        PyMemoryView::from(source)?
-            .get_item(PySlice::new(py, place(start), place(end), 1))
-            .map(Some)
+        let slice = PySlice::new(py, place(start), place(end), 1);
+        match &self.whole {
+            Some(whole) => whole.bind(py).get_item(slice),
+            None => PyMemoryView::from(self.source.bind(py).as_any())?.get_item(slice),
+        }
+        .map(Some)
     }
 
     /// Where headers end and the body begins.

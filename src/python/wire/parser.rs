@@ -93,6 +93,7 @@ impl Parser {
     ) -> PyResult<Bound<'py, PyList>> {
         let data = whole(data)?;
         let source = data.clone().unbind();
+        let whole = PyMemoryView::from(data.as_any())?.unbind();
         // About as many as a piece of short messages holds.
         let mut found: Vec<Py<Op>> = Vec::with_capacity(data.as_bytes().len() / 128 + 1);
         let mut trouble: Option<PyErr> = None;
@@ -100,8 +101,11 @@ impl Parser {
         let (pinned, lnocu) = (&self.pinned, self.lnocu);
         let outcome = self.core.feed(data.as_bytes(), |op, at| {
             let (source, start) = match at {
-                Some(at) => (source.clone_ref(py), at),
-                None => (PyBytes::new(py, op.raw).unbind(), 0),
+                Some(at) => {
+                    let whole = op.kind.has_payload().then(|| whole.clone_ref(py));
+                    ((source.clone_ref(py), whole), at)
+                }
+                None => ((PyBytes::new(py, op.raw).unbind(), None), 0),
             };
             let pinned = pinned.as_ref().map(|name| name.clone_ref(py));
             match Py::new(py, Op::new(&op, source, start, offset, pinned, lnocu)) {

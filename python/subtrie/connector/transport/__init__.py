@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ __all__ = ["Memory", "Place", "Transport", "Watcher"]
 
 #: Takes ``in`` or ``out``, a subject and the payload, of whatever passes over the bus.
 Watcher = Callable[[str, str, bytes], None]
+
+logger = logging.getLogger("subtrie.connector")
 
 _MEMORY_PAYLOAD = 1 << 20
 
@@ -73,11 +76,17 @@ class Transport:
 
     def _watched(self, on_bus: BusReceiver) -> BusReceiver:
         async def heard(subject: str, payload: bytes) -> None:
-            for watcher in self._watchers:
-                watcher("in", subject, payload)
+            self._show("in", subject, payload)
             await on_bus(subject, payload)
 
         return heard
+
+    def _show(self, direction: str, subject: str, payload: bytes) -> None:
+        for watcher in self._watchers:
+            try:
+                watcher(direction, subject, payload)
+            except Exception:  # who watches must not stop what is watched
+                logger.exception("a watcher failed at %s", subject)
 
     def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """Tries within the process; False where nobody there hears the subject."""
@@ -87,8 +96,8 @@ class Transport:
         """Sends over the bus. Nothing happens without one."""
         if self.bus is not None:
             payload = as_bytes(message)
-            for watcher in self._watchers:
-                watcher("out", subject, payload)
+            if self._watchers:
+                self._show("out", subject, payload)
             await self.bus.publish(subject, payload)
 
     async def settle(self) -> None:
