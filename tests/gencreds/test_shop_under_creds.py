@@ -258,7 +258,7 @@ ADDED = {
 
 
 @pytest.mark.parametrize("host", ADDED)
-def test_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, host):
+def test_S0_099_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, host):
     name, before, call, rule = ADDED[host]
     copy = tmp_path / "shop"
     shutil.copytree(SHOP, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -273,7 +273,7 @@ def test_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, ho
         assert not set(known.publish_allow or ()) - set(found.publish_allow or ())
 
 
-def test_signed_for_another_plane_it_reaches_nothing_here(shop):
+def test_S0_121_signed_for_another_plane_it_reaches_nothing_here(shop):
     other = rules(shop.services["orders.shop"], "staging")
     client = shop.client("orders.shop", other)
     said = [subject for host, subject in shop.sent if host == "orders.shop"]
