@@ -240,6 +240,7 @@ def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
     "line",
     ["$hidden-word", "a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
      "(hidden-word", '"hidden-word', "hidden-word: b", "'hidden-word", "2024-01-02Thidden-word"],
+    ids=lambda line: f"{len(line)}-bytes",  # a name of a test is printed too
 )  # fmt: skip
 def test_T16_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
     path = tmp_path / "nats.conf"
