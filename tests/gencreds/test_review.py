@@ -7,10 +7,16 @@ import re
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from operators import Operator
+from sarif_schema import checked
 from source_trees import HEAD
+
+from subtrie.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = 'async def f(): await orders.request("GET", "https://stock.shop/items")\n'
@@ -72,3 +78,40 @@ def test_the_hook_calls_what_there_is(tree, shell):
     dynamic = tree(service=HEAD + CALL.replace('"https', 'url + "https'))
     assert shell(f"{entry} {dynamic} --plane prod").returncode == 1
     assert shell(f"{entry} {tree(service='def f(:')} --plane prod").returncode == 2
+
+
+def test_what_a_source_needs_beyond_its_creds_as_sarif_and_markdown(tree, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    operator = Operator()
+    key = Path("account.nk")
+    key.write_text(operator.account.seed.decode())
+    key.chmod(0o600)
+    folder = tree(service=HEAD)
+    run = partial(_gencreds, folder, "--plane", "prod")
+    assert "No creds to compare with: <code>orders.shop</code>" in run("--format", "markdown")[1]
+    assert checked(run("--format", "sarif")[1])["runs"][0]["results"] == []
+    assert run("--signing-key", key)[0] == 0
+    assert "Unchanged: <code>orders.shop</code>" in run("--format", "markdown")[1]
+
+    tree(service=HEAD + CALL)
+    status, text = run("--format", "sarif")
+    [found] = checked(text)["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert (status, found["ruleId"], found["level"]) == (0, "new-access", "warning")
+    assert place["artifactLocation"]["uri"] == "source/service.py"
+    line = (folder / "service.py").read_text().splitlines().index(CALL.strip()) + 1
+    assert place["region"]["startLine"] == line
+    assert "stock_shop" in found["message"]["text"]
+    told = run("--format", "markdown")[1]
+    assert "**grants more** to <code>orders.shop</code>" in told
+    assert "prod.safe.443.orders_shop.stock_shop" in told
+
+    tree(service=HEAD + CALL.replace('"https', 'url + "https'))
+    status, text = run("--format", "sarif")
+    [found] = checked(text)["runs"][0]["results"]
+    assert (status, found["ruleId"], found["level"]) == (1, "dynamic", "error")
+
+
+def _gencreds(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["gencreds", *map(str, words)])
+    return done.exit_code, done.stdout

@@ -12,9 +12,9 @@ from rich.text import Text
 from ..acl import Finding
 from ..acl.lint import jwt_size
 from .acl_diff import diff
-from .acl_sarif import sarif_of_findings
 from .acl_test import test
 from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
+from .sarif import sarif_of_findings
 from .stream import console, line_of, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from ..acl import Diff, Grant, Permissions
 from ..errors import SubtrieError
-from .acl_sarif import sarif_of_grants
+from .markdown import markdown
 from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
+from .sarif import sarif_of_grants
 from .stream import console, printable
 
 
@@ -73,7 +74,7 @@ def diff(
         grants = [(name, each, after) for name, found, after in changes for each in found.added]
         print(json.dumps(sarif_of_grants(grants, new), indent=2))
     elif form == "markdown":
-        print(_markdown(changes, new), end="")
+        print(markdown(changes, new.name), end="")
     else:
         _text(changes)
     raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)
@@ -123,31 +124,3 @@ def _text(changes: list[_Change]) -> None:
 
 def _queue(grant: Grant) -> str:
     return f" in queue {printable(grant.witness.queue)}" if grant.witness.queue else ""
-
-
-def _markdown(changes: list[_Change], new: Path) -> str:
-    """For a comment in a review. Backticks and bars of subjects are taken care of."""
-    lines = [f"### Permissions of {_code(new.name)}", ""]
-    for name, found, _ in changes:
-        for title, grants in (("grants more", found.added), ("grants less", found.removed)):
-            if not grants:
-                continue
-            lines += [f"**{title}**" + (f" to {_code(name)}" if name else ""), ""]
-            lines += ["| verb | pattern | unless | such as |", "|---|---|---|---|"]
-            for each in grants:
-                verb = f"{each.verb} ⚠ danger" if each.danger else each.verb
-                pattern = f"{each.pattern} {each.queue}" if each.queue else each.pattern
-                unless = " ".join(map(_code, each.unless))
-                lines.append(f"| {verb} | {_code(pattern)} | {unless} | {_code(each.witness)} |")
-            lines.append("")
-    if not any(found for _, found, _ in changes):
-        lines += ["No change of what is granted.", ""]
-    lines += ["Not looked at: what accounts export, import and map.", ""]
-    return "\n".join(lines)
-
-
-def _code(text: str) -> str:
-    escaped = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return (
-        f"<code>{escaped.replace('|', '&#124;').replace('`', '&#96;').replace('*', '&#42;')}</code>"
-    )

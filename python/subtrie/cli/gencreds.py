@@ -15,11 +15,21 @@ from ..errors import SubtrieError
 from ..gencreds import Dynamic, Service, plan, rules, scan, sign
 from ..gencreds.keys import fresh_seed, seed_in, seed_of
 from ..gencreds.sign import check_size, write_all
-from .gencreds_answers import Need, as_conf, as_json, as_nsc, as_text, untold_as_json
+from .gencreds_answers import (
+    Need,
+    as_conf,
+    as_json,
+    as_markdown,
+    as_nsc,
+    as_sarif,
+    as_text,
+    untold_as_json,
+)
 from .stream import console, printable
 
 _DURATION = re.compile(r"(\d{1,9})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_FORMS = ("text", "json", "conf", "nsc", "sarif", "markdown")
 _SEED = re.compile(r"S[A-Z][A-Z2-7]{30,}")
 
 
@@ -77,9 +87,9 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--pin-ids", is_flag=True, help="Hear replies to the ids in the source alone (A23).")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "conf", "nsc"]), default="text",
-    show_default=True,
-    help="conf: users for a server configuration; nsc: commands. These two write no creds.",
+    "--format", "form", type=click.Choice(_FORMS), default="text", show_default=True,
+    help="conf: users for a server configuration; nsc: commands; sarif and markdown: for reviews. "
+    "These four write no creds.",
 )  # fmt: skip
 @click.option("--json", "in_json", is_flag=True, help="The same as --format json.")
 def gencreds(
@@ -109,6 +119,8 @@ def gencreds(
         if any(each.dynamic for each in services) and not allow_dynamic:
             if form == "json":
                 print(untold_as_json(services, plane))
+            elif form == "sarif":
+                print(as_sarif(services, [], source))
             _tell(services)
             raise SystemExit(1)
         needs = [
@@ -128,7 +140,7 @@ def gencreds(
         raise click.UsageError(str(error)) from None
     except (SubtrieError, OSError, ImportError) as error:
         raise click.UsageError(str(error)) from None
-    _answer(needs, form, plane, expires, written=writes)
+    _answer(needs, form, plane, source, expires, written=writes)
 
 
 def _chosen(services: list[Service], names: Sequence[str], source: Path) -> list[Service]:
@@ -217,7 +229,7 @@ def _write(
 
 
 def _answer(
-    needs: list[Need], form: str, plane: str, expires: int | None, *, written: bool
+    needs: list[Need], form: str, plane: str, source: Path, expires: int | None, *, written: bool
 ) -> None:
     too_large = [each for each in needs if not each.planned.fits]
     if form == "json":
@@ -226,6 +238,10 @@ def _answer(
         print(as_conf(needs), end="")
     elif form == "nsc":
         print(as_nsc(needs, expires), end="")
+    elif form == "sarif":
+        print(as_sarif([each.service for each in needs], needs, source))
+    elif form == "markdown":
+        print(as_markdown(needs, source), end="")
     else:
         as_text(needs, console(), written)
     if too_large and form != "conf":

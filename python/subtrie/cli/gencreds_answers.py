@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from rich.text import Text
 
 from ..acl import Diff, Permissions
 from ..gencreds import Plan, Service
+from .markdown import code, markdown
+from .sarif import sarif_of_source
 from .stream import printable
 
 _LISTS = (("publish", "publish_allow"), ("subscribe", "subscribe_allow"))
@@ -126,6 +129,29 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
         "creds": str(need.file),
         "written": written,
     }
+
+
+def as_sarif(services: Sequence[Service], needs: Sequence[Need], source: Path) -> str:
+    """For code hosts: what the source does not tell, and what it needs beyond the creds there."""
+    grants = [
+        (need.host, grant, need.permissions)
+        for need in needs
+        for grant in (need.changes.added if need.changes else ())
+    ]
+    return json.dumps(sarif_of_source(services, grants, source), indent=2)
+
+
+def as_markdown(needs: Sequence[Need], source: Path) -> str:
+    """For a comment in a review: what is needed beyond the creds there, and no longer needed."""
+    changed = [(need.host, need.changes, need.permissions) for need in needs if need.changes]
+    same = [need.host for need in needs if need.changes is not None and not need.changes]
+    fresh = [need.host for need in needs if need.changes is None]
+    title = f"### Permissions of {code(source.name)}\n\n"
+    text = markdown(changed, source.name) if changed else title
+    for title, hosts in (("Unchanged", same), ("No creds to compare with", fresh)):
+        if hosts:
+            text += f"{title}: {', '.join(map(code, hosts))}.\n\n"
+    return text
 
 
 def as_conf(needs: list[Need]) -> str:

@@ -1,4 +1,5 @@
-"""SARIF 2.1.0 for code hosts: findings and added grants, with stable fingerprints."""
+"""SARIF 2.1.0 for code hosts: findings, added grants and what a source does not tell, with stable
+fingerprints."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 from .. import _engine
 from ..acl import Finding, Grant, Permissions
+from ..gencreds import Service
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -24,6 +26,8 @@ _RULES = {
     "allow-responses": "Replies may be sent whatever the lists say.",
     "size": "The rules exceed the broker's control line.",
     "new-access": "A change grants something new.",
+    "dynamic": "The source does not tell what is called, served or heard.",
+    "note": "A person should know this.",
 }
 
 
@@ -40,6 +44,31 @@ def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
 
 def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path) -> dict[str, Any]:
     """The report of a difference: one result for each grant that is new, by user."""
+    return _log(_of_grants(grants, file))
+
+
+def sarif_of_source(
+    services: Iterable[Service], grants: Iterable[tuple[str, Grant, Permissions]], file: Path
+) -> dict[str, Any]:
+    """The report of a scan: what the source does not tell, notes, and what is newly needed."""
+    places: dict[tuple[str, str, str, int], None] = {}
+    for service in services:
+        for dynamic in service.dynamic:
+            places["dynamic", dynamic.message, dynamic.file, dynamic.line] = None
+        for note in service.notes:
+            places["note", note.message, note.file, note.line] = None
+    results = [
+        _result(
+            rule, "error" if rule == "dynamic" else "note", message, name, line, (rule, message)
+        )
+        for rule, message, name, line in places
+    ]
+    return _log([*results, *_of_grants(grants, file)])
+
+
+def _of_grants(
+    grants: Iterable[tuple[str, Grant, Permissions]], file: Path
+) -> list[dict[str, Any]]:
     results = []
     for user, each, after in grants:
         entry = f"{each.pattern} {each.queue}" if each.queue else each.pattern
@@ -49,7 +78,7 @@ def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path
         message = f"New access{whose}: {each}, such as {each.witness}"
         key = ("new-access", user, each.verb, entry)
         results.append(_result("new-access", level, message, name, line, key))
-    return _log(results)
+    return results
 
 
 def _place(grant: Grant, entry: str, after: Permissions) -> tuple[str, int] | None:
