@@ -16,8 +16,9 @@ from . import frame
 from .errors import reason_phrase
 from .headers import Headers, canonical
 from .message import Request, Response
-from .plain_text import Values, plain_request, plain_response
 from .url import locate, path_of
+
+Values = dict[str, list[str]]
 
 _ASCII = bytes(range(128))
 _HEAD_LIMIT = 1 << 16  # bytes of request line and headers
@@ -26,6 +27,7 @@ _METHODS = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 )
 _NOT_REPEATED = frozenset(("Host", "Content-Length", "Transfer-Encoding", "Trailer", "User-Agent"))
+_ANSWER_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
 
 
 def write_request(request: Request) -> bytes:
@@ -54,9 +56,6 @@ def write_response(response: Response) -> bytes:
     return _joined(lines) + (b"" if bodiless else body)
 
 
-_ANSWER_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
-
-
 def _others(headers: dict[str, list[str]], but: frozenset[str]) -> list[str]:
     return [
         f"{name}: {value}" for name in sorted(headers) if name not in but for value in headers[name]
@@ -70,7 +69,7 @@ def _joined(lines: list[str]) -> bytes:
 def read_request(data: bytes) -> Request:
     """The request in a payload. Raises ``BusError`` (``malformed``) where it is none."""
     _check_head(data)
-    method, target, values, body = plain_request(data) or _judged_request(data)
+    method, target, values, body = _parsed_request(data)
     if method not in _METHODS:
         _refuse(data)
     if target.startswith("/"):
@@ -90,7 +89,7 @@ def read_request(data: bytes) -> Request:
     )
 
 
-def _judged_request(data: bytes) -> tuple[str, str, Values, bytes]:
+def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
     import h11
 
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
@@ -113,14 +112,14 @@ def _judged_request(data: bytes) -> tuple[str, str, Values, bytes]:
 def read_response(data: bytes) -> Response:
     """The response in a payload. Raises ``BusError`` (``malformed``) where it is none."""
     _check_head(data)
-    status, values, body = plain_response(data) or _judged_response(data)
+    status, values, body = _parsed_response(data)
     values.pop("Content-Length", None)
     response = Response(status, headers=Headers._of(values))
     response.body = body
     return response
 
 
-def _judged_response(data: bytes) -> tuple[int, Values, bytes]:
+def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
     import h11
 
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
