@@ -72,6 +72,31 @@ def test_no_circle_of_imports():
     assert circles(graph(ROOT)) == []
 
 
+def rooms(edges: dict[str, set[str]], floor: str) -> dict[str, set[str]]:
+    """The same within one package, each folder in it as one, each file beside them as one."""
+    folders = {
+        ".".join(path.relative_to(ROOT.parent).parts)
+        for path in ROOT.joinpath(*floor.split(".")[1:]).iterdir()
+        if path.is_dir()
+    }
+
+    def room(name: str) -> str:
+        return next((each for each in folders if f"{name}.".startswith(f"{each}.")), name)
+
+    found: dict[str, set[str]] = {}
+    for name, into in edges.items():
+        if name.startswith(f"{floor}."):
+            below = {room(each) for each in into if each.startswith(f"{floor}.")}
+            found.setdefault(room(name), set()).update(below - {room(name)})
+    return found
+
+
+def test_no_circle_of_rooms():
+    edges = graph(ROOT)
+    for floor in ("subtrie.connector", "subtrie.acl", "subtrie.wire", "subtrie.reference"):
+        assert circles(rooms(edges, floor)) == [], floor
+
+
 def test_circles_are_found_wherever_the_imports_stand(tmp_path):
     package = tmp_path / "house"
     (package / "room").mkdir(parents=True)

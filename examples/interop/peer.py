@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
-from subtrie.connector.frame import seconds_of
+from subtrie.connector.http.frame import seconds_of
 
 
 def service(connector: Connector) -> None:

@@ -17,8 +17,8 @@ from subtrie.connector import (
     Request,
     RequestTimeout,
     Response,
-    frame,
 )
+from subtrie.connector.http import frame
 
 HOST = "shop.example"
 URL = f"https://{HOST}"

@@ -13,8 +13,9 @@ import nkeys
 import pytest
 
 from subtrie import Dispatcher
-from subtrie.connector import AckTimeout, Connector, Request, frame
-from subtrie.connector.http_text import write_request
+from subtrie.connector import AckTimeout, Connector, Request
+from subtrie.connector.http import frame
+from subtrie.connector.http.text import write_request
 from subtrie.connector.transport import nats as bus
 
 from .nats_server import NatsServer

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from subtrie.connector import HTTPError, Request, RequestTimeout
-from subtrie.connector.unicast import Unicast
+from subtrie.connector.asking.unicast import Unicast
 
 from .nats_server import NatsServer
 

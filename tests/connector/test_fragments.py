@@ -8,9 +8,10 @@ import nats
 import pytest
 
 from subtrie import microbus
-from subtrie.connector import HTTPError, Request, RequestTimeout, Response, frame
-from subtrie.connector.fragments import Assembly, cut
-from subtrie.connector.http_text import read_response, write_request, write_response
+from subtrie.connector import HTTPError, Request, RequestTimeout, Response
+from subtrie.connector.http import frame
+from subtrie.connector.http.fragments import Assembly, cut
+from subtrie.connector.http.text import read_response, write_request, write_response
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"

@@ -10,8 +10,8 @@ import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
 from subtrie.connector import Connector, HTTPError, environment
-from subtrie.connector.credentials import gather
 from subtrie.connector.transport import nats as bus
+from subtrie.connector.transport.credentials import gather
 
 HOST = "shop.example"
 

@@ -9,8 +9,9 @@ import nats
 import pytest
 
 from subtrie import Dispatcher, microbus
-from subtrie.connector import Request, frame
-from subtrie.connector.http_text import read_request, write_request
+from subtrie.connector import Request
+from subtrie.connector.http import frame
+from subtrie.connector.http.text import read_request, write_request
 from subtrie.connector.transport.memory import Memory
 
 from .recording import messages

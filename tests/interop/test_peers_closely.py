@@ -12,7 +12,7 @@ import pytest
 
 from examples.interop.peer import service
 from subtrie.connector import AckTimeout, HTTPError, Response
-from subtrie.connector.frame import seconds_of
+from subtrie.connector.http.frame import seconds_of
 from tests.interop.peer_process import EXACT, HIS, OURS, URL, Serving, call, joined
 
 

@@ -24,13 +24,13 @@ def _read(name: str, ask: Callable[[str], Any]) -> Kind:
 
 
 def _time_budget(text: str) -> int:
-    from ..connector.frame import nanoseconds_of
+    from ..connector.http.frame import nanoseconds_of
 
     return nanoseconds_of(text)
 
 
 def _fragment(text: str) -> tuple[int, int]:
-    from ..connector.frame import fragment_of
+    from ..connector.http.frame import fragment_of
 
     return fragment_of(text)
 
@@ -54,7 +54,7 @@ OPS: dict[str, Kind] = {
 
 def _message(engine: Any, row: Row) -> str:
     """What a recorded message is, by its subject and by its bytes, read and written again."""
-    from ..connector.http_text import read_request, read_response, write_request, write_response
+    from ..connector.http.text import read_request, read_response, write_request, write_response
 
     payload = base64.b64decode(row["bytes"])
     address = engine.decode(row["subject"])

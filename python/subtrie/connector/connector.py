@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from .. import microbus
 from ..errors import HostnameCollision, refusal
 from . import environment
-from .configuration import Config
-from .control import announce
-from .endpoint import OWN, Endpoint, Handler, Queue
+from .control.configuration import Config
+from .control.control import announce
+from .http.message import Response
 from .ids import Ids, RandomIds
 from .life import Life
-from .message import Response
-from .middleware import Middleware
+from .serving.endpoint import OWN, Endpoint, Handler, Queue
+from .serving.middleware import Middleware
 from .typed import Event
 from .zone import CLOUDS
 

@@ -103,6 +103,6 @@ def debugging() -> bool:
 
 def budget(name: str, otherwise: float) -> float:
     """A time budget in seconds, written as Go writes durations."""
-    from .frame import seconds_of
+    from .http.frame import seconds_of
 
     return seconds_of(variable(name)) or otherwise

@@ -17,20 +17,20 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import refusal
 from . import environment
-from .caller import Caller
-from .configuration import Configuration
-from .control import Control, announce, ask_for_trace
-from .credentials import gather
-from .endpoint import Endpoint
+from .asking.caller import Caller
+from .control.configuration import Configuration
+from .control.control import Control, announce, ask_for_trace
+from .control.peer_cache import PeerCache
 from .ids import Ids
 from .kept_spans import to_be_asked
 from .locality import NearestReplicas
-from .peer_cache import PeerCache
-from .serving import Serving
+from .serving.endpoint import Endpoint
+from .serving.serving import Serving
 from .telemetry import watch
 from .timers import Timers
 from .tracing import look_for_provider
 from .transport import Memory, Place, Transport
+from .transport.credentials import gather
 from .transport.nats import connect
 from .zone import CLOUDS, locality_in
 

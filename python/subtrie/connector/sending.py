@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from . import frame
 from .counts import Counts
+from .http import frame
+from .http.message import Message
 from .ids import Ids
+from .known_responders import KnownResponders
 from .locality import NearestReplicas
-from .message import Message
-from .multicast import KnownResponders
 from .timers import Timers
 from .transport import Transport, Watcher
 

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .endpoint import Endpoint
 from .errors import HTTPError
-from .headers import Headers
-from .message import Request
+from .http.headers import Headers
+from .http.message import Request
 
 try:
     from opentelemetry import propagate, trace
@@ -83,11 +82,11 @@ class _NoSpan:
 _NO_SPAN = _NoSpan()
 
 
-def serving_span(endpoint: Endpoint, request: Request) -> Span:
+def serving_span(service: str, port: int, path: str, request: Request) -> Span:
     """The span of a handler, child of the caller's, entered already; to be closed."""
-    if not _enabled or endpoint.control:
+    if not _enabled:
         return NO_SPAN
-    return _serving_span(endpoint, request)
+    return _serving_span(service, port, path, request)
 
 
 def calling_span(method: str, url: str, host: str) -> Any:
@@ -97,18 +96,18 @@ def calling_span(method: str, url: str, host: str) -> Any:
     return _calling_span(method, url, host)
 
 
-def _serving_span(endpoint: Endpoint, request: Request) -> Span:
+def _serving_span(service: str, port: int, path: str, request: Request) -> Span:
     carrier = {name.lower(): request.headers[name] for name in request.headers}
     context = propagate.extract(carrier)
     attributes: dict[str, Any] = {
         "http.request.method": request.method,
-        "http.route": endpoint.path,
-        "server.port": endpoint.port,
-        "microbus.service": endpoint.connector.host,
+        "http.route": path,
+        "server.port": port,
+        "microbus.service": service,
         "microbus.source": request.source,
     }
     scope = trace.get_tracer("subtrie.connector").start_as_current_span(
-        f":{endpoint.port}{endpoint.path}",
+        f":{port}{path}",
         context=context,
         kind=SpanKind.SERVER,
         attributes=attributes,

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import microbus
-from .arguments import _is_body, structured
-from .asking import Asking
-from .hints import hints_of
-from .message import Response
+from .asking.asking import Asking
+from .http.message import Response
+from .serving.arguments import _is_body, structured
+from .serving.hints import hints_of
 
 
 class Client:

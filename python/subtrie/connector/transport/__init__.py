@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import refusal
-from ..http_text import write_request, write_response
-from ..message import Message, Request
+from ..http.message import Message, Request
+from ..http.text import write_request, write_response
 from .memory import Memory, Receiver
 from .nats import Bus, BusReceiver
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...dispatcher import Dispatcher, HandlerSubscription
-from ..message import Message
+from ..http.message import Message
 
 #: Takes a subject and a message of its own; False where it can take none any more.
 Receiver = Callable[[str, Message], bool]

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from ssl import SSLError
 from typing import TYPE_CHECKING, Any
 
-from ..credentials import Credentials
 from ..errors import HTTPError
+from .credentials import Credentials
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

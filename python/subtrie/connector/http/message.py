@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from ..errors import HTTPError
 from . import frame
-from .errors import HTTPError
 from .headers import Headers
 from .json_text import json_value
 from .url import query_of

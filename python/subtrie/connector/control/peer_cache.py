@@ -12,13 +12,13 @@ import logging
 from collections import OrderedDict
 from functools import cached_property
 
-from ..errors import SubtrieError
-from . import frame
-from .asking import Asking
-from .endpoint import OWN, Endpoint
-from .errors import HTTPError
-from .message import Request, Response
-from .sending import Sending
+from ...errors import SubtrieError
+from ..asking.asking import Asking
+from ..errors import HTTPError
+from ..http import frame
+from ..http.message import Request, Response
+from ..sending import Sending
+from ..serving.endpoint import OWN, Endpoint
 
 logger = logging.getLogger("subtrie.connector")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from .message import Request
+from ..http.message import Request
 
 CallNext = Callable[[Request], Awaitable[Any]]
 Middleware = Callable[[Request, CallNext], Awaitable[Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from .timers import Timers
+from ..timers import Timers
 
 
 class Deadline:

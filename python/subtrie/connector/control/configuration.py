@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .asking import Asking
-from .errors import AckTimeout, HTTPError
+from ..asking.asking import Asking
+from ..errors import AckTimeout, HTTPError
 
 logger = logging.getLogger("subtrie.connector")
 

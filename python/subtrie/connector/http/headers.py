@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
 
-from ..errors import refusal
+from ...errors import refusal
 
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Union
 
-from ..errors import refusal
-from .errors import HTTPError
-from .message import Request
+from ...errors import refusal
+from ..errors import HTTPError
+from ..http.message import Request
 
 _MISSING = inspect.Parameter.empty
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

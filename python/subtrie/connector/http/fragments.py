@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-from .errors import HTTPError, RequestTimeout
+from ..errors import HTTPError, RequestTimeout
 from .frame import FRAGMENT
 from .message import Request, Response
 

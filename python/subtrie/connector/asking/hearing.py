@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 
-from ..errors import SubtrieError
-from . import frame
-from .errors import HTTPError, RequestTimeout, read_error
-from .fragments import SILENCE, Assembly
-from .http_text import read_response
-from .message import Message, Request, Response
+from ...errors import SubtrieError
+from ..errors import HTTPError, RequestTimeout, read_error
+from ..http import frame
+from ..http.fragments import SILENCE, Assembly
+from ..http.message import Message, Request, Response
+from ..http.text import read_response
+from ..sending import Sending
+from ..source import reply_address
 from .multicast import Multicast
-from .sending import Sending
-from .source import reply_address
 from .unicast import Unicast
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import refusal
-from .environment import variable
+from ...errors import refusal
+from ..environment import variable
 
 _SIGNS = (
     "MICROBUS_NATS_USER",

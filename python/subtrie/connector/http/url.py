@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus, unquote, unquote_to_bytes
 
-from ..errors import refusal
+from ...errors import refusal
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves as it is found in a path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
-from .message import Response
-from .url import Params
+from ..http.message import Response
+from ..http.url import Params
 
 
 class Asking(Protocol):

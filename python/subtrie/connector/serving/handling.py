@@ -13,18 +13,18 @@ import logging
 import time
 from collections.abc import Callable
 
-from . import frame
+from ..errors import HTTPError, RequestTimeout, converted, error_body
+from ..http import frame
+from ..http.fragments import cut
+from ..http.headers import Headers
+from ..http.inbound import Inbound, inbound
+from ..http.message import Request, Response, Waiting
+from ..sending import Sending
+from ..tracing import NO_SPAN, serving_span
 from .answer import response_of
 from .deadline import Deadline
 from .endpoint import Endpoint
-from .errors import HTTPError, RequestTimeout, converted, error_body
-from .fragments import cut
-from .headers import Headers
-from .inbound import Inbound, inbound
-from .message import Request, Response, Waiting
 from .middleware import Middleware, around
-from .sending import Sending
-from .tracing import NO_SPAN, serving_span
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -91,7 +91,8 @@ class Handling:
             left = budget - self._round_trip
             ends = loop.time() + left
             inbound.set(Inbound(request.headers, frame.number_of(depth[0]) if depth else 0, ends))
-            span = serving_span(endpoint, request)
+            if not endpoint.control:
+                span = serving_span(connector.host, endpoint.port, endpoint.path, request)
             response: Response | None = None
             result: object = None
             limit: Deadline | None = None

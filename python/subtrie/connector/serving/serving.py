@@ -12,17 +12,17 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from ..errors import SubtrieError
-from . import frame
+from ...errors import SubtrieError
+from ..errors import HTTPError
+from ..http import frame
+from ..http.fragments import SILENCE, Assembly, Key
+from ..http.headers import Headers
+from ..http.message import Message, Request, Response
+from ..http.text import read_request
+from ..sending import Sending
+from ..source import request_address, return_subject
 from .endpoint import Endpoint
-from .errors import HTTPError
-from .fragments import SILENCE, Assembly, Key
 from .handling import Handling
-from .headers import Headers
-from .http_text import read_request
-from .message import Message, Request, Response
-from .sending import Sending
-from .source import request_address, return_subject
 
 logger = logging.getLogger("subtrie.connector")
 

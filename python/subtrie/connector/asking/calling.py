@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from ..errors import SubtrieError, refusal
-from . import frame
-from .errors import AckTimeout, HTTPError, RequestTimeout, read_error
-from .fragments import cut, fragment_of_request
+from ...errors import SubtrieError, refusal
+from ..errors import AckTimeout, HTTPError, RequestTimeout, read_error
+from ..http import frame
+from ..http.fragments import cut, fragment_of_request
+from ..http.message import Request, Response
+from ..http.url import Location
+from ..locality import has_slot
+from ..source import request_address, request_subject
+from ..timers import Timers
+from ..tracing import calling_span, inject
 from .hearing import Hearing
-from .locality import has_slot
-from .message import Request, Response
 from .multicast import Multicast
-from .source import request_address, request_subject
-from .timers import Timers
-from .tracing import calling_span, inject
 from .unicast import Unicast
-from .url import Location
 
 logger = logging.getLogger("subtrie.connector")
 

@@ -11,9 +11,9 @@ import typing
 from collections.abc import Iterable
 from typing import Any, Union
 
-from .endpoint import Endpoint
-from .message import Request, Response
-from .sending import Sending
+from ..http.message import Request, Response
+from ..sending import Sending
+from ..serving.endpoint import Endpoint
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _ANY_METHOD = ("get", "post")

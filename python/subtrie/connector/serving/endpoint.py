@@ -14,14 +14,14 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
-from .. import microbus
-from ..errors import refusal
+from ... import microbus
+from ...errors import refusal
+from ..http.message import Message, Request
+from ..sending import Sending
+from ..threads import in_thread
+from ..transport import Place
 from .arguments import binder_of
 from .hints import hints_of
-from .message import Message, Request
-from .sending import Sending
-from .threads import in_thread
-from .transport import Place
 
 _QUEUE = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -7,44 +7,14 @@ after one round trip, or as soon as all those who answered this very subject las
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from .. import microbus
-from . import frame
+from ..errors import RequestTimeout
+from ..http import frame
+from ..http.message import Response
+from ..known_responders import KnownResponders
 from .ack_clock import AckClock, Line
-from .errors import RequestTimeout
-from .message import Response
-
-_KEPT = 65_536
-
-
-class KnownResponders:
-    """Who answered a subject last time: queues, and instances without one."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
-
-    def get(self, subject: str) -> frozenset[str]:
-        """Whom to expect; empty where nobody is known."""
-        return self._known.get(subject, frozenset())
-
-    def keep(self, subject: str, responders: frozenset[str]) -> None:
-        """Who has answered now."""
-        self._known[subject] = responders
-        self._known.move_to_end(subject)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-
-    def drop(self, subject: str) -> None:
-        """Nobody knows any more."""
-        self._known.pop(subject, None)
-
-    def drop_hosts(self, hosts: set[str]) -> None:
-        """These hosts have new subscriptions."""
-        tokens = {microbus.flatten_host(host) for host in hosts if host}
-        for subject in [s for s in self._known if s.split(".", 5)[4] in tokens]:
-            del self._known[subject]
 
 
 class Multicast(AsyncIterator[Response]):

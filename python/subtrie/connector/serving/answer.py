@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .headers import Headers
-from .json_text import json_bytes
-from .message import Response
+from ..http.headers import Headers
+from ..http.json_text import json_bytes
+from ..http.message import Response
 
 
 def response_of(result: Any) -> Response:

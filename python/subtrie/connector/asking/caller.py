@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..http.message import Response
+from ..http.url import Params
+from ..ids import Ids
+from ..sending import Sending
+from ..tracing import traced
 from .calling import Calling
 from .composing import compose
-from .ids import Ids
-from .message import Response
 from .multicast import Multicast
-from .sending import Sending
-from .tracing import traced
-from .url import Params
 
 
 class Caller(Sending):

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from .errors import HTTPError
-from .message import Request
+from ..errors import HTTPError
+from ..http.message import Request
 from .middleware import CallNext
 
 _CALLERS = 65_536

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..errors import SubtrieError
-from .asking import Asking
+from ...errors import SubtrieError
+from ..asking.asking import Asking
+from ..counts import prometheus_text
+from ..http.message import Request, Response
+from ..kept_spans import export_trace
+from ..sending import Sending
+from ..serving.endpoint import OWN, Endpoint
+from ..threads import in_thread
 from .configuration import Configuration
-from .counts import prometheus_text
-from .endpoint import OWN, Endpoint
-from .kept_spans import export_trace
-from .message import Request, Response
 from .openapi import description
-from .sending import Sending
-from .threads import in_thread
 
 _JSON = {"Content-Type": "application/json"}
 

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from . import frame
+from ..counts import Counts
+from ..errors import AckTimeout, HTTPError, RequestTimeout
+from ..http import frame
+from ..http.message import Response
+from ..timers import Timers
 from .ack_clock import AckClock, Line
-from .counts import Counts
-from .errors import AckTimeout, HTTPError, RequestTimeout
-from .message import Response
-from .timers import Timers
 
 
 class Unicast:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NoReturn
 from urllib.parse import quote
 
-from ..errors import refusal
+from ...errors import refusal
+from ..errors import reason_phrase
 from . import frame
-from .errors import reason_phrase
 from .headers import Headers, canonical
 from .message import Request, Response
 from .url import locate, path_of

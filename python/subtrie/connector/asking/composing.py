@@ -10,15 +10,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import refusal
-from . import frame
-from .errors import CallDepthExceeded, HTTPError, RequestTimeout
-from .headers import Headers
-from .inbound import inbound, passed_on
-from .json_text import json_bytes
-from .message import Request
-from .sending import Sending
-from .url import Location, Params, fill_path, locate, path_of, with_params
+from ...errors import refusal
+from ..errors import CallDepthExceeded, HTTPError, RequestTimeout
+from ..http import frame
+from ..http.headers import Headers
+from ..http.inbound import inbound, passed_on
+from ..http.json_text import json_bytes
+from ..http.message import Request
+from ..http.url import Location, Params, fill_path, locate, path_of, with_params
+from ..sending import Sending
 
 DEEPEST = 64  # calls in a chain
 

@@ -1,0 +1,1 @@
+"""Asking others: one answer, many answers, who is heard and how long is waited."""

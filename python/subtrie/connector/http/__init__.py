@@ -1,0 +1,1 @@
+"""Messages, HTTP as the bus knows it: live within a process, bytes between processes."""

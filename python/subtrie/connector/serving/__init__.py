@@ -1,0 +1,1 @@
+"""Serving others: endpoints, their arguments, how a request is handled and answered."""
