@@ -33,11 +33,19 @@ impl<T> Sides<T> {
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         loop {
             let used = self.used.load(Ordering::Acquire) & 1;
-            match self.both[used].try_read() {
-                Ok(state) => return read(&state),
-                Err(TryLockError::Poisoned(state)) => return read(&state.into_inner()),
+            let state = match self.both[used].try_read() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(state)) => state.into_inner(),
                 // Readers were sent to the other side just now.
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+                Err(TryLockError::WouldBlock) => {
+                    std::hint::spin_loop();
+                    continue;
+                }
+            };
+            // Whoever came late to a side left behind may find the next change there already: seen
+            // now, and not seen once more on the side in use.
+            if self.used.load(Ordering::Acquire) & 1 == used {
+                return read(&state);
             }
         }
     }
@@ -88,6 +96,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
+    /// A change that was seen once is seen ever after, by a reader who came late to a side too.
     #[test]
     fn readers_see_whole_states_in_order() {
         let sides = Sides::new((0u64, 0u64), (0, 0));
