@@ -1,7 +1,7 @@
 //! `grammar::names` for Python: the report both engines give.
 //!
-//! `unsafe` stands here for one call: the report is a named tuple, whose own constructor is Python
-//! code, and `tuple.__new__` reached by its name costs more than the check of a name.
+//! `unsafe` stands here for one thing: the report is a named tuple, whose own constructor is Python
+//! code that costs more than the check of a name; so the tuple is filled here.
 #![allow(unsafe_code)]
 
 use pyo3::exceptions::PyValueError;
@@ -88,34 +88,31 @@ pub fn check_name<'py>(
         position,
     ];
     let class = REPORT.import(py, "subtrie.names", "NameReport")?;
-    made(class.cast::<PyType>()?, &PyTuple::new(py, parts)?)
+    made(class.cast::<PyType>()?, parts)
 }
 
-/// A tuple of this class, as `tuple.__new__(class, parts)` makes it.
+/// A tuple of this class, filled as `tuple.__new__(class, parts)` fills it.
 fn made<'py>(
     class: &Bound<'py, PyType>,
-    parts: &Bound<'py, PyTuple>,
+    parts: [Bound<'py, PyAny>; 7],
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     if !class.is_subclass_of::<PyTuple>()? {
         return Err(wrong_type(class, "NameReport", "a tuple"));
     }
-    let arguments = PyTuple::new(py, [parts])?;
-    // SAFETY: the slot of `tuple` itself holds a `newfunc` or nothing; it is given what a `newfunc`
-    // takes, a subclass, a tuple of arguments and no keywords, and returns a new reference, or null
-    // with an exception set.
+    // SAFETY: this is how `tuple` itself makes one of a subclass: room for the items, each then put
+    // in while nobody else knows the tuple. `PyTuple_SetItem` takes what it is given, and refuses
+    // whatever is no tuple or too short for the item.
     unsafe {
-        let slot = ffi::PyType_GetSlot(&raw mut ffi::PyTuple_Type, ffi::Py_tp_new);
-        let new: Option<ffi::newfunc> = std::mem::transmute(slot);
-        let Some(new) = new else {
-            return class.call1(parts);
-        };
-        let made = new(
-            class.as_type_ptr(),
-            arguments.as_ptr(),
-            std::ptr::null_mut(),
-        );
-        Bound::from_owned_ptr_or_err(py, made)
+        let size = ffi::Py_ssize_t::try_from(parts.len())?;
+        let room = ffi::PyType_GenericAlloc(class.as_type_ptr(), size);
+        let tuple = Bound::from_owned_ptr_or_err(py, room)?;
+        for (place, part) in (0..).zip(parts) {
+            if ffi::PyTuple_SetItem(tuple.as_ptr(), place, part.into_ptr()) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+        }
+        Ok(tuple)
     }
 }
 
