@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..acl import Decision, Permissions
 from ..errors import SubtrieError
-from .permission_files import FILE, known, loaded, of_user
+from .permission_files import FILE, by_model, known, loaded, of_user
 from .stream import console, line_of, printable
 
 
@@ -18,10 +18,7 @@ from .stream import console, line_of, printable
 @click.argument("expected", type=FILE)
 @click.argument("file", type=FILE, required=False)
 @of_user
-@click.option(
-    "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
-    help="Set inclusion, or what a running nats-server does.",
-)  # fmt: skip
+@by_model
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def test(
     expected: Path,

@@ -20,6 +20,12 @@ every_user = click.option(
 )
 
 
+by_model = click.option(
+    "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
+    help="Set inclusion, or what a running nats-server does.",
+)  # fmt: skip
+
+
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say whose permissions are meant."""
     for option in (

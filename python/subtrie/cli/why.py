@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..acl import Decision
 from ..errors import SubtrieError
-from .permission_files import FILE, loaded, of_user
+from .permission_files import FILE, by_model, loaded, of_user
 from .stream import console, inputs, line_of, no, printable, refused
 
 
@@ -25,10 +25,7 @@ from .stream import console, inputs, line_of, no, printable, refused
     "--verb", type=click.Choice(["publish", "subscribe"]), default="publish", show_default=True
 )
 @click.option("--queue", help="The queue group of a subscription.")
-@click.option(
-    "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
-    help="Set inclusion, or what a running nats-server does.",
-)  # fmt: skip
+@by_model
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def why(
     subjects: tuple[str, ...],
