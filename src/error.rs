@@ -29,7 +29,7 @@ impl Error {
 
     /// A refusal of the whole: no byte is to blame.
     #[must_use]
-    pub const fn whole(reason: &'static str) -> Self {
+    pub const fn new(reason: &'static str) -> Self {
         Self {
             reason,
             position: None,
@@ -39,7 +39,7 @@ impl Error {
 
     /// The same refusal, naming the argument it was found in.
     #[must_use]
-    pub const fn of(mut self, field: &'static str) -> Self {
+    pub const fn in_field(mut self, field: &'static str) -> Self {
         self.field = Some(field);
         self
     }

@@ -13,4 +13,4 @@ mod scan;
 pub use class::classify;
 pub use names::{Broken, Level, check_name, is_kind};
 pub use relation::{covers, matches, overlaps};
-pub use scan::{Bounds, Dialect, Form, Given, check, tokens};
+pub use scan::{Bounds, BoundsOverride, Dialect, Form, check, tokens};

@@ -21,7 +21,7 @@ pub enum Level {
 impl Level {
     /// Parses the name users write.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "adr6" => Some(Self::Adr6),
             "go-client" => Some(Self::GoClient),

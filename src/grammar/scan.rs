@@ -15,7 +15,7 @@ pub enum Dialect {
 }
 
 /// The bounds that somebody asked for, tokens and bytes; `None` where the dialect's hold.
-pub type Given = (Option<u64>, Option<u64>);
+pub type BoundsOverride = (Option<u64>, Option<u64>);
 
 impl Dialect {
     /// The bounds that hold when nobody sets others (A37).
@@ -36,7 +36,7 @@ impl Dialect {
 
     /// The dialect's own bounds, but for those that are given.
     #[must_use]
-    pub fn bounds_given(self, (max_tokens, max_length): Given) -> Bounds {
+    pub fn bounds_with(self, (max_tokens, max_length): BoundsOverride) -> Bounds {
         let own = self.bounds();
         let size = |given: Option<u64>, own| {
             given.map_or(own, |given| usize::try_from(given).unwrap_or(usize::MAX))
@@ -49,7 +49,7 @@ impl Dialect {
 
     /// Parses the name users write: `strict` or `server`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "strict" => Some(Self::Strict),
             "server" => Some(Self::Server),

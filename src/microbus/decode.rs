@@ -104,7 +104,7 @@ impl<'a> Tokens<'a> {
         let start = self.start;
         self.rest = rest;
         self.start += token.len() + 1;
-        rule(token).map_err(|error| moved(error, start).of(field))
+        rule(token).map_err(|error| moved(error, start).in_field(field))
     }
 }
 
@@ -125,7 +125,7 @@ pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
     }
     let port = tokens.read("port", |token| port_of(Port::Text(token)))?;
     if trust != Trust::of(port) {
-        return Err(Error::at("trust", trust_at).of("trust"));
+        return Err(Error::at("trust", trust_at).in_field("trust"));
     }
     let source = tokens.read("source", identity)?;
     let (host, slot) = addressed(&mut tokens)?;
@@ -184,7 +184,7 @@ pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
         _ => port_of(Port::Text(token)).map(Some),
     })?;
     if trust != Trust::of(port.unwrap_or(0)) {
-        return Err(Error::at("trust", trust_at).of("trust"));
+        return Err(Error::at("trust", trust_at).in_field("trust"));
     }
     tokens.read("source", |token| expect(token, "*", "subscription-source"))?;
     let (host, slot) = addressed(&mut tokens)?;
@@ -264,7 +264,8 @@ fn addressed<'a>(tokens: &mut Tokens<'a>) -> Result<(HostToken<'a>, &'a str), Er
         _ => lower(token, slot_of),
     })?;
     // A token is in lower case, and '-' stands for itself.
-    check_addressed_host(host.token(), slot).map_err(|error| moved(error, host_at).of("host"))?;
+    check_addressed_host(host.token(), slot)
+        .map_err(|error| moved(error, host_at).in_field("host"))?;
     Ok((host, slot))
 }
 
@@ -293,5 +294,6 @@ fn path<'a, T>(
     tokens: &Tokens<'a>,
     check: impl FnOnce(&'a str) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    check(tokens.rest.unwrap_or_default()).map_err(|error| moved(error, tokens.start).of("path"))
+    check(tokens.rest.unwrap_or_default())
+        .map_err(|error| moved(error, tokens.start).in_field("path"))
 }

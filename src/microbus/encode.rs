@@ -66,13 +66,13 @@ pub struct ReplyParts<'a> {
 
 /// The subject of a request.
 pub fn encode_request(parts: &RequestParts<'_>) -> Result<String, Error> {
-    check_plane(parts.plane).map_err(|error| error.of("plane"))?;
-    let port = port_of(parts.port).map_err(|error| error.of("port"))?;
+    check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
+    let port = port_of(parts.port).map_err(|error| error.in_field("port"))?;
     let source = source_of(parts.source)?;
-    check_any_host(parts.host).map_err(|error| error.of("host"))?;
-    let method = published_method_of(parts.method).map_err(|error| error.of("method"))?;
-    let slot = slot_of(parts.slot).map_err(|error| error.of("slot"))?;
-    check_addressed_host(parts.host, &slot).map_err(|error| error.of("host"))?;
+    check_any_host(parts.host).map_err(|error| error.in_field("host"))?;
+    let method = published_method_of(parts.method).map_err(|error| error.in_field("method"))?;
+    let slot = slot_of(parts.slot).map_err(|error| error.in_field("slot"))?;
+    check_addressed_host(parts.host, &slot).map_err(|error| error.in_field("host"))?;
     let mut subject = head(parts.plane, port, &port.to_string());
     push_host(&mut subject, &source);
     push_tail(&mut subject, parts.host, &slot, method);
@@ -82,14 +82,14 @@ pub fn encode_request(parts: &RequestParts<'_>) -> Result<String, Error> {
 
 /// The pattern that receives requests to one endpoint.
 pub fn encode_subscription(parts: &SubscriptionParts<'_>) -> Result<String, Error> {
-    check_plane(parts.plane).map_err(|error| error.of("plane"))?;
-    let port = port_of(parts.port).map_err(|error| error.of("port"))?;
-    check_any_host(parts.host).map_err(|error| error.of("host"))?;
-    let method = check_method(parts.method).map_err(|error| error.of("method"))?;
+    check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
+    let port = port_of(parts.port).map_err(|error| error.in_field("port"))?;
+    check_any_host(parts.host).map_err(|error| error.in_field("host"))?;
+    let method = check_method(parts.method).map_err(|error| error.in_field("method"))?;
     let mut path = String::with_capacity(parts.path.len() + 1);
-    push_route_path(&mut path, parts.path).map_err(|error| error.of("path"))?;
-    let slot = slot_of(parts.slot).map_err(|error| error.of("slot"))?;
-    check_addressed_host(parts.host, &slot).map_err(|error| error.of("host"))?;
+    push_route_path(&mut path, parts.path).map_err(|error| error.in_field("path"))?;
+    let slot = slot_of(parts.slot).map_err(|error| error.in_field("slot"))?;
+    check_addressed_host(parts.host, &slot).map_err(|error| error.in_field("host"))?;
     let port_token = if port == 0 {
         Cow::Borrowed("*") // S0-083
     } else {
@@ -105,10 +105,10 @@ pub fn encode_subscription(parts: &SubscriptionParts<'_>) -> Result<String, Erro
 
 /// The subject of a reply from `source` to the instance `id` of `host` (A1).
 pub fn encode_reply(parts: &ReplyParts<'_>) -> Result<String, Error> {
-    check_plane(parts.plane).map_err(|error| error.of("plane"))?;
+    check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
     let source = source_of(parts.source)?;
-    check_any_host(parts.host).map_err(|error| error.of("host"))?;
-    let id = id_of(parts.id).map_err(|error| error.of("id"))?;
+    check_any_host(parts.host).map_err(|error| error.in_field("host"))?;
+    let id = id_of(parts.id).map_err(|error| error.in_field("id"))?;
     let mut subject = format!("{}.reply._.", parts.plane);
     push_host(&mut subject, &source);
     subject.push('.');
@@ -120,9 +120,9 @@ pub fn encode_reply(parts: &ReplyParts<'_>) -> Result<String, Error> {
 
 /// The pattern that receives the replies to the instance `id` of `host`.
 pub fn encode_reply_subscription(plane: &str, host: &str, id: &str) -> Result<String, Error> {
-    check_plane(plane).map_err(|error| error.of("plane"))?;
-    check_any_host(host).map_err(|error| error.of("host"))?;
-    let id = id_of(id).map_err(|error| error.of("id"))?;
+    check_plane(plane).map_err(|error| error.in_field("plane"))?;
+    check_any_host(host).map_err(|error| error.in_field("host"))?;
+    let id = id_of(id).map_err(|error| error.in_field("id"))?;
     let mut pattern = format!("{plane}.reply._.*.");
     push_host(&mut pattern, host);
     pattern.push('.');
@@ -133,7 +133,7 @@ pub fn encode_reply_subscription(plane: &str, host: &str, id: &str) -> Result<St
 /// A sender's host: encoders fold before they check (A74).
 fn source_of(source: &str) -> Result<Cow<'_, str>, Error> {
     let lower = ascii_lower(source);
-    check_identity_host(&lower).map_err(|error| error.of("source"))?;
+    check_identity_host(&lower).map_err(|error| error.in_field("source"))?;
     Ok(lower)
 }
 

@@ -61,7 +61,7 @@ pub fn check_plane(plane: &str) -> Result<&str, Error> {
 /// 0 to 65535; as text, digits without a leading zero (A10).
 pub(super) fn port_of(port: Port<'_>) -> Result<u16, Error> {
     match port {
-        Port::Number(number) => u16::try_from(number).map_err(|_| Error::whole("port-range")),
+        Port::Number(number) => u16::try_from(number).map_err(|_| Error::new("port-range")),
         Port::Text(text) => {
             if let Some(at) = text.bytes().position(|byte| !byte.is_ascii_digit()) {
                 return Err(Error::at("port", at));
@@ -69,7 +69,7 @@ pub(super) fn port_of(port: Port<'_>) -> Result<u16, Error> {
             if text.is_empty() || (text.starts_with('0') && text != "0") {
                 return Err(Error::at("port", 0));
             }
-            text.parse().map_err(|_| Error::whole("port-range"))
+            text.parse().map_err(|_| Error::new("port-range"))
         }
     }
 }

@@ -18,14 +18,14 @@ pub fn request_from_url(
     method: &str,
     url: &str,
 ) -> Result<String, Error> {
-    check_plane(plane).map_err(|error| error.of("plane"))?;
-    check_identity_host(&ascii_lower(source)).map_err(|error| error.of("source"))?;
-    published_method_of(method).map_err(|error| error.of("method"))?;
-    let target = target_of(url).map_err(|error| error.of("url"))?;
+    check_plane(plane).map_err(|error| error.in_field("plane"))?;
+    check_identity_host(&ascii_lower(source)).map_err(|error| error.in_field("source"))?;
+    published_method_of(method).map_err(|error| error.in_field("method"))?;
+    let target = target_of(url).map_err(|error| error.in_field("url"))?;
     let (host, slot) =
-        cut_slot(&target.host).map_err(|error| Error::whole(error.reason).of("url"))?;
+        cut_slot(&target.host).map_err(|error| Error::new(error.reason).in_field("url"))?;
     if host.is_empty() {
-        return Err(Error::whole("host-empty").of("url"));
+        return Err(Error::new("host-empty").in_field("url"));
     }
     encode_request(&RequestParts {
         plane,
@@ -46,13 +46,13 @@ pub fn subscription_from_route(
     route: &str,
     slot: &str,
 ) -> Result<String, Error> {
-    check_plane(plane).map_err(|error| error.of("plane"))?;
-    let own = check_route_host(host).map_err(|error| error.of("host"))?;
-    check_method(method).map_err(|error| error.of("method"))?;
-    let target = route_target(own, route).map_err(|error| error.of("route"))?;
+    check_plane(plane).map_err(|error| error.in_field("plane"))?;
+    let own = check_route_host(host).map_err(|error| error.in_field("host"))?;
+    check_method(method).map_err(|error| error.in_field("method"))?;
+    let target = route_target(own, route).map_err(|error| error.in_field("route"))?;
     push_route_path(&mut String::new(), &target.path)
-        .map_err(|error| Error::whole(error.reason).of("route"))?;
-    slot_of(slot).map_err(|error| error.of("slot"))?;
+        .map_err(|error| Error::new(error.reason).in_field("route"))?;
+    slot_of(slot).map_err(|error| error.in_field("slot"))?;
     encode_subscription(&SubscriptionParts {
         plane,
         port: Port::Number(target.port.into()),
@@ -65,8 +65,8 @@ pub fn subscription_from_route(
 
 /// The host, port and decoded path of a route; port 0 is any port.
 pub fn resolve_route(host: &str, route: &str) -> Result<Target, Error> {
-    let own = check_route_host(host).map_err(|error| error.of("host"))?;
-    route_target(own, route).map_err(|error| error.of("route"))
+    let own = check_route_host(host).map_err(|error| error.in_field("host"))?;
+    route_target(own, route).map_err(|error| error.in_field("route"))
 }
 
 /// A route, joined with the service's own host.
@@ -104,6 +104,6 @@ fn absolute(url: &str, added: usize) -> Result<Target, Error> {
         error.position = error.position.map(|at| at.saturating_sub(added));
         error
     })?;
-    target.host = check_route_host(&target.host).map_err(|error| Error::whole(error.reason))?;
+    target.host = check_route_host(&target.host).map_err(|error| Error::new(error.reason))?;
     Ok(target)
 }

@@ -11,7 +11,7 @@ const MOST_WORK: u64 = 1 << 34;
 
 /// The refusal of a question beyond the work that is promised.
 pub(super) const fn too_much_work() -> Error {
-    Error::whole("too-much-work")
+    Error::new("too-much-work")
 }
 
 /// Rules as their owner wrote them: what is allowed, what is denied of it, and for how many tokens.

@@ -2,13 +2,13 @@
 
 use pyo3::prelude::*;
 
-use super::convert::{Area, dialect, refused, text};
-use super::numbers::bound;
+use super::args::{bound, dialect, text};
+use super::errors::{ErrorClass, exception};
 use crate::grammar::{self, Form};
 
 fn check(
     value: &Bound<'_, PyAny>,
-    area: Area,
+    class: ErrorClass,
     form: Form,
     name: &str,
     max_tokens: Option<&Bound<'_, PyAny>>,
@@ -19,10 +19,10 @@ fn check(
         bound("max_tokens", max_tokens)?,
         bound("max_length", max_length)?,
     );
-    let bounds = dialect.bounds_given(given);
-    let text = text(value, "text", area)?;
+    let bounds = dialect.bounds_with(given);
+    let text = text(value, "text", class)?;
     grammar::check(text, form, dialect, bounds)
-        .map_err(|error| refused(value.py(), &error, area, text))
+        .map_err(|error| exception(value.py(), &error, class, text))
 }
 
 /// Raises `SubjectError` unless the text is a subject of the dialect.
@@ -36,7 +36,7 @@ pub fn check_subject(
 ) -> PyResult<()> {
     check(
         text,
-        Area::Subject,
+        ErrorClass::Subject,
         Form::Subject,
         dialect,
         max_tokens,
@@ -55,7 +55,7 @@ pub fn check_pattern(
 ) -> PyResult<()> {
     check(
         text,
-        Area::Pattern,
+        ErrorClass::Pattern,
         Form::Pattern,
         dialect,
         max_tokens,

@@ -1,14 +1,14 @@
 //! The extension module: convert in, call the core, convert out. Nothing here decides anything.
 
+mod args;
 mod arrow;
-mod batch;
 mod buffer;
-mod convert;
-mod forking;
+mod decode_batch;
+mod errors;
+mod fork;
 mod grammar;
 mod microbus;
 mod names;
-mod numbers;
 mod permissions;
 mod trie;
 mod wire;
@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _subtrie {
     #[pymodule_export]
-    use super::batch::{Batch, decode_batch};
+    use super::decode_batch::{Batch, decode_batch};
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
     #[pymodule_export]
@@ -50,6 +50,6 @@ mod _subtrie {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::forking::register(module.py())
+        super::fork::register(module.py())
     }
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use super::convert::wrong_type;
+use super::errors::type_error;
 use crate::grammar::{self, Level};
 
 /// Is the text a name of this kind? Never raises for what the text holds.
@@ -26,7 +26,7 @@ pub fn check_name<'py>(
     static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = text.py();
     let Ok(string) = text.cast::<PyString>() else {
-        return Err(wrong_type(text, "text", "str"));
+        return Err(type_error(text, "text", "str"));
     };
     let kind_name = named(kind, "kind")?;
     let level_name = match level {
@@ -37,10 +37,10 @@ pub fn check_name<'py>(
         None => false,
         Some(given) => match given.cast::<PyBool>() {
             Ok(flag) => flag.is_true(),
-            Err(_) => return Err(wrong_type(given, "windows", "bool")),
+            Err(_) => return Err(type_error(given, "windows", "bool")),
         },
     };
-    let Some(checked) = Level::named(level_name) else {
+    let Some(checked) = Level::from_name(level_name) else {
         if !grammar::is_kind(kind_name) {
             return Err(unknown_kind(kind));
         }
@@ -98,7 +98,7 @@ fn made<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     if !class.is_subclass_of::<PyTuple>()? {
-        return Err(wrong_type(class, "NameReport", "a tuple"));
+        return Err(type_error(class, "NameReport", "a tuple"));
     }
     // SAFETY: this is how `tuple` itself makes one of a subclass: room for the items, each then put
     // in while nobody else knows the tuple. `PyTuple_SetItem` takes what it is given, and refuses
@@ -126,7 +126,7 @@ fn named<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
     match given.cast::<PyString>() {
         // A lone surrogate is in no kind's name: let the table refuse it.
         Ok(text) => Ok(text.to_str().unwrap_or("\u{fffd}")),
-        Err(_) => Err(wrong_type(given, name, "str")),
+        Err(_) => Err(type_error(given, name, "str")),
     }
 }
 

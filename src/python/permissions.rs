@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
-use super::convert::{Area, refused_any};
+use super::errors::{ErrorClass, exception_about};
 use crate::error::Error;
 use crate::permissions::{self, RuleSet, Witness};
 
@@ -19,7 +19,7 @@ fn borrowed(texts: &[String]) -> Vec<&str> {
 
 /// The refusal of a question that would take more work than is promised.
 fn refused(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
-    refused_any(rules, Area::Permissions, error.reason, None, error.field)
+    exception_about(rules, ErrorClass::Permissions, error)
 }
 
 /// Two sets as Python hands them over.

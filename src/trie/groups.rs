@@ -17,7 +17,7 @@ pub struct Groups {
 
 /// Refuses what cannot be the name of a queue: nothing, a blank, a wildcard token (A39).
 pub fn check_queue(name: &str) -> Result<(), Error> {
-    let refused = |reason, position| Err(Error::at(reason, position).of("queue"));
+    let refused = |reason, position| Err(Error::at(reason, position).in_field("queue"));
     if name.is_empty() {
         return refused("queue-empty", 0);
     }

@@ -23,7 +23,7 @@ impl Index {
 
     /// Sets `count` ids aside for patterns of so many bytes in all, and returns the first.
     pub fn reserve(&mut self, count: usize, bytes: usize) -> Result<u64, Error> {
-        let full = Error::whole("index-full");
+        let full = Error::new("index-full");
         if !self.has_room(count, bytes) {
             return Err(full);
         }

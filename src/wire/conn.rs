@@ -18,7 +18,7 @@ pub enum Conn {
 impl Conn {
     /// Parses the name users write.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "client" => Self::Client,
             "server_to_client" => Self::ServerToClient,

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use super::arguments::{Any, encodable, raised, text};
+use super::args::{Any, encodable, raised, text};
 use crate::microbus::{self, Address};
 
 /// The address of a canonical subject.

@@ -4,14 +4,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use super::arguments::{Any, Optional, checked, port_text, raised, text};
+use super::args::{Any, checked, or_empty, port_text, raised, text};
 use crate::grammar::Form;
 use crate::microbus::{self, ReplyParts, RequestParts, SubscriptionParts};
+use crate::python::args::OptionalArg;
 
 /// The subject of a request.
 #[pyfunction]
 #[pyo3(
-    signature = (*, plane, port, source, host, method, path, slot=Optional::default()),
+    signature = (*, plane, port, source, host, method, path, slot=OptionalArg::default()),
     text_signature = "(*, plane, port, source, host, method, path, slot='')"
 )]
 #[expect(clippy::too_many_arguments, reason = "the parts of an address")]
@@ -23,9 +24,9 @@ pub fn encode_request<'py>(
     host: &Any<'py>,
     method: &Any<'py>,
     path: &Any<'py>,
-    slot: Optional<'py>,
+    slot: OptionalArg<'py>,
 ) -> PyResult<Any<'py>> {
-    let slot = &slot.or_empty(py);
+    let slot = &or_empty(py, slot);
     let parts = RequestParts {
         plane: text(plane, "plane")?,
         port: port_text(port)?,
@@ -53,7 +54,7 @@ pub fn encode_request<'py>(
 /// The pattern that receives requests to one endpoint.
 #[pyfunction]
 #[pyo3(
-    signature = (*, plane, port, host, method, path, slot=Optional::default()),
+    signature = (*, plane, port, host, method, path, slot=OptionalArg::default()),
     text_signature = "(*, plane, port, host, method, path, slot='')"
 )]
 pub fn encode_subscription<'py>(
@@ -63,9 +64,9 @@ pub fn encode_subscription<'py>(
     host: &Any<'py>,
     method: &Any<'py>,
     path: &Any<'py>,
-    slot: Optional<'py>,
+    slot: OptionalArg<'py>,
 ) -> PyResult<Any<'py>> {
-    let slot = &slot.or_empty(py);
+    let slot = &or_empty(py, slot);
     let parts = SubscriptionParts {
         plane: text(plane, "plane")?,
         port: port_text(port)?,
@@ -165,7 +166,7 @@ pub fn request_from_url<'py>(
 /// The pattern of an endpoint of the service `host`.
 #[pyfunction]
 #[pyo3(
-    signature = (*, plane, host, method, route, slot=Optional::default()),
+    signature = (*, plane, host, method, route, slot=OptionalArg::default()),
     text_signature = "(*, plane, host, method, route, slot='')"
 )]
 pub fn subscription_from_route<'py>(
@@ -174,9 +175,9 @@ pub fn subscription_from_route<'py>(
     host: &Any<'py>,
     method: &Any<'py>,
     route: &Any<'py>,
-    slot: Optional<'py>,
+    slot: OptionalArg<'py>,
 ) -> PyResult<Any<'py>> {
-    let slot = &slot.or_empty(py);
+    let slot = &or_empty(py, slot);
     let pattern = microbus::subscription_from_route(
         text(plane, "plane")?,
         text(host, "host")?,

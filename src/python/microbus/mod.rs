@@ -1,6 +1,6 @@
 //! `microbus` for Python: arguments in, `Subject`, `Pattern` and addresses out.
 
-mod arguments;
+mod args;
 pub mod decode;
 pub mod encode;
 pub mod parts;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::arguments::{Any, raised, text};
+use super::args::{Any, raised, text};
 use crate::microbus;
 
 /// A function of one text, whose refusal blames that text.
@@ -16,7 +16,7 @@ macro_rules! of_one_text {
                 .map(Into::into)
                 .map_err(|error| {
                     let name = stringify!($argument);
-                    raised(&error.of(name), &[(name, $argument)])
+                    raised(&error.in_field(name), &[(name, $argument)])
                 })
         }
     };
@@ -76,14 +76,14 @@ pub fn escape_segment(segment: &Any<'_>) -> PyResult<String> {
 pub fn cut_slot(host: &Any<'_>) -> PyResult<(String, String)> {
     microbus::cut_slot(text(host, "host")?)
         .map(|(rest, slot)| (rest.to_owned(), slot))
-        .map_err(|error| raised(&error.of("host"), &[("host", host)]))
+        .map_err(|error| raised(&error.in_field("host"), &[("host", host)]))
 }
 
 /// The slots of a locality, broadest first.
 #[pyfunction]
 pub fn locality_slots<'py>(py: Python<'py>, locality: &Any<'py>) -> PyResult<Bound<'py, PyTuple>> {
     let slots = microbus::locality_slots(text(locality, "locality")?)
-        .map_err(|error| raised(&error.of("locality"), &[("locality", locality)]))?;
+        .map_err(|error| raised(&error.in_field("locality"), &[("locality", locality)]))?;
     PyTuple::new(py, slots)
 }
 

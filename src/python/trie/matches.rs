@@ -14,9 +14,9 @@ use pyo3::types::{PyCapsule, PyTuple};
 use super::state::Guarded;
 use super::subject_trie::SubjectTrie;
 use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
+use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, view, wrapped};
-use crate::python::forking;
-use crate::python::numbers::Threads;
+use crate::python::fork::block_fork;
 use crate::trie::Reading;
 
 /// What each subject of a column matches: ids of subscriptions, row after row.
@@ -45,7 +45,7 @@ struct Trie<'a>(&'a Guarded);
 
 impl Source for Trie<'_> {
     fn look(&self, work: &mut dyn FnMut(Reading<'_>)) {
-        forking::hold_off(|| {
+        block_fork(|| {
             self.0.read(|state| match &state.image {
                 // An image that was opened once opens again.
                 Some(image) => drop(image.read(|image| work(Reading::Image(image)))),

@@ -14,8 +14,8 @@ use super::opened::Opened;
 use super::rows::{id_of, is_subscription, shared};
 use super::state::{Desk, Kept, Part, Row, State, change, replace};
 use super::subject_trie::{SubjectTrie, asked};
-use crate::python::convert::{Area, dialect, text, wrong_type};
-use crate::python::numbers::{Limit, Threads, bound};
+use crate::python::args::{Limit, Threads, bound, dialect, text};
+use crate::python::errors::{ErrorClass, type_error};
 use crate::trie::{Index, Ticket};
 
 #[pymethods]
@@ -91,7 +91,7 @@ impl SubjectTrie {
     /// Takes a subscription out. False if it is not, or no longer, in this index.
     fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
         if !is_subscription(subscription)? {
-            return Err(wrong_type(subscription, "subscription", "Subscription"));
+            return Err(type_error(subscription, "subscription", "Subscription"));
         }
         let Some(id) = id_of(subscription) else {
             return Ok(false);
@@ -240,7 +240,7 @@ impl SubjectTrie {
                 Ok((state.parts(py, &found.matches, Part::Handle), nearest))
             })
         })?;
-        let text = text(subject, "subject", Area::Subject)?;
+        let text = text(subject, "subject", ErrorClass::Subject)?;
         shared!(py, "explained")?.call1((text, self.rules.dialect.name(), matches, nearest))
     }
 

@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::Error;
-use crate::grammar::{Dialect, Given};
+use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::buffer::Borrowed;
-use crate::python::convert::{Area, refused_any};
+use crate::python::errors::{ErrorClass, exception_about};
 use crate::trie::{Held, Image, Scratch, Ticket, words};
 
 /// An image, and the values of its subscriptions if they are not their ids.
@@ -52,7 +52,7 @@ impl Opened {
     }
 
     /// Its dialect, its bounds, the next id, and whether it can be asked as it is.
-    pub fn terms(&self, py: Python<'_>) -> PyResult<(Dialect, Given, u64, bool)> {
+    pub fn terms(&self, py: Python<'_>) -> PyResult<(Dialect, BoundsOverride, u64, bool)> {
         let terms = self.read(|image| {
             let next = image.next_id();
             (image.dialect(), image.given(), next, image.has_table())
@@ -103,5 +103,5 @@ impl Opened {
 /// The exception for an image that is none.
 fn refused_image(py: Python<'_>, error: &Error) -> PyErr {
     let none = py.None().into_bound(py);
-    refused_any(&none, Area::Image, error.reason, None, None)
+    exception_about(&none, ErrorClass::Image, &Error::new(error.reason))
 }

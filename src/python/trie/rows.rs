@@ -11,7 +11,8 @@ use super::opened::Opened;
 use super::state::{Guarded, Kept, Row, State};
 use crate::error::Error;
 use crate::grammar::{self, Bounds, Dialect, Form};
-use crate::python::convert::{Area, field_text, refused, text};
+use crate::python::args::{field_text, text};
+use crate::python::errors::{ErrorClass, exception};
 use crate::trie::{Index, check_queue};
 
 /// A name of `subtrie.subscription`.
@@ -61,12 +62,12 @@ impl Rules {
         queue: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Admitted<'py>> {
         let py = pattern.py();
-        let pattern = text(pattern, "pattern", Area::Pattern)?;
+        let pattern = text(pattern, "pattern", ErrorClass::Pattern)?;
         grammar::check(pattern, Form::Pattern, self.dialect, self.bounds)
-            .map_err(|error| refused(py, &error, Area::Pattern, pattern))?;
+            .map_err(|error| exception(py, &error, ErrorClass::Pattern, pattern))?;
         let queue = queue.map(|queue| {
-            let name = field_text(queue, "queue", Area::Name, Some("queue"))?;
-            check_queue(name).map_err(|error| refused(py, &error, Area::Name, name))?;
+            let name = field_text(queue, "queue", ErrorClass::Name)?;
+            check_queue(name).map_err(|error| exception(py, &error, ErrorClass::Name, name))?;
             Ok::<_, PyErr>(name.to_owned())
         });
         Ok(Admitted {
@@ -112,8 +113,8 @@ impl Rules {
             next.checked_add(count as u64).filter(|_| has_room)
         });
         let Ok(first) = reserved else {
-            let full = Error::whole("index-full");
-            return Err(refused(py, &full, Area::Pattern, ""));
+            let full = Error::new("index-full");
+            return Err(exception(py, &full, ErrorClass::Pattern, ""));
         };
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(admitted.len());

@@ -10,8 +10,9 @@ use super::departed::Departed;
 use super::rows::Rules;
 use super::state::{Desk, Guarded, Part, State, at_desk, replace};
 use crate::error::Error;
-use crate::grammar::{Dialect, Given};
-use crate::python::convert::{Area, refused, text};
+use crate::grammar::{BoundsOverride, Dialect};
+use crate::python::args::text;
+use crate::python::errors::{ErrorClass, exception};
 use crate::trie::{Index, Scratch, Ticket};
 
 /// An index of subscriptions by pattern, asked by subject.
@@ -23,7 +24,7 @@ use crate::trie::{Index, Scratch, Ticket};
 #[pyclass(frozen, module = "subtrie._subtrie", weakref)]
 pub struct SubjectTrie {
     pub(super) rules: Rules,
-    pub(super) given: Given,
+    pub(super) given: BoundsOverride,
     pub(super) state: Guarded,
     pub(super) next_id: AtomicU64,
     /// Is an image asked in place of the index?
@@ -32,8 +33,8 @@ pub struct SubjectTrie {
 }
 
 impl SubjectTrie {
-    pub(super) fn empty(dialect: Dialect, given: Given) -> Self {
-        let bounds = dialect.bounds_given(given);
+    pub(super) fn empty(dialect: Dialect, given: BoundsOverride) -> Self {
+        let bounds = dialect.bounds_with(given);
         let rules = Rules { dialect, bounds };
         Self {
             rules,
@@ -93,7 +94,7 @@ impl SubjectTrie {
         lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<Ticket>) -> Result<(), Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
-        let text = text(subject, "subject", Area::Subject)?;
+        let text = text(subject, "subject", ErrorClass::Subject)?;
         at_desk(|desk| {
             let found = self.state.read(|state| {
                 if state.image.is_some() {
@@ -114,7 +115,7 @@ impl SubjectTrie {
                 Ok(Some(tuple)) => Ok(tuple.into_bound(py)),
                 Ok(None) if !desk.objects.is_empty() => PyTuple::new(py, desk.objects.drain(..)),
                 Ok(None) => self.matched_in_image(py, text, desk),
-                Err(error) => Err(refused(py, &error, Area::Subject, text)),
+                Err(error) => Err(exception(py, &error, ErrorClass::Subject, text)),
             }
         })
     }
@@ -131,7 +132,7 @@ impl SubjectTrie {
         };
         image
             .matched(py, text, &mut desk.scratch, &mut desk.tickets)?
-            .map_err(|error| refused(py, &error, Area::Subject, text))
+            .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
     }
 
     pub(super) fn related<'py>(
@@ -140,14 +141,14 @@ impl SubjectTrie {
         ask: fn(&Index, &str) -> Result<Vec<Ticket>, Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = pattern.py();
-        let text = text(pattern, "pattern", Area::Pattern)?;
+        let text = text(pattern, "pattern", ErrorClass::Pattern)?;
         self.live(py)?;
         let handles = self.state.read_alone(|state| {
             ask(&state.index, text).map(|tickets| state.parts(py, &tickets, Part::Handle))
         });
         match handles {
             Ok(handles) => PyTuple::new(py, handles),
-            Err(error) => Err(refused(py, &error, Area::Pattern, text)),
+            Err(error) => Err(exception(py, &error, ErrorClass::Pattern, text)),
         }
     }
 }
@@ -157,7 +158,7 @@ pub fn asked<R>(
     subject: &Bound<'_, PyAny>,
     ask: impl FnOnce(&mut Desk, &str) -> Result<R, Error>,
 ) -> PyResult<R> {
-    let text = text(subject, "subject", Area::Subject)?;
+    let text = text(subject, "subject", ErrorClass::Subject)?;
     at_desk(|desk| ask(desk, text))
-        .map_err(|error| refused(subject.py(), &error, Area::Subject, text))
+        .map_err(|error| exception(subject.py(), &error, ErrorClass::Subject, text))
 }

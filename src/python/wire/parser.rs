@@ -7,8 +7,8 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyMemoryView, PyString};
 
 use super::op::Op;
 use crate::grammar::Dialect;
-use crate::python::convert::{dialect as dialect_named, wrong_type};
-use crate::python::numbers::bound;
+use crate::python::args::{self, OptionalArg, bound};
+use crate::python::errors::type_error;
 use crate::wire::{self, Conn, Fault, Limits};
 
 /// What `max_payload=None` means: whatever nine digits can say.
@@ -27,7 +27,7 @@ pub struct Parser {
 #[pymethods]
 impl Parser {
     #[new]
-    #[pyo3(signature = (conn, *, dialect=None, max_control_line=None, max_payload=Given::default(), pinned_account=None, lnocu=None))]
+    #[pyo3(signature = (conn, *, dialect=None, max_control_line=None, max_payload=OptionalArg::default(), pinned_account=None, lnocu=None))]
     #[pyo3(
         text_signature = "(conn, *, dialect='server', max_control_line=4096, max_payload=1048576, pinned_account=None, lnocu=False)"
     )]
@@ -35,7 +35,7 @@ impl Parser {
         conn: &Bound<'_, PyAny>,
         dialect: Option<&Bound<'_, PyAny>>,
         max_control_line: Option<&Bound<'_, PyAny>>,
-        max_payload: Given<'_>,
+        max_payload: OptionalArg<'_>,
         pinned_account: Option<&Bound<'_, PyAny>>,
         lnocu: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -43,8 +43,8 @@ impl Parser {
         let dialect = match dialect {
             None => Dialect::Server,
             Some(given) => match given.cast::<PyString>() {
-                Ok(name) => dialect_named(name.to_str().unwrap_or("\u{fffd}"))?,
-                Err(_) => return Err(wrong_type(given, "dialect", "str")),
+                Ok(name) => args::dialect(name.to_str().unwrap_or("\u{fffd}"))?,
+                Err(_) => return Err(type_error(given, "dialect", "str")),
             },
         };
         let size = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
@@ -59,14 +59,14 @@ impl Parser {
             Some(given) => match given.cast::<PyString>() {
                 Ok(name) if name.is_empty()? => None,
                 Ok(name) => Some(name.clone().unbind()),
-                Err(_) => return Err(wrong_type(given, "pinned_account", "str")),
+                Err(_) => return Err(type_error(given, "pinned_account", "str")),
             },
         };
         let lnocu = match lnocu {
             None => false,
             Some(given) => match given.cast::<PyBool>() {
                 Ok(flag) => flag.is_true(),
-                Err(_) => return Err(wrong_type(given, "lnocu", "bool")),
+                Err(_) => return Err(type_error(given, "lnocu", "bool")),
             },
         };
         let limits = Limits {
@@ -120,7 +120,7 @@ impl Parser {
         let operations = PyList::new(py, found)?;
         match outcome {
             Ok(()) => Ok(operations),
-            Err(fault) => Err(self.refused(py, fault, &operations)),
+            Err(fault) => Err(self.wire_error(py, fault, &operations)),
         }
     }
 
@@ -156,7 +156,7 @@ impl Parser {
 }
 
 impl Parser {
-    fn refused(&self, py: Python<'_>, fault: Fault, operations: &Bound<'_, PyList>) -> PyErr {
+    fn wire_error(&self, py: Python<'_>, fault: Fault, operations: &Bound<'_, PyList>) -> PyErr {
         static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let limit = matches!(fault.reason, "max control line" | "max payload");
         let reason = if self.conn.says_parse() && !limit {
@@ -183,23 +183,11 @@ impl Parser {
     }
 }
 
-/// An argument whose `None` is not the same as its absence.
-#[derive(Default)]
-pub struct Given<'py>(Option<Bound<'py, PyAny>>);
-
-impl<'py> FromPyObject<'_, 'py> for Given<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(Some(object.to_owned())))
-    }
-}
-
 fn conn_named(given: &Bound<'_, PyAny>) -> PyResult<Conn> {
     let Ok(name) = given.cast::<PyString>() else {
-        return Err(wrong_type(given, "conn", "str"));
+        return Err(type_error(given, "conn", "str"));
     };
-    match Conn::named(name.to_str().unwrap_or("\u{fffd}")) {
+    match Conn::from_name(name.to_str().unwrap_or("\u{fffd}")) {
         Some(conn) => Ok(conn),
         None => Err(PyValueError::new_err(format!(
             "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', not {}",
@@ -214,7 +202,7 @@ fn whole<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         return Ok(bytes.clone());
     }
     let Ok(view) = PyMemoryView::from(data) else {
-        return Err(wrong_type(data, "data", "bytes"));
+        return Err(type_error(data, "data", "bytes"));
     };
     view.call_method0("tobytes")?
         .cast_into::<PyBytes>()

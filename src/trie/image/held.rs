@@ -26,7 +26,7 @@ impl Image<'_> {
     /// All subscriptions, in ascending id, and the next id; an error if the image contradicts
     /// itself. Cost: all of it.
     pub fn held(&self) -> Result<(Vec<Held>, u64), Error> {
-        let damaged = || Error::whole("image-damaged");
+        let damaged = || Error::new("image-damaged");
         let names = self.names()?;
         let mut held: Vec<Option<Held>> = vec![None; self.rows];
         let bounds = self.bounds();
@@ -90,7 +90,7 @@ impl Image<'_> {
     }
 
     fn names(&self) -> Result<Vec<Arc<str>>, Error> {
-        let damaged = || Error::whole("image-damaged");
+        let damaged = || Error::new("image-damaged");
         let mut names = Vec::new();
         let mut rest = self.queues;
         while let Some((&length, later)) = rest.split_first() {

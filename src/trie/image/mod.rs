@@ -18,7 +18,7 @@ use super::entry::NOTHING;
 use super::hash::Hashing;
 use super::walk::{Scratch, Store, count, has_interest, match_into};
 use crate::error::Error;
-use crate::grammar::{Bounds, Dialect, Given};
+use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use layout::{ABSENT, FURTHEST, HEADER, MAGIC, ROW, SERVER, STRONG, TABLE, VERSION, sum, word};
 
 /// An image that has been opened: asked as an index is, and never changed.
@@ -26,7 +26,7 @@ pub struct Image<'a> {
     hashing: Hashing,
     root: u64,
     dialect: Dialect,
-    given: Given,
+    given: BoundsOverride,
     next_id: u64,
     rows: usize,
     patterns: usize,
@@ -44,36 +44,34 @@ impl<'a> Image<'a> {
     /// the header is read.
     pub fn open(words: &'a [u64], length: usize, verify: bool) -> Result<Self, Error> {
         if words.first() != Some(&MAGIC) {
-            return Err(Error::whole("image-magic"));
+            return Err(Error::new("image-magic"));
         }
         let Some((header, content)) = words.split_first_chunk::<HEADER>() else {
-            return Err(Error::whole("image-length"));
+            return Err(Error::new("image-length"));
         };
         if header[word::VERSION] != VERSION {
-            return Err(Error::whole("image-version"));
+            return Err(Error::new("image-version"));
         }
         if header[word::HEADER_SUM] != sum(&header[..word::HEADER_SUM]) {
-            return Err(Error::whole("image-header"));
+            return Err(Error::new("image-header"));
         }
         let mut at = HEADER as u64;
         let mut sections = [Range { start: 0, end: 0 }, 0..0, 0..0, 0..0, 0..0];
         for (place, section) in sections.iter_mut().enumerate() {
             let [start, count] = [0, 1].map(|part| header[word::SECTIONS + 2 * place + part]);
-            let end = start
-                .checked_add(count)
-                .ok_or(Error::whole("image-header"))?;
+            let end = start.checked_add(count).ok_or(Error::new("image-header"))?;
             if start != at {
-                return Err(Error::whole("image-header"));
+                return Err(Error::new("image-header"));
             }
             *section = usize::try_from(start).unwrap_or(usize::MAX)
                 ..usize::try_from(end).unwrap_or(usize::MAX);
             at = end;
         }
         if at.checked_mul(8) != Some(length as u64) || words.len() * 8 != length {
-            return Err(Error::whole("image-length"));
+            return Err(Error::new("image-length"));
         }
         if verify && header[word::CONTENT_SUM] != sum(content) {
-            return Err(Error::whole("image-checksum"));
+            return Err(Error::new("image-checksum"));
         }
         let [table, lists, blocks, row_words, queues] =
             sections.map(|section| words.get(section).unwrap_or_default());
@@ -85,7 +83,7 @@ impl<'a> Image<'a> {
             || row_words.len() % ROW != 0
             || rows != row_words.len() / ROW
         {
-            return Err(Error::whole("image-header"));
+            return Err(Error::new("image-header"));
         }
         let absent = |number: u64| (number != ABSENT).then_some(number);
         let dialect = if flags & SERVER == 0 {
@@ -132,7 +130,7 @@ impl<'a> Image<'a> {
 
     /// The bounds that were asked for.
     #[must_use]
-    pub const fn given(&self) -> Given {
+    pub const fn given(&self) -> BoundsOverride {
         self.given
     }
 
@@ -160,7 +158,7 @@ impl<'a> Image<'a> {
     }
 
     fn bounds(&self) -> Bounds {
-        self.dialect.bounds_given(self.given)
+        self.dialect.bounds_with(self.given)
     }
 
     /// As [`Index::match_into`]. Slots are those of the image.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::layout::{
     ABSENT, FURTHEST, HEADER, MAGIC, ROW, SERVER, STRONG, TABLE, VERSION, sum, word,
 };
-use crate::grammar::{Dialect, Given};
+use crate::grammar::{BoundsOverride, Dialect};
 use crate::trie::Index;
 use crate::trie::entry::{MANY, ONE, One};
 use crate::trie::list::readdressed;
@@ -15,7 +15,7 @@ use crate::trie::ticket::{NONE, Ticket};
 impl Index {
     /// The image of the index. Cost: all of it.
     #[must_use]
-    pub fn to_image(&self, given: Given) -> Vec<u8> {
+    pub fn to_image(&self, given: BoundsOverride) -> Vec<u8> {
         let order = self.tickets();
         let mut slots = vec![NONE; order.len()];
         for (slot, ticket) in (0..).zip(&order) {
