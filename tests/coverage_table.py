@@ -1,29 +1,36 @@
-"""Which requirement has a test? Prints the table, and rewrites ``tests/requirements.csv``.
+"""List which tests are evidence for which requirement.
 
-A test carries a requirement by having its id in its name or in the id of a parameter: ``S0-041`` or
-``S0_041`` (``s0_041`` in Rust). Columns of the CSV: the id, its area, the statement, and the
-evidence: names of tests, else the decision that settles it, else ``not yet``.
+Run as a script, it prints the table and rewrites ``tests/requirements.csv`` and the last column of
+``docs/decisions.md``.
+
+A Python test carries a requirement as a marker, ``@pytest.mark.requirement("S0-041")``; a Rust test
+in a comment directly above it, ``// requirement: S0-080, S0-081``. The columns of the CSV are the
+id, its area, the statement, and the evidence: names of tests, else the decision that settles it,
+else ``not yet``. Where every test of a row may be skipped on some machine, the evidence says so.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 TABLE = TESTS / "requirements.csv"
+DECISIONS = ROOT / "docs" / "decisions.md"
 
 NOT_YET = "not yet"
-
-_ID = re.compile(r"(?<![a-z0-9])(s[0-4][-_]\d{3}|[mp][-_]\d{2})(?![a-z0-9])", re.IGNORECASE)
-_RUST_FUNCTION = re.compile(r"^\s*fn (\w+)", re.MULTILINE)
+MAY_BE_SKIPPED = " (may be skipped)"
 
 #: Rows that no test can carry, or none need: the decision that settles them.
 DECIDED = {
@@ -31,70 +38,125 @@ DECIDED = {
     "S0-083": "A10",
 }
 
+#: The row that asks for a test or a decision for every other row: this table answers it.
+EVERY_ROW = "M-01"
 
-def named_in(text: str) -> set[str]:
-    """The requirement ids that a name carries."""
-    return {found.replace("_", "-").upper() for found in _ID.findall(text)}
+#: The tests of this table are not evidence for anything in it.
+_OWN_TESTS = "test_requirements.py"
 
+#: At most this many tests stand behind a decision on its page.
+_SHOWN = 3
 
-def python_tests() -> list[str]:
-    """Every test pytest collects, as ``file::name[parameters]``."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
-    collected = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if collected.returncode != 0:
-        said = (collected.stdout + collected.stderr).splitlines()
-        raise RuntimeError("the tests cannot be collected:\n" + "\n".join(said[-20:]))
-    return [line for line in collected.stdout.splitlines() if "::" in line]
+#: Decisions that are not on the page yet, and threats.
+_ELSEWHERE = re.compile(r"A\d+|T\d+")
+_IN_RUST = re.compile(r"(?<![a-z0-9])(s[0-4]_\d{3}|[mp]_\d{2}|a\d{1,2}a?)(?![a-z0-9])")
+_RUST_TEST = re.compile(
+    r"(?:^[ \t]*// requirement: (?P<ids>[^\n]+)\n)?(?:^[ \t]*(?://|#\[)[^\n]*\n)*"
+    r"^[ \t]*fn (?P<name>\w+)",
+    re.MULTILINE,
+)
+_DECISION_ROW = re.compile(r"^(\| (A\d+a?) \|.*\| )[^|]+( \|)$", re.MULTILINE)
 
 
-def rust_tests() -> list[str]:
-    """Every function of a Rust file that holds tests, as ``file::name``."""
-    return [
-        f"{file.relative_to(ROOT)}::{name}"
-        for file in sorted([*(ROOT / "src").rglob("*.rs"), *TESTS.rglob("*.rs")])
-        if "#[test]" in (text := file.read_text(encoding="utf-8"))
-        for name in _RUST_FUNCTION.findall(text)
-    ]
+class Evidence(NamedTuple):
+    """A test that carries a requirement."""
+
+    test: str
+    may_skip: bool
 
 
-def evidence() -> dict[str, list[str]]:
-    """The tests that carry each requirement: the function's name, parameters left out."""
-    carried: defaultdict[str, set[str]] = defaultdict(set)
-    for test in [*python_tests(), *rust_tests()]:
-        name = test.split("[", 1)[0].removeprefix("tests/")
-        for requirement in named_in(test.split("::", 1)[1]):
-            carried[requirement].add(name)
-    return {requirement: sorted(names) for requirement, names in carried.items()}
+@cache
+def python_tests() -> list[dict[str, object]]:
+    """Collect every test of Python with its requirements and whether it may be skipped."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "requirements.json"
+        environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+        paths = [str(TESTS), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "requirement_plugin", "--requirements-to", str(file)]
+        collected = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        if collected.returncode != 0:
+            output = (collected.stdout + collected.stderr).splitlines()
+            raise RuntimeError("the tests cannot be collected:\n" + "\n".join(output[-20:]))
+        tests: list[dict[str, object]] = json.loads(file.read_text(encoding="utf-8"))
+    return tests
+
+
+def carried_in_rust(source: str) -> dict[str, set[str]]:
+    """Find the functions of a Rust file that carry requirements, with these."""
+    found: dict[str, set[str]] = {}
+    for match in _RUST_TEST.finditer(source):
+        name = match["name"]
+        ids = {each[0].upper() + each[1:].replace("_", "-") for each in _IN_RUST.findall(name)}
+        ids |= set(re.split(r",\s*", match["ids"].strip())) if match["ids"] else set()
+        if ids:
+            found[name] = ids
+    return found
+
+
+@cache
+def evidence() -> dict[str, list[Evidence]]:
+    """Map each requirement, decision and threat to the tests that carry it."""
+    carried: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for each in python_tests():
+        file, _, name = str(each["test"]).partition("::")
+        if file.endswith(_OWN_TESTS):
+            continue
+        test = f"{file.removeprefix('tests/')}::{name.partition('[')[0]}"
+        for requirement in each["requirements"]:
+            tests = carried[requirement]
+            tests[test] = tests.get(test, True) and bool(each["may_skip"])
+    for file in sorted([*(ROOT / "src").rglob("*.rs"), *TESTS.rglob("*.rs")]):
+        source = file.read_text(encoding="utf-8")
+        if "#[test]" in source:
+            for name, requirements in carried_in_rust(source).items():
+                test = f"{file.relative_to(ROOT)}::{name}".removeprefix("tests/")
+                for requirement in requirements:
+                    carried[requirement][test] = False
+    return {
+        requirement: [Evidence(test, tests[test]) for test in sorted(tests)]
+        for requirement, tests in carried.items()
+    }
 
 
 def rows() -> list[dict[str, str]]:
-    """The committed table."""
+    """Read the committed table."""
     with TABLE.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def renewed() -> list[dict[str, str]]:
-    """The table as the tests of this tree make it."""
+    """Return the table as the tests of this tree make it.
+
+    Raises:
+        ValueError: A test carries an id that is not in the table, not a decision of the page and
+            not a threat.
+    """
     table, carried = rows(), evidence()
-    unheard_of = sorted(set(carried) - {row["id"] for row in table})
-    if unheard_of:
-        raise ValueError(f"tests name requirements that do not exist: {', '.join(unheard_of)}")
+    known = {row["id"] for row in table} | set(decisions())
+    unknown = sorted(each for each in set(carried) - known if not _ELSEWHERE.fullmatch(each))
+    if unknown:
+        raise ValueError(f"tests carry ids that do not exist: {', '.join(unknown)}")
     for row in table:
-        row["evidence"] = "; ".join(carried.get(row["id"], ())) or (
-            f"decision {DECIDED[row['id']]}" if row["id"] in DECIDED else NOT_YET
-        )
+        tests = carried.get(row["id"], [])
+        row["evidence"] = "; ".join(each.test for each in tests)
+        if tests and all(each.may_skip for each in tests):
+            row["evidence"] += MAY_BE_SKIPPED
+        if not tests:
+            decided = DECIDED.get(row["id"])
+            row["evidence"] = f"decision {decided}" if decided else NOT_YET
+    others = {row["evidence"] for row in table if row["id"] != EVERY_ROW}
+    for row in table:
+        if row["id"] == EVERY_ROW:
+            row["evidence"] = NOT_YET if NOT_YET in others else "this table"
     return table
 
 
 def as_csv(table: list[dict[str, str]]) -> str:
-    """The text of ``requirements.csv``."""
+    """Return the text of ``requirements.csv``."""
     text = io.StringIO()
     writer = csv.DictWriter(text, ["id", "area", "statement", "evidence"], lineterminator="\n")
     writer.writeheader()
@@ -102,17 +164,40 @@ def as_csv(table: list[dict[str, str]]) -> str:
     return text.getvalue()
 
 
+def decisions() -> list[str]:
+    """List the numbers of the decisions on the page."""
+    return [row[1] for row in _DECISION_ROW.findall(DECISIONS.read_text(encoding="utf-8"))]
+
+
+def renewed_decisions() -> str:
+    """Return the page of decisions with the tests of each in its last column."""
+    carried = evidence()
+
+    def filled(row: re.Match[str]) -> str:
+        tests = [each.test.replace(".py::", "::") for each in carried.get(row[2], [])]
+        shown = [f"`{test}`" for test in tests[:_SHOWN]]
+        if len(tests) > _SHOWN:
+            shown.append(f"and {len(tests) - _SHOWN} more")
+        return row[1] + (", ".join(shown) or NOT_YET) + row[3]
+
+    return _DECISION_ROW.sub(filled, DECISIONS.read_text(encoding="utf-8"))
+
+
 def main() -> None:
-    """Prints the table and rewrites the CSV."""
+    """Print the table, and rewrite the CSV and the page of decisions."""
     table = renewed()
     for row in table:
         print(f"{row['id']:7} {row['area']:10} {row['evidence']}")
     print()
     for area in sorted({row["area"] for row in table}):
-        mine = [row for row in table if row["area"] == area]
-        open_rows = sum(row["evidence"] == NOT_YET for row in mine)
-        print(f"{area:10} {len(mine) - open_rows:4} of {len(mine):4} rows have a test or decision")
+        own = [row["evidence"] for row in table if row["area"] == area]
+        skipped = sum(text.endswith(MAY_BE_SKIPPED) for text in own)
+        print(
+            f"{area:10} {len(own) - own.count(NOT_YET):4} of {len(own):4} rows have a test or "
+            f"decision; of {skipped} every test may be skipped"
+        )
     TABLE.write_text(as_csv(table), encoding="utf-8")
+    DECISIONS.write_text(renewed_decisions(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def load(monkeypatch):
     return importlib.import_module
 
 
-def test_M_13_every_rival_gives_the_same_answers():
+@pytest.mark.requirement("M-13")
+def test_every_rival_gives_the_same_answers():
     """The benchmark itself compares all answers with the reference before it would time them."""
     command = [sys.executable, "-m", "pytest", "-q", "--benchmark-disable", "-k", "zipf or batch"]
     command += ["benches/test_bench_match.py", "benches/test_bench_batch.py"]
@@ -42,7 +43,8 @@ def test_M_13_every_rival_gives_the_same_answers():
     assert "skipped" not in done.stdout
 
 
-def test_M_13_the_workload_is_the_same_every_time(load):
+@pytest.mark.requirement("M-13")
+def test_the_workload_is_the_same_every_time(load):
     workload = load("workload")
     one, other = (workload.made(1_000, lookups=500, different=300) for _ in range(2))
     assert one == other
@@ -53,7 +55,8 @@ def test_M_13_the_workload_is_the_same_every_time(load):
     assert one.patterns != workload.made(6_000, lookups=1, different=1).patterns[:1_000]
 
 
-def test_M_13_the_workload_has_the_shape_of_microbus(load):
+@pytest.mark.requirement("M-13")
+def test_the_workload_has_the_shape_of_microbus(load):
     made = load("workload").made(6_000, lookups=2_000, different=10)
     for pattern in made.patterns[:200]:
         subtrie.microbus.decode_subscription(pattern)
@@ -184,7 +187,8 @@ def test_a_record_names_no_machine(load):
         assert "/home/" not in path.read_text()
 
 
-def test_M_13_every_reader_reads_as_many_operations_and_every_name_is_fine():
+@pytest.mark.requirement("M-13")
+def test_every_reader_reads_as_many_operations_and_every_name_is_fine():
     command = [sys.executable, "-m", "pytest", "-q", "benches/test_bench_wire.py"]
     command += ["benches/test_bench_names.py", "--benchmark-disable"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

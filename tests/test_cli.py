@@ -68,7 +68,8 @@ def test_check_dialect_and_warnings():
     assert len(cyrillic["warnings"]) == 2
 
 
-def test_T19_terminal_codes_never_reach_the_terminal():
+@pytest.mark.requirement("T19")
+def test_terminal_codes_never_reach_the_terminal():
     _, out, err = run("check", "--dialect", "server", "a\x1b[2Jb", "c d\x1b[31m")
     assert "\x1b" not in out + err
 
@@ -130,7 +131,8 @@ def test_encode_url_and_route():
     ]
 
 
-def test_S0_083_a_request_to_port_0_is_noted_in_one_line():
+@pytest.mark.requirement("S0-083")
+def test_a_request_to_port_0_is_noted_in_one_line():
     code, out, err = run("encode", "--source", "a", "--plane", "p", "https://h:0/x")
     assert (code, out.strip()) == (0, "p.safe.0.a.h._.GET.x")
     assert err.startswith("subtrie: note: ")

@@ -18,7 +18,8 @@ def _quiet():
         yield
 
 
-def test_M_09_random_questions():
+@pytest.mark.requirement("M-09")
+def test_both_engines_agree_on_random_programs():
     cases, differences = cross_engine.run(20_000, seed=20_261_121)
     assert cases >= 20_000
     assert not differences, "\n".join(map(str, differences[:5]))

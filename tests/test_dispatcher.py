@@ -23,7 +23,8 @@ def dispatcher(request, monkeypatch):
     return Dispatcher()
 
 
-def test_M_06_S0_127_calls_the_handlers_of_matching_patterns(dispatcher):
+@pytest.mark.requirement("M-06", "S0-127")
+def test_calls_the_handlers_of_matching_patterns(dispatcher):
     heard = []
     dispatcher.subscribe("a.*", lambda message: heard.append(("star", message)))
     dispatcher.subscribe("a.>", lambda message: heard.append(("tail", message)))
@@ -34,7 +35,8 @@ def test_M_06_S0_127_calls_the_handlers_of_matching_patterns(dispatcher):
     assert all(what is message for _, what in heard)  # the live object, nothing serialised
 
 
-def test_A18_A19_queue_groups_take_turns_across_patterns(dispatcher):
+@pytest.mark.requirement("A18", "A19")
+def test_queue_groups_take_turns_across_patterns(dispatcher):
     heard = []
     dispatcher.subscribe("a.*", lambda _: heard.append(1), queue="q")
     dispatcher.subscribe("a.>", lambda _: heard.append(2), queue="q")
@@ -48,7 +50,8 @@ def test_nobody_is_zero(dispatcher):
     assert dispatcher.handlers("a.x") == ()
 
 
-def test_S0_054_bad_subject_reaches_nobody(dispatcher):
+@pytest.mark.requirement("S0-054")
+def test_a_bad_subject_reaches_no_handler(dispatcher):
     dispatcher.subscribe(">", lambda _: pytest.fail("a wildcard was published"))
     for bad in ("a.*", ">", "a..b", ""):
         with pytest.raises(subtrie.SubjectError):
@@ -66,7 +69,8 @@ def test_unsubscribe_is_idempotent(dispatcher):
     assert (heard, len(dispatcher)) == ([], 0)
 
 
-def test_T21_one_failure_does_not_stop_the_others(dispatcher):
+@pytest.mark.requirement("T21")
+def test_one_failure_does_not_stop_the_others(dispatcher):
     heard = []
 
     def fail(message):
@@ -81,7 +85,8 @@ def test_T21_one_failure_does_not_stop_the_others(dispatcher):
     assert [type(error) for error in caught.value.exceptions] == [LookupError, LookupError]
 
 
-def test_T21_handlers_may_subscribe_unsubscribe_and_dispatch(dispatcher):
+@pytest.mark.requirement("T21")
+def test_handlers_may_subscribe_unsubscribe_and_dispatch(dispatcher):
     heard = []
 
     def once(message):
@@ -207,7 +212,8 @@ def test_dispatch_async_gathers_failures(dispatcher):
     asyncio.run(main())
 
 
-def test_T20_shared_is_one_for_all_threads():
+@pytest.mark.requirement("T20")
+def test_shared_is_one_for_all_threads():
     found = []
     threads = [threading.Thread(target=lambda: found.append(Dispatcher.shared())) for _ in range(8)]
     for thread in threads:
@@ -217,9 +223,10 @@ def test_T20_shared_is_one_for_all_threads():
     assert {id(each) for each in found} == {id(Dispatcher.shared())}
 
 
+@pytest.mark.requirement("S0-134", "T20")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_S0_134_T20_a_forked_child_begins_with_an_empty_one():
+def test_a_forked_child_begins_with_an_empty_one():
     shared, stop = Dispatcher.shared(), threading.Event()
     place = shared.subscribe("fork.test", lambda _: None)
 

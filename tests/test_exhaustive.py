@@ -50,7 +50,8 @@ def test_the_sets_are_what_they_are_said_to_be():
     assert all(SELECTED.values())
 
 
-def test_S0_080_S0_081_S1_029_S1_030_S1_036_S1_037_matches(engine):
+@pytest.mark.requirement("S0-080", "S0-081", "S1-029", "S1-030", "S1-036", "S1-037")
+def test_matches(engine):
     for pattern, selected in SELECTED.items():
         got = sum(1 << i for i, s in enumerate(SUBJECTS) if engine.matches(pattern, s))
         assert got == selected, pattern
@@ -77,7 +78,8 @@ def test_overlaps_is_intersection_and_its_witness_is_in_both(engine):
                 assert _selects(right.split("."), witness.split(".")), (left, right, witness)
 
 
-def test_S1_029_S1_037_S0_081_tail_anywhere_but_last_is_refused(engine):
+@pytest.mark.requirement("S1-029", "S1-037", "S0-081")
+def test_tail_anywhere_but_last_is_refused(engine):
     for text in WRITTEN:
         if text in SELECTED:
             engine.check_pattern(text)
@@ -87,7 +89,8 @@ def test_S1_029_S1_037_S0_081_tail_anywhere_but_last_is_refused(engine):
         assert (caught.value.reason, caught.value.position) == ("tail-not-last", text.index(">"))
 
 
-def test_A17_S1_031_a_subject_is_a_pattern_without_wildcards(engine):
+@pytest.mark.requirement("A17", "S1-031")
+def test_a_subject_is_a_pattern_without_wildcards(engine):
     for text in WRITTEN:
         if {"*", ">"} & set(text):
             with pytest.raises(SubjectError) as caught:
@@ -104,7 +107,8 @@ def everything(engine):
     return trie
 
 
-def test_S0_128_M_05_trie_of_every_pattern(everything):
+@pytest.mark.requirement("S0-128", "M-05")
+def test_trie_of_every_pattern(everything):
     for index, subject in enumerate(SUBJECTS):
         wanted = tuple(p for p, selected in SELECTED.items() if selected >> index & 1)
         assert everything.match(subject) == wanted, subject

@@ -59,7 +59,8 @@ def test_an_engine_nobody_knows_is_an_error():
     )
 
 
-def test_M_11_without_the_extension_the_reference_answers_and_says_so():
+@pytest.mark.requirement("M-11")
+def test_without_the_extension_the_reference_answers_and_says_so():
     done = python(WITHOUT_EXTENSION + ENGINE)
     assert done.returncode == 0, done.stderr
     name, why = done.stdout.strip().split("|")
@@ -69,7 +70,8 @@ def test_M_11_without_the_extension_the_reference_answers_and_says_so():
     assert "imported: no wheel fits" in done.stderr
 
 
-def test_M_11_an_installation_without_the_extension_says_that_it_has_none(tmp_path):
+@pytest.mark.requirement("M-11")
+def test_an_installation_without_the_extension_says_that_it_has_none(tmp_path):
     package = pathlib.Path(subtrie.__file__).parent
     ignored = shutil.ignore_patterns("_subtrie*.so", "_subtrie*.pyd", "__pycache__")
     shutil.copytree(package, tmp_path / "subtrie", ignore=ignored)
@@ -80,7 +82,8 @@ def test_M_11_an_installation_without_the_extension_says_that_it_has_none(tmp_pa
     assert "it is not part of this installation" in done.stderr
 
 
-def test_M_11_the_warning_points_at_whoever_imports():
+@pytest.mark.requirement("M-11")
+def test_the_warning_points_at_the_importing_module():
     code = (
         WITHOUT_EXTENSION
         + "import warnings\n"
@@ -104,7 +107,8 @@ def test_chosen_by_name_a_missing_native_engine_is_an_error():
     assert done.stderr.splitlines()[-1] == "ImportError: no wheel fits"
 
 
-def test_M_08_the_reference_imports_nothing_native():
+@pytest.mark.requirement("M-08")
+def test_the_reference_imports_nothing_native():
     code = (
         "import sys, subtrie\n"
         "import subtrie.reference\n"
@@ -114,7 +118,8 @@ def test_M_08_the_reference_imports_nothing_native():
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_M_08_the_reference_does_its_work_without_the_extension():
+@pytest.mark.requirement("M-08")
+def test_the_reference_does_its_work_without_the_extension():
     code = WITHOUT_EXTENSION + (
         "import subtrie\n"
         "from subtrie import Pattern, SubjectTrie, microbus\n"
@@ -145,7 +150,7 @@ def test_importing_brings_nothing_optional(name):
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
-def test_M_02_importing_the_package_starts_no_asyncio_loop_or_thread():
+def test_importing_the_package_starts_no_asyncio_loop_or_thread():
     done = python("import threading, subtrie; print(threading.active_count())")
     assert done.stdout.strip() == "1", done.stderr
 

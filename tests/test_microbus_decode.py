@@ -21,7 +21,8 @@ def replaced(subject: str, index: int, token: str) -> str:
     return ".".join(tokens)
 
 
-def test_S0_003_S0_004_request(engine):
+@pytest.mark.requirement("S0-003", "S0-004")
+def test_request(engine):
     assert engine.decode(REQUEST) == microbus.RequestAddress(
         plane="microbus",
         trust="safe",
@@ -34,7 +35,8 @@ def test_S0_003_S0_004_request(engine):
     )
 
 
-def test_S0_075_reply(engine):
+@pytest.mark.requirement("S0-075")
+def test_reply(engine):
     assert engine.decode(REPLY) == microbus.ReplyAddress(
         plane="microbus", source="by.com", host="example.com", id="id-1234"
     )
@@ -43,16 +45,24 @@ def test_S0_075_reply(engine):
 @pytest.mark.parametrize(
     ("tokens", "path"),
     [
-        pytest.param("_", "/", id="A13-S0-015"),
-        pytest.param("x._", "/x/", id="A13-trailing"),
-        pytest.param("_._", "//", id="A13-S0-061"),
-        pytest.param("a._.b", "/a//b", id="A13-inner"),
-        pytest.param("%5f", "/_", id="S0-065"),
-        pytest.param("%2a.%3e", "/*/>", id="S0-071"),
-        pytest.param("%7bfoo%7d", "/{foo}", id="S0-070"),
-        pytest.param("caf%c3%a9", "/café", id="S0-066"),
-        pytest.param("PATH.a%2eb", "/PATH/a.b", id="S0-068"),
-        pytest.param("a%252fb", "/a%2fb", id="A14"),
+        pytest.param("_", "/", id="empty-path", marks=pytest.mark.requirement("A13", "S0-015")),
+        pytest.param("x._", "/x/", id="trailing-slash", marks=pytest.mark.requirement("A13")),
+        pytest.param("_._", "//", id="two-slashes", marks=pytest.mark.requirement("A13", "S0-061")),
+        pytest.param("a._.b", "/a//b", id="inner-slashes", marks=pytest.mark.requirement("A13")),
+        pytest.param("%5f", "/_", id="escaped-underscore", marks=pytest.mark.requirement("S0-065")),
+        pytest.param(
+            "%2a.%3e", "/*/>", id="escaped-wildcards", marks=pytest.mark.requirement("S0-071")
+        ),
+        pytest.param(
+            "%7bfoo%7d", "/{foo}", id="escaped-braces", marks=pytest.mark.requirement("S0-070")
+        ),
+        pytest.param("caf%c3%a9", "/café", id="utf8", marks=pytest.mark.requirement("S0-066")),
+        pytest.param(
+            "PATH.a%2eb", "/PATH/a.b", id="case-is-kept", marks=pytest.mark.requirement("S0-068")
+        ),
+        pytest.param(
+            "a%252fb", "/a%2fb", id="escaped-percent", marks=pytest.mark.requirement("A14")
+        ),
     ],
 )
 def test_path(engine, tokens, path):
@@ -61,7 +71,8 @@ def test_path(engine, tokens, path):
     assert str(engine.decode(subject)) == subject
 
 
-def test_S0_074_host_and_path_are_decoded_by_position(engine):
+@pytest.mark.requirement("S0-074")
+def test_host_and_path_are_decoded_by_position(engine):
     address = engine.decode("microbus.safe.443.a_b.my%24_xml._.GET.a%5fb%24")
     assert (address.source, address.host, address.path) == ("a.b", "my$.xml", "/a_b$")
 
@@ -71,53 +82,361 @@ def test_S0_074_host_and_path_are_decoded_by_position(engine):
     [
         pytest.param("", "empty", None, 0, id="empty"),
         pytest.param(".", "empty-token", None, 0, id="dot"),
-        pytest.param("microbus", "too-few-tokens", None, 8, id="S0-005-one"),
-        pytest.param(REQUEST[:-5], "too-few-tokens", None, 42, id="S0-005-seven"),
-        pytest.param(REPLY + ".x", "reply-tokens", None, 44, id="S0-075-seven"),
-        pytest.param(REPLY[:-8], "reply-tokens", None, 35, id="S0-075-five"),
-        pytest.param(replaced(REQUEST, 3, "*"), "wildcard", None, 18, id="A7-A17-wildcard"),
-        pytest.param(REQUEST + ".>", "wildcard", None, 48, id="A17-tail"),
+        pytest.param(
+            "microbus",
+            "too-few-tokens",
+            None,
+            8,
+            id="one-token",
+            marks=pytest.mark.requirement("S0-005"),
+        ),
+        pytest.param(
+            REQUEST[:-5],
+            "too-few-tokens",
+            None,
+            42,
+            id="seven-tokens",
+            marks=pytest.mark.requirement("S0-005"),
+        ),
+        pytest.param(
+            REPLY + ".x",
+            "reply-tokens",
+            None,
+            44,
+            id="reply-of-seven-tokens",
+            marks=pytest.mark.requirement("S0-075"),
+        ),
+        pytest.param(
+            REPLY[:-8],
+            "reply-tokens",
+            None,
+            35,
+            id="reply-of-five-tokens",
+            marks=pytest.mark.requirement("S0-075"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "*"),
+            "wildcard",
+            None,
+            18,
+            id="star-as-source",
+            marks=pytest.mark.requirement("A7", "A17"),
+        ),
+        pytest.param(
+            REQUEST + ".>",
+            "wildcard",
+            None,
+            48,
+            id="tail-as-path",
+            marks=pytest.mark.requirement("A17"),
+        ),
         pytest.param(REQUEST + " ", "whitespace", None, 47, id="whitespace"),
         pytest.param(REQUEST + "é", "non-ascii", None, 47, id="non-ascii"),
         pytest.param(REQUEST + "\ud800", "surrogate", "subject", 47, id="surrogate"),
-        pytest.param(REQUEST + "a" * 978, "too-long", None, 1024, id="A37"),
-        pytest.param(replaced(REQUEST, 0, "a_b"), "plane", "plane", 1, id="S0-016"),
-        pytest.param(replaced(REQUEST, 1, "SAFE"), "trust", "trust", 9, id="S0-007"),
-        pytest.param(replaced(REQUEST, 1, "danger"), "trust", "trust", 9, id="S0-023"),
-        pytest.param("m.safe.666.a.b._.GET.x", "trust", "trust", 2, id="S0-024"),
-        pytest.param(replaced(REQUEST, 2, "0443"), "port", "port", 14, id="A10-leading-zero"),
-        pytest.param(replaced(REQUEST, 2, "_"), "port", "port", 14, id="S0-008"),
-        pytest.param(replaced(REQUEST, 2, "65536"), "port-range", "port", None, id="A10-range"),
-        pytest.param(replaced(REPLY, 2, "443"), "reply-port", "port", 15, id="S0-076"),
-        pytest.param(replaced(REQUEST, 3, "_"), "empty-label", "source", 18, id="A7-placeholder"),
-        pytest.param(replaced(REQUEST, 3, "BY_com"), "not-canonical", "source", 18, id="A7-upper"),
-        pytest.param(replaced(REQUEST, 3, "by%2ecom"), "not-canonical", "source", 20, id="A7-dot"),
-        pytest.param(replaced(REQUEST, 3, "by%5fcom"), "not-canonical", "source", 20, id="A7-5f"),
-        pytest.param(replaced(REQUEST, 3, "b%79_com"), "not-canonical", "source", 19, id="A7-79"),
-        pytest.param(replaced(REQUEST, 3, "by%0d%0a"), "identity", "source", 20, id="A7-CRLF"),
-        pytest.param(replaced(REQUEST, 3, "my%24_xml"), "identity", "source", 20, id="S0-034"),
-        pytest.param(replaced(REQUEST, 3, "by%2Ecom"), "escape", "source", 20, id="A4-upper-hex"),
-        pytest.param(replaced(REQUEST, 3, "by%zz"), "escape", "source", 20, id="A7-bad-escape"),
-        pytest.param(replaced(REQUEST, 3, "by%2"), "escape", "source", 20, id="A7-cut-escape"),
-        pytest.param(replaced(REQUEST, 3, "a__b"), "empty-label", "source", 20, id="A7-two-dots"),
-        pytest.param(replaced(REQUEST, 3, "id-x_y"), "reserved", "source", 18, id="S0-053"),
-        pytest.param(replaced(REQUEST, 3, "x_all"), "reserved", "source", 18, id="A21"),
-        pytest.param(replaced(REQUEST, 4, "a%ff"), "utf8", "host", 26, id="A73-host"),
-        pytest.param(replaced(REQUEST, 4, "%c3%89"), "not-canonical", "host", 25, id="S0-069"),
-        pytest.param(replaced(REQUEST, 4, "a+b"), "not-canonical", "host", 26, id="S0-029"),
-        pytest.param(replaced(REQUEST, 5, "xyz"), "slot", "slot", 37, id="S0-011"),
-        pytest.param(replaced(REQUEST, 5, "ID-1"), "not-canonical", "slot", 37, id="S0-069-slot"),
-        pytest.param(replaced(REQUEST, 6, "get"), "method", "method", 39, id="S0-012"),
-        pytest.param(replaced(REQUEST, 6, "ANY"), "method-any", "method", 39, id="A11"),
-        pytest.param(replaced(REQUEST, 7, "a_b"), "not-canonical", "path", 44, id="S0-065"),
-        pytest.param(replaced(REQUEST, 7, "a.%2f"), "not-canonical", "path", 45, id="A14"),
-        pytest.param(replaced(REQUEST, 7, "%41"), "not-canonical", "path", 43, id="S0-064"),
-        pytest.param(replaced(REQUEST, 7, "%C3%A9"), "escape", "path", 43, id="S0-067"),
-        pytest.param(replaced(REQUEST, 7, "x%c3"), "utf8", "path", 44, id="A73"),
-        pytest.param(replaced(REQUEST, 7, "x%c3%zz"), "utf8", "path", 44, id="A73-cut"),
-        pytest.param(replaced(REQUEST, 7, "%ed%a0%80"), "utf8", "path", 43, id="A73-surrogate"),
-        pytest.param(replaced(REQUEST, 7, "%c0%af"), "utf8", "path", 43, id="A73-overlong"),
-        pytest.param("m.safe.1.a.id-x_y.id-1.GET.p", "stacked", "host", 11, id="A9"),
+        pytest.param(
+            REQUEST + "a" * 978,
+            "too-long",
+            None,
+            1024,
+            id="too-long",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 0, "a_b"),
+            "plane",
+            "plane",
+            1,
+            id="underscore-in-plane",
+            marks=pytest.mark.requirement("S0-016"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 1, "SAFE"),
+            "trust",
+            "trust",
+            9,
+            id="trust-in-capitals",
+            marks=pytest.mark.requirement("S0-007"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 1, "danger"),
+            "trust",
+            "trust",
+            9,
+            id="danger-on-another-port",
+            marks=pytest.mark.requirement("S0-023"),
+        ),
+        pytest.param(
+            "m.safe.666.a.b._.GET.x",
+            "trust",
+            "trust",
+            2,
+            id="safe-on-port-666",
+            marks=pytest.mark.requirement("S0-024"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 2, "0443"),
+            "port",
+            "port",
+            14,
+            id="port-with-leading-zero",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 2, "_"),
+            "port",
+            "port",
+            14,
+            id="port-placeholder-in-a-request",
+            marks=pytest.mark.requirement("S0-008"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 2, "65536"),
+            "port-range",
+            "port",
+            None,
+            id="port-out-of-range",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            replaced(REPLY, 2, "443"),
+            "reply-port",
+            "port",
+            15,
+            id="port-in-a-reply",
+            marks=pytest.mark.requirement("S0-076"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "_"),
+            "empty-label",
+            "source",
+            18,
+            id="source-placeholder",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "BY_com"),
+            "not-canonical",
+            "source",
+            18,
+            id="source-in-capitals",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%2ecom"),
+            "not-canonical",
+            "source",
+            20,
+            id="source-with-escaped-dot",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%5fcom"),
+            "not-canonical",
+            "source",
+            20,
+            id="source-with-escaped-underscore",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "b%79_com"),
+            "not-canonical",
+            "source",
+            19,
+            id="source-with-escaped-letter",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%0d%0a"),
+            "identity",
+            "source",
+            20,
+            id="source-with-line-end",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "my%24_xml"),
+            "identity",
+            "source",
+            20,
+            id="source-with-special-character",
+            marks=pytest.mark.requirement("S0-034"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%2Ecom"),
+            "escape",
+            "source",
+            20,
+            id="upper-case-hex",
+            marks=pytest.mark.requirement("A4"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%zz"),
+            "escape",
+            "source",
+            20,
+            id="bad-escape",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "by%2"),
+            "escape",
+            "source",
+            20,
+            id="cut-escape",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "a__b"),
+            "empty-label",
+            "source",
+            20,
+            id="source-with-two-dots",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "id-x_y"),
+            "reserved",
+            "source",
+            18,
+            id="source-with-id-label",
+            marks=pytest.mark.requirement("S0-053"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 3, "x_all"),
+            "reserved",
+            "source",
+            18,
+            id="source-below-all",
+            marks=pytest.mark.requirement("A21"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 4, "a%ff"),
+            "utf8",
+            "host",
+            26,
+            id="host-not-utf8",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 4, "%c3%89"),
+            "not-canonical",
+            "host",
+            25,
+            id="host-not-folded",
+            marks=pytest.mark.requirement("S0-069"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 4, "a+b"),
+            "not-canonical",
+            "host",
+            26,
+            id="host-not-escaped",
+            marks=pytest.mark.requirement("S0-029"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 5, "xyz"),
+            "slot",
+            "slot",
+            37,
+            id="other-slot",
+            marks=pytest.mark.requirement("S0-011"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 5, "ID-1"),
+            "not-canonical",
+            "slot",
+            37,
+            id="slot-not-folded",
+            marks=pytest.mark.requirement("S0-069"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 6, "get"),
+            "method",
+            "method",
+            39,
+            id="method-in-lower-case",
+            marks=pytest.mark.requirement("S0-012"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 6, "ANY"),
+            "method-any",
+            "method",
+            39,
+            id="any-in-a-request",
+            marks=pytest.mark.requirement("A11"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "a_b"),
+            "not-canonical",
+            "path",
+            44,
+            id="path-underscore-not-escaped",
+            marks=pytest.mark.requirement("S0-065"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "a.%2f"),
+            "not-canonical",
+            "path",
+            45,
+            id="escaped-slash",
+            marks=pytest.mark.requirement("A14"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "%41"),
+            "not-canonical",
+            "path",
+            43,
+            id="needless-escape",
+            marks=pytest.mark.requirement("S0-064"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "%C3%A9"),
+            "escape",
+            "path",
+            43,
+            id="upper-case-hex-in-path",
+            marks=pytest.mark.requirement("S0-067"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "x%c3"),
+            "utf8",
+            "path",
+            44,
+            id="path-cut-inside-a-character",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "x%c3%zz"),
+            "utf8",
+            "path",
+            44,
+            id="path-cut-before-a-bad-escape",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "%ed%a0%80"),
+            "utf8",
+            "path",
+            43,
+            id="path-with-surrogate",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            replaced(REQUEST, 7, "%c0%af"),
+            "utf8",
+            "path",
+            43,
+            id="path-with-overlong-slash",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            "m.safe.1.a.id-x_y.id-1.GET.p",
+            "stacked",
+            "host",
+            11,
+            id="two-slots",
+            marks=pytest.mark.requirement("A9"),
+        ),
     ],
 )
 def test_not_canonical(engine, subject, reason, field, position):
@@ -129,12 +448,14 @@ def test_not_canonical(engine, subject, reason, field, position):
     assert engine.classify(subject) == "other"
 
 
-def test_S0_041_source_is_verified(engine):
+@pytest.mark.requirement("S0-041")
+def test_source_is_verified(engine):
     assert engine.source_of(REQUEST) == "by.com"
     assert engine.source_of(REPLY) == "by.com"
 
 
-def test_T1_no_other_spelling_of_a_source_is_accepted(engine):
+@pytest.mark.requirement("T1")
+def test_no_other_spelling_of_a_source_is_accepted(engine):
     """Every byte of a source, spelled as an escape in either case of hex, is rejected."""
     for host in ("payments.core", "a.b", "x-1.y0"):
         token = engine.flatten_host(host)
@@ -157,17 +478,48 @@ def test_wrong_type(engine, wrong):
 @pytest.mark.parametrize(
     ("pattern", "changes"),
     [
-        pytest.param(PATTERN, {}, id="S0-037"),
-        pytest.param(replaced(PATTERN, 2, "*"), {"port": None}, id="S0-083"),
-        pytest.param(replaced(PATTERN, 6, "*"), {"method": None}, id="S0-084"),
-        pytest.param(replaced(PATTERN, 7, "*.x"), {"path": "/{}/x"}, id="S0-085"),
-        pytest.param(replaced(PATTERN, 7, "x.>"), {"path": "/x/{...}"}, id="S0-086"),
-        pytest.param(replaced(PATTERN, 7, "%3e"), {"path": "/>"}, id="A15"),
-        pytest.param(replaced(PATTERN, 5, "loc-us"), {"slot": "loc-us"}, id="S0-011"),
+        pytest.param(PATTERN, {}, id="plain", marks=pytest.mark.requirement("S0-037")),
+        pytest.param(
+            replaced(PATTERN, 2, "*"),
+            {"port": None},
+            id="any-port",
+            marks=pytest.mark.requirement("S0-083"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 6, "*"),
+            {"method": None},
+            id="any-method",
+            marks=pytest.mark.requirement("S0-084"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 7, "*.x"),
+            {"path": "/{}/x"},
+            id="argument",
+            marks=pytest.mark.requirement("S0-085"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 7, "x.>"),
+            {"path": "/x/{...}"},
+            id="greedy-argument",
+            marks=pytest.mark.requirement("S0-086"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 7, "%3e"),
+            {"path": "/>"},
+            id="literal-tail",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 5, "loc-us"),
+            {"slot": "loc-us"},
+            id="locality-slot",
+            marks=pytest.mark.requirement("S0-011"),
+        ),
         pytest.param(
             "microbus.danger.666.*.example_com._.GET.path",
             {"trust": "danger", "port": 666},
-            id="S0-024",
+            id="trust-root",
+            marks=pytest.mark.requirement("S0-024"),
         ),
     ],
 )
@@ -189,18 +541,90 @@ def test_subscription(engine, pattern, changes):
 @pytest.mark.parametrize(
     ("pattern", "reason", "field"),
     [
-        pytest.param("microbus.reply._.*.a.id-1", "reply-subscription", "trust", id="S0-098"),
-        pytest.param(replaced(PATTERN, 2, "0"), "not-canonical", "port", id="S0-083"),
-        pytest.param("m.danger.*.*.a._.GET.x", "trust", "trust", id="A16"),
-        pytest.param("*.safe.1.*.a._.GET.x", "plane", "plane", id="S0-006"),
-        pytest.param("m.*.1.*.a._.GET.x", "trust", "trust", id="S0-007"),
-        pytest.param(replaced(PATTERN, 3, "by_com"), "subscription-source", "source", id="S0-037"),
-        pytest.param(replaced(PATTERN, 4, "*"), "not-canonical", "host", id="S0-010"),
-        pytest.param(replaced(PATTERN, 5, "*"), "slot", "slot", id="S0-011"),
-        pytest.param(replaced(PATTERN, 6, "ANY"), "method-any", "method", id="S0-057"),
-        pytest.param(replaced(PATTERN, 7, "%2a"), "not-canonical", "path", id="S0-072"),
-        pytest.param(replaced(PATTERN, 7, "%7bx%7d"), "not-canonical", "path", id="S0-062"),
-        pytest.param("microbus.safe.>", "too-few-tokens", None, id="S0-005"),
+        pytest.param(
+            "microbus.reply._.*.a.id-1",
+            "reply-subscription",
+            "trust",
+            id="reply-subscription",
+            marks=pytest.mark.requirement("S0-098"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 2, "0"),
+            "not-canonical",
+            "port",
+            id="port-zero-is-not-canonical",
+            marks=pytest.mark.requirement("S0-083"),
+        ),
+        pytest.param(
+            "m.danger.*.*.a._.GET.x",
+            "trust",
+            "trust",
+            id="danger-on-any-port",
+            marks=pytest.mark.requirement("A16"),
+        ),
+        pytest.param(
+            "*.safe.1.*.a._.GET.x",
+            "plane",
+            "plane",
+            id="plane-wildcard",
+            marks=pytest.mark.requirement("S0-006"),
+        ),
+        pytest.param(
+            "m.*.1.*.a._.GET.x",
+            "trust",
+            "trust",
+            id="trust-wildcard",
+            marks=pytest.mark.requirement("S0-007"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 3, "by_com"),
+            "subscription-source",
+            "source",
+            id="source-is-not-a-wildcard",
+            marks=pytest.mark.requirement("S0-037"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 4, "*"),
+            "not-canonical",
+            "host",
+            id="host-wildcard",
+            marks=pytest.mark.requirement("S0-010"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 5, "*"),
+            "slot",
+            "slot",
+            id="wildcard-slot",
+            marks=pytest.mark.requirement("S0-011"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 6, "ANY"),
+            "method-any",
+            "method",
+            id="method-any-by-name",
+            marks=pytest.mark.requirement("S0-057"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 7, "%2a"),
+            "not-canonical",
+            "path",
+            id="escaped-star",
+            marks=pytest.mark.requirement("S0-072"),
+        ),
+        pytest.param(
+            replaced(PATTERN, 7, "%7bx%7d"),
+            "not-canonical",
+            "path",
+            id="escaped-braces",
+            marks=pytest.mark.requirement("S0-062"),
+        ),
+        pytest.param(
+            "microbus.safe.>",
+            "too-few-tokens",
+            None,
+            id="three-tokens",
+            marks=pytest.mark.requirement("S0-005"),
+        ),
     ],
 )
 def test_subscription_refused(engine, pattern, reason, field):

@@ -25,117 +25,180 @@ REPLY = {"plane": "microbus", "source": "by.com", "host": "example.com", "id": "
 @pytest.mark.parametrize(
     ("changes", "subject"),
     [
-        pytest.param({}, "microbus.safe.443.by_com.example_com._.GET.path", id="S0-004"),
-        pytest.param({"path": ""}, "microbus.safe.443.by_com.example_com._.GET._", id="S0-005"),
         pytest.param(
-            {"plane": "Test9"}, "Test9.safe.443.by_com.example_com._.GET.path", id="S0-006"
+            {},
+            "microbus.safe.443.by_com.example_com._.GET.path",
+            id="plain",
+            marks=pytest.mark.requirement("S0-004"),
+        ),
+        pytest.param(
+            {"path": ""},
+            "microbus.safe.443.by_com.example_com._.GET._",
+            id="no-path",
+            marks=pytest.mark.requirement("S0-005"),
+        ),
+        pytest.param(
+            {"plane": "Test9"},
+            "Test9.safe.443.by_com.example_com._.GET.path",
+            id="another-plane",
+            marks=pytest.mark.requirement("S0-006"),
         ),
         pytest.param(
             {"source": "Payments.Core"},
             "microbus.safe.443.payments_core.example_com._.GET.path",
-            id="S0-009-S0-031",
+            id="source-is-folded",
+            marks=pytest.mark.requirement("S0-009", "S0-031"),
         ),
         pytest.param(
             {"host": "www.example.com"},
             "microbus.safe.443.by_com.www_example_com._.GET.path",
-            id="S0-010-S0-032",
+            id="host-of-three-labels",
+            marks=pytest.mark.requirement("S0-010", "S0-032"),
         ),
         pytest.param(
             {"slot": "LOC-US-West"},
             "microbus.safe.443.by_com.example_com.loc-us-west.GET.path",
-            id="S0-011-S0-042-S0-069",
+            id="locality-is-folded",
+            marks=pytest.mark.requirement("S0-011", "S0-042", "S0-069"),
         ),
         pytest.param(
             {"method": "delete"},
             "microbus.safe.443.by_com.example_com._.DELETE.path",
-            id="S0-012-S0-056-A3",
+            id="method-is-upper-cased",
+            marks=pytest.mark.requirement("S0-012", "S0-056", "A3"),
         ),
         pytest.param(
             {"path": "/a/b/c"},
             "microbus.safe.443.by_com.example_com._.GET.a.b.c",
-            id="S0-013-S0-014-S0-059",
-        ),
-        pytest.param({"path": "/"}, "microbus.safe.443.by_com.example_com._.GET._", id="S0-015"),
-        pytest.param(
-            {"path": ""}, "microbus.safe.443.by_com.example_com._.GET._", id="S0-060-empty"
+            id="path-of-three-segments",
+            marks=pytest.mark.requirement("S0-013", "S0-014", "S0-059"),
         ),
         pytest.param(
-            {"path": "//"}, "microbus.safe.443.by_com.example_com._.GET._._", id="S0-061-A13"
+            {"path": "/"},
+            "microbus.safe.443.by_com.example_com._.GET._",
+            id="root-path",
+            marks=pytest.mark.requirement("S0-015"),
         ),
         pytest.param(
-            {"path": "/x/"}, "microbus.safe.443.by_com.example_com._.GET.x._", id="A13-trailing"
+            {"path": ""},
+            "microbus.safe.443.by_com.example_com._.GET._",
+            id="empty-path",
+            marks=pytest.mark.requirement("S0-060"),
+        ),
+        pytest.param(
+            {"path": "//"},
+            "microbus.safe.443.by_com.example_com._.GET._._",
+            id="two-slashes",
+            marks=pytest.mark.requirement("S0-061", "A13"),
+        ),
+        pytest.param(
+            {"path": "/x/"},
+            "microbus.safe.443.by_com.example_com._.GET.x._",
+            id="trailing-slash",
+            marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"path": "/Az09-"},
             "microbus.safe.443.by_com.example_com._.GET.Az09-",
-            id="S0-064-S0-068",
+            id="letters-digits-and-hyphen",
+            marks=pytest.mark.requirement("S0-064", "S0-068"),
         ),
         pytest.param(
             {"path": "/a.b_c{d}~ %"},
             "microbus.safe.443.by_com.example_com._.GET.a%2eb%5fc%7bd%7d%7e%20%25",
-            id="S0-065-S0-067-A4",
+            id="ascii-is-escaped",
+            marks=pytest.mark.requirement("S0-065", "S0-067", "A4"),
         ),
         pytest.param(
             {"path": "/é中😀"},
             "microbus.safe.443.by_com.example_com._.GET.%c3%a9%e4%b8%ad%f0%9f%98%80",
-            id="S0-066",
+            id="utf8-is-escaped",
+            marks=pytest.mark.requirement("S0-066"),
         ),
         pytest.param(
             {"path": "/{foo}"},
             "microbus.safe.443.by_com.example_com._.GET.%7bfoo%7d",
-            id="S0-070-S0-073",
+            id="braces-are-data",
+            marks=pytest.mark.requirement("S0-070", "S0-073"),
         ),
         pytest.param(
-            {"path": "/*/>"}, "microbus.safe.443.by_com.example_com._.GET.%2a.%3e", id="S0-071-A17"
+            {"path": "/*/>"},
+            "microbus.safe.443.by_com.example_com._.GET.%2a.%3e",
+            id="wildcards-are-escaped",
+            marks=pytest.mark.requirement("S0-071", "A17"),
         ),
         pytest.param(
             {"path": "/a%2Fb"},
             "microbus.safe.443.by_com.example_com._.GET.a%252Fb",
-            id="A14-percent-is-data",
+            id="percent-is-data",
+            marks=pytest.mark.requirement("A14"),
         ),
         pytest.param(
-            {"port": "666"}, "microbus.danger.666.by_com.example_com._.GET.path", id="S0-024"
+            {"port": "666"},
+            "microbus.danger.666.by_com.example_com._.GET.path",
+            id="trust-root",
+            marks=pytest.mark.requirement("S0-024"),
         ),
-        pytest.param({"port": 667}, "microbus.safe.667.by_com.example_com._.GET.path", id="S0-023"),
+        pytest.param(
+            {"port": 667},
+            "microbus.safe.667.by_com.example_com._.GET.path",
+            id="port-next-to-666",
+            marks=pytest.mark.requirement("S0-023"),
+        ),
         pytest.param(
             {"host": "my_.xml"},
             "microbus.safe.443.by_com.my__xml._.GET.path",
-            id="A5-underscore-passes",
+            id="host-with-underscore",
+            marks=pytest.mark.requirement("A5"),
         ),
         pytest.param(
             {"host": "MÜNCHEN.İ"},
             "microbus.safe.443.by_com.m%c3%bcnchen_i._.GET.path",
-            id="A74-folded",
+            id="host-is-folded",
+            marks=pytest.mark.requirement("A74"),
         ),
-        pytest.param({"host": "id-abc"}, "microbus.safe.443.by_com.id-abc._.GET.path", id="A74"),
+        pytest.param(
+            {"host": "id-abc"},
+            "microbus.safe.443.by_com.id-abc._.GET.path",
+            id="host-like-an-id",
+            marks=pytest.mark.requirement("A74"),
+        ),
         # What the document prints.
         pytest.param(
             {"port": 80, "path": "/PATH/to/file.html"},
             "microbus.safe.80.by_com.example_com._.GET.PATH.to.file%2ehtml",
-            id="S0-088",
+            id="printed-file",
+            marks=pytest.mark.requirement("S0-088"),
         ),
         pytest.param(
             {"host": "www.example.com", "path": "/"},
             "microbus.safe.443.by_com.www_example_com._.GET._",
-            id="S0-089",
+            id="printed-root",
+            marks=pytest.mark.requirement("S0-089"),
         ),
         pytest.param(
             {"port": 666, "method": "POST", "path": "/mint"},
             "microbus.danger.666.by_com.example_com._.POST.mint",
-            id="S0-090",
+            id="printed-trust-root",
+            marks=pytest.mark.requirement("S0-090"),
         ),
         pytest.param(
             {"slot": "id-abcd1234"},
             "microbus.safe.443.by_com.example_com.id-abcd1234.GET.path",
-            id="S0-091",
+            id="printed-id",
+            marks=pytest.mark.requirement("S0-091"),
         ),
         pytest.param(
             {"slot": "loc-us-west"},
             "microbus.safe.443.by_com.example_com.loc-us-west.GET.path",
-            id="S0-092",
+            id="printed-locality",
+            marks=pytest.mark.requirement("S0-092"),
         ),
         pytest.param(
-            {"host": "my$.xml"}, "microbus.safe.443.by_com.my%24_xml._.GET.path", id="S0-094"
+            {"host": "my$.xml"},
+            "microbus.safe.443.by_com.my%24_xml._.GET.path",
+            id="printed-special-host",
+            marks=pytest.mark.requirement("S0-094"),
         ),
     ],
 )
@@ -150,42 +213,83 @@ def test_request(engine, changes, subject):
     ("changes", "pattern"),
     [
         pytest.param(
-            {}, "microbus.safe.443.*.example_com._.GET.path", id="S0-037-S0-082-S0-007-S0-006"
+            {},
+            "microbus.safe.443.*.example_com._.GET.path",
+            id="plain",
+            marks=pytest.mark.requirement("S0-037", "S0-082", "S0-007", "S0-006"),
         ),
         pytest.param(
-            {"port": 0}, "microbus.safe.*.*.example_com._.GET.path", id="S0-008-S0-083-A16"
-        ),
-        pytest.param({"method": "any"}, "microbus.safe.443.*.example_com._.*.path", id="S0-057"),
-        pytest.param({"method": "ANY"}, "microbus.safe.443.*.example_com._.*.path", id="S0-084"),
-        pytest.param(
-            {"path": "/{a}/*/{}"}, "microbus.safe.443.*.example_com._.GET.*.*.*", id="S0-062-S0-072"
+            {"port": 0},
+            "microbus.safe.*.*.example_com._.GET.path",
+            id="any-port",
+            marks=pytest.mark.requirement("S0-008", "S0-083", "A16"),
         ),
         pytest.param(
-            {"path": "/a/{rest...}"}, "microbus.safe.443.*.example_com._.GET.a.>", id="S0-063"
+            {"method": "any"},
+            "microbus.safe.443.*.example_com._.*.path",
+            id="any-method-in-lower-case",
+            marks=pytest.mark.requirement("S0-057"),
         ),
-        pytest.param({"path": "/{name}"}, "microbus.safe.443.*.example_com._.GET.*", id="S0-085"),
-        pytest.param({"path": "/{...}"}, "microbus.safe.443.*.example_com._.GET.>", id="S0-086"),
+        pytest.param(
+            {"method": "ANY"},
+            "microbus.safe.443.*.example_com._.*.path",
+            id="any-method",
+            marks=pytest.mark.requirement("S0-084"),
+        ),
+        pytest.param(
+            {"path": "/{a}/*/{}"},
+            "microbus.safe.443.*.example_com._.GET.*.*.*",
+            id="arguments-and-a-star",
+            marks=pytest.mark.requirement("S0-062", "S0-072"),
+        ),
+        pytest.param(
+            {"path": "/a/{rest...}"},
+            "microbus.safe.443.*.example_com._.GET.a.>",
+            id="named-greedy-argument",
+            marks=pytest.mark.requirement("S0-063"),
+        ),
+        pytest.param(
+            {"path": "/{name}"},
+            "microbus.safe.443.*.example_com._.GET.*",
+            id="argument",
+            marks=pytest.mark.requirement("S0-085"),
+        ),
+        pytest.param(
+            {"path": "/{...}"},
+            "microbus.safe.443.*.example_com._.GET.>",
+            id="greedy-argument",
+            marks=pytest.mark.requirement("S0-086"),
+        ),
         pytest.param(
             {"path": "/x*/**/>"},
             "microbus.safe.443.*.example_com._.GET.x%2a.%2a%2a.%3e",
-            id="A15-literals",
+            id="literals",
+            marks=pytest.mark.requirement("A15"),
         ),
-        pytest.param({"port": 666}, "microbus.danger.666.*.example_com._.GET.path", id="S0-024"),
+        pytest.param(
+            {"port": 666},
+            "microbus.danger.666.*.example_com._.GET.path",
+            id="trust-root",
+            marks=pytest.mark.requirement("S0-024"),
+        ),
         # What the document prints.
         pytest.param(
             {"port": 80, "path": "/PATH/to/file.html"},
             "microbus.safe.80.*.example_com._.GET.PATH.to.file%2ehtml",
-            id="S0-095",
+            id="printed-file",
+            marks=pytest.mark.requirement("S0-095"),
         ),
         pytest.param(
             {"port": 123, "method": "POST", "path": "/DIR/{file...}"},
             "microbus.safe.123.*.example_com._.POST.DIR.>",
-            id="S0-096",
+            id="printed-greedy-argument",
+            marks=pytest.mark.requirement("S0-096"),
         ),
         pytest.param(
             {"port": "0", "method": "ANY", "path": "/foo/{f}/bar/{b}"},
             "microbus.safe.*.*.example_com._.*.foo.*.bar.*",
-            id="S0-097",
+            id="printed-any-port-and-method",
+            marks=pytest.mark.requirement("S0-097"),
         ),
     ],
 )
@@ -195,30 +299,35 @@ def test_subscription(engine, changes, pattern):
     assert type(encoded) is subtrie.Pattern
 
 
-def test_S0_093_A1_reply_goes_from_source_to_the_instance_that_asked(engine):
+@pytest.mark.requirement("S0-093", "A1")
+def test_reply_goes_from_source_to_the_instance_that_asked(engine):
     subject = engine.encode_reply(**REPLY)
     assert subject == "microbus.reply._.by_com.example_com.id-1234"
     assert type(subject) is subtrie.Subject
 
 
-def test_S0_075_S0_076_reply_has_six_tokens_and_no_port(engine):
+@pytest.mark.requirement("S0-075", "S0-076")
+def test_reply_has_six_tokens_and_no_port(engine):
     tokens = engine.encode_reply(**(REPLY | {"id": "ID-7"})).tokens
     assert (len(tokens), tokens[1], tokens[2], tokens[5]) == (6, "reply", "_", "id-7")
 
 
-def test_S0_087_S0_098_reply_subscription(engine):
+@pytest.mark.requirement("S0-087", "S0-098")
+def test_reply_subscription(engine):
     pattern = engine.encode_reply_subscription(plane="microbus", host="example.com", id="id-1234")
     assert pattern == "microbus.reply._.*.example_com.id-1234"
     assert engine.matches(pattern, engine.encode_reply(**REPLY))
 
 
-def test_S0_025_request_never_has_trust_reply(engine):
+@pytest.mark.requirement("S0-025")
+def test_request_never_has_trust_reply(engine):
     for port in (0, 1, 443, 665, 666, 667, 65535):
         subject = engine.encode_request(**(REQUEST | {"port": port}))
         assert subject.tokens[1] == ("danger" if port == 666 else "safe")
 
 
-def test_S0_017_planes_do_not_hear_each_other(engine):
+@pytest.mark.requirement("S0-017")
+def test_planes_do_not_hear_each_other(engine):
     subject = engine.encode_request(**REQUEST)
     other = engine.encode_subscription(**(SUBSCRIPTION | {"plane": "other", "path": "/{...}"}))
     same = engine.encode_subscription(**(SUBSCRIPTION | {"path": "/{...}"}))
@@ -226,7 +335,8 @@ def test_S0_017_planes_do_not_hear_each_other(engine):
     assert not engine.matches(other, subject)
 
 
-def test_S0_050_S0_051_a_slot_is_heard_in_that_slot_only(engine):
+@pytest.mark.requirement("S0-050", "S0-051")
+def test_a_slot_is_heard_in_that_slot_only(engine):
     slots = ("", "id-1", "loc-us", "loc-us-west")
     for published in slots:
         subject = engine.encode_request(**(REQUEST | {"slot": published}))
@@ -240,7 +350,8 @@ def test_S0_050_S0_051_a_slot_is_heard_in_that_slot_only(engine):
         assert heard == [published]
 
 
-def test_S0_080_S0_081_wildcards_of_a_route(engine):
+@pytest.mark.requirement("S0-080", "S0-081")
+def test_wildcards_of_a_route(engine):
     one = engine.encode_subscription(**(SUBSCRIPTION | {"path": "/a/{x}"}))
     rest = engine.encode_subscription(**(SUBSCRIPTION | {"path": "/a/{x...}"}))
 
@@ -261,7 +372,8 @@ def test_S0_080_S0_081_wildcards_of_a_route(engine):
     ]
 
 
-def test_A16_any_port_does_not_hear_666(engine):
+@pytest.mark.requirement("A16")
+def test_any_port_does_not_hear_666(engine):
     pattern = engine.encode_subscription(**(SUBSCRIPTION | {"port": 0}))
     assert not engine.matches(pattern, engine.encode_request(**(REQUEST | {"port": 666})))
 
@@ -269,43 +381,321 @@ def test_A16_any_port_does_not_hear_666(engine):
 @pytest.mark.parametrize(
     ("changes", "reason", "field", "position", "status"),
     [
-        pytest.param({"plane": ""}, "plane", "plane", 0, 400, id="A6"),
-        pytest.param({"plane": "a.b"}, "plane", "plane", 1, 400, id="S0-016-dot"),
-        pytest.param({"plane": "*"}, "plane", "plane", 0, 400, id="S0-006-wildcard"),
-        pytest.param({"plane": "plané"}, "plane", "plane", 4, 400, id="S0-016-not-ascii"),
-        pytest.param({"port": "080"}, "port", "port", 0, 400, id="A10-leading-zero"),
-        pytest.param({"port": "+80"}, "port", "port", 0, 400, id="A10-sign"),
-        pytest.param({"port": "8o"}, "port", "port", 1, 400, id="A10-letter"),
-        pytest.param({"port": ""}, "port", "port", 0, 400, id="A10-empty"),
-        pytest.param({"port": "٨٠"}, "port", "port", 0, 400, id="A10-arabic"),
-        pytest.param({"port": "65536"}, "port-range", "port", None, 400, id="A10-65536"),
-        pytest.param({"port": -1}, "port-range", "port", None, 400, id="A10-negative"),
-        pytest.param({"port": 10**5000}, "port-range", "port", None, 400, id="A10-huge"),
-        pytest.param({"source": ""}, "host-empty", "source", 0, 400, id="A7-no-source"),
-        pytest.param({"source": "a_b"}, "identity", "source", 1, 400, id="S0-034-underscore"),
-        pytest.param({"source": "my$.xml"}, "identity", "source", 2, 400, id="S0-034-special"),
-        pytest.param({"source": "\u212aube"}, "identity", "source", 0, 400, id="S0-034-kelvin"),
-        pytest.param({"source": "id-x.y"}, "reserved", "source", 0, 400, id="S0-053"),
-        pytest.param({"source": "x.ALL"}, "reserved", "source", 0, 400, id="A21"),
-        pytest.param({"host": ""}, "host-empty", "host", 0, 400, id="A74-empty"),
-        pytest.param({"method": "FOO"}, "method", "method", 0, 405, id="A12-S0-058"),
-        pytest.param({"method": "GET "}, "method", "method", 0, 405, id="A12-space"),
-        pytest.param({"method": "G\u0130T"}, "method", "method", 0, 405, id="A12-dotted-i"),
-        pytest.param({"method": "ANY"}, "method-any", "method", 0, 405, id="A11"),
-        pytest.param({"slot": "xyz"}, "slot", "slot", 0, 400, id="A8-other"),
-        pytest.param({"slot": "_"}, "slot", "slot", 0, 400, id="A8-underscore"),
-        pytest.param({"slot": "*"}, "slot", "slot", 0, 400, id="S0-011-wildcard"),
-        pytest.param({"slot": "id-"}, "slot", "slot", 3, 400, id="A8-empty-id"),
-        pytest.param({"slot": "id-a-b"}, "slot", "slot", 4, 400, id="A8-hyphen-in-id"),
-        pytest.param({"slot": "id-*"}, "slot", "slot", 3, 400, id="A8-star"),
-        pytest.param({"slot": "loc-us--west"}, "slot", "slot", 7, 400, id="A8-double-hyphen"),
-        pytest.param({"slot": "loc-us-"}, "slot", "slot", 7, 400, id="A8-trailing-hyphen"),
         pytest.param(
-            {"slot": "id-1", "host": "LOC-us.x"}, "stacked", "host", 0, 400, id="A9-stacked"
+            {"plane": ""},
+            "plane",
+            "plane",
+            0,
+            400,
+            id="plane-empty",
+            marks=pytest.mark.requirement("A6"),
         ),
-        pytest.param({"path": "a\ud800"}, "surrogate", "path", 1, 400, id="A73-surrogate"),
-        pytest.param({"path": "a" * 982}, "too-long", None, 1024, 414, id="A37-length"),
-        pytest.param({"path": "a/" * 57}, "too-many-tokens", None, 157, 414, id="A37-tokens"),
+        pytest.param(
+            {"plane": "a.b"},
+            "plane",
+            "plane",
+            1,
+            400,
+            id="plane-with-dot",
+            marks=pytest.mark.requirement("S0-016"),
+        ),
+        pytest.param(
+            {"plane": "*"},
+            "plane",
+            "plane",
+            0,
+            400,
+            id="plane-wildcard",
+            marks=pytest.mark.requirement("S0-006"),
+        ),
+        pytest.param(
+            {"plane": "plané"},
+            "plane",
+            "plane",
+            4,
+            400,
+            id="plane-not-ascii",
+            marks=pytest.mark.requirement("S0-016"),
+        ),
+        pytest.param(
+            {"port": "080"},
+            "port",
+            "port",
+            0,
+            400,
+            id="port-with-leading-zero",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": "+80"},
+            "port",
+            "port",
+            0,
+            400,
+            id="port-with-sign",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": "8o"},
+            "port",
+            "port",
+            1,
+            400,
+            id="port-with-letter",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": ""},
+            "port",
+            "port",
+            0,
+            400,
+            id="port-empty",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": "٨٠"},
+            "port",
+            "port",
+            0,
+            400,
+            id="port-in-arabic-digits",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": "65536"},
+            "port-range",
+            "port",
+            None,
+            400,
+            id="port-65536",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": -1},
+            "port-range",
+            "port",
+            None,
+            400,
+            id="port-negative",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"port": 10**5000},
+            "port-range",
+            "port",
+            None,
+            400,
+            id="port-huge",
+            marks=pytest.mark.requirement("A10"),
+        ),
+        pytest.param(
+            {"source": ""},
+            "host-empty",
+            "source",
+            0,
+            400,
+            id="source-empty",
+            marks=pytest.mark.requirement("A7"),
+        ),
+        pytest.param(
+            {"source": "a_b"},
+            "identity",
+            "source",
+            1,
+            400,
+            id="source-with-underscore",
+            marks=pytest.mark.requirement("S0-034"),
+        ),
+        pytest.param(
+            {"source": "my$.xml"},
+            "identity",
+            "source",
+            2,
+            400,
+            id="source-with-special-character",
+            marks=pytest.mark.requirement("S0-034"),
+        ),
+        pytest.param(
+            {"source": "\u212aube"},
+            "identity",
+            "source",
+            0,
+            400,
+            id="source-with-kelvin-sign",
+            marks=pytest.mark.requirement("S0-034"),
+        ),
+        pytest.param(
+            {"source": "id-x.y"},
+            "reserved",
+            "source",
+            0,
+            400,
+            id="source-with-id-label",
+            marks=pytest.mark.requirement("S0-053"),
+        ),
+        pytest.param(
+            {"source": "x.ALL"},
+            "reserved",
+            "source",
+            0,
+            400,
+            id="source-below-all",
+            marks=pytest.mark.requirement("A21"),
+        ),
+        pytest.param(
+            {"host": ""},
+            "host-empty",
+            "host",
+            0,
+            400,
+            id="host-empty",
+            marks=pytest.mark.requirement("A74"),
+        ),
+        pytest.param(
+            {"method": "FOO"},
+            "method",
+            "method",
+            0,
+            405,
+            id="method-unknown",
+            marks=pytest.mark.requirement("A12", "S0-058"),
+        ),
+        pytest.param(
+            {"method": "GET "},
+            "method",
+            "method",
+            0,
+            405,
+            id="method-with-space",
+            marks=pytest.mark.requirement("A12"),
+        ),
+        pytest.param(
+            {"method": "G\u0130T"},
+            "method",
+            "method",
+            0,
+            405,
+            id="method-with-dotted-i",
+            marks=pytest.mark.requirement("A12"),
+        ),
+        pytest.param(
+            {"method": "ANY"},
+            "method-any",
+            "method",
+            0,
+            405,
+            id="method-any",
+            marks=pytest.mark.requirement("A11"),
+        ),
+        pytest.param(
+            {"slot": "xyz"},
+            "slot",
+            "slot",
+            0,
+            400,
+            id="slot-of-another-kind",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "_"},
+            "slot",
+            "slot",
+            0,
+            400,
+            id="slot-placeholder",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "*"},
+            "slot",
+            "slot",
+            0,
+            400,
+            id="slot-wildcard",
+            marks=pytest.mark.requirement("S0-011"),
+        ),
+        pytest.param(
+            {"slot": "id-"},
+            "slot",
+            "slot",
+            3,
+            400,
+            id="slot-id-empty",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "id-a-b"},
+            "slot",
+            "slot",
+            4,
+            400,
+            id="slot-id-with-hyphen",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "id-*"},
+            "slot",
+            "slot",
+            3,
+            400,
+            id="slot-id-wildcard",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "loc-us--west"},
+            "slot",
+            "slot",
+            7,
+            400,
+            id="slot-with-two-hyphens",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "loc-us-"},
+            "slot",
+            "slot",
+            7,
+            400,
+            id="slot-with-trailing-hyphen",
+            marks=pytest.mark.requirement("A8"),
+        ),
+        pytest.param(
+            {"slot": "id-1", "host": "LOC-us.x"},
+            "stacked",
+            "host",
+            0,
+            400,
+            id="two-slots",
+            marks=pytest.mark.requirement("A9"),
+        ),
+        pytest.param(
+            {"path": "a\ud800"},
+            "surrogate",
+            "path",
+            1,
+            400,
+            id="path-with-surrogate",
+            marks=pytest.mark.requirement("A73"),
+        ),
+        pytest.param(
+            {"path": "a" * 982},
+            "too-long",
+            None,
+            1024,
+            414,
+            id="too-long",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {"path": "a/" * 57},
+            "too-many-tokens",
+            None,
+            157,
+            414,
+            id="too-many-tokens",
+            marks=pytest.mark.requirement("A37"),
+        ),
     ],
 )
 def test_request_refused(engine, changes, reason, field, position, status):
@@ -317,24 +707,75 @@ def test_request_refused(engine, changes, reason, field, position, status):
     assert "\n" not in str(error)
 
 
-def test_A37_exactly_1024_bytes_are_allowed(engine):
+@pytest.mark.requirement("A37")
+def test_exactly_1024_bytes_are_allowed(engine):
     assert len(engine.encode_request(**(REQUEST | {"path": "a" * 981}))) == 1024
 
 
 @pytest.mark.parametrize(
     ("path", "reason", "position"),
     [
-        pytest.param("/x{a}", "argument", 1, id="A15-before"),
-        pytest.param("/{a}x", "argument", 1, id="A15-behind"),
-        pytest.param("/é/{a}{b}", "argument", 4, id="A15-two"),
-        pytest.param("/{", "argument", 1, id="A15-open"),
-        pytest.param("/}{", "argument", 1, id="A15-reversed"),
-        pytest.param("/{{}", "argument", 1, id="A15-nested"),
-        pytest.param("/{a...}/b", "greedy", 1, id="A15-S0-063-greedy-not-last"),
-        pytest.param("/{...}/", "greedy", 1, id="A15-greedy-before-a-slash"),
-        pytest.param("/{a_b}", "argument-name", 2, id="A15-underscore"),
-        pytest.param("/{Name}", "argument-name", 2, id="A15-upper"),
-        pytest.param("/{1a}", "argument-name", 2, id="A15-digit"),
+        pytest.param(
+            "/x{a}",
+            "argument",
+            1,
+            id="text-before-an-argument",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            "/{a}x",
+            "argument",
+            1,
+            id="text-behind-an-argument",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            "/é/{a}{b}",
+            "argument",
+            4,
+            id="two-arguments-in-a-segment",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            "/{", "argument", 1, id="brace-not-closed", marks=pytest.mark.requirement("A15")
+        ),
+        pytest.param(
+            "/}{", "argument", 1, id="braces-reversed", marks=pytest.mark.requirement("A15")
+        ),
+        pytest.param(
+            "/{{}", "argument", 1, id="braces-nested", marks=pytest.mark.requirement("A15")
+        ),
+        pytest.param(
+            "/{a...}/b",
+            "greedy",
+            1,
+            id="greedy-not-last",
+            marks=pytest.mark.requirement("A15", "S0-063"),
+        ),
+        pytest.param(
+            "/{...}/", "greedy", 1, id="greedy-before-a-slash", marks=pytest.mark.requirement("A15")
+        ),
+        pytest.param(
+            "/{a_b}",
+            "argument-name",
+            2,
+            id="name-with-underscore",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            "/{Name}",
+            "argument-name",
+            2,
+            id="name-in-capitals",
+            marks=pytest.mark.requirement("A15"),
+        ),
+        pytest.param(
+            "/{1a}",
+            "argument-name",
+            2,
+            id="name-with-leading-digit",
+            marks=pytest.mark.requirement("A15"),
+        ),
     ],
 )
 def test_arguments_refused(engine, path, reason, position):
@@ -348,8 +789,9 @@ def test_arguments_refused(engine, path, reason, position):
         assert (error.reason, error.position, error.field) == (reason, position, "path")
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize("id", ["", "1234", "loc-us", "id-", "id-a_b", "id-a.b", "id->"])
-def test_A8_id_of_a_reply(engine, id):
+def test_id_of_a_reply(engine, id):
     with pytest.raises(subtrie.AddressError) as caught:
         engine.encode_reply(**(REPLY | {"id": id}))
     assert (caught.value.reason, caught.value.field) == ("slot", "id")
@@ -368,7 +810,8 @@ def test_first_argument_is_blamed_first(engine):
     assert caught.value.field == "plane"
 
 
-def test_A10_port_zero_warns_and_is_legal():
+@pytest.mark.requirement("A10")
+def test_port_zero_warns_and_is_legal():
     with pytest.warns(UnheardPort):
         subject = microbus.encode_request(**(REQUEST | {"port": 0}))
     assert subject == "microbus.safe.0.by_com.example_com._.GET.path"
@@ -380,11 +823,15 @@ def test_A10_port_zero_warns_and_is_legal():
 @pytest.mark.parametrize(
     ("segment", "token"),
     [
-        pytest.param("{foo}", "%7bfoo%7d", id="S0-070"),
-        pytest.param("*", "%2a", id="S0-071"),
-        pytest.param("UPPER", "UPPER", id="S0-068"),
-        pytest.param("a_b.c", "a%5fb%2ec", id="S0-065"),
-        pytest.param("\r\n\0", "%0d%0a%00", id="S0-065-control"),
+        pytest.param("{foo}", "%7bfoo%7d", id="braces", marks=pytest.mark.requirement("S0-070")),
+        pytest.param("*", "%2a", id="star", marks=pytest.mark.requirement("S0-071")),
+        pytest.param("UPPER", "UPPER", id="capitals", marks=pytest.mark.requirement("S0-068")),
+        pytest.param(
+            "a_b.c", "a%5fb%2ec", id="underscore-and-dot", marks=pytest.mark.requirement("S0-065")
+        ),
+        pytest.param(
+            "\r\n\0", "%0d%0a%00", id="control-characters", marks=pytest.mark.requirement("S0-065")
+        ),
         pytest.param("", "", id="empty"),
     ],
 )
@@ -393,10 +840,12 @@ def test_segment(engine, segment, token):
     assert engine.unescape_segment(token) == segment
 
 
-def test_A14_a_slash_is_never_inside_a_token(engine):
+@pytest.mark.requirement("A14")
+def test_a_slash_is_never_inside_a_token(engine):
     with pytest.raises(subtrie.AddressError):
         engine.unescape_segment("%2f")
 
 
-def test_A13_underscore_is_the_empty_segment(engine):
+@pytest.mark.requirement("A13")
+def test_underscore_is_the_empty_segment(engine):
     assert engine.unescape_segment("_") == ""

@@ -14,14 +14,31 @@ from subtrie import microbus
 @pytest.mark.parametrize(
     ("host", "token"),
     [
-        pytest.param("payments.core", "payments_core", id="S0-031"),
-        pytest.param("www.example.com", "www_example_com", id="S0-032"),
-        pytest.param("my$.xml", "my%24_xml", id="S0-033"),
-        pytest.param("a..b", "a__b", id="S0-028"),
-        pytest.param("x%y", "x%25y", id="S0-029-percent"),
-        pytest.param("*.>", "%2a_%3e", id="S0-030"),
-        pytest.param("é.日本", "%c3%a9_%e6%97%a5%e6%9c%ac", id="S0-029-utf8"),
-        pytest.param("a b\n", "a%20b%0a", id="S0-030-whitespace"),
+        pytest.param(
+            "payments.core",
+            "payments_core",
+            id="two-labels",
+            marks=pytest.mark.requirement("S0-031"),
+        ),
+        pytest.param(
+            "www.example.com",
+            "www_example_com",
+            id="three-labels",
+            marks=pytest.mark.requirement("S0-032"),
+        ),
+        pytest.param(
+            "my$.xml", "my%24_xml", id="special-character", marks=pytest.mark.requirement("S0-033")
+        ),
+        pytest.param("a..b", "a__b", id="two-dots", marks=pytest.mark.requirement("S0-028")),
+        pytest.param("x%y", "x%25y", id="percent", marks=pytest.mark.requirement("S0-029")),
+        pytest.param("*.>", "%2a_%3e", id="wildcards", marks=pytest.mark.requirement("S0-030")),
+        pytest.param(
+            "é.日本",
+            "%c3%a9_%e6%97%a5%e6%9c%ac",
+            id="utf8",
+            marks=pytest.mark.requirement("S0-029"),
+        ),
+        pytest.param("a b\n", "a%20b%0a", id="whitespace", marks=pytest.mark.requirement("S0-030")),
         pytest.param("", "", id="empty"),
     ],
 )
@@ -33,25 +50,38 @@ def test_flatten(engine, host, token):
 @pytest.mark.parametrize(
     ("host", "token"),
     [
-        pytest.param("UPPER.com", "upper_com", id="S0-069"),
-        pytest.param("ÉΣ", "%c3%a9%cf%83", id="S0-069-beyond-ascii"),
-        pytest.param("\u0130\u212a", "ik", id="S0-069-one-character-each"),
-        pytest.param("\U00010d50\ua7cb", "%f0%90%b5%90%ea%9f%8b", id="S0-069-younger-letters"),
-        pytest.param("a_b.c", "a_b_c", id="A5"),
+        pytest.param(
+            "UPPER.com", "upper_com", id="capitals", marks=pytest.mark.requirement("S0-069")
+        ),
+        pytest.param(
+            "ÉΣ", "%c3%a9%cf%83", id="beyond-ascii", marks=pytest.mark.requirement("S0-069")
+        ),
+        pytest.param(
+            "\u0130\u212a", "ik", id="one-character-each", marks=pytest.mark.requirement("S0-069")
+        ),
+        pytest.param(
+            "\U00010d50\ua7cb",
+            "%f0%90%b5%90%ea%9f%8b",
+            id="younger-letters",
+            marks=pytest.mark.requirement("S0-069"),
+        ),
+        pytest.param("a_b.c", "a_b_c", id="underscore", marks=pytest.mark.requirement("A5")),
     ],
 )
 def test_flatten_folds(engine, host, token):
     assert engine.flatten_host(host) == token
 
 
-def test_A5_underscore_decodes_to_a_dot(engine):
+@pytest.mark.requirement("A5")
+def test_underscore_decodes_to_a_dot(engine):
     assert engine.unflatten_host(engine.flatten_host("a_b.c")) == "a.b.c"
 
 
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize(
     "token", ["_", "a%5fb", "a%2eb", "a%zz_b", "a%2", "a%2Bb", "a+b", "*", ">", "A", "é"]
 )
-def test_A7_only_canonical_tokens_unflatten(engine, token):
+def test_only_canonical_tokens_unflatten(engine, token):
     with pytest.raises(subtrie.AddressError) as caught:
         engine.unflatten_host(token)
     assert caught.value.field == "token"
@@ -66,6 +96,7 @@ def test_both_engines_fold_every_character_alike():
         assert native.flatten_host(block) == reference.flatten_host(block), hex(first)
 
 
+@pytest.mark.requirement("S0-034")
 @pytest.mark.parametrize(
     "host",
     [
@@ -73,7 +104,7 @@ def test_both_engines_fold_every_character_alike():
         "allx", "x.all.y", "identity.x", "id.example.com", "loc", "a" * 252,
     ],
 )  # fmt: skip
-def test_S0_034_identity(engine, host):
+def test_identity(engine, host):
     assert engine.check_identity_host(host) == host
     assert set(engine.flatten_host(host)) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")  # S0-035
 
@@ -86,16 +117,24 @@ def test_S0_034_identity(engine, host):
         pytest.param("a..b", "empty-label", 2, id="two-dots"),
         pytest.param(".a", "empty-label", 0, id="leading-dot"),
         pytest.param("a.", "empty-label", 2, id="trailing-dot"),
-        pytest.param("hello_world", "identity", 5, id="S0-034-underscore"),
-        pytest.param("my$.xml", "identity", 2, id="S0-034-special"),
-        pytest.param("Hello", "identity", 0, id="A74-upper"),
+        pytest.param(
+            "hello_world", "identity", 5, id="underscore", marks=pytest.mark.requirement("S0-034")
+        ),
+        pytest.param(
+            "my$.xml", "identity", 2, id="special", marks=pytest.mark.requirement("S0-034")
+        ),
+        pytest.param("Hello", "identity", 0, id="upper", marks=pytest.mark.requirement("A74")),
         pytest.param("a\n", "identity", 1, id="newline"),
         pytest.param("a:443", "identity", 1, id="port"),
         pytest.param("а.b", "identity", 0, id="cyrillic"),
-        pytest.param("id-foo", "reserved", 0, id="S0-053-id"),
-        pytest.param("loc-us.b", "reserved", 0, id="S0-053-loc"),
-        pytest.param("all", "reserved", 0, id="A21-all"),
-        pytest.param("x.all", "reserved", 0, id="A21-below-all"),
+        pytest.param(
+            "id-foo", "reserved", 0, id="id-label", marks=pytest.mark.requirement("S0-053")
+        ),
+        pytest.param(
+            "loc-us.b", "reserved", 0, id="locality-label", marks=pytest.mark.requirement("S0-053")
+        ),
+        pytest.param("all", "reserved", 0, id="all", marks=pytest.mark.requirement("A21")),
+        pytest.param("x.all", "reserved", 0, id="below-all", marks=pytest.mark.requirement("A21")),
     ],
 )
 def test_identity_refused(engine, host, reason, position):
@@ -105,6 +144,7 @@ def test_identity_refused(engine, host, reason, position):
     assert (error.reason, error.position, error.field) == (reason, position, "host")
 
 
+@pytest.mark.requirement("S0-036", "A74")
 @pytest.mark.parametrize(
     ("host", "normal"),
     [
@@ -116,22 +156,29 @@ def test_identity_refused(engine, host, reason, position):
         ("a~!$&'()*+,;=<>\"", "a~!$&'()*+,;=<>\""),
     ],
 )
-def test_S0_036_A74_route_host(engine, host, normal):
+def test_route_host(engine, host, normal):
     assert engine.check_route_host(host) == normal
 
 
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        pytest.param("ID-x.y", "reserved", id="S0-054-id"),
-        pytest.param("loc-us-west", "reserved", id="S0-054-loc"),
-        pytest.param("\u0130d-1.x", "reserved", id="S0-054-folded"),
-        pytest.param("foo.all", "reserved", id="A21"),
+        pytest.param("ID-x.y", "reserved", id="id-label", marks=pytest.mark.requirement("S0-054")),
+        pytest.param(
+            "loc-us-west", "reserved", id="locality-label", marks=pytest.mark.requirement("S0-054")
+        ),
+        pytest.param(
+            "\u0130d-1.x",
+            "reserved",
+            id="id-label-after-folding",
+            marks=pytest.mark.requirement("S0-054"),
+        ),
+        pytest.param("foo.all", "reserved", id="below-all", marks=pytest.mark.requirement("A21")),
         pytest.param("a..b", "empty-label", id="two-dots"),
         pytest.param("", "host-empty", id="empty"),
-        pytest.param("{id}", "host-character", id="A74-brace"),
-        pytest.param("a b", "host-character", id="A74-space"),
-        pytest.param("a\x7f", "host-character", id="A74-control"),
+        pytest.param("{id}", "host-character", id="brace", marks=pytest.mark.requirement("A74")),
+        pytest.param("a b", "host-character", id="space", marks=pytest.mark.requirement("A74")),
+        pytest.param("a\x7f", "host-character", id="control", marks=pytest.mark.requirement("A74")),
         pytest.param("é" * 253, "host-length", id="253-characters"),
     ],
 )
@@ -144,12 +191,40 @@ def test_route_host_refused(engine, host, reason):
 @pytest.mark.parametrize(
     ("host", "rest", "slot"),
     [
-        pytest.param("id-abc123.example.com", "example.com", "id-abc123", id="S0-055-id"),
-        pytest.param("LOC-us-West.Example.com", "Example.com", "loc-us-west", id="S0-055-loc"),
-        pytest.param("id-abc", "id-abc", "", id="S0-055-one-label"),
-        pytest.param("identity.x", "identity.x", "", id="S0-052"),
-        pytest.param("my.id-x.com", "my.id-x.com", "", id="S0-055-first-only"),
-        pytest.param("id-x.all", "all", "id-x", id="S0-055-all"),
+        pytest.param(
+            "id-abc123.example.com",
+            "example.com",
+            "id-abc123",
+            id="id-label",
+            marks=pytest.mark.requirement("S0-055"),
+        ),
+        pytest.param(
+            "LOC-us-West.Example.com",
+            "Example.com",
+            "loc-us-west",
+            id="locality-label",
+            marks=pytest.mark.requirement("S0-055"),
+        ),
+        pytest.param(
+            "id-abc", "id-abc", "", id="one-label", marks=pytest.mark.requirement("S0-055")
+        ),
+        pytest.param(
+            "identity.x",
+            "identity.x",
+            "",
+            id="label-that-begins-like-an-id",
+            marks=pytest.mark.requirement("S0-052"),
+        ),
+        pytest.param(
+            "my.id-x.com",
+            "my.id-x.com",
+            "",
+            id="first-label-only",
+            marks=pytest.mark.requirement("S0-055"),
+        ),
+        pytest.param(
+            "id-x.all", "all", "id-x", id="below-all", marks=pytest.mark.requirement("S0-055")
+        ),
     ],
 )
 def test_cut_slot(engine, host, rest, slot):
@@ -159,11 +234,25 @@ def test_cut_slot(engine, host, rest, slot):
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        pytest.param("id-1.loc-us.example.com", "stacked", id="A9"),
-        pytest.param("id-1.ID-2", "stacked", id="A9-one-label"),
-        pytest.param("id-.x", "slot", id="A8-empty"),
-        pytest.param("id-a_b.x", "slot", id="A8-underscore"),
-        pytest.param("loc-us--west.x", "slot", id="A8-hyphens"),
+        pytest.param(
+            "id-1.loc-us.example.com",
+            "stacked",
+            id="two-slots",
+            marks=pytest.mark.requirement("A9"),
+        ),
+        pytest.param(
+            "id-1.ID-2", "stacked", id="two-ids-and-no-host", marks=pytest.mark.requirement("A9")
+        ),
+        pytest.param("id-.x", "slot", id="id-empty", marks=pytest.mark.requirement("A8")),
+        pytest.param(
+            "id-a_b.x", "slot", id="id-with-underscore", marks=pytest.mark.requirement("A8")
+        ),
+        pytest.param(
+            "loc-us--west.x",
+            "slot",
+            id="locality-with-two-hyphens",
+            marks=pytest.mark.requirement("A8"),
+        ),
     ],
 )
 def test_cut_slot_refused(engine, host, reason):
@@ -172,7 +261,8 @@ def test_cut_slot_refused(engine, host, reason):
     assert (caught.value.reason, caught.value.field) == (reason, "host")
 
 
-def test_S0_046_locality_slots(engine):
+@pytest.mark.requirement("S0-046")
+def test_locality_slots(engine):
     slots = ("loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1")
     assert engine.locality_slots("us-west-b-1") == slots
     assert engine.locality_slots("1.b.west.us") == slots
@@ -181,11 +271,12 @@ def test_S0_046_locality_slots(engine):
     assert engine.locality_slot("") == ""
 
 
+@pytest.mark.requirement("A8")
 @pytest.mark.parametrize(
     "locality",
     ["", "US", "us_west", "us-", "-us", "us--west", "a b", "é", "all", "id-1", "loc-us", "us.id"],
 )
-def test_A8_locality_refused(engine, locality):
+def test_locality_refused(engine, locality):
     with pytest.raises(subtrie.AddressError) as caught:
         engine.locality_slots(locality)
     assert caught.value.field == "locality"
@@ -205,7 +296,8 @@ def test_common_locality(engine, one, other, common):
     assert engine.common_locality(one, other) == common
 
 
-def test_S0_016_plane(engine):
+@pytest.mark.requirement("S0-016")
+def test_plane(engine):
     assert engine.check_plane("123Plane456") == "123Plane456"
     for plane in ("", "a_b", "a.b", "*", ">", "a ", "é", "a\n"):
         with pytest.raises(subtrie.AddressError) as caught:
@@ -213,7 +305,8 @@ def test_S0_016_plane(engine):
         assert caught.value.reason == "plane"
 
 
-def test_A12_methods(engine):
+@pytest.mark.requirement("A12")
+def test_methods(engine):
     methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
     methods.append("ANY")
     assert [engine.check_method(method.lower()) for method in methods] == methods
@@ -223,14 +316,16 @@ def test_A12_methods(engine):
         assert (caught.value.reason, caught.value.status) == ("method", 405)
 
 
-def test_A26_plane_of_a_test_is_derived_from_its_node_id(monkeypatch, request):
+@pytest.mark.requirement("A26")
+def test_plane_of_a_test_is_derived_from_its_node_id(monkeypatch, request):
     monkeypatch.delenv("MICROBUS_PLANE", raising=False)
     digest = hashlib.sha256(request.node.nodeid.encode()).hexdigest()
     assert microbus.default_plane() == digest[:16]
     assert microbus.check_plane(digest[:16])
 
 
-def test_A26_all_phases_of_a_test_share_the_plane(monkeypatch):
+@pytest.mark.requirement("A26")
+def test_all_phases_of_a_test_share_the_plane(monkeypatch):
     monkeypatch.delenv("MICROBUS_PLANE", raising=False)
     planes = set()
     for phase in ("setup", "call", "teardown"):
@@ -239,7 +334,8 @@ def test_A26_all_phases_of_a_test_share_the_plane(monkeypatch):
     assert len(planes) == 1
 
 
-def test_A77_the_variable_wins_over_the_test(monkeypatch):
+@pytest.mark.requirement("A77")
+def test_the_variable_wins_over_the_test(monkeypatch):
     monkeypatch.setenv("MICROBUS_PLANE", "Prod7")
     assert microbus.default_plane() == "Prod7"
     monkeypatch.setenv("MICROBUS_PLANE", "not a plane")
@@ -247,7 +343,8 @@ def test_A77_the_variable_wins_over_the_test(monkeypatch):
         microbus.default_plane()
 
 
-def test_A77_without_anything_the_plane_is_microbus(monkeypatch):
+@pytest.mark.requirement("A77")
+def test_without_anything_the_plane_is_microbus(monkeypatch):
     monkeypatch.delenv("MICROBUS_PLANE", raising=False)
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert microbus.default_plane() == "microbus"

@@ -44,16 +44,18 @@ odd = st.one_of(
 )
 
 
+@pytest.mark.requirement("A5")
 @given(planes, ports, identities, hosts, slots, st.sampled_from(METHODS), paths)
-def test_A5_requests_round_trip(plane, port, source, host, slot, method, path):
+def test_requests_round_trip(plane, port, source, host, slot, method, path):
     trust = "danger" if port == 666 else "safe"
     address = microbus.RequestAddress(plane, trust, port, source, host, slot, method, path)
     for engine in ENGINES:
         assert engine.decode(str(address)) == address
 
 
+@pytest.mark.requirement("A5")
 @given(planes, identities, hosts, words)
-def test_A5_replies_round_trip(plane, source, host, word):
+def test_replies_round_trip(plane, source, host, word):
     address = microbus.ReplyAddress(plane, source, host, f"id-{word}")
     for engine in ENGINES:
         assert engine.decode(str(address)) == address
@@ -69,8 +71,9 @@ def test_hosts_and_segments_round_trip(text):
             assert engine.flatten_host(engine.unflatten_host(token)) == token
 
 
+@pytest.mark.requirement("S0-030")
 @given(odd, st.one_of(odd, ports), odd, odd, odd, odd, odd)
-def test_S0_030_nothing_unsafe_is_published(plane, port, source, host, method, path, slot):
+def test_nothing_unsafe_is_published(plane, port, source, host, method, path, slot):
     for engine in ENGINES:
         for wanted in (
             lambda e=engine: e.encode_request(

@@ -35,7 +35,8 @@ def test_same_bytes_as_go(engine, name):
     assert failed == []
 
 
-def test_S0_003_every_request_of_go_decodes_to_itself(engine):
+@pytest.mark.requirement("S0-003")
+def test_every_request_of_go_decodes_to_itself(engine):
     for row in rows("go_subjects.jsonl") + rows("go_more.jsonl"):
         if row.get("error") or "differs" in row:
             continue

@@ -23,37 +23,59 @@ FILE = without(PRINTABLE, ".*>/\\")
 
 #: Each class as its own text says it, one character a time.
 CLASSES = [
-    pytest.param("printable", PRINTABLE, id="S2-023-printable"),
-    pytest.param("term", TERM, id="S2-024-term"),
-    pytest.param("limited-term", LETTERS + "-_/=", id="S2-025-limited-term"),
-    pytest.param("limited-term-w-sp", LETTERS + "-_/= ", id="S2-026-limited-term-w-sp"),
-    pytest.param("restricted-term", LETTERS + "-_", id="S2-027-restricted-term"),
-    pytest.param("prefix", without(TERM, "$"), id="S2-028-prefix"),
-    pytest.param("filename-safe", FILE, id="S2-029-S2-043-filename-safe"),
-    pytest.param("stream", FILE, id="S2-003-S2-032"),
-    pytest.param("durable", FILE, id="S2-033"),
-    pytest.param("consumer", FILE, id="S2-004-S2-034"),
-    pytest.param("account", FILE, id="S2-005-S2-035"),
-    pytest.param("queue", TERM, id="S2-036-A39"),
-    pytest.param("kv-bucket", LETTERS + "-_", id="S2-040"),
-    pytest.param("os-bucket", LETTERS + "-_", id="S2-041"),
-    pytest.param("reply-to", TERM, id="S2-031"),
-    pytest.param("kv-key", LETTERS + "-_/=", id="S2-039"),
-    pytest.param("dot", ".", id="S2-008"),
-    pytest.param("asterisk", "*", id="S2-009"),
-    pytest.param("lt", "<", id="S2-010"),
-    pytest.param("gt", ">", id="S2-011"),
-    pytest.param("dollar", "$", id="S2-012"),
-    pytest.param("colon", ":", id="S2-013"),
-    pytest.param("double-quote", '"', id="S2-014"),
-    pytest.param("fwd-slash", "/", id="S2-015"),
-    pytest.param("backslash", "\\", id="S2-016"),
-    pytest.param("pipe", "|", id="S2-017"),
-    pytest.param("question-mark", "?", id="S2-018"),
-    pytest.param("ampersand", "&", id="S2-019"),
-    pytest.param("dash", "-", id="S2-020"),
-    pytest.param("underscore", "_", id="S2-021"),
-    pytest.param("equals", "=", id="S2-022"),
+    pytest.param("printable", PRINTABLE, id="printable", marks=pytest.mark.requirement("S2-023")),
+    pytest.param("term", TERM, id="term", marks=pytest.mark.requirement("S2-024")),
+    pytest.param(
+        "limited-term", LETTERS + "-_/=", id="limited-term", marks=pytest.mark.requirement("S2-025")
+    ),
+    pytest.param(
+        "limited-term-w-sp",
+        LETTERS + "-_/= ",
+        id="limited-term-w-sp",
+        marks=pytest.mark.requirement("S2-026"),
+    ),
+    pytest.param(
+        "restricted-term",
+        LETTERS + "-_",
+        id="restricted-term",
+        marks=pytest.mark.requirement("S2-027"),
+    ),
+    pytest.param(
+        "prefix", without(TERM, "$"), id="prefix", marks=pytest.mark.requirement("S2-028")
+    ),
+    pytest.param(
+        "filename-safe", FILE, id="filename-safe", marks=pytest.mark.requirement("S2-029", "S2-043")
+    ),
+    pytest.param("stream", FILE, id="stream", marks=pytest.mark.requirement("S2-003", "S2-032")),
+    pytest.param("durable", FILE, id="durable", marks=pytest.mark.requirement("S2-033")),
+    pytest.param(
+        "consumer", FILE, id="consumer", marks=pytest.mark.requirement("S2-004", "S2-034")
+    ),
+    pytest.param("account", FILE, id="account", marks=pytest.mark.requirement("S2-005", "S2-035")),
+    pytest.param("queue", TERM, id="queue", marks=pytest.mark.requirement("S2-036", "A39")),
+    pytest.param(
+        "kv-bucket", LETTERS + "-_", id="kv-bucket", marks=pytest.mark.requirement("S2-040")
+    ),
+    pytest.param(
+        "os-bucket", LETTERS + "-_", id="os-bucket", marks=pytest.mark.requirement("S2-041")
+    ),
+    pytest.param("reply-to", TERM, id="reply-to", marks=pytest.mark.requirement("S2-031")),
+    pytest.param("kv-key", LETTERS + "-_/=", id="kv-key", marks=pytest.mark.requirement("S2-039")),
+    pytest.param("dot", ".", id="dot", marks=pytest.mark.requirement("S2-008")),
+    pytest.param("asterisk", "*", id="asterisk", marks=pytest.mark.requirement("S2-009")),
+    pytest.param("lt", "<", id="less-than", marks=pytest.mark.requirement("S2-010")),
+    pytest.param("gt", ">", id="greater-than", marks=pytest.mark.requirement("S2-011")),
+    pytest.param("dollar", "$", id="dollar", marks=pytest.mark.requirement("S2-012")),
+    pytest.param("colon", ":", id="colon", marks=pytest.mark.requirement("S2-013")),
+    pytest.param("double-quote", '"', id="double-quote", marks=pytest.mark.requirement("S2-014")),
+    pytest.param("fwd-slash", "/", id="slash", marks=pytest.mark.requirement("S2-015")),
+    pytest.param("backslash", "\\", id="backslash", marks=pytest.mark.requirement("S2-016")),
+    pytest.param("pipe", "|", id="pipe", marks=pytest.mark.requirement("S2-017")),
+    pytest.param("question-mark", "?", id="question-mark", marks=pytest.mark.requirement("S2-018")),
+    pytest.param("ampersand", "&", id="ampersand", marks=pytest.mark.requirement("S2-019")),
+    pytest.param("dash", "-", id="dash", marks=pytest.mark.requirement("S2-020")),
+    pytest.param("underscore", "_", id="underscore", marks=pytest.mark.requirement("S2-021")),
+    pytest.param("equals", "=", id="equals", marks=pytest.mark.requirement("S2-022")),
 ]
 
 
@@ -65,8 +87,9 @@ def test_which_single_characters(engine, kind, members):
     assert (empty.reason, empty.position) == ("name-empty", 0)
 
 
+@pytest.mark.requirement("A43")
 @pytest.mark.parametrize(("kind", "members"), CLASSES)
-def test_A43_a_wrong_character_is_found_where_it_stands(engine, kind, members):
+def test_a_wrong_character_is_found_where_it_stands(engine, kind, members):
     """Unused classes of the page included."""
     wrong = "\x7f"
     report = engine.check_name(members[:1] + wrong, kind)
@@ -78,8 +101,9 @@ def test_A43_a_wrong_character_is_found_where_it_stands(engine, kind, members):
     assert report.legal
 
 
+@pytest.mark.requirement("S2-029", "A41")
 @pytest.mark.parametrize("kind", ["filename-safe", "stream", "durable", "consumer", "account"])
-def test_S2_029_A41_255_characters_and_no_more(engine, kind):
+def test_a_name_has_at_most_255_characters(engine, kind):
     assert engine.check_name("a" * 255, kind)
     report = engine.check_name("a" * 256, kind)
     assert (report.reason, report.position, report.rule) == (
@@ -89,7 +113,8 @@ def test_S2_029_A41_255_characters_and_no_more(engine, kind):
     assert (early.reason, early.position) == ("name-character", 0)
 
 
-def test_S2_044_A42_what_windows_excludes_too(engine):
+@pytest.mark.requirement("S2-044", "A42")
+def test_what_windows_excludes_too(engine):
     for kind in ("filename-safe", "stream", "durable", "consumer", "account"):
         for character in PRINTABLE:
             unix = engine.check_name(f"a{character}", kind)
@@ -104,26 +129,30 @@ def test_S2_044_A42_what_windows_excludes_too(engine):
     assert engine.check_name("a<b", "queue", windows=True), "only file names are narrowed"
 
 
+@pytest.mark.requirement("S2-045", "A42")
 @pytest.mark.parametrize(
     "name", ["CON", "con", "Nul", "COM1", "lpt9", "AUX", "PRN", "CONIN$", "conout$"]
 )
-def test_S2_045_A42_device_names_are_valid_and_not_portable(engine, name):
+def test_device_names_are_valid_and_not_portable(engine, name):
     report = engine.check_name(name, "stream")
     assert report
     assert not report.portable
     assert engine.check_name(name, "queue").portable, "a queue is no file"
 
 
+@pytest.mark.requirement("A42")
 @pytest.mark.parametrize("name", ["CONS", "COM", "COM0", "COM10", "ORDERS", "NUL_"])
-def test_A42_names_that_only_look_like_devices(engine, name):
+def test_names_that_only_look_like_devices(engine, name):
     assert engine.check_name(name, "stream").portable
 
 
+@pytest.mark.requirement("A42")
 @pytest.mark.parametrize("name", ["con ", "orders ", "orders."])
-def test_A42_what_windows_would_cut_off_is_not_portable(engine, name):
+def test_what_windows_would_cut_off_is_not_portable(engine, name):
     assert not engine.check_name(name, "stream").portable
 
 
+@pytest.mark.requirement("S2-002", "S2-031")
 @pytest.mark.parametrize(
     ("text", "reason", "position"),
     [
@@ -141,12 +170,13 @@ def test_A42_what_windows_would_cut_off_is_not_portable(engine, name):
         ("straße", "name-character", 4),
     ],
 )
-def test_S2_002_S2_031_subjects_and_replies(engine, text, reason, position):
+def test_subjects_and_replies(engine, text, reason, position):
     for kind in ("subject", "reply-to"):
         report = engine.check_name(text, kind)
         assert (report.reason, report.position) == (reason, position)
 
 
+@pytest.mark.requirement("S2-030", "A32")
 @pytest.mark.parametrize(
     ("text", "reason", "position"),
     [
@@ -160,13 +190,14 @@ def test_S2_002_S2_031_subjects_and_replies(engine, text, reason, position):
         ("a..>", "name-empty-token", 2),
     ],
 )
-def test_S2_030_A32_patterns_as_they_are_meant(engine, text, reason, position):
+def test_patterns_as_they_are_meant(engine, text, reason, position):
     for kind in ("pattern", "message-subject"):
         report = engine.check_name(text, kind)
         assert (report.reason, report.position) == (reason, position)
 
 
-def test_S2_030_A32_the_printed_production_and_where_it_differs():
+@pytest.mark.requirement("S2-030", "A32")
+def test_the_printed_production_and_where_it_differs():
     wanted = {"foo*": True, "foo": True, "a.b*c": False, "a.>": True, "foo*.a": True}
     wanted |= {"foo.*": False, "*.foo": False, "*": False, ">": False, "": False, "a.": False}
     assert {text: names.adr6_literal(text) for text in wanted} == wanted
@@ -178,29 +209,190 @@ def test_S2_030_A32_the_printed_production_and_where_it_differs():
 @pytest.mark.parametrize(
     ("kind", "text", "reason", "position"),
     [
-        pytest.param("js-internal-prefix", "$JS.API.", None, None, id="S2-037"),
-        pytest.param("js-internal-prefix", "$JS.", None, None, id="S2-037-one"),
-        pytest.param("js-internal-prefix", "JS.API.", "name-no-dollar", 0, id="S2-037-dollar"),
-        pytest.param("js-internal-prefix", "$", "name-empty-token", 1, id="S2-037-alone"),
-        pytest.param("js-internal-prefix", "$.", "name-empty-token", 1, id="S2-037-nothing"),
-        pytest.param("js-internal-prefix", "$JS.$A.", "name-character", 4, id="A38"),
-        pytest.param("js-internal-prefix", "$JS", "name-no-final-dot", 3, id="S2-037-no-dot"),
-        pytest.param("js-user-prefix", "orders.", None, None, id="S2-038"),
-        pytest.param("js-user-prefix", "a.b.", None, None, id="S2-038-two"),
-        pytest.param("js-user-prefix", "a.b", "name-no-final-dot", 3, id="S2-038-no-dot"),
-        pytest.param("js-user-prefix", "a..", "name-empty-token", 2, id="S2-038-empty"),
-        pytest.param("js-user-prefix", ".", "name-empty-token", 0, id="S2-038-dot"),
-        pytest.param("js-user-prefix", "a*.", "name-character", 1, id="S2-038-star"),
-        pytest.param("js-user-prefix", "$a.", "name-character", 0, id="S2-038-A38"),
-        pytest.param("kv-key", "a.b/c=d", None, None, id="S2-039-A40"),
-        pytest.param("kv-key", "a..b", "name-empty-token", 2, id="S2-039-double"),
-        pytest.param("kv-key", ".a", "name-empty-token", 0, id="S2-039-leading"),
-        pytest.param("kv-key", "a.", "name-empty-token", 2, id="S2-039-trailing"),
-        pytest.param("kv-key", "a.*", "name-character", 2, id="S2-039-star"),
-        pytest.param("kv-key", "a b", "name-character", 1, id="S2-039-blank"),
-        pytest.param("os-object", "any text.\n\0*>", None, None, id="S2-042-A44"),
-        pytest.param("os-object", "", "name-empty", 0, id="S2-042-empty"),
-        pytest.param("queue", "a.b", "name-character", 1, id="S2-036-dot"),
+        pytest.param(
+            "js-internal-prefix",
+            "$JS.API.",
+            None,
+            None,
+            id="internal-prefix",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "$JS.",
+            None,
+            None,
+            id="internal-prefix-of-one-token",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "JS.API.",
+            "name-no-dollar",
+            0,
+            id="internal-prefix-without-dollar",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "$",
+            "name-empty-token",
+            1,
+            id="dollar-alone",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "$.",
+            "name-empty-token",
+            1,
+            id="dollar-and-dot",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "$JS.$A.",
+            "name-character",
+            4,
+            id="second-dollar-in-internal-prefix",
+            marks=pytest.mark.requirement("A38"),
+        ),
+        pytest.param(
+            "js-internal-prefix",
+            "$JS",
+            "name-no-final-dot",
+            3,
+            id="internal-prefix-without-final-dot",
+            marks=pytest.mark.requirement("S2-037"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "orders.",
+            None,
+            None,
+            id="user-prefix",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "a.b.",
+            None,
+            None,
+            id="user-prefix-of-two-tokens",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "a.b",
+            "name-no-final-dot",
+            3,
+            id="user-prefix-without-final-dot",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "a..",
+            "name-empty-token",
+            2,
+            id="user-prefix-with-empty-token",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            ".",
+            "name-empty-token",
+            0,
+            id="user-prefix-of-one-dot",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "a*.",
+            "name-character",
+            1,
+            id="user-prefix-with-asterisk",
+            marks=pytest.mark.requirement("S2-038"),
+        ),
+        pytest.param(
+            "js-user-prefix",
+            "$a.",
+            "name-character",
+            0,
+            id="user-prefix-with-dollar",
+            marks=pytest.mark.requirement("S2-038", "A38"),
+        ),
+        pytest.param(
+            "kv-key",
+            "a.b/c=d",
+            None,
+            None,
+            id="key-of-every-kind-of-character",
+            marks=pytest.mark.requirement("S2-039", "A40"),
+        ),
+        pytest.param(
+            "kv-key",
+            "a..b",
+            "name-empty-token",
+            2,
+            id="key-with-two-dots",
+            marks=pytest.mark.requirement("S2-039"),
+        ),
+        pytest.param(
+            "kv-key",
+            ".a",
+            "name-empty-token",
+            0,
+            id="key-with-leading-dot",
+            marks=pytest.mark.requirement("S2-039"),
+        ),
+        pytest.param(
+            "kv-key",
+            "a.",
+            "name-empty-token",
+            2,
+            id="key-with-trailing-dot",
+            marks=pytest.mark.requirement("S2-039"),
+        ),
+        pytest.param(
+            "kv-key",
+            "a.*",
+            "name-character",
+            2,
+            id="key-with-asterisk",
+            marks=pytest.mark.requirement("S2-039"),
+        ),
+        pytest.param(
+            "kv-key",
+            "a b",
+            "name-character",
+            1,
+            id="key-with-space",
+            marks=pytest.mark.requirement("S2-039"),
+        ),
+        pytest.param(
+            "os-object",
+            "any text.\n\0*>",
+            None,
+            None,
+            id="object-of-any-characters",
+            marks=pytest.mark.requirement("S2-042", "A44"),
+        ),
+        pytest.param(
+            "os-object",
+            "",
+            "name-empty",
+            0,
+            id="empty-object",
+            marks=pytest.mark.requirement("S2-042"),
+        ),
+        pytest.param(
+            "queue",
+            "a.b",
+            "name-character",
+            1,
+            id="queue-with-dot",
+            marks=pytest.mark.requirement("S2-036"),
+        ),
     ],
 )
 def test_the_other_productions(engine, kind, text, reason, position):
@@ -209,7 +401,8 @@ def test_the_other_productions(engine, kind, text, reason, position):
     assert bool(report) is (reason is None)
 
 
-def test_S2_046_A40_keys_of_the_store_itself(engine):
+@pytest.mark.requirement("S2-046", "A40")
+def test_keys_of_the_store_itself(engine):
     for key, taken in [("_kv", True), ("_kvx", True), ("_kv.a", True), ("a._kv", False),
                        ("_KV", False)]:  # fmt: skip
         report = engine.check_name(key, "kv-key")
@@ -218,8 +411,9 @@ def test_S2_046_A40_keys_of_the_store_itself(engine):
     assert engine.check_name("_kv", "stream").reserved is None
 
 
+@pytest.mark.requirement("S2-047", "S2-048", "A45a")
 @pytest.mark.parametrize("kind", ["stream", "durable", "consumer"])
-def test_S2_047_S2_048_A45a_the_level_of_the_go_client(engine, kind):
+def test_the_level_of_the_go_client(engine, kind):
     for text in ("a*b", "a>b", "a/b", "a b", "é", "x" * 1000, "\0"):
         assert engine.check_name(text, kind, level="go-client")
     report = engine.check_name("é.b", kind, level="go-client")
@@ -227,19 +421,22 @@ def test_S2_047_S2_048_A45a_the_level_of_the_go_client(engine, kind):
     assert not engine.check_name("", kind, level="go-client")
 
 
+@pytest.mark.requirement("S2-049", "A45a")
 @pytest.mark.parametrize("kind", ["stream", "durable", "consumer"])
-def test_S2_049_A45a_the_level_of_the_command_line_tool(engine, kind):
+def test_the_level_of_the_command_line_tool(engine, kind):
     refused = {c for c in map(chr, range(256)) if not engine.check_name(f"a{c}", kind, level="cli")}
     assert refused == set(".*>/\\")
 
 
-def test_A45a_other_kinds_know_one_level(engine):
+@pytest.mark.requirement("A45a")
+def test_other_kinds_know_one_level(engine):
     for level in names.LEVELS:
         assert not engine.check_name("a b", "account", level=level)
         assert not engine.check_name("a b", "queue", level=level)
 
 
-def test_S2_001_where_the_rules_stand():
+@pytest.mark.requirement("S2-001")
+def test_where_the_rules_stand():
     rules = names.rules()
     assert {rule.source for rule in rules} == {names.ADR6}
     assert names.ADR6[1:] == ("2021-08-17", "@scottf", "Approved", ("server", "client"))
@@ -248,11 +445,12 @@ def test_S2_001_where_the_rules_stand():
     assert all(rule.name in names.KINDS and rule.legal and rule.production for rule in rules)
 
 
+@pytest.mark.requirement("A62")
 @pytest.mark.parametrize(
     ("subject", "era"),
     [("$SYS.x", "nats-server 2.0 and later"), ("_SYS.x", "before nats-server 2.0")],
 )
-def test_A62_both_system_prefixes_are_reserved_each_with_its_time(engine, subject, era):
+def test_both_system_prefixes_are_reserved_each_with_its_time(engine, subject, era):
     report = engine.check_name(subject, "subject")
     assert report
     assert report.reserved.era == era
@@ -300,8 +498,9 @@ def test_every_report_says_what_would_be_legal(engine, kind, windows):
 TEXTS = st.text(alphabet=st.sampled_from("ab.*>$_kv/=- \\:é\ud800\0"), max_size=12)
 
 
+@pytest.mark.requirement("M-09")
 @given(TEXTS, st.sampled_from(sorted(names.KINDS)), st.sampled_from(names.LEVELS), st.booleans())
-def test_M_09_both_engines_report_the_same(text, kind, level, windows):
+def test_both_engines_report_the_same(text, kind, level, windows):
     native, reference = (
         engine.check_name(text, kind, level=level, windows=windows) for engine in ENGINES.values()
     )

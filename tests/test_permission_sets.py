@@ -56,7 +56,8 @@ SUBJECTS = world("ax", 4)
 GROUPS = [None, *world("qwx", 2), "x.x.x"]
 
 
-def test_S0_116_a_tail_equals_a_star_and_a_longer_tail(engine):
+@pytest.mark.requirement("S0-116")
+def test_a_tail_equals_a_star_and_a_longer_tail(engine):
     assert engine.rules_witness(["a.>"], [], ["a.*", "a.*.>"], []) is None
     assert engine.rules_witness(["a.*", "a.*.>"], [], ["a.>"], []) is None
     assert engine.rules_witness(["a.>"], [], ["a.*", "a.*.*.>"], []) == ("a.x.x", None)
@@ -73,7 +74,8 @@ def test_a_witness_never_uses_a_token_that_a_rule_names(engine):
     assert engine.rules_witness(["*"], ["x", "x1"], ["x2"], []) == ("x3", None)
 
 
-def test_A69_queues_add_up(engine):
+@pytest.mark.requirement("A69")
+def test_queues_add_up(engine):
     assert engine.rules_witness(["a q"], [], ["a"], []) is None
     assert engine.rules_witness(["a"], [], ["a q", "a >"], []) == ("a", None)
     assert engine.rules_witness(["a *"], [], ["a q"], []) == ("a", "x")
@@ -93,7 +95,8 @@ def test_a_cap_on_tokens_limits_lengths(engine):
     assert engine.rules_minimised(lists, [], 5) == (sorted(lists), [])
 
 
-def test_T14_random_sets_with_queues_against_every_subject(engine):
+@pytest.mark.requirement("T14")
+def test_random_sets_with_queues_against_every_subject(engine):
     rng = random.Random(6)
     for _ in range(250):
         shape = {"names": "a", "queues": QUEUES}
@@ -123,7 +126,8 @@ def test_T14_random_sets_with_queues_against_every_subject(engine):
         assert engine.rules_minimised(left[0][::-1], left[1][::-1]) == small
 
 
-def test_T14_both_engines_agree_to_the_letter():
+@pytest.mark.requirement("T14")
+def test_both_engines_agree_to_the_letter():
     rng = random.Random(7)
     for number in range(1500):
         shape = {"depth": 4, "queues": QUEUES if number % 2 else [""]}
@@ -316,8 +320,9 @@ def test_a_hostile_pair_finishes(capsys):
     assert not holds(*right, *there)
 
 
+@pytest.mark.requirement("T14")
 @pytest.mark.parametrize("name", ["rules_witness", "rules_difference", "rules_proof"])
-def test_T14_more_work_than_promised_is_refused(engine, name):
+def test_more_work_than_promised_is_refused(engine, name):
     deep = [".".join(["a"] * 2000)]
     with pytest.raises(PermissionsError) as caught:
         getattr(engine, name)(["a"] * 8000, [], ["a"], [*deep, *["b"] * 8000])
@@ -325,7 +330,8 @@ def test_T14_more_work_than_promised_is_refused(engine, name):
     assert caught.value.status == 413
 
 
-def test_T8_depth_is_no_recursion(engine):
+@pytest.mark.requirement("T8")
+def test_depth_is_no_recursion(engine):
     deep = ".".join(["a"] * 20_000)
     before = sys.getrecursionlimit()
     assert engine.rules_witness([f"{deep}.>"], [], [f"{deep}.*"], []) == (f"{deep}.x.x", None)
@@ -333,7 +339,8 @@ def test_T8_depth_is_no_recursion(engine):
     assert sys.getrecursionlimit() == before
 
 
-def test_T14_a_difference_of_many_thousand_grants_is_refused(engine):
+@pytest.mark.requirement("T14")
+def test_a_difference_of_many_thousand_grants_is_refused(engine):
     many = [f"a.b{n}" for n in range(5000)]
     with pytest.raises(PermissionsError) as caught:
         engine.rules_difference(many, [], ["b"], [])

@@ -1,4 +1,4 @@
-"""The table of requirements is true: no row of the core is without a test."""
+"""The table of requirements is true, and no area loses evidence."""
 
 from __future__ import annotations
 
@@ -8,31 +8,61 @@ import pytest
 
 import coverage_table
 
+#: The rows of each area that have no evidence yet. A row leaves this list when it gets a test.
+WITHOUT_EVIDENCE = {
+    "acl": set(),
+    "connector": set(),
+    "core": {"M-01", "M-02"},
+    "pipeline": {
+        "M-03", "P-01", "P-04", "P-05", "P-06", "P-07", "P-08", "P-09", "P-11", "P-12",
+    },
+    "protocol": set(),
+}  # fmt: skip
+
+#: How many rows of each area rest on tests alone that may be skipped. This may shrink.
+MAY_BE_SKIPPED = {"acl": 0, "connector": 1, "core": 0, "pipeline": 0, "protocol": 109}
+
 
 @pytest.fixture(scope="module")
 def renewed() -> list[dict[str, str]]:
     return coverage_table.renewed()
 
 
-def test_M_01_the_committed_table_is_up_to_date(renewed):
+def test_the_committed_table_is_up_to_date(renewed):
     committed = coverage_table.TABLE.read_text(encoding="utf-8")
     is_up_to_date = coverage_table.as_csv(renewed) == committed  # the whole table is no message
     assert is_up_to_date, "run: make coverage-table"
 
 
-# Of seed 002: the rules of subjects, patterns and the characters in them.
-SUBJECT_ROWS = {"S2-002", "S2-007", "S2-008", "S2-009", "S2-011", "S2-023", "S2-024", "S2-030"}
+def test_the_page_of_decisions_names_the_tests_that_carry_each(renewed):
+    committed = coverage_table.DECISIONS.read_text(encoding="utf-8")
+    is_up_to_date = coverage_table.renewed_decisions() == committed
+    assert is_up_to_date, "run: make coverage-table"
+    assert len(coverage_table.decisions()) == 62
 
 
-def test_M_01_every_core_row_of_subjects_and_addresses_has_a_test(renewed):
-    required = {
-        row["id"]: row["evidence"]
+@pytest.mark.parametrize("area", WITHOUT_EVIDENCE)
+def test_the_rows_without_evidence_are_the_known_ones(renewed, area):
+    without = {
+        row["id"]
         for row in renewed
-        if (row["area"] == "core" and row["id"][:2] in ("S0", "S1")) or row["id"] in SUBJECT_ROWS
+        if row["area"] == area and row["evidence"] == coverage_table.NOT_YET
     }
-    assert len(required) == 120
-    untested = [name for name, evidence in required.items() if "::" not in evidence]
-    assert not untested
+    assert without == WITHOUT_EVIDENCE[area]
+
+
+@pytest.mark.parametrize("area", MAY_BE_SKIPPED)
+def test_no_more_rows_rest_on_tests_that_may_be_skipped(renewed, area):
+    skipped = [
+        row["id"]
+        for row in renewed
+        if row["area"] == area and row["evidence"].endswith(coverage_table.MAY_BE_SKIPPED)
+    ]
+    assert len(skipped) <= MAY_BE_SKIPPED[area]
+
+
+def test_every_row_is_of_a_guarded_area(renewed):
+    assert {row["area"] for row in renewed} == set(WITHOUT_EVIDENCE) == set(MAY_BE_SKIPPED)
 
 
 def test_every_id_of_the_table_is_well_formed_and_there_once(renewed):
@@ -41,34 +71,44 @@ def test_every_id_of_the_table_is_well_formed_and_there_once(renewed):
     assert all(re.fullmatch(r"S[0-4]-\d{3}|[MP]-\d{2}", name) for name in ids)
 
 
+def test_no_test_of_the_table_is_evidence(renewed):
+    assert not [row for row in renewed if "test_requirements.py" in row["evidence"]]
+
+
+def test_no_name_of_a_python_test_carries_an_id():
+    in_name = re.compile(r"(?<![A-Za-z0-9])(S[0-4]_\d{3}|[MP]_\d{2}|[AT]\d{1,2}a?)(?![A-Za-z0-9])")
+    names = [str(each["test"]).partition("[")[0] for each in coverage_table.python_tests()]
+    assert not [name for name in names if in_name.search(name)]
+
+
 @pytest.mark.parametrize(
-    ("name", "ids"),
+    ("source", "carried"),
     [
-        ("test_S0_041_spoofed", {"S0-041"}),
-        ("test_refused[native-S1-014]", {"S1-014"}),
-        ("s0_080_s0_081_walk", {"S0-080", "S0-081"}),
-        ("test_S0_0411", set()),
-        ("test_numbers_12", set()),
+        pytest.param(
+            "// requirement: S0-080, A17\n#[test]\nfn walks() {}\n",
+            {"walks": {"S0-080", "A17"}},
+            id="comment",
+        ),
+        pytest.param(
+            "    // requirement: A45a\n    /// Text.\n    #[test]\n    fn levels() {}\n",
+            {"levels": {"A45a"}},
+            id="comment-above-documentation",
+        ),
+        pytest.param(
+            "#[test]\nfn s0_080_s0_081_walk() {}\n",
+            {"s0_080_s0_081_walk": {"S0-080", "S0-081"}},
+            id="name",
+        ),
+        pytest.param("fn s0_0411() {}\nfn numbers_12() {}\n", {}, id="no-requirement"),
+        pytest.param("// requirement: S0-080\n\nfn far() {}\n", {}, id="comment-of-another-thing"),
     ],
 )
-def test_a_name_carries_ids(name, ids):
-    assert coverage_table.named_in(name) == ids
+def test_a_rust_test_carries_requirements(source, carried):
+    assert coverage_table.carried_in_rust(source) == carried
 
 
-def test_every_decision_of_the_page_names_tests_that_carry_its_number(renewed):
-    page = (coverage_table.ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (A\d+a?) \|.*\| ([^|]+) \|$", page, re.MULTILINE)
-    assert len(rows) == 62
-    collected = coverage_table.python_tests()
-    for number, tests in rows:
-        named = re.findall(r"`([^`]+)`", tests)
-        assert named or tests == "not yet", number
-        carried = [
-            test
-            for test in collected
-            if re.search(rf"(?<![A-Za-z0-9]){number}(?![A-Za-z0-9])", test.partition("::")[2])
-        ]
-        for name in named:
-            file, _, function = name.partition("::")
-            place = f"tests/{file}.py::{function}"
-            assert any(test.partition("[")[0] == place for test in carried), (number, name)
+def test_a_test_that_may_be_skipped_is_recognised():
+    skips = {str(each["test"]): each["may_skip"] for each in coverage_table.python_tests()}
+    assert skips["tests/wire/test_streaming.py::test_two_names_of_one_message"]
+    assert skips["tests/connector/test_loops.py::test_a_child_has_connections_of_its_own"]
+    assert not skips["tests/test_requirements.py::test_a_test_that_may_be_skipped_is_recognised"]

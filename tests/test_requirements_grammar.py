@@ -18,14 +18,14 @@ def refused(check, text: str, **dialect: str) -> tuple[str, int | None]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("FOO", id="S1-018"),
-        pytest.param("BAR", id="S1-019"),
-        pytest.param("foo.bar", id="S1-020"),
-        pytest.param("foo.BAR", id="S1-021"),
-        pytest.param("FOO.BAR", id="S1-022"),
-        pytest.param("FOO.BAR.BAZ", id="S1-023"),
-        pytest.param("one", id="S1-027"),
-        pytest.param("a.b", id="S1-017"),
+        pytest.param("FOO", id="FOO", marks=pytest.mark.requirement("S1-018")),
+        pytest.param("BAR", id="BAR", marks=pytest.mark.requirement("S1-019")),
+        pytest.param("foo.bar", id="foo.bar", marks=pytest.mark.requirement("S1-020")),
+        pytest.param("foo.BAR", id="foo.BAR", marks=pytest.mark.requirement("S1-021")),
+        pytest.param("FOO.BAR", id="FOO.BAR", marks=pytest.mark.requirement("S1-022")),
+        pytest.param("FOO.BAR.BAZ", id="FOO.BAR.BAZ", marks=pytest.mark.requirement("S1-023")),
+        pytest.param("one", id="one-token", marks=pytest.mark.requirement("S1-027")),
+        pytest.param("a.b", id="two-tokens", marks=pytest.mark.requirement("S1-017")),
     ],
 )
 def test_valid_names(engine, name):
@@ -36,18 +36,46 @@ def test_valid_names(engine, name):
 @pytest.mark.parametrize(
     ("name", "reason", "position"),
     [
-        pytest.param("", "empty", 0, id="S1-014-S1-027"),
-        pytest.param("FOO. BAR", "whitespace", 4, id="S1-024"),
-        pytest.param("foo. .bar", "whitespace", 4, id="S1-025-A33"),
-        pytest.param("foo..bar", "empty-token", 4, id="S1-026"),
-        pytest.param(".", "empty-token", 0, id="S1-026-one-dot"),
-        pytest.param("a b", "whitespace", 1, id="S1-015-S1-028"),
-        pytest.param("a\tb", "whitespace", 1, id="S1-016-tab"),
-        pytest.param("a\r\nb", "whitespace", 1, id="S1-015-crlf"),
-        pytest.param("a>b", "partial-wildcard", 1, id="S1-016-S1-031"),
-        pytest.param("a*", "partial-wildcard", 1, id="S1-031-A28"),
-        pytest.param("é", "non-ascii", 0, id="S1-032"),
-        pytest.param("a\x1f", "control", 1, id="A27-control"),
+        pytest.param("", "empty", 0, id="empty", marks=pytest.mark.requirement("S1-014", "S1-027")),
+        pytest.param(
+            "FOO. BAR",
+            "whitespace",
+            4,
+            id="space-in-a-token",
+            marks=pytest.mark.requirement("S1-024"),
+        ),
+        pytest.param(
+            "foo. .bar",
+            "whitespace",
+            4,
+            id="space-as-a-token",
+            marks=pytest.mark.requirement("S1-025", "A33"),
+        ),
+        pytest.param(
+            "foo..bar", "empty-token", 4, id="two-dots", marks=pytest.mark.requirement("S1-026")
+        ),
+        pytest.param(".", "empty-token", 0, id="one-dot", marks=pytest.mark.requirement("S1-026")),
+        pytest.param(
+            "a b", "whitespace", 1, id="space", marks=pytest.mark.requirement("S1-015", "S1-028")
+        ),
+        pytest.param("a\tb", "whitespace", 1, id="tab", marks=pytest.mark.requirement("S1-016")),
+        pytest.param("a\r\nb", "whitespace", 1, id="crlf", marks=pytest.mark.requirement("S1-015")),
+        pytest.param(
+            "a>b",
+            "partial-wildcard",
+            1,
+            id="greater-than-inside",
+            marks=pytest.mark.requirement("S1-016", "S1-031"),
+        ),
+        pytest.param(
+            "a*",
+            "partial-wildcard",
+            1,
+            id="asterisk-at-the-end",
+            marks=pytest.mark.requirement("S1-031", "A28"),
+        ),
+        pytest.param("é", "non-ascii", 0, id="not-ascii", marks=pytest.mark.requirement("S1-032")),
+        pytest.param("a\x1f", "control", 1, id="control", marks=pytest.mark.requirement("A27")),
     ],
 )
 def test_invalid_names(engine, name, reason, position):
@@ -55,14 +83,16 @@ def test_invalid_names(engine, name, reason, position):
     assert refused(engine.check_pattern, name) == (reason, position)
 
 
-def test_S1_013_names_are_case_sensitive(engine):
+@pytest.mark.requirement("S1-013")
+def test_names_are_case_sensitive(engine):
     assert engine.matches("foo", "foo")
     assert not engine.matches("foo", "FOO")
     assert engine.overlaps("foo.*", "FOO.*") is None
 
 
+@pytest.mark.requirement("S1-015", "S1-016")
 @pytest.mark.parametrize("blank", " \t\r\n\v\f")
-def test_S1_015_S1_016_no_blank_of_any_kind(engine, blank):
+def test_no_blank_of_any_kind(engine, blank):
     for text in (blank, f"a{blank}", f"{blank}a", f"a.{blank}.b"):
         assert refused(engine.check_subject, text)[0] == "whitespace"
 
@@ -70,12 +100,12 @@ def test_S1_015_S1_016_no_blank_of_any_kind(engine, blank):
 @pytest.mark.parametrize(
     "pattern",
     [
-        pytest.param("foo.*.baz", id="S1-042"),
-        pytest.param("foo.>", id="S1-043"),
-        pytest.param("*", id="S1-035-S1-030"),
-        pytest.param(">", id="S1-035-A32"),
-        pytest.param("*.foo", id="S2-030-A32"),
-        pytest.param("*.*.>", id="S1-041"),
+        pytest.param("foo.*.baz", id="star-in-the-middle", marks=pytest.mark.requirement("S1-042")),
+        pytest.param("foo.>", id="tail", marks=pytest.mark.requirement("S1-043")),
+        pytest.param("*", id="star-alone", marks=pytest.mark.requirement("S1-035", "S1-030")),
+        pytest.param(">", id="tail-alone", marks=pytest.mark.requirement("S1-035", "A32")),
+        pytest.param("*.foo", id="star-first", marks=pytest.mark.requirement("S2-030", "A32")),
+        pytest.param("*.*.>", id="two-stars-and-a-tail", marks=pytest.mark.requirement("S1-041")),
     ],
 )
 def test_wildcards_are_whole_tokens(engine, pattern):
@@ -83,24 +113,56 @@ def test_wildcards_are_whole_tokens(engine, pattern):
     assert refused(engine.check_subject, pattern)[0] == "wildcard"
 
 
+@pytest.mark.requirement("A34")
 @pytest.mark.parametrize(
     ("pattern", "reason", "position"),
     [
-        pytest.param("foo*.bar", "partial-wildcard", 3, id="S1-044-S1-041"),
-        pytest.param("f*o.b*r", "partial-wildcard", 1, id="S1-045"),
-        pytest.param("foo>", "partial-wildcard", 3, id="S1-046"),
-        pytest.param("**", "partial-wildcard", 0, id="S1-041-two-stars"),
-        pytest.param(">>", "partial-wildcard", 0, id="S1-041-two-tails"),
-        pytest.param("a.>.b", "tail-not-last", 2, id="S1-029-S1-037"),
-        pytest.param(">.*", "tail-not-last", 0, id="S1-037-first"),
+        pytest.param(
+            "foo*.bar",
+            "partial-wildcard",
+            3,
+            id="star-at-the-end-of-a-token",
+            marks=pytest.mark.requirement("S1-044", "S1-041"),
+        ),
+        pytest.param(
+            "f*o.b*r",
+            "partial-wildcard",
+            1,
+            id="star-inside-two-tokens",
+            marks=pytest.mark.requirement("S1-045"),
+        ),
+        pytest.param(
+            "foo>",
+            "partial-wildcard",
+            3,
+            id="tail-at-the-end-of-a-token",
+            marks=pytest.mark.requirement("S1-046"),
+        ),
+        pytest.param(
+            "**", "partial-wildcard", 0, id="two-stars", marks=pytest.mark.requirement("S1-041")
+        ),
+        pytest.param(
+            ">>", "partial-wildcard", 0, id="two-tails", marks=pytest.mark.requirement("S1-041")
+        ),
+        pytest.param(
+            "a.>.b",
+            "tail-not-last",
+            2,
+            id="tail-in-the-middle",
+            marks=pytest.mark.requirement("S1-029", "S1-037"),
+        ),
+        pytest.param(
+            ">.*", "tail-not-last", 0, id="tail-first", marks=pytest.mark.requirement("S1-037")
+        ),
     ],
 )
-def test_A34_parts_of_tokens_are_no_wildcards_in_strict(engine, pattern, reason, position):
+def test_parts_of_tokens_are_no_wildcards_in_strict(engine, pattern, reason, position):
     assert refused(engine.check_pattern, pattern) == (reason, position)
 
 
+@pytest.mark.requirement("A34", "S1-044", "S1-045", "S1-046")
 @pytest.mark.parametrize("pattern", ["foo*.bar", "f*o.b*r", "foo>", "**", ">>", "*>"])
-def test_A34_S1_044_S1_045_S1_046_the_broker_takes_them_as_text(engine, pattern):
+def test_the_broker_takes_them_as_text(engine, pattern):
     engine.check_pattern(pattern, "server")
     engine.check_subject(pattern, "server")
     assert engine.matches(pattern, pattern)
@@ -110,18 +172,62 @@ def test_A34_S1_044_S1_045_S1_046_the_broker_takes_them_as_text(engine, pattern)
 @pytest.mark.parametrize(
     ("pattern", "subject", "answer"),
     [
-        pytest.param("foo.>", "foo.bar", True, id="S1-038-S1-029"),
-        pytest.param("foo.>", "foo.bar.baz.1", True, id="S1-039-S1-037"),
-        pytest.param("foo.>", "foo", False, id="S1-040"),
-        pytest.param("foo.*.quux", "foo.bar.quux", True, id="S1-047-star"),
-        pytest.param("foo.>", "foo.bar.quux", True, id="S1-047-tail"),
-        pytest.param("foo.*.quux", "foo.bar.baz", False, id="S1-048-star"),
-        pytest.param("foo.>", "foo.bar.baz", True, id="S1-048-tail"),
-        pytest.param("*.b", "a.b", True, id="S1-036-first"),
-        pytest.param("a.*.c", "a.b.c", True, id="S1-036-middle"),
-        pytest.param("a.*", "a.b", True, id="S1-036-last"),
-        pytest.param("a.*", "a.b.c", False, id="S1-030-one-token"),
-        pytest.param("*", "a.b", False, id="S1-030-alone"),
+        pytest.param(
+            "foo.>",
+            "foo.bar",
+            True,
+            id="tail-matches-one-token",
+            marks=pytest.mark.requirement("S1-038", "S1-029"),
+        ),
+        pytest.param(
+            "foo.>",
+            "foo.bar.baz.1",
+            True,
+            id="tail-matches-three-tokens",
+            marks=pytest.mark.requirement("S1-039", "S1-037"),
+        ),
+        pytest.param(
+            "foo.>", "foo", False, id="tail-needs-a-token", marks=pytest.mark.requirement("S1-040")
+        ),
+        pytest.param(
+            "foo.*.quux",
+            "foo.bar.quux",
+            True,
+            id="star-matches-the-middle",
+            marks=pytest.mark.requirement("S1-047"),
+        ),
+        pytest.param(
+            "foo.>",
+            "foo.bar.quux",
+            True,
+            id="tail-matches-two-tokens",
+            marks=pytest.mark.requirement("S1-047"),
+        ),
+        pytest.param(
+            "foo.*.quux",
+            "foo.bar.baz",
+            False,
+            id="star-does-not-match-another-ending",
+            marks=pytest.mark.requirement("S1-048"),
+        ),
+        pytest.param(
+            "foo.>",
+            "foo.bar.baz",
+            True,
+            id="tail-matches-another-ending",
+            marks=pytest.mark.requirement("S1-048"),
+        ),
+        pytest.param("*.b", "a.b", True, id="star-first", marks=pytest.mark.requirement("S1-036")),
+        pytest.param(
+            "a.*.c", "a.b.c", True, id="star-in-the-middle", marks=pytest.mark.requirement("S1-036")
+        ),
+        pytest.param("a.*", "a.b", True, id="star-last", marks=pytest.mark.requirement("S1-036")),
+        pytest.param(
+            "a.*", "a.b.c", False, id="star-is-one-token", marks=pytest.mark.requirement("S1-030")
+        ),
+        pytest.param(
+            "*", "a.b", False, id="star-alone-is-one-token", marks=pytest.mark.requirement("S1-030")
+        ),
     ],
 )
 def test_matches(engine, pattern, subject, answer):
@@ -130,7 +236,8 @@ def test_matches(engine, pattern, subject, answer):
     assert engine.matches(pattern, subject) is answer
 
 
-def test_S1_033_S1_034_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
+@pytest.mark.requirement("S1-033", "S1-034")
+def test_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
     with pytest.raises(SubjectError) as caught:
         engine.check_subject("straße.日本")
     assert caught.value.reason == "non-ascii"
@@ -140,14 +247,16 @@ def test_S1_033_S1_034_other_characters_on_request_and_the_hint_says_what_it_cos
     assert subtrie.Subject("straße", dialect="server").dialect == "server"
 
 
-def test_A36_no_normalisation(engine):
+@pytest.mark.requirement("A36")
+def test_no_normalisation(engine):
     composed, decomposed = "caf\u00e9", "cafe\u0301"
     assert engine.matches(composed, composed)
     assert not engine.matches(composed, decomposed)
 
 
+@pytest.mark.requirement("S2-023", "S2-024", "A27", "A28")
 @pytest.mark.parametrize("code", range(128))
-def test_S2_023_S2_024_A27_A28_what_a_term_may_hold(engine, code):
+def test_what_a_term_may_hold(engine, code):
     """Printable ASCII, 33 to 126, without the dot and the wildcards."""
     text = f"a{chr(code)}b"
     if code == ord("."):
@@ -162,19 +271,22 @@ def test_S2_023_S2_024_A27_A28_what_a_term_may_hold(engine, code):
         assert reason in ("whitespace", "control", "partial-wildcard")
 
 
-def test_S2_002_S2_008_S2_009_S2_011_dot_asterisk_and_gt_are_what_subjects_are_made_with(engine):
+@pytest.mark.requirement("S2-002", "S2-008", "S2-009", "S2-011")
+def test_dot_asterisk_and_gt_are_what_subjects_are_made_with(engine):
     assert subtrie.Pattern("a.*.>").tokens == ("a", "*", ">")
     assert engine.matches("a.*.>", "a.b.c")
     for text, reason in [("a.", "empty-token"), ("*", "wildcard"), (">", "wildcard")]:
         assert refused(engine.check_subject, text)[0] == reason
 
 
-def test_S2_007_ascii_is_preferred_and_utf8_is_asked_for(engine):
+@pytest.mark.requirement("S2-007")
+def test_ascii_is_preferred_and_utf8_is_asked_for(engine):
     assert refused(engine.check_pattern, "a.é.*") == ("non-ascii", 2)
     engine.check_pattern("a.é.*", "server")
 
 
-def test_S2_006_where_the_documents_differ_on_the_characters_of_a_token(engine):
+@pytest.mark.requirement("S2-006")
+def test_where_the_documents_differ_on_the_characters_of_a_token(engine):
     """Both documents say "alphanumeric" in prose; the grammar of ADR-6 says printable ASCII but for
     dot, asterisk and gt. We follow the grammar (A27), so this is all that prose would refuse."""
     prose = {chr(code) for code in range(128) if chr(code).isalnum()}
@@ -189,27 +301,35 @@ def test_S2_006_where_the_documents_differ_on_the_characters_of_a_token(engine):
     assert "".join(sorted(taken - prose)) == "!\"#$%&'()+,-/:;<=?@[\\]^_`{|}~"
 
 
+@pytest.mark.requirement("S2-031")
 @pytest.mark.parametrize("text", ["_INBOX.abc.1", "a", "p.reply._.a.b.id-1"])
-def test_S2_031_a_reply_subject_is_a_subject_without_wildcards(engine, text):
+def test_a_reply_subject_is_a_subject_without_wildcards(engine, text):
     engine.check_subject(text)
     for wild in (f"{text}.*", f"{text}.>", f"*.{text}"):
         assert refused(engine.check_subject, wild)[0] == "wildcard"
 
 
+@pytest.mark.requirement("S2-030", "A32")
 @pytest.mark.parametrize("text", ["a", "a.b.c", "*", "*.*", ">", "a.>", "*.a.>", "a-_$%.b"])
-def test_S2_030_A32_message_subject_as_it_is_meant(engine, text):
+def test_message_subject_as_it_is_meant(engine, text):
     engine.check_pattern(text)
 
 
+@pytest.mark.requirement("S2-030", "A32")
 @pytest.mark.parametrize("text", ["foo*", "a.>.b", "a..b", "", "a.b*c"])
-def test_S2_030_A32_what_the_printed_form_would_let_pass_or_not(engine, text):
+def test_what_the_printed_form_would_let_pass_or_not(engine, text):
     refused(engine.check_pattern, text)
 
 
+@pytest.mark.requirement("A37")
 @pytest.mark.parametrize(
-    ("dialect", "most"), [pytest.param("strict", 1024, id="A37"), ("server", 4096)]
+    ("dialect", "most"),
+    [
+        pytest.param("strict", 1024, id="strict", marks=pytest.mark.requirement("A37")),
+        ("server", 4096),
+    ],
 )
-def test_A37_most_bytes(engine, dialect, most):
+def test_most_bytes(engine, dialect, most):
     engine.check_subject("a" * most, dialect)
     with pytest.raises(SubjectError) as caught:
         engine.check_subject("a" * (most + 1), dialect)
@@ -217,7 +337,8 @@ def test_A37_most_bytes(engine, dialect, most):
     assert (error.reason, error.position, error.status) == ("too-long", most, 414)
 
 
-def test_A37_most_tokens(engine):
+@pytest.mark.requirement("A37")
+def test_most_tokens(engine):
     engine.check_subject(".".join("a" * 64))
     with pytest.raises(SubjectError) as caught:
         engine.check_subject(".".join("a" * 65))
@@ -228,7 +349,8 @@ def test_A37_most_tokens(engine):
     assert refused(lambda text: engine.check_subject(text, max_length=2), "abc") == ("too-long", 2)
 
 
-def test_A35_two_types_for_what_is_published_and_what_is_subscribed_to():
+@pytest.mark.requirement("A35")
+def test_two_types_for_what_is_published_and_what_is_subscribed_to():
     assert subtrie.Pattern("a.*").matches(subtrie.Subject("a.b"))
     assert not issubclass(subtrie.Subject, subtrie.Pattern)
     assert not issubclass(subtrie.Pattern, subtrie.Subject)
@@ -238,6 +360,7 @@ def test_A35_two_types_for_what_is_published_and_what_is_subscribed_to():
         subtrie.Pattern("a.*").matches(subtrie.Pattern("a.*"))
 
 
+@pytest.mark.requirement("A67")
 @pytest.mark.parametrize("text", ["a", "*", ">", "a.*.b", "a.>", "*.>"])
-def test_A67_covering_is_reflexive(engine, text):
+def test_covering_is_reflexive(engine, text):
     assert engine.covers(text, text)

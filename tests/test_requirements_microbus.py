@@ -13,7 +13,8 @@ import subtrie
 IDENTITY = string.ascii_lowercase + string.digits + "-."
 
 
-def test_S0_035_the_host_of_a_service_is_a_token_of_few_characters(engine):
+@pytest.mark.requirement("S0-035")
+def test_the_host_of_a_service_is_a_token_of_few_characters(engine):
     random = Random(35)
     checked = 0
     while checked < 500:
@@ -32,16 +33,18 @@ def test_S0_035_the_host_of_a_service_is_a_token_of_few_characters(engine):
         assert engine.decode(subject).host == host
 
 
+@pytest.mark.requirement("S0-034", "S0-035")
 @pytest.mark.parametrize(
     "host", ["a_b", "my$.xml", "a%b", "é.b", "A.b", "a b", "*", ">", "a.b\n", "a..b", ""]
 )
-def test_S0_034_S0_035_what_no_service_may_be_called(engine, host):
+def test_what_no_service_may_be_called(engine, host):
     with pytest.raises(subtrie.AddressError) as caught:
         engine.check_identity_host(host)
     assert caught.value.field == "host"
 
 
-def test_S0_041_T1_no_spelling_but_one_of_a_source_is_verified(engine):
+@pytest.mark.requirement("S0-041", "T1")
+def test_no_spelling_but_one_of_a_source_is_verified(engine):
     """Every token that differs from the canonical one, by escape or by case, has no source."""
     for host in ("a.b", "payments.core", "x-1.y", "a"):
         token = engine.flatten_host(host)
@@ -54,7 +57,8 @@ def test_S0_041_T1_no_spelling_but_one_of_a_source_is_verified(engine):
         assert engine.source_of(f"p.safe.443.{token}.c._.GET.x") == host
 
 
-def test_S0_017_planes_never_meet(engine):
+@pytest.mark.requirement("S0-017")
+def test_planes_never_meet(engine):
     random = Random(17)
     planes = ["p", "P", "p0", "microbus", "microbus1", "a" * 40]
     trie = engine.SubjectTrie()
@@ -81,7 +85,8 @@ def test_S0_017_planes_never_meet(engine):
         assert set(trie.match(subject)) <= {plane}
 
 
-def test_M_04_M_07_the_extension_encodes():
+@pytest.mark.requirement("M-04", "M-07")
+def test_the_extension_encodes():
     """A crate in Rust, imported as a module of Python."""
     native = subtrie._subtrie
     assert native.__file__.endswith((".so", ".pyd"))
@@ -92,7 +97,8 @@ def test_M_04_M_07_the_extension_encodes():
     assert not hasattr(native.encode_reply, "__code__")
 
 
-def test_M_10_the_package_is_built_by_maturin():
+@pytest.mark.requirement("M-10")
+def test_the_package_is_built_by_maturin():
     from importlib.metadata import distribution
 
     wheel = distribution("subtrie").read_text("WHEEL")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 #: Each test shows a secret in another way, but for the last ones.
 SHOWN = """
 import logging, subprocess, sys
@@ -51,7 +53,8 @@ def test_kept_in_a_refusal():
 """
 
 
-def test_T16_every_way_to_show_a_secret_fails(tmp_path):
+@pytest.mark.requirement("T16")
+def test_every_way_to_show_a_secret_fails(tmp_path):
     here = Path(__file__).parent
     (tmp_path / "conftest.py").write_text(
         "from secrets_watch import pytest_configure, pytest_runtest_makereport\n"

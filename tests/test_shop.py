@@ -105,7 +105,8 @@ def test_an_event_is_heard_by_every_queue(url):
     assert web.handled[edge] == book.handled[edge] == (1 if url else 0)
 
 
-def test_S0_040_the_trust_root_believes_the_subject_and_nothing_else(url):
+@pytest.mark.requirement("S0-040")
+def test_the_trust_root_believes_the_subject_and_nothing_else(url):
     async def story(payments, web, root):
         assert await token.mint(payments, "order1") == "token-order1"
         with pytest.raises(HTTPError, match=r"web\.shop may not mint") as refused:
@@ -119,7 +120,8 @@ def test_S0_040_the_trust_root_believes_the_subject_and_nothing_else(url):
     together("root", url, ["payments.shop", "web.shop", "token.shop"], story)
 
 
-def test_S0_041_a_source_spelled_otherwise_reaches_no_handler(server):
+@pytest.mark.requirement("S0-041")
+def test_a_source_spelled_otherwise_reaches_no_handler(server):
     sent = Tally()
 
     async def story(web, *stock):
@@ -183,8 +185,9 @@ def test_a_declined_card_gives_the_goods_back(url):
     asyncio.run(tell())
 
 
+@pytest.mark.requirement("S0-127")
 @pytest.mark.parametrize("how", ["six", "mixed"])
-def test_S0_127_wherever_the_services_run_customers_see_the_same(tmp_path, how):
+def test_wherever_the_services_run_customers_see_the_same(tmp_path, how):
     def shop(how: str, url: str) -> tuple[Tally, Counter[str]]:
         return asyncio.run(traffic.run(url, how=how, seconds=0.7, seed=5))
 

@@ -71,7 +71,8 @@ def test_removal_gives_the_tree_back(trie):
     assert str(trie) == "SubjectTrie: 0 subscriptions"
 
 
-def test_T10_churn_leaves_memory_flat(trie):
+@pytest.mark.requirement("T10")
+def test_churn_leaves_memory_flat(trie):
     trie.add("kept", "kept")
 
     def churn(start):

@@ -15,28 +15,71 @@ def ids(found):
     return [subscription.id for subscription in found]
 
 
+@pytest.mark.requirement("M-05")
 @pytest.mark.parametrize(
     ("pattern", "subject", "heard"),
     [
-        pytest.param("a.*.c", "a.b.c", True, id="S0-080"),
-        pytest.param("a.*.c", "a.b.b.c", False, id="S0-080-one-segment-only"),
-        pytest.param("a.>", "a.b.c.d", True, id="S0-081"),
-        pytest.param("a.>", "b.b", False, id="S0-081-other-start"),
-        pytest.param(">", "a", True, id="S1-029"),
-        pytest.param("*", "a", True, id="S1-030"),
-        pytest.param("*.a", "b.a", True, id="S1-036-first"),
-        pytest.param("a.*", "a.b", True, id="S1-036-last"),
-        pytest.param("a.*", "a", False, id="S1-036-needs-a-token"),
-        pytest.param("foo.>", "foo.bar", True, id="S1-038"),
-        pytest.param("foo.>", "foo.bar.baz.1", True, id="S1-037-S1-039"),
-        pytest.param("foo.>", "foo", False, id="S1-040"),
-        pytest.param("foo.bar", "foo.bar", True, id="S0-128-literal"),
-        pytest.param("foo.bar", "foo.Bar", False, id="S0-128-case"),
-        pytest.param("foo", "foo.bar", False, id="S0-128-longer"),
-        pytest.param("foo.bar", "foo", False, id="S0-128-shorter"),
+        pytest.param(
+            "a.*.c",
+            "a.b.c",
+            True,
+            id="star-matches-one-token",
+            marks=pytest.mark.requirement("S0-080"),
+        ),
+        pytest.param(
+            "a.*.c",
+            "a.b.b.c",
+            False,
+            id="star-does-not-match-two-tokens",
+            marks=pytest.mark.requirement("S0-080"),
+        ),
+        pytest.param(
+            "a.>",
+            "a.b.c.d",
+            True,
+            id="tail-matches-three-tokens",
+            marks=pytest.mark.requirement("S0-081"),
+        ),
+        pytest.param(
+            "a.>", "b.b", False, id="tail-needs-its-start", marks=pytest.mark.requirement("S0-081")
+        ),
+        pytest.param(">", "a", True, id="tail-alone", marks=pytest.mark.requirement("S1-029")),
+        pytest.param("*", "a", True, id="star-alone", marks=pytest.mark.requirement("S1-030")),
+        pytest.param("*.a", "b.a", True, id="star-first", marks=pytest.mark.requirement("S1-036")),
+        pytest.param("a.*", "a.b", True, id="star-last", marks=pytest.mark.requirement("S1-036")),
+        pytest.param(
+            "a.*", "a", False, id="star-needs-a-token", marks=pytest.mark.requirement("S1-036")
+        ),
+        pytest.param(
+            "foo.>",
+            "foo.bar",
+            True,
+            id="tail-matches-one-token",
+            marks=pytest.mark.requirement("S1-038"),
+        ),
+        pytest.param(
+            "foo.>",
+            "foo.bar.baz.1",
+            True,
+            id="tail-matches-a-number-too",
+            marks=pytest.mark.requirement("S1-037", "S1-039"),
+        ),
+        pytest.param(
+            "foo.>", "foo", False, id="tail-needs-a-token", marks=pytest.mark.requirement("S1-040")
+        ),
+        pytest.param(
+            "foo.bar", "foo.bar", True, id="literal", marks=pytest.mark.requirement("S0-128")
+        ),
+        pytest.param(
+            "foo.bar", "foo.Bar", False, id="case", marks=pytest.mark.requirement("S0-128")
+        ),
+        pytest.param("foo", "foo.bar", False, id="longer", marks=pytest.mark.requirement("S0-128")),
+        pytest.param(
+            "foo.bar", "foo", False, id="shorter", marks=pytest.mark.requirement("S0-128")
+        ),
     ],
 )
-def test_M_05_who_hears(trie, pattern, subject, heard):
+def test_which_subjects_a_pattern_matches(trie, pattern, subject, heard):
     subscription = trie.add(pattern, "v")
     assert trie.match(subject) == (("v",) if heard else ())
     assert trie(subject) == trie.match(subject)
@@ -45,7 +88,8 @@ def test_M_05_who_hears(trie, pattern, subject, heard):
     assert trie.count(subject) == heard
 
 
-def test_S1_047_S1_048_two_patterns(trie):
+@pytest.mark.requirement("S1-047", "S1-048")
+def test_two_patterns(trie):
     trie.add("foo.*.quux", "star")
     trie.add("foo.>", "tail")
     assert trie.match("foo.bar.quux") == ("star", "tail")
@@ -77,7 +121,8 @@ def test_same_value_twice_is_two_subscriptions(trie):
     assert trie.match("a") == (value, value)
 
 
-def test_A18_one_group_a_name_over_all_patterns(trie):
+@pytest.mark.requirement("A18")
+def test_one_group_a_name_over_all_patterns(trie):
     trie.add("a.b", "plain")
     trie.add("a.*", "w1", queue="w")
     trie.add("a.b", "x1", queue="x")
@@ -90,7 +135,8 @@ def test_A18_one_group_a_name_over_all_patterns(trie):
     assert trie.groups("b") == Groups((), {})
 
 
-def test_A18_groups_stand_in_order_of_their_oldest_member(trie):
+@pytest.mark.requirement("A18")
+def test_groups_stand_in_order_of_their_oldest_member(trie):
     for number, name in enumerate("zyxzyx"):
         trie.add("a", number, queue=name)
     gone = trie.add("a", 6, queue="w")
@@ -98,7 +144,8 @@ def test_A18_groups_stand_in_order_of_their_oldest_member(trie):
     assert list(trie.groups("a").queues) == ["z", "y", "x"]
 
 
-def test_A19_members_take_turns_and_lookups_do_not_count(trie):
+@pytest.mark.requirement("A19")
+def test_members_take_turns_and_lookups_do_not_count(trie):
     for number in range(3):
         trie.add("a.b", number, queue="q")
     trie.add("a.b", "plain")
@@ -109,7 +156,8 @@ def test_A19_members_take_turns_and_lookups_do_not_count(trie):
     assert seen == [(n % 3, "plain") for n in range(7)]
 
 
-def test_A19_the_turn_is_counted_by_the_oldest_member_that_matches(trie):
+@pytest.mark.requirement("A19")
+def test_the_turn_is_counted_by_the_oldest_member_that_matches(trie):
     trie.add("a.*", "first", queue="q")
     trie.add("*.b", "second", queue="q")
     trie.add("*.b", "third", queue="q")
@@ -122,21 +170,24 @@ def test_A19_the_turn_is_counted_by_the_oldest_member_that_matches(trie):
     assert trie.select("a.b") == ("second",)  # 4 % 3
 
 
-def test_A19_a_selection_is_in_order_of_insertion(trie):
+@pytest.mark.requirement("A19")
+def test_a_selection_is_in_order_of_insertion(trie):
     trie.add("a", "q0", queue="q")
     trie.add("a", "plain")
     trie.add("a", "q1", queue="q")
     assert [trie.select("a") for _ in range(2)] == [("q0", "plain"), ("plain", "q1")]
 
 
+@pytest.mark.requirement("A39")
 @pytest.mark.parametrize(
     "name", ["workers", "a.b", "v1.*x", "a..b", ".", "é", "_", "\x00", "a" * 5000]
 )
-def test_A39_queue_names(trie, name):
+def test_queue_names(trie, name):
     assert trie.add("a", 1, queue=name).queue == name
     assert trie.groups("a").queues == {name: (1,)}
 
 
+@pytest.mark.requirement("A39")
 @pytest.mark.parametrize(
     ("name", "reason", "position"),
     [
@@ -151,7 +202,7 @@ def test_A39_queue_names(trie, name):
         ("é\ud800 ", "surrogate", 2),
     ],
 )
-def test_A39_queue_names_refused(trie, name, reason, position):
+def test_queue_names_refused(trie, name, reason, position):
     with pytest.raises(subtrie.InvalidName) as caught:
         trie.add("a", 1, queue=name)
     error = caught.value
@@ -174,8 +225,9 @@ def _broker_rows():
             yield pytest.param(row, id=row["id"])
 
 
+@pytest.mark.requirement("M-05")
 @pytest.mark.parametrize("row", list(_broker_rows()))
-def test_M_05_the_broker_agrees(engine, row):
+def test_matches_agree_with_the_broker(engine, row):
     trie = engine.SubjectTrie(dialect="server")
     for number, pattern in enumerate(row["patterns"]):
         if isinstance(pattern, dict):

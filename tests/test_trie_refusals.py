@@ -27,11 +27,12 @@ BAD = [
 ]
 
 
+@pytest.mark.requirement("A17")
 @pytest.mark.parametrize("text", [*BAD, "*", ">", "a.*", "a.>", "a.>.b"], ids=ascii)
 @pytest.mark.parametrize(
     "ask", ["match", "subscriptions", "groups", "select", "has_interest", "count", "explain"]
 )
-def test_A17_subjects_are_checked(engine, trie, ask, text):
+def test_subjects_are_checked(engine, trie, ask, text):
     trie.add(">", 1)
     with pytest.raises(subtrie.SubjectError) as caught:
         getattr(trie, ask)(text)
@@ -70,22 +71,73 @@ def test_what_is_no_text_is_a_TypeError(trie, text):
 @pytest.mark.parametrize(
     ("options", "text", "reason", "position"),
     [
-        pytest.param({}, "a." * 63 + "a", None, None, id="A37-64-tokens"),
-        pytest.param({}, "a." * 64 + "a", "too-many-tokens", 128, id="A37-65-tokens"),
-        pytest.param({}, "a" * 1024, None, None, id="A37-1024-bytes"),
-        pytest.param({}, "a" * 1025, "too-long", 1024, id="A37-1025-bytes"),
-        pytest.param({}, "." * 65400, "too-long", 1024, id="A37-65400-dots"),
-        pytest.param({"dialect": "server"}, "a." * 2047 + "a", None, None, id="A37-2048-tokens"),
-        pytest.param({"dialect": "server"}, "é" * 2049, "too-long", 4096, id="A37-4098-bytes"),
-        pytest.param({"max_tokens": 2}, "a.b.c", "too-many-tokens", 4, id="A37-max-tokens"),
-        pytest.param({"max_tokens": 65}, "a." * 64 + "a", None, None, id="A37-more-tokens"),
-        pytest.param({"max_length": 3}, "abcd", "too-long", 3, id="A37-max-length"),
+        pytest.param(
+            {}, "a." * 63 + "a", None, None, id="64-tokens", marks=pytest.mark.requirement("A37")
+        ),
+        pytest.param(
+            {},
+            "a." * 64 + "a",
+            "too-many-tokens",
+            128,
+            id="65-tokens",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {}, "a" * 1024, None, None, id="1024-bytes", marks=pytest.mark.requirement("A37")
+        ),
+        pytest.param(
+            {}, "a" * 1025, "too-long", 1024, id="1025-bytes", marks=pytest.mark.requirement("A37")
+        ),
+        pytest.param(
+            {}, "." * 65400, "too-long", 1024, id="65400-dots", marks=pytest.mark.requirement("A37")
+        ),
+        pytest.param(
+            {"dialect": "server"},
+            "a." * 2047 + "a",
+            None,
+            None,
+            id="2048-tokens",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {"dialect": "server"},
+            "é" * 2049,
+            "too-long",
+            4096,
+            id="4098-bytes",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {"max_tokens": 2},
+            "a.b.c",
+            "too-many-tokens",
+            4,
+            id="max-tokens",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {"max_tokens": 65},
+            "a." * 64 + "a",
+            None,
+            None,
+            id="more-tokens",
+            marks=pytest.mark.requirement("A37"),
+        ),
+        pytest.param(
+            {"max_length": 3},
+            "abcd",
+            "too-long",
+            3,
+            id="max-length",
+            marks=pytest.mark.requirement("A37"),
+        ),
         pytest.param(
             {"max_length": 70000, "max_tokens": 2**80},
             "a." * 30000 + "a",
             None,
             None,
-            id="A37-huge",
+            id="huge",
+            marks=pytest.mark.requirement("A37"),
         ),
     ],
 )
@@ -102,7 +154,8 @@ def test_bounds(engine, options, text, reason, position):
         assert caught.value.status == 414
 
 
-def test_A37_options_and_what_they_say(engine):
+@pytest.mark.requirement("A37")
+def test_options_and_what_they_say(engine):
     assert [getattr(engine.SubjectTrie(), n) for n in ("dialect", "max_tokens", "max_length")] == [
         "strict", 64, 1024]  # fmt: skip
     server = engine.SubjectTrie(dialect="server", max_length=9)
@@ -120,7 +173,8 @@ def test_A37_options_and_what_they_say(engine):
             engine.SubjectTrie(**options)
 
 
-def test_A37_options_are_read_as_numbers_after_the_dialect(engine):
+@pytest.mark.requirement("A37")
+def test_options_are_read_as_numbers_after_the_dialect(engine):
     with pytest.raises(ValueError, match="dialect"):
         engine.SubjectTrie(dialect="x", max_tokens=0)
     trie = engine.SubjectTrie(max_tokens=2**80, max_length=True)

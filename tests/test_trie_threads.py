@@ -94,7 +94,8 @@ def test_ids_are_given_once(trie):
     assert trie.count("a") == 2000
 
 
-def test_A19_turns_are_fair_between_threads(engine, trie):
+@pytest.mark.requirement("A19")
+def test_turns_are_fair_between_threads(engine, trie):
     members = [trie.add("a", n, queue="q") for n in range(4)]
     served = [[] for _ in range(4)]
     run(

@@ -146,7 +146,8 @@ def test_policy_tests(files):
     assert run("acl", "test", policy, files / "old.conf", *USER).exit_code == 2
 
 
-def test_T19_a_report_escapes_what_a_terminal_or_a_page_would_run(files):
+@pytest.mark.requirement("T19")
+def test_a_report_escapes_what_a_terminal_or_a_page_would_run(files):
     path = files / "odd.json"
     path.write_text(json.dumps({"subtrie": 1, "publish_allow": ["a.\x1b[31m|<b>`"]}))
     old = files / "none.json"

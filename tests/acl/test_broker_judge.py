@@ -170,7 +170,8 @@ def judged(request, tmp_path_factory):
         yield Judge(request.param, url, loaded, credentials, COUNTS[request.param])
 
 
-def test_A67_publish(judged):
+@pytest.mark.requirement("A67")
+def test_publish_decisions_agree_with_the_broker(judged):
     users = judged.users
     extra = ["a.*", "*", ">", "a.>", "b.*.x", "*.a"]  # ordinary text to the broker
     for name, permissions in users.items():
@@ -189,7 +190,8 @@ def test_A67_publish(judged):
         client.close()
 
 
-def test_A67_a_reply_subject_is_looked_at_for_reserved_prefixes_only(judged):
+@pytest.mark.requirement("A67")
+def test_a_reply_subject_is_looked_at_for_reserved_prefixes_only(judged):
     users = judged.users
     replies = ["a.b", "_INBOX.x", "_R_.x", "$JS.ACK.a.b", "_GR_.a.b.c", "$GR.a.b", "$SYS.x", "_R.x"]
     for name in list(users)[:8]:
@@ -204,7 +206,8 @@ def test_A67_a_reply_subject_is_looked_at_for_reserved_prefixes_only(judged):
         client.close()
 
 
-def test_A68_A69_S1_050_subscribe(judged):
+@pytest.mark.requirement("A68", "A69", "S1-050")
+def test_subscribe_decisions_agree_with_the_broker(judged):
     users = judged.users
     rng = random.Random(12)
     for name, permissions in users.items():
@@ -241,7 +244,8 @@ def test_A68_A69_S1_050_subscribe(judged):
     assert judged.counts["left out"] < judged.counts["subscribe yes"] / 5
 
 
-def test_A68_what_is_filtered_at_delivery(judged):
+@pytest.mark.requirement("A68")
+def test_what_is_filtered_at_delivery(judged):
     users = judged.users
     rng = random.Random(13)
     admin = judged.connect("admin")
@@ -280,7 +284,8 @@ def test_A68_what_is_filtered_at_delivery(judged):
     admin.close()
 
 
-def test_A70_histories_of_allow_responses(judged):
+@pytest.mark.requirement("A70")
+def test_histories_of_allow_responses(judged):
     users = judged.users
     rng = random.Random(14)
     admin = judged.connect("admin")
@@ -308,7 +313,8 @@ def test_A70_histories_of_allow_responses(judged):
     admin.close()
 
 
-def test_A70_a_turn_to_answer_ends(judged):
+@pytest.mark.requirement("A70")
+def test_a_turn_to_answer_ends(judged):
     users = judged.users
     admin = judged.connect("admin")
     client = judged.connect("late")

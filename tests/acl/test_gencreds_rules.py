@@ -26,7 +26,8 @@ PAYMENTS = Service(
 )
 
 
-def test_S0_103_to_S0_118_a_service_gets_what_it_needs_and_no_more():
+@pytest.mark.requirement("S0-103", "S0-118")
+def test_a_service_gets_what_it_needs_and_no_more():
     found = rules(PAYMENTS, "prod")
     assert set(found.publish_allow) == {
         "prod.safe.888.payments_core.>",
@@ -84,14 +85,16 @@ def test_kitchen_fixture_as_its_golden_has_it():
     )
 
 
-def test_S0_108_A2_five_rules_and_a_sixth_for_the_trust_root():
+@pytest.mark.requirement("S0-108", "A2")
+def test_five_rules_and_a_sixth_for_the_trust_root():
     bare = rules(Service("a.b"), "p")
     assert len(bare.publish_allow) + len(bare.subscribe_allow) == 5
     root = rules(Service("a.b", endpoints=_uses("a.b", "POST :666/x")), "p")
     assert set(root.subscribe_allow) - set(bare.subscribe_allow) == {"p.danger.666.*.a_b.>"}
 
 
-def test_S0_039_S0_125_every_rule_names_its_source_and_its_plane():
+@pytest.mark.requirement("S0-039", "S0-125")
+def test_every_rule_names_its_source_and_its_plane():
     found = rules(PAYMENTS, "prod")
     for entry in found.publish_allow:
         assert entry.split(".")[3] == "payments_core"
@@ -100,7 +103,8 @@ def test_S0_039_S0_125_every_rule_names_its_source_and_its_plane():
     assert {"plane-wildcard"}.isdisjoint(each.rule for each in found.lint())
 
 
-def test_A16_an_open_port_is_never_the_trust_root():
+@pytest.mark.requirement("A16")
+def test_an_open_port_is_never_the_trust_root():
     text = rule("publish", plane="p", host=None, source="a.b", port=None, method=None, path=None)
     assert text == "p.safe.*.a_b.*.*.*.>"
     text = rule("subscribe", plane="p", host="c.d", port=0, method="ANY", path="/x/{y}")

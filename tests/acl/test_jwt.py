@@ -181,7 +181,8 @@ def test_signed_creds_are_what_the_broker_enforces(tmp_path):
             RawClient(url, **connecting(creds.jwt, creds.seed))
 
 
-def test_T16_creds_are_their_owners_alone(tmp_path):
+@pytest.mark.requirement("T16")
+def test_creds_are_their_owners_alone(tmp_path):
     creds = sign(Permissions(), Operator().account.seed.decode(), name="user")
     path = tmp_path / "user.creds"
     before = os.umask(0)
@@ -221,7 +222,8 @@ def test_creds_with_other_dashes_and_line_ends(tmp_path):
     assert Permissions.load(path).publish_allow == ("a",)
 
 
-def test_T17_only_an_accounts_seed_signs():
+@pytest.mark.requirement("T17")
+def test_only_an_accounts_seed_signs():
     operator = Operator()
     user = operator.user({})[1]
     account = operator.account.seed.decode()
@@ -238,7 +240,8 @@ def test_T17_only_an_accounts_seed_signs():
     assert kept.seed == user
 
 
-def test_A37_a_jwt_beyond_the_control_line_is_refused():
+@pytest.mark.requirement("A37")
+def test_a_jwt_beyond_the_control_line_is_refused():
     many = Permissions(publish_allow=[f"plane.safe.443.me.host{n}.*.GET.path" for n in range(90)])
     with pytest.raises(PermissionsError) as caught:
         sign(many, Operator().account.seed.decode(), name="user")
@@ -246,14 +249,16 @@ def test_A37_a_jwt_beyond_the_control_line_is_refused():
     assert "size" in [each.rule for each in many.lint()]
 
 
+@pytest.mark.requirement("A37")
 @pytest.mark.parametrize("count", [0, 5, 30, 60])
-def test_A37_the_size_that_lint_tells_is_that_of_connect(count):
+def test_the_size_that_lint_tells_is_that_of_connect(count):
     rules = Permissions(publish_allow=[f"p.safe.443.me.h{n}.*.GET.path" for n in range(count)])
     creds = sign(rules, Operator().account.seed.decode(), name="orders.shop.example")
     assert 0 <= jwt_size(rules) - (len(creds.jwt) + 288) < 64
 
 
-def test_T16_the_search_for_secrets_finds_one():
+@pytest.mark.requirement("T16")
+def test_the_search_for_secrets_finds_one():
     seed = Operator().account.seed.decode()
     assert seed in SECRETS
     assert leaked(f"the seed {seed} was refused") == [seed]

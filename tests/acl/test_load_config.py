@@ -177,6 +177,7 @@ def test_includes(tmp_path):
     assert loads(path, ENV)
 
 
+@pytest.mark.requirement("T18")
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
@@ -187,7 +188,7 @@ def test_includes(tmp_path):
         ({f"f{n}.conf": f"include f{n + 1}.conf\n" for n in range(40)}, "include-depth"),
     ],
 )
-def test_T18_includes_that_go_wrong(files, reason, tmp_path):
+def test_includes_that_go_wrong(files, reason, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "outside.conf").write_text(one("{ publish: a }"))
@@ -206,7 +207,8 @@ def test_an_include_may_leave_the_folder_where_root_says_so(tmp_path):
     assert Permissions.load(path, root=tmp_path).publish_allow == ("a",)
 
 
-def test_T8_nesting_is_bounded(tmp_path):
+@pytest.mark.requirement("T8")
+def test_nesting_is_bounded(tmp_path):
     path = tmp_path / "nats.conf"
     for text in ("{a: " * 50_000, "a: " + "[" * 50_000, "a {" * 50_000):
         path.write_text(text)
@@ -236,13 +238,14 @@ def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
     assert ours == 25
 
 
+@pytest.mark.requirement("T16")
 @pytest.mark.parametrize(
     "line",
     ["$hidden-word", "a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
      "(hidden-word", '"hidden-word', "hidden-word: b", "'hidden-word", "2024-01-02Thidden-word"],
     ids=lambda line: f"{len(line)}-bytes",  # a name of a test is printed too
 )  # fmt: skip
-def test_T16_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
+def test_a_broken_line_with_a_password_is_not_repeated(line, tmp_path):
     path = tmp_path / "nats.conf"
     path.write_text(f"authorization {{ users [ {{ user: u, password: {line} }} ] }}\n")
     with pytest.raises(PermissionsError) as caught:

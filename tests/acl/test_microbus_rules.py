@@ -44,19 +44,22 @@ LAYOUT = {
 }
 
 
+@pytest.mark.requirement("S0-002")
 @pytest.mark.parametrize("golden", LAYOUT)
-def test_S0_002_the_layout_rules_are_written_against(golden):
+def test_the_layout_rules_are_written_against(golden):
     assert LAYOUT[golden] == golden
 
 
-def test_S0_026_the_broad_rule_covers_every_request_but_those_to_666():
+@pytest.mark.requirement("S0-026")
+def test_the_broad_rule_covers_every_request_but_those_to_666():
     rules = Permissions(publish_allow=["prod.safe.*.me_example.>"])
     for port, source, host, plane in itertools.product(PORTS, HOSTS[:3], HOSTS, ("prod", "test")):
         wanted = port != 666 and source == "me.example" and plane == "prod"
         assert bool(rules.can_publish(request(port, source, host, plane))) == wanted
 
 
-def test_S0_027_without_the_trust_slot_the_carve_out_cannot_be_said():
+@pytest.mark.requirement("S0-027")
+def test_without_the_trust_slot_the_carve_out_cannot_be_said():
     """Broad, but not 666, but 666 to one host: a deny that holds for hosts nobody names holds for
     that one too, and deny beats allow. With the slot two allows say it."""
     tokens = [["prod", "*"], ["666", "*"], ["me", "*"], ["mint", "other", "*"]]
@@ -79,7 +82,8 @@ def test_S0_027_without_the_trust_slot_the_carve_out_cannot_be_said():
         assert bool(split.can_publish(request(port, host=host))) == wanted
 
 
-def test_S0_112_S0_113_the_receive_pattern_hears_every_caller():
+@pytest.mark.requirement("S0-112", "S0-113")
+def test_the_receive_pattern_hears_every_caller():
     rules = Permissions(subscribe_allow=["prod.safe.*.*.me_example.>"])
     for port, path in itertools.product([0, 443, 888], ["/", "/a/{b}", "/{all...}"]):
         pattern = microbus.encode_subscription(
@@ -100,7 +104,8 @@ def test_S0_112_S0_113_the_receive_pattern_hears_every_caller():
     assert not named.can_subscribe(pattern)
 
 
-def test_S0_114_the_publish_pattern_is_of_one_source_and_one_destination():
+@pytest.mark.requirement("S0-114")
+def test_the_publish_pattern_is_of_one_source_and_one_destination():
     rules = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
     for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
         wanted = port != 666 and (source, host) == ("me.example", "you.example")
@@ -109,7 +114,8 @@ def test_S0_114_the_publish_pattern_is_of_one_source_and_one_destination():
         assert rules.can_publish(request(slot=slot))
 
 
-def test_S0_115_the_trust_root_opens_to_its_callers_alone():
+@pytest.mark.requirement("S0-115")
+def test_the_trust_root_opens_to_its_callers_alone():
     caller = Permissions(publish_allow=["prod.danger.666.me_example.mint_core.>"])
     other = Permissions(publish_allow=["prod.safe.*.you_example.>", "prod.reply._.you_example.>"])
     subject = request(666, host="mint.core", method="POST", path="/mint")
@@ -120,7 +126,8 @@ def test_S0_115_the_trust_root_opens_to_its_callers_alone():
         assert bool(other.can_publish(asked)) == (port != 666 and source == "you.example")
 
 
-def test_S0_117_S0_118_replies_go_to_whoever_asked_and_to_nobody_else():
+@pytest.mark.requirement("S0-117", "S0-118")
+def test_replies_go_to_whoever_asked_and_to_nobody_else():
     me = Permissions(
         publish_allow=["prod.reply._.me_example.>"], subscribe_allow=["prod.reply._.*.me_example.*"]
     )
@@ -134,7 +141,8 @@ def test_S0_117_S0_118_replies_go_to_whoever_asked_and_to_nobody_else():
     assert "inbox" not in [each.rule for each in me.lint()]
 
 
-def test_S0_125_lint_finds_a_plane_wildcard_in_every_rule():
+@pytest.mark.requirement("S0-125")
+def test_lint_finds_a_plane_wildcard_in_every_rule():
     for entry in ("*.safe.443.me_example.>", "*.reply._.me_example.>", "*", ">", "*.>"):
         rules = Permissions(publish_allow=[entry], subscribe_allow=())
         found = [each for each in rules.lint() if each.rule == "plane-wildcard"]
@@ -144,7 +152,8 @@ def test_S0_125_lint_finds_a_plane_wildcard_in_every_rule():
     assert "plane-wildcard" not in [each.rule for each in rules.lint()]
 
 
-def test_S0_126_no_request_of_another_plane_is_granted():
+@pytest.mark.requirement("S0-126")
+def test_no_request_of_another_plane_is_granted():
     entries = ["prod.safe.*.me_example.>", "prod.reply._.me_example.>", "prod.danger.666.>"]
     rules = Permissions(publish_allow=entries, subscribe_allow=entries)
     for port, host, plane in itertools.product(PORTS, HOSTS, ("test", "prod1", "Prod", "pro")):
@@ -166,7 +175,13 @@ IMPLICIT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", IMPLICIT)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=IMPLICIT[row][1], marks=pytest.mark.requirement(row))
+        for row in IMPLICIT
+    ],
+)
 def test_each_implicit_rule_is_there_and_needed(row):
     verb, entry, needed = IMPLICIT[row]
     least = gencreds.rules(gencreds.Service("me.example"), "prod")

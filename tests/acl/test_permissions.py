@@ -57,7 +57,8 @@ def test_absent_and_empty_lists():
     assert (nothing.publish_allow, nothing.subscribe_deny) == ((), ())
 
 
-def test_S0_027_deny_beats_allow():
+@pytest.mark.requirement("S0-027")
+def test_deny_beats_allow():
     rules = Permissions(publish_allow=["a.>"], publish_deny=["a.b"])
     decision = rules.can_publish("a.b")
     assert not decision
@@ -73,7 +74,8 @@ def test_a_no_names_the_nearest_entry_and_the_token_that_differs():
     assert "differs at token 6" in decision.why
 
 
-def test_A67_strict_is_inclusion_in_the_union():
+@pytest.mark.requirement("A67")
+def test_strict_is_inclusion_in_the_union():
     rules = Permissions(subscribe_allow=["a.*", "a.*.>"])
     assert rules.can_subscribe("a.>")
     assert "together" in rules.can_subscribe("a.>").why
@@ -85,7 +87,8 @@ def test_A67_strict_is_inclusion_in_the_union():
     assert broker.witness == "a.x.x"
 
 
-def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
+@pytest.mark.requirement("A68")
+def test_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
     rules = Permissions(subscribe_allow=["a.>"], subscribe_deny=["a.b"])
     strict, broker = rules.can_subscribe("a.*"), rules.can_subscribe("a.*", model="broker")
     assert (bool(strict), bool(broker)) == (False, True)
@@ -101,7 +104,8 @@ def test_A68_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
         assert (bool(other), other.nearest, other.differs_at) == (False, "a.x.>", 1)
 
 
-def test_A69_queues():
+@pytest.mark.requirement("A69")
+def test_queues():
     rules = Permissions(subscribe_allow=["foo", "foo v1", "bar v1.*"])
     assert rules.can_subscribe("foo", queue="v2")
     assert not rules.can_subscribe("foo", queue="v2", model="broker")
@@ -115,7 +119,8 @@ def test_A69_queues():
         rules.can_subscribe("foo", queue="a b")
 
 
-def test_A69_the_deciding_entry_is_one_of_the_queue_asked_for():
+@pytest.mark.requirement("A69")
+def test_the_deciding_entry_is_one_of_the_queue_asked_for():
     rules = Permissions(subscribe_allow=["a q", "a w.*"], subscribe_deny=["a.b q", "a.b w"])
     assert rules.can_subscribe("a", queue="w.1").rule == "a w.*"
     assert rules.can_subscribe("a", queue="q").rule == "a q"
@@ -143,7 +148,8 @@ def test_bad_questions():
             call(7)
 
 
-def test_A70_a_turn_to_answer_overrides_a_deny_and_is_used_up():
+@pytest.mark.requirement("A70")
+def test_a_turn_to_answer_overrides_a_deny_and_is_used_up():
     now = [0.0]
     rules = Permissions(
         publish_allow=["a"], publish_deny=["r.>"], allow_responses=ResponseLimit(2, 10.0)
@@ -200,7 +206,8 @@ def test_compare_names_the_shortest_witness_and_proves_the_rest():
     assert pickle.loads(pickle.dumps(found.only_right)).verb == "publish"
 
 
-def test_A70_responses_take_part_in_the_order():
+@pytest.mark.requirement("A70")
+def test_responses_take_part_in_the_order():
     none = Permissions(publish_allow=["a"])
     once = Permissions(publish_allow=["a"], allow_responses=ResponseLimit())
     often = Permissions(publish_allow=["a"], allow_responses=ResponseLimit(-1, -1))
@@ -211,13 +218,15 @@ def test_A70_responses_take_part_in_the_order():
     assert [grant.verb for grant in added] == ["respond"]
 
 
-def test_A70_the_shortest_witness_may_be_a_reply():
+@pytest.mark.requirement("A70")
+def test_the_shortest_witness_may_be_a_reply():
     once = Permissions(publish_allow=["a.b.c"], allow_responses=ResponseLimit())
     found = once.compare(Permissions(publish_allow=()))
     assert (found.only_left, found.only_left.verb) == ("x", "respond")
 
 
-def test_A70_who_receives_nothing_answers_nothing():
+@pytest.mark.requirement("A70")
+def test_who_receives_nothing_answers_nothing():
     deaf = {"publish_allow": ["a"], "subscribe_allow": ()}
     assert Permissions(**deaf, allow_responses=ResponseLimit()) == Permissions(**deaf)
 
@@ -230,7 +239,8 @@ def test_dialects_do_not_mix():
     assert strict != Permissions(publish_allow=["a"])
 
 
-def test_A37_strict_subjects_end_at_64_tokens():
+@pytest.mark.requirement("A37")
+def test_strict_subjects_end_at_64_tokens():
     stars = [".".join(["a", *["*"] * n]) for n in range(1, 64)]
     assert Permissions(publish_allow=stars, dialect="strict") == Permissions(
         publish_allow=["a.>"], dialect="strict"
@@ -323,8 +333,9 @@ INBOXES = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("T11")
 @pytest.mark.parametrize("entry", INBOXES)
-def test_T11_over_wide_inbox_grants(entry):
+def test_over_wide_inbox_grants(entry):
     rules = Permissions(publish_allow=(), subscribe_allow=[entry, "x.x"])
     found = [each for each in rules.lint() if each.rule == "inbox"]
     assert bool(found) == INBOXES[entry]
@@ -337,7 +348,8 @@ def test_T11_over_wide_inbox_grants(entry):
     assert "inbox" not in [each.rule for each in none.lint()]
 
 
-def test_T13_what_is_no_plane_reaches_no_trust_root():
+@pytest.mark.requirement("T13")
+def test_what_is_no_plane_reaches_no_trust_root():
     for entry in ("_INBOX.>", "$JS.*.>", "a-b.danger.666.x"):
         rules = Permissions(publish_allow=[entry], subscribe_allow=())
         assert "danger" not in [each.rule for each in rules.lint()]
@@ -352,8 +364,9 @@ def test_lint_says_which_entry_it_is_about():
     assert ("dead", "publish_deny", "z") in rows
 
 
+@pytest.mark.requirement("T11", "T12", "T13")
 @pytest.mark.parametrize("rule", LINT)
-def test_T11_T12_T13_lint_fires_and_is_silent(rule):
+def test_lint_fires_and_is_silent(rule):
     firing, silent = LINT[rule]
     nothing = {"publish_allow": [], "subscribe_allow": []}
     firing, silent = {**nothing, **firing}, {**nothing, **silent}
@@ -363,7 +376,8 @@ def test_T11_T12_T13_lint_fires_and_is_silent(rule):
     assert rule not in [each.rule for each in Permissions(**silent).lint()]
 
 
-def test_T13_every_overlap_with_danger_is_found():
+@pytest.mark.requirement("T13")
+def test_every_overlap_with_danger_is_found():
     import random
 
     rng = random.Random(3)
@@ -381,20 +395,23 @@ def test_T13_every_overlap_with_danger_is_found():
             assert each.witness.split(".")[1] == "danger"
 
 
-def test_S0_126_rules_of_one_plane_authorise_nothing_on_another():
+@pytest.mark.requirement("S0-126")
+def test_rules_of_one_plane_authorise_nothing_on_another():
     rules = Permissions(publish_allow=["one.safe.443.a.>"], subscribe_allow=["one.safe.*.*.a.>"])
     other = Permissions(publish_allow=["two.>"], subscribe_allow=["two.>"])
     for verb in ("publish", "subscribe"):
         assert _engine.active.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
 
 
-def test_S0_026_S0_116_safe_rules_and_the_carve_out_never_meet():
+@pytest.mark.requirement("S0-026", "S0-116")
+def test_safe_rules_and_the_carve_out_never_meet():
     for port in ("*", "443"):
         safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
         assert _engine.active.rules_overlap(safe, [], danger, []) is None
 
 
-def test_T14_what_takes_too_long_is_refused():
+@pytest.mark.requirement("T14")
+def test_what_takes_too_long_is_refused():
     deep = ".".join(["a"] * 2000)
     wide = Permissions(publish_allow=[f"a{n}" for n in range(8000)])
     with pytest.raises(PermissionsError) as caught:

@@ -63,7 +63,8 @@ def mixed(tmp_path: Path) -> Path:
     return path
 
 
-def test_P_02_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
+@pytest.mark.requirement("P-02")
+def test_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
     done = run(mixed, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -102,7 +103,8 @@ def position_of(path: Path, line: int) -> int:
     return sum(len(text) + 1 for text in path.read_bytes().split(b"\n")[:line])
 
 
-def test_P_02_the_sum_of_lines_is_printed(run, mixed) -> None:
+@pytest.mark.requirement("P-02")
+def test_the_sum_of_lines_is_printed(run, mixed) -> None:
     done = run(mixed)
     assert done.exit_code == 0, done.output
     assert "lines read = operations + payloads + server + quarantined: 13 = 6 + 2 + 1 + 4" in (
@@ -119,7 +121,8 @@ def test_a_plane_may_be_given(run, mixed) -> None:
     assert sum(row["count"] for row in told["foreign"]) == 4
 
 
-def test_P_10_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
+@pytest.mark.requirement("P-10")
+def test_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
     out = tmp_path / "out"
     files = []
     for _ in range(2):

@@ -42,7 +42,7 @@ def parts(subject: str) -> list[str]:
     return subject.split(".")
 
 
-def test_P_07_totals_agree_with_the_truth(live, truth, messages) -> None:
+def test_totals_agree_with_the_truth(live, truth, messages) -> None:
     assert len(messages) == truth["totals"]["published"]
     published = sum(row["published"] for row in live["call_graph"])
     assert published + sum(row["count"] for row in live["replies"]) == truth["totals"]["published"]
@@ -50,7 +50,7 @@ def test_P_07_totals_agree_with_the_truth(live, truth, messages) -> None:
     assert heard == truth["totals"]["delivered"]
 
 
-def test_P_07_call_graph_agrees_with_the_truth(live, messages) -> None:
+def test_call_graph_agrees_with_the_truth(live, messages) -> None:
     expected: dict[tuple, Counter[str]] = {}
     for message in messages:
         token = parts(message["subject"])
@@ -87,7 +87,7 @@ def test_P_07_call_graph_agrees_with_the_truth(live, messages) -> None:
         ), key
 
 
-def test_P_07_replies_agree_with_the_truth(live, messages) -> None:
+def test_replies_agree_with_the_truth(live, messages) -> None:
     expected: Counter[tuple[str, str]] = Counter()
     for message in messages:
         token = parts(message["subject"])
@@ -96,7 +96,7 @@ def test_P_07_replies_agree_with_the_truth(live, messages) -> None:
     assert {(row["replier"], row["caller"]): row["count"] for row in live["replies"]} == expected
 
 
-def test_P_07_undelivered_are_those_delivered_to_nobody(live, messages) -> None:
+def test_undelivered_are_those_delivered_to_nobody(live, messages) -> None:
     expected = Counter(m["subject"] for m in messages if not m["delivered_to"])
     assert {row["subject"]: row["count"] for row in live["undelivered"]} == expected
 
@@ -121,10 +121,9 @@ def test_a_clean_log_has_nothing_wrong(live) -> None:
     assert live["summary"]["planes"] == ["goldplane1"]
 
 
+@pytest.mark.requirement("P-02")
 @pytest.mark.parametrize("name", ["go_live", "go_app"])
-def test_P_02_every_line_is_accounted_for_and_no_delivery_is_an_orphan(
-    spark, captures, name
-) -> None:
+def test_every_line_is_accounted_for_and_no_delivery_is_an_orphan(spark, captures, name) -> None:
     log = captures / name / "trace.log"
     tables = tables_of(spark, log)
     summary = tables["summary"]
@@ -143,8 +142,9 @@ def test_P_02_every_line_is_accounted_for_and_no_delivery_is_an_orphan(
     )
 
 
+@pytest.mark.requirement("P-03")
 @pytest.mark.parametrize("split_bytes", [199, 77_777])
-def test_P_03_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_bytes) -> None:
+def test_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_bytes) -> None:
     log = captures / "go_live" / "trace.log"
     if split_bytes == 199:  # far below a line, on a part of the log
         part = tmp_path / "part.log"

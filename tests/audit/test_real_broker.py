@@ -142,7 +142,7 @@ def test_the_call_graph_counts_queues_once(tables) -> None:
     assert edges["stock.example", "stock.example"]["published"] == 0
 
 
-def test_P_08_refusals_are_told_with_who_and_what(tables) -> None:
+def test_refusals_are_told_with_who_and_what(tables) -> None:
     subject = request("stock.example", "stock.example", "/a")
     assert tables["refused"] == [
         {"who": "shop.example", "subject": "elsewhere", "count": 1, "kind": "subscribe"},
@@ -151,7 +151,7 @@ def test_P_08_refusals_are_told_with_who_and_what(tables) -> None:
     ]
 
 
-def test_P_08_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
+def test_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
     told = {(row["who"], row["claimed"]): row for row in tables["spoofed"]}
     assert {key: (row["count"], row["accepted"]) for key, row in told.items()} == {
         ("shop.example", "stock.example"): (2, 0),

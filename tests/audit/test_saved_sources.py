@@ -60,7 +60,7 @@ def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def test_P_07_every_operation_is_a_row(session, folder):
+def test_every_operation_is_a_row(session, folder):
     df = session.read.format("nats-wire").option("splits", 3).load(str(folder))
     assert df.rdd.getNumPartitions() == 3
     rows = decode(df.drop("payload").where("op != 'PONG'"), "subject").collect()

@@ -20,7 +20,7 @@ FRONT = '[7] 2026/11/21 08:00:00.000001 [TRC] 1.2.3.4:5 - cid:8 - "v1:x:n" - "AP
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_P_01_vectors_of_trace_lines(row) -> None:
+def test_vectors_of_trace_lines(row) -> None:
     record = parse_line(row["text"])
     assert record is not None
     assert [record.as_dict()] == row["expect"]["ops"]
@@ -95,6 +95,7 @@ def test_refusals_are_understood(rest, kind, subject, queue, sid) -> None:
     assert record.violation == (kind, subject, queue, sid)
 
 
+@pytest.mark.requirement("P-02")
 @pytest.mark.parametrize(
     "line",
     [
@@ -116,15 +117,16 @@ def test_refusals_are_understood(rest, kind, subject, queue, sid) -> None:
         "[7] 2026/13/45 99:00",
     ],
 )
-def test_P_02_what_no_broker_wrote_is_quarantined(line) -> None:
+def test_what_no_broker_wrote_is_quarantined(line) -> None:
     assert parse_line(line) is None
     assert counts(read(line.encode("latin-1") + b"\n"))["quarantined"] == 1
 
 
+@pytest.mark.requirement("P-02")
 @pytest.mark.parametrize(
     "rest", ["<<- [PUB 5]", "<<- [PUB a b c d]", "<<- [PUB a x]", "->> [MSG a 1]"]
 )
-def test_P_02_an_operation_with_wrong_arguments_is_quarantined(rest) -> None:
+def test_an_operation_with_wrong_arguments_is_quarantined(rest) -> None:
     rows = read((FRONT + rest + "\n").encode())
     assert counts(rows)["quarantined"] == 1
     assert [r["pos"] for r in rows if r["kind"] == "quarantine"] == [0]
@@ -135,7 +137,7 @@ def test_go_quoting_is_resolved() -> None:
     assert unquote(r"\xc3\xa9 \xff \ud800") == "é \udcff �"
 
 
-def test_P_07_line_ends_and_empty_lines_count_as_lines() -> None:
+def test_line_ends_and_empty_lines_count_as_lines() -> None:
     data = b"\r\n\n" + (FRONT + "<<- [PING]\r\n" + FRONT + "->> [PONG]").encode()
     assert counts(read(data)) == {"operations": 2, "quarantined": 2, "payloads": 0, "server": 0}
 

@@ -41,7 +41,8 @@ class Size(enum.Enum):
     LARGE = "l"
 
 
-async def test_S0_001_a_request_reaches_its_handler_and_comes_back(make):
+@pytest.mark.requirement("S0-001")
+async def test_a_request_reaches_its_handler_and_comes_back(make):
     shop, web = make(HOST, version=3), make("web.example", version=7)
 
     @shop.endpoint("POST", "/order/{id}")
@@ -172,7 +173,8 @@ async def test_nobody_there_is_an_ack_timeout(make):
         assert web.counts.ack_timeouts == 4
 
 
-async def test_A78_a_handler_that_passes_its_deadline_is_cancelled_and_answered_408(make):
+@pytest.mark.requirement("A78")
+async def test_a_handler_that_passes_its_deadline_is_cancelled_and_answered_408(make):
     shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
     stopped = asyncio.Event()
 
@@ -322,7 +324,8 @@ async def test_known_responders_are_not_waited_for(make):
         assert time.monotonic() - begun >= 0.38
 
 
-async def test_S0_044_S0_045_replicas_share_the_work_and_one_can_be_pinned(make):
+@pytest.mark.requirement("S0-044", "S0-045")
+async def test_replicas_share_the_work_and_one_can_be_pinned(make):
     one, two, web = make(HOST), make(HOST), make("web.example")
     for replica in (one, two):
         replica.endpoint("GET", "/who")(_say(replica.id))
@@ -334,7 +337,8 @@ async def test_S0_044_S0_045_replicas_share_the_work_and_one_can_be_pinned(make)
             assert pinned.id == two.id
 
 
-async def test_S0_132_middleware_goes_around_every_handler_the_same_on_both_transports(make):
+@pytest.mark.requirement("S0-132")
+async def test_middleware_goes_around_every_handler_the_same_on_both_transports(make):
     shop, web, rogue = make(HOST), make("web.example"), make("rogue.example")
     seen = []
 

@@ -92,7 +92,8 @@ def _connector(host, url, **more):
     return Connector(host, plane=PLANE, nats=url, short_circuit=False, **more)
 
 
-async def test_S0_119_S0_122_S0_124_the_broker_holds_each_service_to_its_name(tmp_path):
+@pytest.mark.requirement("S0-119", "S0-122", "S0-124")
+async def test_the_broker_holds_each_service_to_its_name(tmp_path):
     realm = Realm(tmp_path)
     realm.creds(tmp_path / "shop.example_nats.creds", "shop.example")
     realm.creds(tmp_path / "web.example_nats.creds", "web.example")
@@ -155,7 +156,8 @@ async def test_a_service_that_may_not_ask_sees_an_ack_timeout(tmp_path):
         realm.server.stop()
 
 
-async def test_M_12_connectors_meet_in_the_dispatcher_of_the_process(make_memory, plane):
+@pytest.mark.requirement("M-12")
+async def test_connectors_meet_in_the_dispatcher_of_the_process(make_memory, plane):
     shop = make_memory("shop.example")
     shop.endpoint("GET", "/{id}")(lambda id: id)
     async with shop:

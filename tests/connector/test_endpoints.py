@@ -11,7 +11,8 @@ HOST = "shop.example"
 URL = f"https://{HOST}"
 
 
-async def test_S0_058_unknown_methods_and_bad_routes_are_refused_at_registration(make_memory):
+@pytest.mark.requirement("S0-058")
+async def test_unknown_methods_and_bad_routes_are_refused_at_registration(make_memory):
     shop = make_memory(HOST)
     with pytest.raises(AddressError) as refused:
         shop.endpoint("BREW", "/")(lambda: None)
@@ -26,7 +27,8 @@ async def test_S0_058_unknown_methods_and_bad_routes_are_refused_at_registration
     assert refused.value.reason == "endpoint"
 
 
-async def test_A5_a_second_host_that_flattens_alike_is_refused(make_memory):
+@pytest.mark.requirement("A5")
+async def test_a_second_host_that_flattens_alike_is_refused(make_memory):
     shop = make_memory(HOST)
     shop.endpoint("GET", "//a_b.c/x")(lambda: None)
     with pytest.raises(HostnameCollision):

@@ -22,8 +22,9 @@ def _body(size: int, seed: int = 0) -> bytes:
     return bytes((place * 7 + seed) % 251 for place in range(size))
 
 
+@pytest.mark.requirement("S0-043")
 @pytest.mark.parametrize("size", [0, 131_071, 131_072, 131_073, 262_144, 300_000, 1_500_000])
-async def test_S0_043_bodies_of_any_size_arrive_whole_both_ways(make, size):
+async def test_bodies_of_any_size_arrive_whole_both_ways(make, size):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("POST", "/big")(lambda request: request.body)
     async with shop, web:

@@ -13,8 +13,9 @@ from subtrie.connector.http.url import fill_path, locate, with_params
 from .recording import messages, truth
 
 
+@pytest.mark.requirement("S0-001")
 @pytest.mark.parametrize("kind", messages())
-def test_S0_001_every_recorded_message_is_read_and_written_the_same(kind):
+def test_every_recorded_message_is_read_and_written_the_same(kind):
     _, data = messages()[kind]
     if data.startswith(b"HTTP/1.1 "):
         assert write_response(read_response(data)) == data

@@ -16,7 +16,8 @@ from subtrie.connector.transport.credentials import gather
 HOST = "shop.example"
 
 
-async def test_S0_077_S0_078_S0_079_the_startup_hook_can_already_ask(make, plane):
+@pytest.mark.requirement("S0-077", "S0-078", "S0-079")
+async def test_the_startup_hook_can_already_ask(make, plane):
     stock, shop = make("stock.example"), make(HOST)
     stock.endpoint("GET", "/level")(lambda: "7")
     order = []
@@ -103,7 +104,8 @@ async def test_everything_is_unsubscribed_in_the_end(make):
     assert len(Dispatcher.shared()) == before
 
 
-async def test_S0_038_subscriptions_do_not_depend_on_callers(make):
+@pytest.mark.requirement("S0-038")
+async def test_subscriptions_do_not_depend_on_callers(make):
     shop = make(HOST)
     shop.endpoint("GET", "/x")(lambda: None)
     async with shop:
@@ -116,7 +118,8 @@ async def test_S0_038_subscriptions_do_not_depend_on_callers(make):
         assert all(pattern.split(".")[3] == "*" for pattern in places)
 
 
-def test_S0_018_S0_020_S0_021_S0_022_the_sources_of_the_plane(monkeypatch, plane):
+@pytest.mark.requirement("S0-018", "S0-020", "S0-021", "S0-022")
+def test_the_sources_of_the_plane(monkeypatch, plane):
     assert Connector(HOST).plane == plane, "derived from the id of this test"
     monkeypatch.setenv("MICROBUS_PLANE", "fromenv")
     assert Connector(HOST).plane == "fromenv"
@@ -161,7 +164,8 @@ def test_variables_choose_transports_and_deployment(monkeypatch):
     assert Connector(HOST).locality == "us-west"
 
 
-def test_S0_122_S0_123_the_own_creds_file_before_the_shared_one(tmp_path):
+@pytest.mark.requirement("S0-122", "S0-123")
+def test_the_own_creds_file_before_the_shared_one(tmp_path):
     url = "nats://h:1"
     none = gather(url, HOST)
     shared = tmp_path / "nats.creds"
@@ -180,7 +184,8 @@ def test_S0_122_S0_123_the_own_creds_file_before_the_shared_one(tmp_path):
     assert "own" not in repr(gather(url, HOST))
 
 
-def test_A30_secrets_that_others_may_read_are_refused(tmp_path):
+@pytest.mark.requirement("A30")
+def test_secrets_that_others_may_read_are_refused(tmp_path):
     file = tmp_path / "nats.creds"
     file.write_text("secret")
     file.chmod(0o640)
@@ -198,7 +203,8 @@ def test_A30_secrets_that_others_may_read_are_refused(tmp_path):
     assert refused.value.reason == "creds-link"
 
 
-async def test_S0_124_A31_one_connection_for_each_distinct_credentials(make_nats, tmp_path):
+@pytest.mark.requirement("S0-124", "A31")
+async def test_one_connection_for_each_distinct_credentials(make_nats, tmp_path):
     one, two, three = make_nats("a.example"), make_nats("b.example"), make_nats("c.example")
     file = tmp_path / "c.example_nats.creds"
     async with one, two:
@@ -216,7 +222,8 @@ def test_the_default_plane_is_the_fixtures(plane):
     assert microbus.default_plane() == plane
 
 
-def test_A26_the_fixtures_give_connectors_on_the_plane_of_the_test(connector, plane):
+@pytest.mark.requirement("A26")
+def test_the_fixtures_give_connectors_on_the_plane_of_the_test(connector, plane):
     made = connector("shop.example", version=2)
     assert (made.plane, made.version, made.deployment) == (plane, 2, "TESTING")
 

@@ -30,7 +30,8 @@ async def _missing():
     raise HTTPError("no such thing", status=404)
 
 
-async def test_S0_047_each_locality_slot_is_subscribed(make):
+@pytest.mark.requirement("S0-047")
+async def test_each_locality_slot_is_subscribed(make):
     shop = make(HOST, locality="us-west-b-1")
     shop.endpoint("GET", "/x")(_say("x"))
     async with shop:
@@ -39,7 +40,8 @@ async def test_S0_047_each_locality_slot_is_subscribed(make):
         assert slots == ["", shop.id, "loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1"]
 
 
-async def test_S0_048_S0_049_routing_narrows_to_the_nearest_and_stays(make):
+@pytest.mark.requirement("S0-048", "S0-049")
+async def test_routing_narrows_to_the_nearest_and_stays(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         seen = [(await edge.request("GET", NEAR)).body.decode() for _ in range(40)]
@@ -54,7 +56,8 @@ async def test_S0_048_S0_049_routing_narrows_to_the_nearest_and_stays(make):
         await replica.shutdown()
 
 
-async def test_A75_a_handlers_404_is_an_answer_and_not_asked_again(make):
+@pytest.mark.requirement("A75")
+async def test_a_handlers_404_is_an_answer_and_not_asked_again(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):
@@ -69,7 +72,8 @@ async def test_A75_a_handlers_404_is_an_answer_and_not_asked_again(make):
         await replica.shutdown()
 
 
-async def test_A75_a_slot_that_the_caller_wrote_is_left_alone(make):
+@pytest.mark.requirement("A75")
+async def test_a_slot_that_the_caller_wrote_is_left_alone(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):
@@ -85,7 +89,8 @@ async def test_A75_a_slot_that_the_caller_wrote_is_left_alone(make):
         await replica.shutdown()
 
 
-async def test_S0_044_a_replica_that_leaves_while_pinned_is_an_ack_timeout(make):
+@pytest.mark.requirement("S0-044")
+async def test_a_replica_that_leaves_while_pinned_is_an_ack_timeout(make):
     one, two, web = make(HOST), make(HOST), make("web.example")
     for replica in (one, two):
         replica.endpoint("GET", "/near")(_say("x"))
@@ -129,8 +134,9 @@ def test_what_was_learnt_is_believed_for_a_day():
     assert nearest.nearest(key) == "us"
 
 
+@pytest.mark.requirement("A75")
 @pytest.mark.parametrize("slot", ["LOC-EU", "loc-eu", "Loc-eu-central"])
-async def test_A75_a_slot_in_capitals_is_one_too(make, slot):
+async def test_a_slot_in_capitals_is_one_too(make, slot):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):

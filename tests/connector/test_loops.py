@@ -92,8 +92,9 @@ print("ok")
 """
 
 
+@pytest.mark.requirement("S0-134")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_S0_134_a_child_after_a_fork_is_not_its_parent():
+def test_a_child_after_a_fork_is_not_its_parent():
     done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
     assert done.stdout == "ok\n", done.stderr
 
@@ -133,8 +134,9 @@ print("ok")
 """
 
 
+@pytest.mark.requirement("S0-134")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_S0_134_a_child_has_connections_of_its_own(broker, plane):
+def test_a_child_has_connections_of_its_own(broker, plane):
     """It asks its parent over the broker, while the parent's connections go on as before."""
     done = subprocess.run(
         [sys.executable, "-c", _FORK_NATS, broker.url, plane],

@@ -27,7 +27,8 @@ def _say(text):
     return lambda: text
 
 
-async def test_A20_a_unicast_prefers_this_process(both):
+@pytest.mark.requirement("A20")
+async def test_a_unicast_prefers_this_process(both):
     near, far, web = both(HOST), both(HOST, far=True), both("web.example")
     for replica in (near, far):
         replica.endpoint("GET", "/")(_say(replica.id))
@@ -42,7 +43,8 @@ async def test_A20_a_unicast_prefers_this_process(both):
             await web.request("GET", "https://nobody.example/")
 
 
-async def test_A20_a_multicast_takes_the_bus_and_reaches_everyone_once(both):
+@pytest.mark.requirement("A20")
+async def test_a_multicast_takes_the_bus_and_reaches_everyone_once(both):
     near, far, web = both("near.example"), both("far.example", far=True), both("web.example")
     heard = []
     for listener in (near, far, web):

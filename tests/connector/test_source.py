@@ -96,7 +96,8 @@ class Listener:
         await asyncio.sleep(0.05)
 
 
-async def test_S0_040_S0_130_the_source_of_the_subject_overwrites_the_header(make, plane):
+@pytest.mark.requirement("S0-040", "S0-130")
+async def test_the_source_of_the_subject_overwrites_the_header(make, plane):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.publish(subject, _raw())
@@ -119,10 +120,9 @@ MALFORMED = {
 }
 
 
+@pytest.mark.requirement("S0-041", "A7", "A25")
 @pytest.mark.parametrize("spelling", MALFORMED)
-async def test_S0_041_A7_A25_an_unverifiable_message_is_counted_and_never_answered(
-    make, plane, spelling, caplog
-):
+async def test_an_unverifiable_message_is_counted_and_never_answered(make, plane, spelling, caplog):
     caplog.set_level(logging.WARNING, "subtrie.connector")
     async with Listener(make, plane) as listener:
         for _ in range(3):
@@ -134,12 +134,13 @@ async def test_S0_041_A7_A25_an_unverifiable_message_is_counted_and_never_answer
         assert len(said) == 1, "once a minute for a plane and reason"
 
 
+@pytest.mark.requirement("T11")
 @pytest.mark.parametrize(
     "headers",
     [{frame.FROM_ID: "nobody"}, {frame.FROM_ID: "id-*"}, {frame.FROM_ID: "id-a.b"}],
     ids=["no-id", "wildcard", "two-tokens"],
 )
-async def test_T11_an_answer_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
+async def test_an_answer_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.publish(subject, _raw(**headers))
@@ -179,7 +180,8 @@ async def test_payloads_that_are_no_message_are_counted_and_dropped(make_nats, p
         assert listener.sources == []
 
 
-async def test_S0_133_in_process_the_message_says_that_its_source_is_attested(make):
+@pytest.mark.requirement("S0-133")
+async def test_in_process_the_message_says_that_its_source_is_attested(make):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("GET", "/")(lambda request: request.attested)
     async with shop, web:
@@ -187,7 +189,8 @@ async def test_S0_133_in_process_the_message_says_that_its_source_is_attested(ma
         assert (await web.request("GET", f"https://{HOST}")).json() is in_process
 
 
-async def test_S0_019_planes_do_not_hear_each_other(make):
+@pytest.mark.requirement("S0-019")
+async def test_planes_do_not_hear_each_other(make):
     shop, web = make(HOST), make("web.example", plane="other")
     shop.endpoint("GET", "/", queue=None)(lambda: "heard")
     async with shop, web:

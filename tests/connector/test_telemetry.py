@@ -52,7 +52,8 @@ async def _story(make):
     ]
 
 
-async def test_S0_131_the_same_spans_and_counters_on_both_transports(
+@pytest.mark.requirement("S0-131")
+async def test_the_same_spans_and_counters_on_both_transports(
     make_memory, make_nats, spans, caplog
 ):
     caplog.set_level(logging.CRITICAL)
@@ -115,7 +116,8 @@ def _read(meters, *connectors):
     return found
 
 
-async def test_S0_131_the_same_counters_for_opentelemetry_on_both_transports(
+@pytest.mark.requirement("S0-131")
+async def test_the_same_counters_for_opentelemetry_on_both_transports(
     make_memory, make_nats, meters, caplog
 ):
     caplog.set_level(logging.CRITICAL)

@@ -72,7 +72,8 @@ async def _story(make, throttle):
     return told
 
 
-async def test_S0_132_A71_it_sees_the_same_on_both_transports(make_memory, make_nats):
+@pytest.mark.requirement("S0-132", "A71")
+async def test_it_sees_the_same_on_both_transports(make_memory, make_nats):
     told = [await _story(make, Throttle(1, burst=2, clock=Clock())) for make in
             (make_memory, make_nats)]  # fmt: skip
     assert told[0] == told[1]
@@ -84,7 +85,8 @@ async def test_S0_132_A71_it_sees_the_same_on_both_transports(make_memory, make_
     ]  # fmt: skip
 
 
-async def test_S0_132_one_throttle_for_both_transports_at_once(make_memory, broker, plane):
+@pytest.mark.requirement("S0-132")
+async def test_one_throttle_for_both_transports_at_once(make_memory, broker, plane):
     """The same object: what a caller spent in process it has not got left over the bus."""
     both = {"nats": broker.url, "short_circuit": True}
     shop, near = make_memory(HOST, **both), make_memory("web.example", **both)

@@ -52,9 +52,8 @@ def _connector(host, server, plane, **more):
     return Connector(host, plane=plane, nats=server.url, short_circuit=False, **more)
 
 
-async def test_S0_124_services_with_the_same_files_share_a_connection(
-    server, authority, tmp_path, plane
-):
+@pytest.mark.requirement("S0-124")
+async def test_services_with_the_same_files_share_a_connection(server, authority, tmp_path, plane):
     authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
     authority.vouch("c.example", tmp_path / "c.example_cert.pem", tmp_path / "c.example_key.pem")
     a, b, c = (_connector(f"{name}.example", server, plane) for name in "abc")
@@ -78,7 +77,8 @@ async def test_S0_124_services_with_the_same_files_share_a_connection(
     assert bus.open_connections() == 0
 
 
-def test_S0_122_S0_123_own_files_first_each_looked_up_alone(authority, tmp_path):
+@pytest.mark.requirement("S0-122", "S0-123")
+def test_own_files_first_each_looked_up_alone(authority, tmp_path):
     url = "nats://h:1"
     alone = gather(url, HOST)
     assert (alone.ca, alone.cert, alone.key) == (tmp_path / "ca.pem", None, None)
@@ -100,7 +100,8 @@ def test_S0_122_S0_123_own_files_first_each_looked_up_alone(authority, tmp_path)
     assert gather(url, HOST).digest != alone.digest
 
 
-def test_A30_a_key_that_others_may_read_is_refused(authority, tmp_path):
+@pytest.mark.requirement("A30")
+def test_a_key_that_others_may_read_is_refused(authority, tmp_path):
     authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
     (tmp_path / "key.pem").chmod(0o644)
     with pytest.raises(BusError) as refused:

@@ -70,6 +70,7 @@ def metadata(monkeypatch) -> Iterator[Metadata]:
     thread.join()
 
 
+@pytest.mark.requirement("S0-046")
 @pytest.mark.parametrize(
     ("cloud", "zone", "place"),
     [
@@ -82,7 +83,7 @@ def metadata(monkeypatch) -> Iterator[Metadata]:
         ("GCP", "projects/1/zones/us-central1-ai1a", "us-central-1-ai1a"),
     ],
 )
-async def test_S0_046_a_zone_becomes_a_locality(metadata, cloud, zone, place):
+async def test_a_zone_becomes_a_locality(metadata, cloud, zone, place):
     metadata.zone = zone
     assert await locality_in(cloud) == place
 
@@ -96,9 +97,10 @@ async def test_a_token_comes_first_where_the_service_gives_one(metadata):
     assert metadata.asked[2:] == [token, zone]
 
 
+@pytest.mark.requirement("S0-047")
 @pytest.mark.parametrize("given", ["AWS", "aws", "Gcp"])
 @pytest.mark.parametrize("by", ["argument", "variable"])
-async def test_S0_047_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, given, by):
+async def test_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, given, by):
     metadata.zone = GCP if given == "Gcp" else "us-east-1a"
     if by == "variable":
         monkeypatch.setenv("MICROBUS_LOCALITY", given)

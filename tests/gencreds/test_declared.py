@@ -15,7 +15,8 @@ def _scanned(tree, toml, text=""):
     return scan(tree({"pyproject.toml": toml, "service.py": HEAD + text}))
 
 
-def test_A29_calls_endpoints_and_raw_subjects(tree):
+@pytest.mark.requirement("A29")
+def test_calls_endpoints_and_raw_subjects(tree):
     (service,) = _scanned(tree, "[project]\nname = 'x'\n\n"
         + ENTRY + 'method = "get"\nurl = "https://stock.shop/items/{id}"\n\n'
         + ENTRY + 'service = "orders.shop"\nmethod = "POST"\nroute = "//hooks.shop/paid"\n\n'
@@ -85,8 +86,9 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("S0-125")
 @pytest.mark.parametrize("what", WRONG)
-def test_S0_125_a_wrong_entry_is_refused_where_it_stands(tree, what):
+def test_a_wrong_entry_is_refused_where_it_stands(tree, what):
     toml, reason = WRONG[what]
     with pytest.raises(SubtrieError) as caught:
         _scanned(tree, toml)

@@ -63,7 +63,8 @@ def _files() -> set[str]:
     }
 
 
-def test_S0_101_one_signed_file_a_service_which_the_broker_takes(tree, operator, tmp_path):
+@pytest.mark.requirement("S0-101")
+def test_one_signed_file_a_service_which_the_broker_takes(tree, operator, tmp_path):
     folder = tree(TWO)
     done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)),
                 "--out", "creds", "--expires", "2h")  # fmt: skip
@@ -230,8 +231,9 @@ def _kinds() -> dict[str, str]:
     return {name: key(prefix).seed.decode() for name, prefix in made.items()}
 
 
+@pytest.mark.requirement("T16")
 @pytest.mark.parametrize("kind", ["operator", "user", "server", "cluster"])
-def test_T16_a_key_of_another_kind_signs_nothing(tree, kind):
+def test_a_key_of_another_kind_signs_nothing(tree, kind):
     folder = tree(TWO)
     done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_kinds()[kind]))
     assert done.exit_code == 2
@@ -239,7 +241,8 @@ def test_T16_a_key_of_another_kind_signs_nothing(tree, kind):
     assert _files() == {"account.nk"}
 
 
-def test_T16_key_files_that_are_refused(tree, operator, tmp_path_factory):
+@pytest.mark.requirement("T16")
+def test_key_files_that_are_refused(tree, operator, tmp_path_factory):
     folder, seed = tree(TWO), _seed(operator)
     away = tmp_path_factory.mktemp("away") / "account.nk"
     _seed_file(seed, str(away))
@@ -269,7 +272,8 @@ def test_T16_key_files_that_are_refused(tree, operator, tmp_path_factory):
     assert (done.exit_code, "--signing-key" in done.output) == (2, True)
 
 
-def test_T17_nothing_is_half_written(tree, operator):
+@pytest.mark.requirement("T17")
+def test_nothing_is_half_written(tree, operator):
     """The second service cannot be written, or signed: the first one's file stays as it was."""
     folder = tree(TWO)
     sign = ("--plane", "prod", "--signing-key", _seed_file(_seed(operator)), "--out", "creds")

@@ -55,8 +55,9 @@ REPORTED = {
 }
 
 
+@pytest.mark.requirement("A29")
 @pytest.mark.parametrize("what", REPORTED)
-def test_A29_it_is_reported(only, what):
+def test_it_is_reported(only, what):
     service = only(REPORTED[what])
     assert len(service.dynamic) == 1
     assert not service.calls

@@ -54,8 +54,9 @@ FORMS = {
 }
 
 
+@pytest.mark.requirement("S0-100")
 @pytest.mark.parametrize("form", FORMS)
-def test_S0_100_a_receiver_that_resolves(only, form):
+def test_a_receiver_that_resolves(only, form):
     service = only(FORMS[form])
     assert said(service.calls) == ONE
     assert not service.dynamic
@@ -72,8 +73,9 @@ IMPORTS = {
 }
 
 
+@pytest.mark.requirement("S0-100")
 @pytest.mark.parametrize("form", IMPORTS)
-def test_S0_100_a_receiver_of_another_file(tree, form):
+def test_a_receiver_of_another_file(tree, form):
     folder = tree(main=HEAD, between="from main import orders as again\n", other=IMPORTS[form])
     (service,) = scan(folder)
     assert said(service.calls) == ONE
@@ -191,7 +193,8 @@ def test_stubs_make_no_rules_and_calls_of_them_do(only):
     assert said(service.calls) == ["GET stock.shop:443/items/{id}"]
 
 
-def test_S0_110_S0_111_events_and_hooks(only):
+@pytest.mark.requirement("S0-110", "S0-111")
+def test_events_and_hooks(only):
     service = only("""\
         placed = Event("orders.shop", "/on-placed")
         paid = Event("payments.shop", "on-paid/{id}")
@@ -209,7 +212,8 @@ def test_S0_110_S0_111_events_and_hooks(only):
     assert found.sources["subscribe_allow", "p.safe.417.*.payments_shop.*.POST.on-paid.*"][1] == 5
 
 
-def test_S0_111_to_trigger_what_is_anothers_is_an_error(only):
+@pytest.mark.requirement("S0-111")
+def test_to_trigger_what_is_anothers_is_an_error(only):
     with pytest.raises(PermissionsError) as caught:
         only('paid = Event("payments.shop", "/on-paid")\nasync def f(): await orders.trigger(paid)')
     assert (caught.value.reason, caught.value.line) == ("event-host", 4)
@@ -223,7 +227,8 @@ def test_config_is_covered_by_the_control_rule(only):
     assert "p.safe.888.orders_shop.>" in rules(service, "p").publish_allow
 
 
-def test_S0_120_a_literal_plane_is_held_against_the_one_asked_for(tree):
+@pytest.mark.requirement("S0-120")
+def test_a_literal_plane_is_held_against_the_one_asked_for(tree):
     text = 'from subtrie.connector import Connector\na = Connector("a.shop", plane={})\n'
     (service,) = scan(tree(main=text.format('"prod"')))
     assert rules(service, "prod")
@@ -234,7 +239,8 @@ def test_S0_120_a_literal_plane_is_held_against_the_one_asked_for(tree):
     assert rules(service, "test")
 
 
-def test_A23_ids_are_pinned_where_the_source_tells_them(tree):
+@pytest.mark.requirement("A23")
+def test_ids_are_pinned_where_the_source_tells_them(tree):
     text = 'from subtrie.connector import Connector\na = Connector("a.shop", id="id-one")\n'
     (service,) = scan(tree(main=text))
     assert "p.reply._.*.a_shop.*" in rules(service, "p").subscribe_allow

@@ -113,7 +113,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield made
 
 
-def test_S0_102_all_of_its_traffic_flows(shop):
+@pytest.mark.requirement("S0-102")
+def test_all_of_its_traffic_flows(shop):
     seen = shop.seen
     assert set(shop.services) == set(SERVICES)
     assert seen["placed"] + seen["declined"] == CUSTOMERS
@@ -148,7 +149,8 @@ def _not_implicit(shop: Shop) -> list[tuple[str, str, str]]:
     return found
 
 
-def test_S0_101_without_any_rule_that_is_not_implicit_the_broker_refuses_a_call_of_it(shop):
+@pytest.mark.requirement("S0-101")
+def test_without_any_rule_that_is_not_implicit_the_broker_refuses_a_call_of_it(shop):
     """What the shop did say, said again by a user who lacks the rule, and by one who has it."""
     asked = _not_implicit(shop)
     assert len(asked) >= 15
@@ -215,8 +217,9 @@ FORBIDDEN = {
 }
 
 
+@pytest.mark.requirement("S0-120", "S0-126")
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_S0_120_S0_126_it_is_refused(shop, what):
+def test_it_is_refused(shop, what):
     client = shop.client("orders.shop")
     client.publish(FORBIDDEN[what])
     client.flush()
@@ -224,12 +227,13 @@ def test_S0_120_S0_126_it_is_refused(shop, what):
     client.close()
 
 
+@pytest.mark.requirement("S0-112")
 @pytest.mark.parametrize("pattern", [
     ">", "shop.>", "shop.safe.>", "*.safe.*.*.orders_shop.>", "shop.safe.443.*.payments_shop.>",
     "test.safe.*.*.orders_shop.>", "shop.danger.666.*.orders_shop.>", "shop.reply._.*.web_shop.*",
     "shop.safe.417.*.payments_shop.*.POST.>",
 ])  # fmt: skip
-def test_S0_112_nobody_hears_what_is_for_others(shop, pattern):
+def test_nobody_hears_what_is_for_others(shop, pattern):
     client = shop.client("orders.shop")
     client.subscribe(pattern, "1")
     client.flush()
@@ -257,8 +261,9 @@ ADDED = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("S0-099")
 @pytest.mark.parametrize("host", ADDED)
-def test_S0_099_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, host):
+def test_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, host):
     name, before, call, rule = ADDED[host]
     copy = tmp_path / "shop"
     shutil.copytree(SHOP, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -273,7 +278,8 @@ def test_S0_099_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_p
         assert not set(known.publish_allow or ()) - set(found.publish_allow or ())
 
 
-def test_S0_121_signed_for_another_plane_it_reaches_nothing_here(shop):
+@pytest.mark.requirement("S0-121")
+def test_signed_for_another_plane_it_reaches_nothing_here(shop):
     other = rules(shop.services["orders.shop"], "staging")
     client = shop.client("orders.shop", other)
     said = [subject for host, subject in shop.sent if host == "orders.shop"]

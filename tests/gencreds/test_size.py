@@ -41,8 +41,9 @@ def _of_size(name: str, room_left: int) -> Permissions:
     raise AssertionError("no such size")
 
 
+@pytest.mark.requirement("A37")
 @pytest.mark.parametrize("name", ["a", "orders.shop", "x" * 200])
-def test_A37_the_largest_that_fits_connects_and_one_more_is_refused(tmp_path, name):
+def test_the_largest_that_fits_connects_and_one_more_is_refused(tmp_path, name):
     """With all that a client of nats-py says besides."""
     largest = _of_size(name, 1)
     creds = sign(largest, SEED, name=name)

@@ -40,8 +40,9 @@ UNTOLD = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("A29")
 @pytest.mark.parametrize("what", UNTOLD)
-def test_A29_what_the_source_does_not_tell_is_dynamic(only, what):
+def test_what_the_source_does_not_tell_is_dynamic(only, what):
     service = only(UNTOLD[what])
     assert not service.calls
     (dynamic,) = service.dynamic
@@ -113,8 +114,9 @@ TOLD = {
 }  # fmt: skip
 
 
+@pytest.mark.requirement("S0-109")
 @pytest.mark.parametrize("what", TOLD)
-def test_S0_109_what_the_source_tells(only, what):
+def test_what_the_source_tells(only, what):
     text, wanted = TOLD[what]
     service = only(text)
     assert sorted(said(service.calls)) == wanted
@@ -155,8 +157,9 @@ ROUTES = {
 }
 
 
+@pytest.mark.requirement("S0-112")
 @pytest.mark.parametrize("route", ROUTES)
-def test_S0_112_endpoints_however_they_are_made(only, route):
+def test_endpoints_however_they_are_made(only, route):
     service = only(f"""\
         @orders.endpoint("GET", "{route}")
         async def one(): ...
@@ -186,7 +189,8 @@ def test_a_value_with_a_slash_is_warned_of(only):
     assert not only('orders.request("GET", "https://a.shop/{id}")').notes
 
 
-def test_A16_a_hole_in_the_port_is_never_the_trust_root(only):
+@pytest.mark.requirement("A16")
+def test_a_hole_in_the_port_is_never_the_trust_root(only):
     service = only("""\
         def f(p, u):
             orders.request("GET", f"https://a.shop:{p}/y")

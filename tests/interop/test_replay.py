@@ -28,8 +28,9 @@ SERVICES = {service["name"]: service for service in TRUTH["services"]}
 NOT_COMPARED = {"stock": {"control_metrics": 1}, "shop-1": {"control_openapi": 1}}
 
 
+@pytest.mark.requirement("S0-129")
 @pytest.mark.parametrize("role", SERVICES)
-def test_S0_129_in_the_place_of(role):
+def test_in_the_place_of(role):
     """All that the service published, while starting, in every scenario, and while stopping."""
     outcome = run(RECORDING, role)
     print(outcome)
@@ -205,9 +206,10 @@ ROUTES = {
 }
 
 
+@pytest.mark.requirement("S0-047")
 @pytest.mark.parametrize("from_recording", [False, True], ids=["as-written", "from-recording"])
 @pytest.mark.parametrize("role", SERVICES)
-async def test_S0_047_the_subscriptions_are_those_of_go(role, from_recording, tmp_path):
+async def test_the_subscriptions_are_those_of_go(role, from_recording, tmp_path):
     service = SERVICES[role]
     rows = [row for row in TRUTH["subscriptions"] if row["service"] == role]
     expected = sorted((row["subject"], row["queue"] or "") for row in rows)

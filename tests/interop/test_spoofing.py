@@ -76,7 +76,8 @@ class Shop:
         await self.connector.shutdown()
 
 
-async def test_S0_040_the_header_says_another_name(server, recorded):
+@pytest.mark.requirement("S0-040")
+async def test_the_header_says_another_name(server, recorded):
     subject, payload = recorded
     line = f"Microbus-From-Host: {REAL}".encode()
     assert line in payload
@@ -94,6 +95,7 @@ async def test_S0_040_the_header_says_another_name(server, recorded):
         assert not shop.connector.counts.rejects
 
 
+@pytest.mark.requirement("S0-041")
 @pytest.mark.parametrize(
     "token",
     [
@@ -109,7 +111,7 @@ async def test_S0_040_the_header_says_another_name(server, recorded):
         "web_client%0d%0aexample",
     ],
 )
-async def test_S0_041_the_source_token_is_not_canonical(server, recorded, token):
+async def test_the_source_token_is_not_canonical(server, recorded, token):
     subject, payload = recorded
     altered = subject.replace(f".{TOKEN}.", f".{token}.")
     assert altered != subject

@@ -36,8 +36,9 @@ SERVER = (
 )
 
 
+@pytest.mark.requirement("S1-001")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_S1_001_every_operation_of_both_directions(engine, dialect):
+def test_every_operation_of_both_directions(engine, dialect):
     sent = ops(engine, CLIENT, dialect=dialect)
     assert [op.op for op in sent] == ["CONNECT", "PUB", "HPUB", "SUB", "UNSUB", "PING", "PONG"]
     answered = ops(engine, SERVER, "server_to_client", dialect=dialect)
@@ -47,13 +48,15 @@ def test_S1_001_every_operation_of_both_directions(engine, dialect):
         assert [op.offset for op in operations] == [stream.index(op.raw) for op in operations]
 
 
+@pytest.mark.requirement("S1-003", "S1-005", "S1-006")
 @pytest.mark.parametrize("conn", ["client", "server_to_client", "route", "leaf", "route_legacy"])
-def test_S1_003_S1_005_S1_006_one_parser_for_every_connection(engine, conn):
+def test_one_parser_for_every_connection(engine, conn):
     assert engine.Parser(conn).conn == conn
     assert ops(engine, b"PING\r\n", conn)[0].conn == conn
 
 
-def test_S1_002_the_subjects_of_jetstream_are_known(engine):
+@pytest.mark.requirement("S1-002")
+def test_the_subjects_of_jetstream_are_known(engine):
     stream = (
         b"PUB $JS.API.STREAM.INFO.S _INBOX.1 0\r\n\r\nPUB $KV.b.k 0\r\n\r\nPUB $O.b.C.x 0\r\n\r\n"
     )
@@ -61,12 +64,14 @@ def test_S1_002_the_subjects_of_jetstream_are_known(engine):
     assert [engine.classify(subject) for subject in subjects] == ["jetstream", "kv", "object"]
 
 
-def test_S1_004_the_gateway_protocol_is_named_and_not_read():
+@pytest.mark.requirement("S1-004")
+def test_the_gateway_protocol_is_named_and_not_read():
     with pytest.raises(ValueError, match="conn must be"):
         subtrie.wire.Parser("gateway")
     assert subtrie.classify("_GR_.abc.x") == "gateway"
 
 
+@pytest.mark.requirement("S1-007", "S1-008")
 @pytest.mark.parametrize(
     ("line", "payload"),
     [
@@ -74,7 +79,7 @@ def test_S1_004_the_gateway_protocol_is_named_and_not_read():
         ("PING", False), ("CONNECT {}", False),
     ],
 )  # fmt: skip
-def test_S1_007_S1_008_who_waits_for_a_payload(engine, line, payload):
+def test_which_operations_have_a_payload(engine, line, payload):
     parser = engine.Parser("client")
     assert len(parser.feed(f"{line}\r\n".encode())) == (0 if payload else 1)
     assert parser.complete is not payload
@@ -84,8 +89,9 @@ def test_S1_007_S1_008_who_waits_for_a_payload(engine, line, payload):
     assert parser.complete
 
 
+@pytest.mark.requirement("S1-009", "S1-010")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_S1_009_S1_010_blanks(engine, dialect):
+def test_blanks(engine, dialect):
     plain = ops(engine, b"PUB a b 2\r\nhi\r\n", dialect=dialect)
     for line in (b"PUB\ta\tb\t2\r\n", b"PUB  a \t b\t\t2 \t\r\n"):
         (op,) = ops(engine, line + b"hi\r\n", dialect=dialect)
@@ -93,7 +99,8 @@ def test_S1_009_S1_010_blanks(engine, dialect):
         assert bytes(op) == b"PUB a b 2\r\nhi\r\n"
 
 
-def test_S1_011_CR_LF_ends_a_line_and_the_broker_takes_LF(engine):
+@pytest.mark.requirement("S1-011")
+def test_CR_LF_ends_a_line_and_the_broker_takes_LF(engine):
     (op,) = ops(engine, b"SUB a 1\n")
     assert bytes(op) == b"SUB a 1\r\n"
     assert refused(engine, b"SUB a 1\n", dialect="strict") == ("line end", 7)
@@ -102,8 +109,9 @@ def test_S1_011_CR_LF_ends_a_line_and_the_broker_takes_LF(engine):
     assert engine.Parser("client", dialect="strict").feed(b"SUB a 1\r") == []
 
 
+@pytest.mark.requirement("S1-012")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_S1_012_CR_LF_ends_a_payload_and_nothing_else_does(engine, dialect):
+def test_CR_LF_ends_a_payload_and_nothing_else_does(engine, dialect):
     (op,) = ops(engine, b"PUB a 4\r\n\r\n\r\n\r\n", dialect=dialect)
     assert bytes(op.payload) == b"\r\n\r\n"
     assert refused(engine, b"PUB a 1\r\nxy\r\n", dialect=dialect) == ("payload terminator", 10)
@@ -119,12 +127,14 @@ def test_a_payload_that_looks_like_operations_is_skipped_by_its_length(engine):
     assert second.op == "PING"
 
 
-def test_S1_013_subjects_keep_their_case_and_names_of_operations_do_not(engine):
+@pytest.mark.requirement("S1-013")
+def test_subjects_keep_their_case_and_names_of_operations_do_not(engine):
     (op,) = ops(engine, b"pUb FOO.bar 0\r\n\r\n")
     assert (op.op, op.subject) == ("PUB", "FOO.bar")
 
 
-def test_S1_049_interest_in_every_subject(engine):
+@pytest.mark.requirement("S1-049")
+def test_interest_in_every_subject(engine):
     for dialect in ("server", "strict"):
         (op,) = ops(engine, b"sub > 1\r\n", dialect=dialect)
         assert (op.subject, op.queue, op.sid) == (">", None, "1")
@@ -133,14 +143,40 @@ def test_S1_049_interest_in_every_subject(engine):
 @pytest.mark.parametrize(
     ("line", "offset"),
     [
-        pytest.param(b"PUB foo..bar 0\r\n", 8, id="S1-026"),
-        pytest.param(b"PUB foo. .bar 5\r\n", 8, id="A33"),
-        pytest.param(b"PUB a .bar 5\r\n", 6, id="A33-reply"),
-        pytest.param(b"PUB a.* 0\r\n", 6, id="A17"),
-        pytest.param(b"SUB foo*.bar 1\r\n", 7, id="S1-044"),
-        pytest.param(b"SUB a.>.b 1\r\n", 6, id="S1-029"),
-        pytest.param(b"PUB \xc3\xa9 0\r\n", 4, id="S1-032"),
-        pytest.param(b"PUB a\xff 0\r\n", 5, id="S1-033"),
+        pytest.param(
+            b"PUB foo..bar 0\r\n", 8, id="pub-two-dots", marks=pytest.mark.requirement("S1-026")
+        ),
+        pytest.param(
+            b"PUB foo. .bar 5\r\n",
+            8,
+            id="pub-space-as-a-token",
+            marks=pytest.mark.requirement("A33"),
+        ),
+        pytest.param(
+            b"PUB a .bar 5\r\n",
+            6,
+            id="pub-reply-with-leading-dot",
+            marks=pytest.mark.requirement("A33"),
+        ),
+        pytest.param(b"PUB a.* 0\r\n", 6, id="pub-wildcard", marks=pytest.mark.requirement("A17")),
+        pytest.param(
+            b"SUB foo*.bar 1\r\n",
+            7,
+            id="sub-partial-wildcard",
+            marks=pytest.mark.requirement("S1-044"),
+        ),
+        pytest.param(
+            b"SUB a.>.b 1\r\n",
+            6,
+            id="sub-tail-in-the-middle",
+            marks=pytest.mark.requirement("S1-029"),
+        ),
+        pytest.param(
+            b"PUB \xc3\xa9 0\r\n", 4, id="pub-not-ascii", marks=pytest.mark.requirement("S1-032")
+        ),
+        pytest.param(
+            b"PUB a\xff 0\r\n", 5, id="pub-not-utf8", marks=pytest.mark.requirement("S1-033")
+        ),
     ],
 )
 def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
@@ -150,7 +186,8 @@ def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
     assert parser.offset in (0, len(line))
 
 
-def test_A57_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
+@pytest.mark.requirement("A57")
+def test_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
     parser = engine.Parser("client")
     (one,) = parser.feed(b"PUB a 2\r\n\r\n\r\n")
     assert bytes(one.payload) == b"\r\n"
@@ -159,7 +196,8 @@ def test_A57_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
     assert bytes(two.payload) == b"ok"
 
 
-def test_A33_a_blank_in_a_subject_makes_a_reply(engine):
+@pytest.mark.requirement("A33")
+def test_a_blank_in_a_subject_makes_a_reply(engine):
     (op,) = ops(engine, b"PUB foo. .bar 0\r\n\r\n")
     assert (op.subject, op.reply) == ("foo.", ".bar")
 
@@ -258,7 +296,8 @@ def test_payloads_and_headers_are_views_of_what_was_fed():
 # Options ------------------------------------------------------------------------------------------
 
 
-def test_A66_options_keep_their_order_and_what_nobody_knows(engine):
+@pytest.mark.requirement("A66")
+def test_options_keep_their_order_and_what_nobody_knows(engine):
     text = b'{"zeta":1,"verbose":true,"alpha":[1,{"b":null}],"Verbose":2,"name":"\xc3\xa9"}'
     (op,) = ops(engine, b"CONNECT  " + text + b" \r\n")
     assert list(op.json) == ["zeta", "verbose", "alpha", "Verbose", "name"]
@@ -267,16 +306,18 @@ def test_A66_options_keep_their_order_and_what_nobody_knows(engine):
     assert bytes(op) == b"CONNECT " + text + b"\r\n"
 
 
+@pytest.mark.requirement("A66")
 @pytest.mark.parametrize(
     "text",
     [b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'{"o":{"a":1,"a":2}}', b"[]", b"null", b"", b"{",
      b'{"a":' * 200 + b"1" + b"}" * 200, b'{"a":%b}' % (b"1" * 1025), b'{"a":NaN}', b"{}x"],
 )  # fmt: skip
-def test_A66_what_is_no_object_with_each_name_once(engine, text):
+def test_what_is_no_object_with_each_name_once(engine, text):
     assert refused(engine, b"INFO " + text + b"\r\n")[0] == "bad json"
 
 
-def test_A66_deep_is_taken_up_to_its_bound(engine):
+@pytest.mark.requirement("A66")
+def test_deep_is_taken_up_to_its_bound(engine):
     for depth in (127, 128):
         line = b'INFO {"a":' + b"[" * depth + b"1" + b"]" * depth + b"}\r\n"
         _, fault, _ = read(engine, "client", [line])
@@ -374,35 +415,111 @@ def test_an_operation_is_not_changed(engine):
     assert len({op, *ops(engine, b"PING\r\nPING\r\n")}) == 1
 
 
+@pytest.mark.requirement("S4-098", "S4-099")
 @pytest.mark.parametrize(
     ("text", "name", "closes"),
     [
         pytest.param(
-            "'Unknown Protocol Operation'", "UNKNOWN_PROTOCOL_OPERATION", True, id="S4-100"
+            "'Unknown Protocol Operation'",
+            "UNKNOWN_PROTOCOL_OPERATION",
+            True,
+            id="unknown-operation",
+            marks=pytest.mark.requirement("S4-100"),
         ),
-        pytest.param("'Authorization Violation'", "AUTHORIZATION_VIOLATION", True, id="S4-101"),
-        pytest.param("'Authorization Timeout'", "AUTHORIZATION_TIMEOUT", True, id="S4-102"),
-        pytest.param("'Authentication Timeout'", "AUTHORIZATION_TIMEOUT", True, id="S4-102-A64"),
-        pytest.param("'Parser Error'", "PARSER_ERROR", True, id="S4-103"),
-        pytest.param("'Stale Connection'", "STALE_CONNECTION", True, id="S4-104"),
-        pytest.param("'Slow Consumer'", "SLOW_CONSUMER", True, id="S4-105"),
-        pytest.param("'Maximum Payload Exceeded'", "MAXIMUM_PAYLOAD", True, id="S4-106"),
-        pytest.param("'Maximum Payload Violation'", "MAXIMUM_PAYLOAD", True, id="S4-106-A64"),
-        pytest.param("'Invalid Subject'", "INVALID_SUBJECT", False, id="S4-107"),
-        pytest.param("invalid subject", "INVALID_SUBJECT", False, id="S4-107-no-quotes"),
         pytest.param(
-            "'Permissions Violation for Publish to \"a\"'", "PERMISSIONS_PUBLISH", False, id="A64"
+            "'Authorization Violation'",
+            "AUTHORIZATION_VIOLATION",
+            True,
+            id="authorization-violation",
+            marks=pytest.mark.requirement("S4-101"),
         ),
-        pytest.param("'something new'", "UNKNOWN", True, id="A58"),
-        pytest.param("", "UNKNOWN", True, id="A58-nothing"),
+        pytest.param(
+            "'Authorization Timeout'",
+            "AUTHORIZATION_TIMEOUT",
+            True,
+            id="authorization-timeout",
+            marks=pytest.mark.requirement("S4-102"),
+        ),
+        pytest.param(
+            "'Authentication Timeout'",
+            "AUTHORIZATION_TIMEOUT",
+            True,
+            id="authentication-timeout",
+            marks=pytest.mark.requirement("S4-102", "A64"),
+        ),
+        pytest.param(
+            "'Parser Error'",
+            "PARSER_ERROR",
+            True,
+            id="parser-error",
+            marks=pytest.mark.requirement("S4-103"),
+        ),
+        pytest.param(
+            "'Stale Connection'",
+            "STALE_CONNECTION",
+            True,
+            id="stale-connection",
+            marks=pytest.mark.requirement("S4-104"),
+        ),
+        pytest.param(
+            "'Slow Consumer'",
+            "SLOW_CONSUMER",
+            True,
+            id="slow-consumer",
+            marks=pytest.mark.requirement("S4-105"),
+        ),
+        pytest.param(
+            "'Maximum Payload Exceeded'",
+            "MAXIMUM_PAYLOAD",
+            True,
+            id="maximum-payload-exceeded",
+            marks=pytest.mark.requirement("S4-106"),
+        ),
+        pytest.param(
+            "'Maximum Payload Violation'",
+            "MAXIMUM_PAYLOAD",
+            True,
+            id="maximum-payload-violation",
+            marks=pytest.mark.requirement("S4-106", "A64"),
+        ),
+        pytest.param(
+            "'Invalid Subject'",
+            "INVALID_SUBJECT",
+            False,
+            id="invalid-subject",
+            marks=pytest.mark.requirement("S4-107"),
+        ),
+        pytest.param(
+            "invalid subject",
+            "INVALID_SUBJECT",
+            False,
+            id="invalid-subject-without-quotes",
+            marks=pytest.mark.requirement("S4-107"),
+        ),
+        pytest.param(
+            "'Permissions Violation for Publish to \"a\"'",
+            "PERMISSIONS_PUBLISH",
+            False,
+            id="permissions-violation",
+            marks=pytest.mark.requirement("A64"),
+        ),
+        pytest.param(
+            "'something new'",
+            "UNKNOWN",
+            True,
+            id="unknown-text",
+            marks=pytest.mark.requirement("A58"),
+        ),
+        pytest.param("", "UNKNOWN", True, id="no-text", marks=pytest.mark.requirement("A58")),
     ],
 )
-def test_S4_098_S4_099_which_errors_close_the_connection(text, name, closes):
+def test_which_errors_close_the_connection(text, name, closes):
     error = ServerError.of(text)
     assert (error.name, error.closes) == (name, closes)
 
 
-def test_A64_every_text_of_the_seed_is_known():
+@pytest.mark.requirement("A64")
+def test_every_text_of_the_seed_is_known():
     assert [error.name for error in ServerError if error.in_seed] == [
         "UNKNOWN_PROTOCOL_OPERATION", "AUTHORIZATION_VIOLATION", "AUTHORIZATION_TIMEOUT",
         "PARSER_ERROR", "STALE_CONNECTION", "SLOW_CONSUMER", "MAXIMUM_PAYLOAD", "INVALID_SUBJECT",

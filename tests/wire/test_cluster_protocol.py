@@ -28,34 +28,80 @@ def one(engine, stream, conn="route_legacy", **options):
     return op
 
 
+@pytest.mark.requirement("S4-002", "S4-003")
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(INFO, id="S4-013-S4-022-S4-038"),
-        pytest.param(CONNECT, id="S4-014-S4-039-S4-050"),
-        pytest.param(b"PUB FOO 11\r\nHello NATS!\r\n", id="S4-015-S4-052-S4-059"),
-        pytest.param(b"PUB FRONT.DOOR INBOX.22 11\r\nKnock Knock\r\n", id="S4-054-S4-060"),
-        pytest.param(b"PUB NOTIFY 0\r\n\r\n", id="S4-058-S4-061"),
-        pytest.param(b"SUB FOO RSID:1:1\r\n", id="S4-016-S4-062-S4-069"),
-        pytest.param(b"SUB BAR G1 QRSID:14:44\r\n", id="S4-063-S4-070-A52"),
-        pytest.param(b"UNSUB RSID:5:1\r\n", id="S4-017-S4-071-S4-079"),
-        pytest.param(b"UNSUB RSID:1:1 5\r\n", id="S4-080-A54"),
-        pytest.param(b"UNSUB QRSID:14:44\r\n", id="S4-072"),
-        pytest.param(b"MSG FOO.BAR 9 11\r\nHello World\r\n", id="S4-018-S4-081-S4-088"),
-        pytest.param(b"MSG FOO.BAR 9 INBOX.34 11\r\nHello World\r\n", id="S4-084-S4-089"),
-        pytest.param(b"PING\r\n", id="S4-019"),
-        pytest.param(b"PONG\r\n", id="S4-020"),
-        pytest.param(b"+OK\r\n", id="S4-021-S4-094"),
-        pytest.param(b"-ERR 'Invalid Subject'\r\n", id="S4-021-S4-095"),
+        pytest.param(INFO, id="info", marks=pytest.mark.requirement("S4-013", "S4-022", "S4-038")),
+        pytest.param(
+            CONNECT, id="connect", marks=pytest.mark.requirement("S4-014", "S4-039", "S4-050")
+        ),
+        pytest.param(
+            b"PUB FOO 11\r\nHello NATS!\r\n",
+            id="pub",
+            marks=pytest.mark.requirement("S4-015", "S4-052", "S4-059"),
+        ),
+        pytest.param(
+            b"PUB FRONT.DOOR INBOX.22 11\r\nKnock Knock\r\n",
+            id="pub-with-reply",
+            marks=pytest.mark.requirement("S4-054", "S4-060"),
+        ),
+        pytest.param(
+            b"PUB NOTIFY 0\r\n\r\n",
+            id="pub-without-payload",
+            marks=pytest.mark.requirement("S4-058", "S4-061"),
+        ),
+        pytest.param(
+            b"SUB FOO RSID:1:1\r\n",
+            id="sub",
+            marks=pytest.mark.requirement("S4-016", "S4-062", "S4-069"),
+        ),
+        pytest.param(
+            b"SUB BAR G1 QRSID:14:44\r\n",
+            id="sub-with-queue",
+            marks=pytest.mark.requirement("S4-063", "S4-070", "A52"),
+        ),
+        pytest.param(
+            b"UNSUB RSID:5:1\r\n",
+            id="unsub",
+            marks=pytest.mark.requirement("S4-017", "S4-071", "S4-079"),
+        ),
+        pytest.param(
+            b"UNSUB RSID:1:1 5\r\n",
+            id="unsub-after-messages",
+            marks=pytest.mark.requirement("S4-080", "A54"),
+        ),
+        pytest.param(
+            b"UNSUB QRSID:14:44\r\n", id="unsub-with-queue", marks=pytest.mark.requirement("S4-072")
+        ),
+        pytest.param(
+            b"MSG FOO.BAR 9 11\r\nHello World\r\n",
+            id="msg",
+            marks=pytest.mark.requirement("S4-018", "S4-081", "S4-088"),
+        ),
+        pytest.param(
+            b"MSG FOO.BAR 9 INBOX.34 11\r\nHello World\r\n",
+            id="msg-with-reply",
+            marks=pytest.mark.requirement("S4-084", "S4-089"),
+        ),
+        pytest.param(b"PING\r\n", id="ping", marks=pytest.mark.requirement("S4-019")),
+        pytest.param(b"PONG\r\n", id="pong", marks=pytest.mark.requirement("S4-020")),
+        pytest.param(b"+OK\r\n", id="ok", marks=pytest.mark.requirement("S4-021", "S4-094")),
+        pytest.param(
+            b"-ERR 'Invalid Subject'\r\n",
+            id="err",
+            marks=pytest.mark.requirement("S4-021", "S4-095"),
+        ),
     ],
 )
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_S4_002_S4_003_what_the_seed_prints_comes_back_byte_for_byte(engine, example, dialect):
+def test_each_printed_example_is_written_back_byte_for_byte(engine, example, dialect):
     op = one(engine, example, dialect=dialect)
     assert op.raw == bytes(op) == example
 
 
-def test_S4_005_the_examples_say_what_the_seed_says_of_them(engine):
+@pytest.mark.requirement("S4-005")
+def test_the_examples_say_what_the_seed_says_of_them(engine):
     pub = one(engine, b"PUB FRONT.DOOR INBOX.22 11\r\nKnock Knock\r\n")
     assert (pub.subject, pub.reply, pub.size) == ("FRONT.DOOR", "INBOX.22", 11)  # S4-053 to S4-055
     assert bytes(pub.payload) == b"Knock Knock"  # S4-056
@@ -73,18 +119,46 @@ MSG = b"MSG FOO.BAR 9 INBOX.34 11\r\nHello World\r\n"
 @pytest.mark.parametrize(
     ("line", "part", "value"),
     [
-        pytest.param(PUB, "subject", "FRONT.DOOR", id="S4-053"),
-        pytest.param(PUB, "reply", "INBOX.22", id="S4-054"),
-        pytest.param(PUB, "size", 11, id="S4-055"),
-        pytest.param(PUB, "payload", b"Knock Knock", id="S4-056"),
-        pytest.param(SUB, "subject", "BAR", id="S4-064"),
-        pytest.param(SUB, "queue", "G1", id="S4-065"),
-        pytest.param(b"UNSUB RSID:5:1\r\n", "cid", 5, id="S4-075"),
-        pytest.param(b"UNSUB RSID:5:1\r\n", "sid", "1", id="S4-076"),
-        pytest.param(MSG, "subject", "FOO.BAR", id="S4-082"),
-        pytest.param(MSG, "sid", "9", id="S4-083"),
-        pytest.param(MSG, "size", 11, id="S4-085"),
-        pytest.param(MSG, "payload", b"Hello World", id="S4-086"),
+        pytest.param(
+            PUB, "subject", "FRONT.DOOR", id="pub-subject", marks=pytest.mark.requirement("S4-053")
+        ),
+        pytest.param(
+            PUB, "reply", "INBOX.22", id="pub-reply", marks=pytest.mark.requirement("S4-054")
+        ),
+        pytest.param(PUB, "size", 11, id="pub-size", marks=pytest.mark.requirement("S4-055")),
+        pytest.param(
+            PUB,
+            "payload",
+            b"Knock Knock",
+            id="pub-payload",
+            marks=pytest.mark.requirement("S4-056"),
+        ),
+        pytest.param(
+            SUB, "subject", "BAR", id="sub-subject", marks=pytest.mark.requirement("S4-064")
+        ),
+        pytest.param(SUB, "queue", "G1", id="sub-queue", marks=pytest.mark.requirement("S4-065")),
+        pytest.param(
+            b"UNSUB RSID:5:1\r\n", "cid", 5, id="unsub-cid", marks=pytest.mark.requirement("S4-075")
+        ),
+        pytest.param(
+            b"UNSUB RSID:5:1\r\n",
+            "sid",
+            "1",
+            id="unsub-sid",
+            marks=pytest.mark.requirement("S4-076"),
+        ),
+        pytest.param(
+            MSG, "subject", "FOO.BAR", id="msg-subject", marks=pytest.mark.requirement("S4-082")
+        ),
+        pytest.param(MSG, "sid", "9", id="msg-sid", marks=pytest.mark.requirement("S4-083")),
+        pytest.param(MSG, "size", 11, id="msg-size", marks=pytest.mark.requirement("S4-085")),
+        pytest.param(
+            MSG,
+            "payload",
+            b"Hello World",
+            id="msg-payload",
+            marks=pytest.mark.requirement("S4-086"),
+        ),
     ],
 )
 def test_the_arguments(engine, line, part, value):
@@ -94,18 +168,38 @@ def test_the_arguments(engine, line, part, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        pytest.param("server_id", "KP19vTlB417XElnv8kKaC5", id="S4-023"),
-        pytest.param("version", "0.9.4", id="S4-024"),
-        pytest.param("go", "", id="S4-025"),
-        pytest.param("host", "localhost", id="S4-026"),
-        pytest.param("port", 5222, id="S4-027"),
-        pytest.param("auth_required", False, id="S4-028"),
-        pytest.param("ssl_required", False, id="S4-029"),
-        pytest.param("max_payload", 1048576, id="S4-030"),
-        pytest.param("connect_urls", ["localhost:4222"], id="S4-031"),
-        pytest.param("ip", "nats-route://127.0.0.1:5222/", id="S4-032"),
-        pytest.param("tls_required", False, id="A59"),
-        pytest.param("tls_verify", False, id="A59-verify"),
+        pytest.param(
+            "server_id",
+            "KP19vTlB417XElnv8kKaC5",
+            id="server_id",
+            marks=pytest.mark.requirement("S4-023"),
+        ),
+        pytest.param("version", "0.9.4", id="version", marks=pytest.mark.requirement("S4-024")),
+        pytest.param("go", "", id="go", marks=pytest.mark.requirement("S4-025")),
+        pytest.param("host", "localhost", id="host", marks=pytest.mark.requirement("S4-026")),
+        pytest.param("port", 5222, id="port", marks=pytest.mark.requirement("S4-027")),
+        pytest.param(
+            "auth_required", False, id="auth_required", marks=pytest.mark.requirement("S4-028")
+        ),
+        pytest.param(
+            "ssl_required", False, id="ssl_required", marks=pytest.mark.requirement("S4-029")
+        ),
+        pytest.param(
+            "max_payload", 1048576, id="max_payload", marks=pytest.mark.requirement("S4-030")
+        ),
+        pytest.param(
+            "connect_urls",
+            ["localhost:4222"],
+            id="connect_urls",
+            marks=pytest.mark.requirement("S4-031"),
+        ),
+        pytest.param(
+            "ip", "nats-route://127.0.0.1:5222/", id="ip", marks=pytest.mark.requirement("S4-032")
+        ),
+        pytest.param(
+            "tls_required", False, id="tls_required", marks=pytest.mark.requirement("A59")
+        ),
+        pytest.param("tls_verify", False, id="tls_verify", marks=pytest.mark.requirement("A59")),
     ],
 )
 def test_the_options_of_info(engine, key, value):
@@ -115,15 +209,22 @@ def test_the_options_of_info(engine, key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        pytest.param("verbose", False, id="S4-040-S4-051-S4-097"),
-        pytest.param("pedantic", True, id="S4-041"),
-        pytest.param("tls_required", True, id="S4-042"),
-        pytest.param("auth_token", "t", id="S4-043"),
-        pytest.param("user", "u", id="S4-044"),
-        pytest.param("pass", "p", id="S4-045"),
-        pytest.param("name", "n", id="S4-046"),
-        pytest.param("lang", "go", id="S4-047"),
-        pytest.param("version", "1.0", id="S4-048"),
+        pytest.param(
+            "verbose",
+            False,
+            id="verbose",
+            marks=pytest.mark.requirement("S4-040", "S4-051", "S4-097"),
+        ),
+        pytest.param("pedantic", True, id="pedantic", marks=pytest.mark.requirement("S4-041")),
+        pytest.param(
+            "tls_required", True, id="tls_required", marks=pytest.mark.requirement("S4-042")
+        ),
+        pytest.param("auth_token", "t", id="auth_token", marks=pytest.mark.requirement("S4-043")),
+        pytest.param("user", "u", id="user", marks=pytest.mark.requirement("S4-044")),
+        pytest.param("pass", "p", id="pass", marks=pytest.mark.requirement("S4-045")),
+        pytest.param("name", "n", id="name", marks=pytest.mark.requirement("S4-046")),
+        pytest.param("lang", "go", id="lang", marks=pytest.mark.requirement("S4-047")),
+        pytest.param("version", "1.0", id="version", marks=pytest.mark.requirement("S4-048")),
     ],
 )
 def test_the_options_of_connect(engine, key, value):
@@ -134,7 +235,8 @@ def test_the_options_of_connect(engine, key, value):
     assert one(engine, line).json[key] == value
 
 
-def test_A56_A60_what_options_mean_together():
+@pytest.mark.requirement("A56", "A60")
+def test_what_options_mean_together():
     assert cluster.is_verbose({})
     assert not cluster.is_verbose({"verbose": False})
     assert cluster.needs_tls({"ssl_required": True, "tls_required": False})
@@ -142,8 +244,9 @@ def test_A56_A60_what_options_mean_together():
     assert not cluster.needs_tls({})
 
 
+@pytest.mark.requirement("S4-008", "S4-009", "S4-010", "S4-011")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_S4_008_S4_009_S4_010_S4_011_blanks_and_line_ends(engine, dialect):
+def test_blanks_and_line_ends(engine, dialect):
     # Servers of that time wrote two blanks where there was no queue.
     op = one(engine, b"SUB FOO  \tRSID:1:1\t\r\n", dialect=dialect)
     assert bytes(op) == b"SUB FOO RSID:1:1\r\n"
@@ -151,36 +254,64 @@ def test_S4_008_S4_009_S4_010_S4_011_blanks_and_line_ends(engine, dialect):
     assert fault[:2] == ("parse", "payload terminator")
 
 
-def test_S4_012_A65_names_of_operations_in_any_case_and_nothing_else(engine):
+@pytest.mark.requirement("S4-012", "A65")
+def test_names_of_operations_in_any_case_and_nothing_else(engine):
     op = one(engine, b"sub foo rsid:1:1\r\n")
     assert (op.op, op.subject, op.rsid) == ("SUB", "foo", "rsid:1:1")
     assert (op.is_queue, op.cid, op.sid) == (None, None, None)
 
 
+@pytest.mark.requirement("A61")
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        pytest.param("RSID:1:1", (False, 1, "1"), id="S4-066-S4-067"),
-        pytest.param("QRSID:014:x:y", (True, 14, "x:y"), id="A61"),
-        pytest.param("RSID:x:1", (None, None, None), id="A61-no-number"),
-        pytest.param("RSID:1:", (None, None, None), id="A61-no-sid"),
-        pytest.param("RSID:1", (None, None, None), id="A61-short"),
-        pytest.param("RSID:" + "1" * 19 + ":1", (None, None, None), id="A61-too-long"),
-        pytest.param("7", (None, None, None), id="A55"),
+        pytest.param(
+            "RSID:1:1",
+            (False, 1, "1"),
+            id="rsid",
+            marks=pytest.mark.requirement("S4-066", "S4-067"),
+        ),
+        pytest.param(
+            "QRSID:014:x:y",
+            (True, 14, "x:y"),
+            id="qrsid-with-colons",
+            marks=pytest.mark.requirement("A61"),
+        ),
+        pytest.param(
+            "RSID:x:1",
+            (None, None, None),
+            id="cid-is-not-a-number",
+            marks=pytest.mark.requirement("A61"),
+        ),
+        pytest.param(
+            "RSID:1:", (None, None, None), id="no-sid", marks=pytest.mark.requirement("A61")
+        ),
+        pytest.param(
+            "RSID:1", (None, None, None), id="no-second-colon", marks=pytest.mark.requirement("A61")
+        ),
+        pytest.param(
+            "RSID:" + "1" * 19 + ":1",
+            (None, None, None),
+            id="cid-too-long",
+            marks=pytest.mark.requirement("A61"),
+        ),
+        pytest.param("7", (None, None, None), id="plain-sid", marks=pytest.mark.requirement("A55")),
     ],
 )
-def test_A61_ids(engine, text, parts):
+def test_subscription_ids_are_taken_apart(engine, text, parts):
     op = one(engine, f"SUB foo {text}\r\n".encode())
     assert (op.rsid, (op.is_queue, op.cid, op.sid)) == (text, parts)
 
 
+@pytest.mark.requirement("S4-083", "A55")
 @pytest.mark.parametrize("text", ["9", "abc", "RSID:4:1", "QRSID:4:1"])
-def test_S4_083_A55_the_sid_of_a_delivery_in_every_form(engine, text):
+def test_the_sid_of_a_delivery_in_every_form(engine, text):
     op = one(engine, f"MSG foo {text} r 2\r\nok\r\n".encode())
     assert (op.sid, op.reply) == (text, "r")
     assert ("cid" in op.as_dict()) is ("RSID" in text)
 
 
+@pytest.mark.requirement("S4-073", "S4-074", "S4-077", "A53")
 @pytest.mark.parametrize(
     ("line", "printed", "most", "written"),
     [
@@ -189,30 +320,31 @@ def test_S4_083_A55_the_sid_of_a_delivery_in_every_form(engine, text):
         (b"UNSUB RSID:5:1 7\r\n", None, 7, b"UNSUB RSID:5:1 7\r\n"),
     ],
 )
-def test_S4_073_S4_074_S4_077_A53_both_forms_of_unsub_and_one_that_is_written(
-    engine, line, printed, most, written
-):
+def test_both_forms_of_unsub_and_one_that_is_written(engine, line, printed, most, written):
     op = one(engine, line)
     assert (op.printed_sid, op.max, op.cid, bytes(op)) == (printed, most, 5, written)
 
 
+@pytest.mark.requirement("A63")
 @pytest.mark.parametrize(
     "line", [b"RS+ $G foo\r\n", b"A+ acc\r\n", b"LS- $G foo\r\n", b"STATS\r\n"]
 )
-def test_A63_a_line_of_another_time_is_kept(engine, line):
+def test_a_line_of_another_time_is_kept(engine, line):
     op = one(engine, line)
     assert (op.op, op.message, bytes(op)) == ("UNKNOWN", line.decode().strip(), line)
 
 
+@pytest.mark.requirement("A63")
 @pytest.mark.parametrize(
     "line", [b"RMSG $G foo 2\r\n", b"HMSG foo 1 2 2\r\n", b"\r\n", b" PING\r\n"]
 )
-def test_A63_a_payload_nobody_can_measure_is_not_guessed(engine, line):
+def test_a_payload_nobody_can_measure_is_not_guessed(engine, line):
     _, fault, _ = read(engine, "route_legacy", [line])
     assert fault[:2] == ("parse", "unknown op")
 
 
-def test_A63_the_old_protocol_is_the_default_and_the_new_one_has_its_name():
+@pytest.mark.requirement("A63")
+def test_the_old_protocol_is_the_default_and_the_new_one_has_its_name():
     assert cluster.Parser().conn == "route_legacy"
     assert cluster.Parser("route", lnocu=True).conn == "route"
     with pytest.raises(ValueError, match="conn must be one of"):
@@ -220,7 +352,8 @@ def test_A63_the_old_protocol_is_the_default_and_the_new_one_has_its_name():
     assert wire.Parser("route").feed(b"RS+ $G foo\r\n")[0].account == "$G"
 
 
-def test_S4_006_S4_007_system_subjects(engine):
+@pytest.mark.requirement("S4-006", "S4-007")
+def test_system_subjects(engine):
     from subtrie import classify, names
 
     op = one(engine, b"PUB _SYS.x 0\r\n\r\n", dialect="strict")

@@ -37,9 +37,20 @@ FORWARDED = 'INFO {"server_id":"C","ip":"nats-route://127.0.0.1:5/"}'
 CONNECT = 'CONNECT {"verbose":false}'
 
 
+def marked(*cases):
+    """Mark each case with the requirement that it begins with, unless it is marked already."""
+    return [
+        case
+        if hasattr(case, "marks")
+        else pytest.param(*case, marks=pytest.mark.requirement(case[0]))
+        for case in cases
+    ]
+
+
+@pytest.mark.requirement("A72")
 @pytest.mark.parametrize(
     ("row", "kind", "steps", "wanted"),
-    [
+    marked(
         ("S4-033", "client", [("s2c", INFO)], "kept"),
         ("S4-033", "client", [("s2c", "PING")], "broken"),
         ("S4-033", "client", [("c2s", "PING")], "not seen"),
@@ -78,13 +89,14 @@ CONNECT = 'CONNECT {"verbose":false}'
         ("S4-097", "route", [("c2s", CONNECT)], "kept"),
         ("S4-097", "route", [("c2s", "CONNECT {}")], "broken"),
         ("S4-097", "client", [("c2s", "CONNECT {}")], "not seen"),
-    ],
+    ),
 )  # fmt: skip
-def test_A72_one_connection(row, kind, steps, wanted):
+def test_one_connection(row, kind, steps, wanted):
     assert verdict(row, talk(*steps, kind=kind)) == wanted
 
 
-def test_S4_036_S4_037_a_server_that_was_heard_of_is_connected_to():
+@pytest.mark.requirement("S4-036", "S4-037")
+def test_a_server_that_was_heard_of_is_connected_to():
     told = list(talk(("s2c", INFO), ("s2c", FORWARDED), kind="route"))
     met = list(talk(("s2c", 'INFO {"server_id":"C"}'), kind="route", number=2))
     for row in ("S4-036", "S4-037"):
@@ -99,7 +111,8 @@ def route(first, second, *more, number):
     return list(talk(*infos, *more, kind="route", number=number))
 
 
-def test_S4_036_S4_037_A72_in_a_capture_of_every_route_what_is_missing_is_a_breach():
+@pytest.mark.requirement("S4-036", "S4-037", "A72")
+def test_in_a_capture_of_every_route_what_is_missing_is_a_breach():
     told = route("A", "B", ("s2c", FORWARDED), number=1)
     joined = route("A", "C", number=2)
     met = route("B", "C", number=3)
@@ -160,7 +173,7 @@ LATE = ("c2s", b"PING\r\n", 50)
 
 @pytest.mark.parametrize(
     ("row", "steps", "wanted"),
-    [
+    marked(
         ("S3-023", [("c2s", pub("hb", None, "h1"), 1), ("c2s", pub("h1"), 1)], "kept"),
         ("S3-023", [("c2s", pub("hb", None, "h1"), 1), CLOSE], "broken"),
         ("S3-023", [("c2s", pub("hb", None, "h1"), 49), CLOSE], "not seen"),
@@ -175,17 +188,19 @@ LATE = ("c2s", b"PING\r\n", 50)
         pytest.param(
             "S3-081", [*subscribed(), delivery(2),
                        ("c2s", pub("un", streaming.UnsubscribeRequest(inbox="ack"), "r7"), 2.5),
-                       CLOSE], "not seen", id="S3-081-A47",
+                       CLOSE], "not seen", id="unsubscribed",
+            marks=pytest.mark.requirement("S3-081", "A47"),
         ),
         ("S3-094", [CLOSE], "kept"),
         ("S3-094", [LATE], "broken"),
-    ],
+    ),
 )  # fmt: skip
 def test_streaming(row, steps, wanted):
     assert verdict(row, talk(*connected(), *steps)) == wanted
 
 
-def test_A51_each_channel_counts_for_itself():
+@pytest.mark.requirement("A51")
+def test_each_channel_counts_for_itself():
     """Sequence 1 of one channel is not sequence 1 of another."""
 
     def channel(name, number):
@@ -203,7 +218,8 @@ def test_A51_each_channel_counts_for_itself():
         assert verdict("S3-056", talk(*connected(), *both, one, CLOSE)) == "broken"
 
 
-def test_A72_every_rule_has_been_seen_kept_and_broken():
+@pytest.mark.requirement("A72")
+def test_every_rule_has_been_seen_kept_and_broken():
     """The examples above cover what the pages say of behaviour, each row both ways."""
     rows = {row for row, *_ in conversation._rules(1, 1, True)}
     rows |= {row for row, *_ in conversation.conversation_streaming.rules()}
@@ -215,14 +231,16 @@ def test_A72_every_rule_has_been_seen_kept_and_broken():
                ("S4-037", "kept"), ("S4-037", "broken")}  # fmt: skip
     seen = several | {
         (values[0], values[-1])
-        for test in (test_A72_one_connection, test_streaming)
+        for test in (test_one_connection, test_streaming)
         for mark in test.pytestmark
-        for values in (getattr(each, "values", each) for each in mark.args[1])
+        if mark.name == "parametrize"
+        for values in (case.values for case in mark.args[1])
     }
     assert seen >= {(row, word) for row in rows for word in ("kept", "broken")}
 
 
-def test_S3_022_an_identifier_in_use():
+@pytest.mark.requirement("S3-022")
+def test_an_identifier_in_use():
     one = list(talk(*connected()))
     refused = list(talk(*connected(error="in use", number=2, at=1), number=2))
     taken = list(talk(*connected(number=2, at=1), number=2))

@@ -35,7 +35,8 @@ def truth() -> dict[str, Any]:
     return json.loads((CAPTURE / "truth.json").read_text())
 
 
-def test_S1_001_every_byte_is_accounted_for_by_an_operation(engine, chunks, truth):
+@pytest.mark.requirement("S1-001")
+def test_every_byte_is_accounted_for_by_an_operation(engine, chunks, truth):
     counted: defaultdict[str, int] = defaultdict(int)
     for (_, direction), pieces in chunks.items():
         conn = CONNS[direction]

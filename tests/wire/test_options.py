@@ -21,7 +21,8 @@ def of(engine, line, conn="client"):
     return options.sorted_options(operations[0])
 
 
-def test_A59_known_ones_are_typed_and_others_kept_in_order(engine):
+@pytest.mark.requirement("A59")
+def test_known_ones_are_typed_and_others_kept_in_order(engine):
     found = of(
         engine, b'CONNECT {"x":1,"verbose":true,"user":null,"pass":7,"a":{},"lang":"go"}\r\n'
     )

@@ -14,9 +14,10 @@ from engines import ENGINES
 conns = st.sampled_from(CONNS)
 
 
+@pytest.mark.requirement("M-09")
 @settings(max_examples=400, deadline=None)
 @given(conns, pieces(), OPTIONS)
-def test_M_09_both_engines_read_the_same(conn, chunks, options):
+def test_both_engines_read_the_same(conn, chunks, options):
     answers = []
     for engine in ENGINES.values():
         operations, fault, parser = read(engine, conn, chunks, **options)
@@ -26,9 +27,10 @@ def test_M_09_both_engines_read_the_same(conn, chunks, options):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.requirement("S1-007")
 @settings(max_examples=150, deadline=None)
 @given(conns, pieces(), OPTIONS)
-def test_S1_007_any_split_gives_the_same_operations(engine_name, conn, chunks, options):
+def test_any_split_gives_the_same_operations(engine_name, conn, chunks, options):
     engine = ENGINES[engine_name]
     stream = b"".join(chunks)
     singly = [stream[at : at + 1] for at in range(len(stream))]

@@ -64,8 +64,9 @@ _TYPES = {1: "double", 3: "int64", 4: "uint64", 5: "int32", 8: "bool", 9: "strin
           13: "uint32", 14: "enum"}  # fmt: skip
 
 
+@pytest.mark.requirement("S3-001", "S3-008", "A46")
 @pytest.mark.parametrize("name", FIELDS)
-def test_S3_001_S3_008_A46_every_field_has_its_public_number(name):
+def test_every_field_has_its_public_number(name):
     descriptor = getattr(streaming, name).DESCRIPTOR
     fields = [f"{f.number} {f.name} {_TYPES[f.type]}" for f in descriptor.fields]
     assert ", ".join(fields) == FIELDS[name]
@@ -74,7 +75,9 @@ def test_S3_001_S3_008_A46_every_field_has_its_public_number(name):
 @pytest.mark.parametrize(
     ("name", "field"),
     [
-        pytest.param(name, field, id=f"S3-{number:03}")
+        pytest.param(
+            name, field, id=f"{name}-{field}", marks=pytest.mark.requirement(f"S3-{number:03}")
+        )
         for name, fields in SEED.items()
         for number, field in fields.items()
     ],
@@ -91,7 +94,7 @@ def test_a_field_of_the_seed_survives(name, field):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, id=f"S3-{number:03}")
+        pytest.param(name, id=name, marks=pytest.mark.requirement(f"S3-{number:03}"))
         for number, name in enumerate(
             [
                 "ConnectRequest", "ConnectResponse", "SubscriptionRequest", "SubscriptionResponse",
@@ -108,12 +111,14 @@ def test_every_message_of_the_seed(name):
     assert kind().encode() == b""
 
 
-def test_S3_095_A45_two_names_of_one_message():
+@pytest.mark.requirement("S3-095", "A45")
+def test_two_names_of_one_message():
     assert streaming.CloseResp is streaming.CloseResponse
     assert streaming.CloseRequest(clientID="c").encode() == b"\n\x01c"
 
 
-def test_S3_050_S3_051_S3_052_S3_053_S3_054_where_a_subscription_begins():
+@pytest.mark.requirement("S3-050", "S3-051", "S3-052", "S3-053", "S3-054")
+def test_where_a_subscription_begins():
     assert streaming.StartPosition == {
         "NewOnly": 0, "LastReceived": 1, "TimeDeltaStart": 2, "SequenceStart": 3, "First": 4,
     }  # fmt: skip
@@ -121,7 +126,8 @@ def test_S3_050_S3_051_S3_052_S3_053_S3_054_where_a_subscription_begins():
     assert request.encode() == b"P\x04"
 
 
-def test_A46_fields_nobody_knows_survive():
+@pytest.mark.requirement("A46")
+def test_fields_nobody_knows_survive():
     strange = b"\x0a\x01c" + b"\xfa\x07\x03new" + b"\xd0\x0f\x07"  # fields 127 and 250
     assert streaming.PubMsg.decode(strange).encode() == strange
 
@@ -143,7 +149,8 @@ def test_a_repeated_field_keeps_the_last_and_negative_numbers_are_long():
     assert streaming.SubscriptionRequest.decode(request.encode()).maxInFlight == -1
 
 
-def test_A48_a_start_by_time_is_a_duration_in_nanoseconds():
+@pytest.mark.requirement("A48")
+def test_a_start_by_time_is_a_duration_in_nanoseconds():
     """Before now, so that clocks need not agree; wide enough for ages."""
     ages = 290 * 365 * 86_400 * 10**9
     for delta in (0, 5 * 10**9, ages, -1):
@@ -153,7 +160,8 @@ def test_A48_a_start_by_time_is_a_duration_in_nanoseconds():
         streaming.SubscriptionRequest(startTimeDelta=2**63)
 
 
-def test_A49_checksums_on_request():
+@pytest.mark.requirement("A49")
+def test_checksums_on_request():
     data = b"payload"
     assert streaming.crc_holds(streaming.MsgProto(data=data)) is None
     assert streaming.crc_holds(streaming.MsgProto(data=data, CRC32=zlib.crc32(data)))
@@ -164,10 +172,16 @@ def test_A49_checksums_on_request():
     assert streaming.digest_holds(streaming.PubMsg(data=b"", sha256=digest)) is False
 
 
+@pytest.mark.requirement("S3-002")
 @pytest.mark.parametrize(
     ("subject", "name"),
     [
-        pytest.param("_STAN.discover.mycluster", "ConnectRequest", id="S3-025-S3-026"),
+        pytest.param(
+            "_STAN.discover.mycluster",
+            "ConnectRequest",
+            id="discover",
+            marks=pytest.mark.requirement("S3-025", "S3-026"),
+        ),
         ("_STAN.discover.mycluster.pings", "Ping"),
         ("_STAN.pub.id.foo.bar", "PubMsg"),
         ("_STAN.sub.id", "SubscriptionRequest"),
@@ -181,13 +195,14 @@ def test_A49_checksums_on_request():
         ("foo", None),
     ],
 )
-def test_S3_002_which_message_a_subject_carries(subject, name):
+def test_which_message_a_subject_carries(subject, name):
     assert identify(subject) == name
     if name is not None:
         assert classify(subject) == "streaming"
 
 
-def test_S3_030_a_response_names_the_subjects_that_count():
+@pytest.mark.requirement("S3-030")
+def test_a_response_names_the_subjects_that_count():
     response = streaming.ConnectResponse(
         pubPrefix="p.x", subRequests="s", unsubRequests="u", closeRequests="c", pingRequests="g"
     )
@@ -200,7 +215,8 @@ def test_S3_030_a_response_names_the_subjects_that_count():
     assert identify("_STAN.acks.x", response) == "PubAck"
 
 
-def test_S3_004_S3_005_S3_006_S3_007_A50_channels_are_subjects_without_wildcards():
+@pytest.mark.requirement("S3-004", "S3-005", "S3-006", "S3-007", "A50")
+def test_channels_are_subjects_without_wildcards():
     from subtrie import Subject, SubjectError
 
     for valid in ("FOO", "BAR", "foo.bar", "foo.BAR", "FOO.BAR", "FOO.BAR.BAZ"):  # S3-005
@@ -217,7 +233,10 @@ def pub(subject, message, reply=""):
     return op
 
 
-def test_S3_003_S3_024_S3_029_S3_039_S3_074_S3_075_S3_077_S3_096_answers_find_their_requests():
+@pytest.mark.requirement(
+    "S3-003", "S3-024", "S3-029", "S3-039", "S3-074", "S3-075", "S3-077", "S3-096"
+)
+def test_answers_find_their_requests():
     talk = Conversation()
     request = streaming.ConnectRequest(clientID="c", heartbeatInbox="_INBOX.hb")
     assert talk.feed(pub("_STAN.discover.x", request, "_INBOX.1")).name == "ConnectRequest"
@@ -250,7 +269,8 @@ def test_S3_003_S3_024_S3_029_S3_039_S3_074_S3_075_S3_077_S3_096_answers_find_th
     assert talk.feed(wire.Parser("client").feed(b"PING\r\n")[0]) is None
 
 
-def test_S3_021_S3_066_S3_076_S3_080_S3_090_inboxes_carry_what_the_requests_named():
+@pytest.mark.requirement("S3-021", "S3-066", "S3-076", "S3-080", "S3-090")
+def test_inboxes_carry_what_the_requests_named():
     talk = Conversation()
     talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(heartbeatInbox="hb"), "_INBOX.1"))
     assert talk.feed(pub("hb", None, "_INBOX.2")).name == "Heartbeat"
@@ -266,7 +286,8 @@ def test_S3_021_S3_066_S3_076_S3_080_S3_090_inboxes_carry_what_the_requests_name
     assert talk.feed(pub("out", streaming.Ack(sequence=1))).message.sequence == 1
 
 
-def test_S3_031_an_error_in_a_response_ends_nothing_and_changes_nothing():
+@pytest.mark.requirement("S3-031")
+def test_an_error_in_a_response_ends_nothing_and_changes_nothing():
     talk = Conversation()
     talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(clientID="c"), "_INBOX.1"))
     refused = talk.feed(pub("_INBOX.1", streaming.ConnectResponse(error="clientID in use")))

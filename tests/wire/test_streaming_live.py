@@ -163,9 +163,20 @@ async def talk(port: int, out: Path) -> Client:
     return client
 
 
-def test_S3_009_S3_020_S3_038_S3_055_S3_059_S3_060_S3_065_S3_073_S3_089_S3_093_S3_097_it_decodes(
-    binary, tmp_path
-):
+@pytest.mark.requirement(
+    "S3-009",
+    "S3-020",
+    "S3-038",
+    "S3-055",
+    "S3-059",
+    "S3-060",
+    "S3-065",
+    "S3-073",
+    "S3-089",
+    "S3-093",
+    "S3-097",
+)
+def test_it_decodes(binary, tmp_path):
     with server(binary, tmp_path) as port:
         client = asyncio.run(talk(port, tmp_path / "capture"))
     rows = list(read(tmp_path / "capture"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import nats
+import pytest
 from streams import eventually
 
 from engines import ENGINES
@@ -57,7 +58,8 @@ def asked(http: int, path: str) -> bytes:
         return bytes(answer.read())
 
 
-def test_S4_001_S4_057_S4_068_S4_078_S4_087_two_servers_talk_through_the_tap(tmp_path):
+@pytest.mark.requirement("S4-001", "S4-057", "S4-068", "S4-078", "S4-087")
+def test_two_servers_talk_through_the_tap(tmp_path):
     ports = free_ports(6)
     a, a_cluster, a_http, b, b_cluster, b_http = ports
 
