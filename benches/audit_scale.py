@@ -124,8 +124,8 @@ def main() -> None:
 def run(log: Path, turns: int, heap: str) -> dict:
     """One audit, timed step by step."""
     from subtrie.spark import audit
-    from subtrie.spark.session import local_session
-    from subtrie.spark.trace_source import read_logs
+    from subtrie.spark._session import local_session
+    from subtrie.spark._trace_source import read_logs
 
     steps: list[list] = []
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from subtrie import WireError, _subtrie, reference
-from subtrie.wire import capture, log, monitor, traced
-from subtrie.wire.sources import of_capture
+from subtrie.wire import _trace_operations as traced
+from subtrie.wire import capture, log, monitor
+from subtrie.wire._operation_reader import of_capture
 
 CONNS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 _MEMORY = Path("/dev/shm")

@@ -1,7 +1,7 @@
 //! What every refusal says: which rule, where, and in which part of the input.
 //!
 //! A [`Reason`] is a stable code. The sentence a person reads, the hint and the HTTP status stand
-//! once, beside the codes, in `python/subtrie/reasons.py`; Rust callers get the code and the place.
+//! once, beside the codes, in `python/subtrie/_reasons.py`; Rust callers get the code and the place.
 
 use std::fmt;
 

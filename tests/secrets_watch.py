@@ -71,7 +71,7 @@ def _watch_refusals() -> None:
 
 
 def _watch_creds() -> None:
-    from subtrie.gencreds.sign import Creds
+    from subtrie.gencreds._sign import Creds
 
     before = Creds.__init__
 

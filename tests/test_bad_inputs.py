@@ -17,7 +17,7 @@ import pytest
 import bad_inputs
 import subtrie
 from subtrie import SubtrieError, _engine
-from subtrie.dispatcher import Dispatcher
+from subtrie._dispatcher import Dispatcher
 
 TABLE = Path(__file__).parent / "bad_inputs.jsonl"
 
@@ -72,7 +72,7 @@ def test_every_refusal_says_what_would_work():
     reasons = {row["reason"] for rows in ROWS.values() for row in rows if "reason" in row}
     assert len(reasons) > 30
     for reason in reasons:
-        rule = subtrie.errors.REASONS[reason]
+        rule = subtrie._errors.REASONS[reason]
         assert rule.sentence
         assert rule.hint
         assert "\n" not in rule.sentence + rule.hint

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie import conformance
-from subtrie.cli.app import app
+from subtrie._cli.app import app
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -266,7 +266,7 @@ def test_the_command_on_files_of_another_directory(tmp_path, name):
 
 
 def test_every_kind_is_explained():
-    from subtrie.conformance.run import _KINDS
+    from subtrie.conformance._run import _KINDS
 
     guide = (VECTORS.parent.parent / "docs" / "conformance.md").read_text(encoding="utf-8")
     missing = {name for _, name in _KINDS if f"`{name}`" not in guide}

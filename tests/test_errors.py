@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 import subtrie
-from subtrie import reasons
-from subtrie.errors import refusal
+from subtrie import _reasons as reasons
+from subtrie._errors import refusal
 
 
 def test_codes_are_unique_across_areas():

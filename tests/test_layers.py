@@ -97,6 +97,43 @@ def test_no_circle_of_rooms():
         assert circles(rooms(edges, floor)) == [], floor
 
 
+def looks_public(name: str) -> bool:
+    """Whether no part of a dotted name begins with an underscore."""
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def trespasses(edges: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Imports of a private module or package from outside the package that contains it."""
+    found = []
+    for name, into in edges.items():
+        for each in sorted(into):
+            parts = each.split(".")
+            for place, part in enumerate(parts):
+                owner = ".".join(parts[:place])
+                if part.startswith("_") and not f"{name}.".startswith(f"{owner}."):
+                    found.append((name, each))
+    return found
+
+
+def test_private_modules_are_imported_only_below_the_package_that_contains_them():
+    assert trespasses(graph(ROOT)) == []
+
+
+def test_an_import_of_a_private_module_from_outside_is_found():
+    edges = {
+        "p.a._x": set(),
+        "p._y": set(),
+        "p.a.b": {"p.a._x", "p._y"},
+        "p.c": {"p.a._x", "p._y"},
+    }
+    assert trespasses(edges) == [("p.c", "p.a._x")]
+
+
+def test_few_modules_look_public():
+    public = sorted(name for name in modules(ROOT) if looks_public(name))
+    assert len(public) <= 60, public
+
+
 def test_circles_are_found_wherever_the_imports_stand(tmp_path):
     package = tmp_path / "house"
     (package / "room").mkdir(parents=True)
@@ -112,7 +149,12 @@ def test_circles_are_found_wherever_the_imports_stand(tmp_path):
 def test_the_connector_stands_on_floors_below_it():
     """Nothing below imports the connector; who tests with it, and the command line, may."""
     edges = graph(ROOT)
-    above = ("subtrie.connector", "subtrie.testing", "subtrie.conformance", "subtrie.cli")
+    above = (
+        "subtrie.connector",
+        "subtrie.testing",
+        "subtrie.conformance",
+        "subtrie._cli",
+    )
     assert {
         name
         for name, into in edges.items()

@@ -8,7 +8,7 @@ import pytest
 
 import subtrie
 from subtrie import microbus
-from subtrie.errors import UnheardPort
+from subtrie._errors import UnheardPort
 
 REQUEST = {
     "plane": "microbus",

@@ -15,7 +15,7 @@ import pytest
 import proof_checker
 import subtrie.reference
 from engines import ENGINES
-from subtrie.errors import PermissionsError
+from subtrie._errors import PermissionsError
 
 NATIVE = ENGINES["native"]
 QUEUES = ["", " q", " q", " w", " q.*", " >", " *"]

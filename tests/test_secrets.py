@@ -16,7 +16,7 @@ import logging, subprocess, sys
 import click, nkeys, pytest
 from click.testing import CliRunner
 from subtrie import SubtrieError
-from subtrie.gencreds.sign import Creds
+from subtrie.gencreds._sign import Creds
 
 SEED = nkeys.encode_seed(bytes(32), nkeys.PREFIX_BYTE_USER).decode()
 WORD = "hidden" + "-word"

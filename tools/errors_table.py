@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from subtrie import errors, reasons
+from subtrie import _errors as errors
+from subtrie import _reasons as reasons
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 

@@ -18,8 +18,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from subtrie._control_headers import seconds_of
 from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
-from subtrie.connector.http.frame import seconds_of
 
 
 def service(connector: Connector) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from . import _engine, microbus, names, reference
 from ._engine import Engine
-from .errors import (
+from ._errors import (
     AddressError,
     BusError,
     HostnameCollision,
@@ -25,10 +25,10 @@ from .errors import (
     UnheardPort,
     WireError,
 )
+from ._subject import Pattern, Subject
+from ._subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 from .microbus import classify
 from .names import NameReport, check_name
-from .subject import Pattern, Subject
-from .subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 
 
 def _choose() -> None:
@@ -72,7 +72,7 @@ else:
     SubjectTrie = _engine.active.SubjectTrie
 
 # The shared dispatcher is made on import, so the engine must be chosen first.
-from .dispatcher import Dispatcher, HandlerSubscription  # noqa: E402
+from ._dispatcher import Dispatcher, HandlerSubscription  # noqa: E402
 
 
 def __getattr__(name: str) -> str:

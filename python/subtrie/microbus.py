@@ -12,10 +12,10 @@ import warnings
 from typing import TYPE_CHECKING
 
 from . import _engine
-from .address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
-from .errors import UnheardPort
-from .plane import default_plane
-from .subject import Pattern, Subject
+from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._errors import UnheardPort
+from ._plane import default_plane
+from ._subject import Pattern, Subject
 
 if TYPE_CHECKING:
     from ._subtrie import Batch

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import _engine
-from .errors import refusal
+from ._errors import refusal
 
 
 class Source(NamedTuple):

@@ -54,7 +54,7 @@ pub fn exception_about(value: &Bound<'_, PyAny>, class: ErrorClass, error: &Erro
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let build = || -> PyResult<Bound<'_, PyAny>> {
         REFUSAL
-            .import(value.py(), "subtrie.errors", "refusal")?
+            .import(value.py(), "subtrie._errors", "refusal")?
             .call1((
                 class.name(),
                 error.reason,

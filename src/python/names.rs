@@ -145,7 +145,7 @@ fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
 /// Where UTF-8 fails, counted in the bytes before it.
 fn first_surrogate<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     text.py()
-        .import("subtrie.errors")?
+        .import("subtrie._errors")?
         .getattr("first_surrogate")?
         .call1((text,))
 }

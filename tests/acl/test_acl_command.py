@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 from sarif_schema import checked
 
+from subtrie._cli.app import app
 from subtrie.acl import Permissions, ResponseLimit
-from subtrie.cli.app import app
 
 OLD = """authorization { users = [
   { user: orders, password: hidden-word, permissions: {

@@ -16,7 +16,7 @@ from servers import serving
 from secrets_watch import SECRETS, leaked
 from subtrie import PermissionsError
 from subtrie.acl import Permissions, ResponseLimit
-from subtrie.acl.lint import jwt_size
+from subtrie.acl._lint import jwt_size
 from subtrie.gencreds import sign, write
 
 SUBJECTS = [".".join(t) for n in (1, 2) for t in itertools.product("abx", repeat=n)]

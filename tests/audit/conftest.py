@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from subtrie.spark.session import local_session
+from subtrie.spark._session import local_session
 
 
 @pytest.fixture(scope="session")

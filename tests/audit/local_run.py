@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from subtrie.spark import delivery, subscriptions
-from subtrie.spark.trace_rows import rows_of
+from subtrie.spark import _delivery as delivery
+from subtrie.spark import _subscriptions as subscriptions
+from subtrie.spark._trace_parser import rows_of
 
 
 def read(data: bytes, *edges: int) -> list[dict[str, Any]]:

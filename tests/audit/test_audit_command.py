@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from subtrie.cli.app import app
-from subtrie.spark.pipeline import TABLES
-from subtrie.spark.table_files import NotAResult, RunFolder
+from subtrie._cli.app import app
+from subtrie.spark._pipeline import TABLES
+from subtrie.spark._run_folder import NotAResult, RunFolder
 
 BLOCKED = """
 import sys
@@ -161,7 +161,7 @@ def test_an_earlier_result_with_somebodys_notes_is_left_alone(tmp_path) -> None:
 
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
-    program = "from subtrie.spark.trace_source import planned\n"
+    program = "from subtrie.spark._trace_source import planned\n"
     program += "for part in planned(['/dev/stdin'], at_least=1, target=9**9): print(part.path)"
     with mixed.open() as log:
         done = subprocess.run(

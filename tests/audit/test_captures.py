@@ -10,7 +10,7 @@ import pytest
 from window_oracle import judge
 
 from subtrie.spark import audit
-from subtrie.spark.pipeline import TABLES
+from subtrie.spark._pipeline import TABLES
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_
 
 
 def test_a_small_file_is_read_in_as_many_partitions_as_cores(spark, captures) -> None:
-    from subtrie.spark.trace_source import read_logs
+    from subtrie.spark._trace_source import read_logs
 
     rows = read_logs(spark, [str(captures / "go_live" / "trace.log")])
     assert rows.rdd.getNumPartitions() >= spark.sparkContext.defaultParallelism

@@ -17,7 +17,7 @@ import pytest
 
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
 from subtrie.spark import audit
-from subtrie.spark.pipeline import TABLES
+from subtrie.spark._pipeline import TABLES
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}

@@ -14,12 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.spark import decode, register
-from subtrie.spark.monitor_source import SCHEMA as MONITOR
-from subtrie.spark.monitor_source import MonitorReader
-from subtrie.spark.wire_source import SCHEMA as WIRE
-from subtrie.spark.wire_source import WireReader
+from subtrie.spark._monitor_source import SCHEMA as MONITOR
+from subtrie.spark._monitor_source import MonitorReader
+from subtrie.spark._wire_source import SCHEMA as WIRE
+from subtrie.spark._wire_source import WireReader
 from subtrie.wire import capture
-from subtrie.wire.sources import Row, read
+from subtrie.wire._operation_reader import Row, read
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from local_run import counts, read
 
-from subtrie.spark.lines import LONGEST, lines_from, ranges
-from subtrie.wire.go_quote import unquote
+from subtrie.spark._byte_ranges import LONGEST, lines_from, ranges
+from subtrie.wire._go_quote import unquote
 from subtrie.wire.log import parse_line
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "nats_wire.jsonl"

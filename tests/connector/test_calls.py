@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from subtrie import BusError
+from subtrie import _control_headers as frame
 from subtrie.connector import (
     AckTimeout,
     CallDepthExceeded,
@@ -18,7 +19,6 @@ from subtrie.connector import (
     RequestTimeout,
     Response,
 )
-from subtrie.connector.http import frame
 
 HOST = "shop.example"
 URL = f"https://{HOST}"

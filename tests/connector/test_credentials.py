@@ -13,10 +13,10 @@ import nkeys
 import pytest
 
 from subtrie import Dispatcher
+from subtrie import _control_headers as frame
 from subtrie.connector import AckTimeout, Connector, Request
-from subtrie.connector.http import frame
-from subtrie.connector.http.text import write_request
-from subtrie.connector.transport import nats as bus
+from subtrie.connector._http.codec import write_request
+from subtrie.connector._transport import nats as bus
 
 from .nats_server import NatsServer
 

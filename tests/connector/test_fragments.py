@@ -7,11 +7,11 @@ import asyncio
 import nats
 import pytest
 
+from subtrie import _control_headers as frame
 from subtrie import microbus
 from subtrie.connector import HTTPError, Request, RequestTimeout, Response
-from subtrie.connector.http import frame
-from subtrie.connector.http.fragments import Assembly, cut
-from subtrie.connector.http.text import read_response, write_request, write_response
+from subtrie.connector._http.codec import read_response, write_request, write_response
+from subtrie.connector._http.fragments import Assembly, cut
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"

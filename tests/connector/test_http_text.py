@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from subtrie import BusError, SubtrieError
+from subtrie import _control_headers as frame
 from subtrie.connector import Headers, Request, Response
-from subtrie.connector.http import frame
-from subtrie.connector.http.text import read_request, read_response, write_request, write_response
-from subtrie.connector.http.url import fill_path, locate, with_params
+from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
+from subtrie.connector._http.url import fill_path, locate, with_params
 
 from .recording import messages, truth
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
-from subtrie.connector.transport import nats as bus
+from subtrie.connector._transport import nats as bus
 
 HOST = "shop.example"
 URL = f"https://{HOST}/"

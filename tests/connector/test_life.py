@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
-from subtrie.connector import Connector, HTTPError, environment
-from subtrie.connector.transport import nats as bus
-from subtrie.connector.transport.credentials import gather
+from subtrie.connector import Connector, HTTPError
+from subtrie.connector import _settings as environment
+from subtrie.connector._transport import nats as bus
+from subtrie.connector._transport.credentials import gather
 
 HOST = "shop.example"
 

@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, Request, RequestTimeout, Response
-from subtrie.connector.asking.unicast import Unicast
+from subtrie.connector._client.pending_request import Unicast
 
 from .nats_server import NatsServer
 

@@ -19,8 +19,8 @@ from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
+from subtrie._local_subscription import LocalSubscription
 from subtrie.connector import ShortCircuit
-from subtrie.connector.local_subscription import LocalSubscription
 from subtrie.reference import matches
 
 PATTERNS = ("a.b", "a.*", "a.>", "*.b", ">", "a.b.c", "x", "*.*.c")

@@ -9,10 +9,10 @@ import nats
 import pytest
 
 from subtrie import Dispatcher, microbus
+from subtrie import _control_headers as frame
 from subtrie.connector import Request
-from subtrie.connector.http import frame
-from subtrie.connector.http.text import read_request, write_request
-from subtrie.connector.transport.memory import Memory
+from subtrie.connector._http.codec import read_request, write_request
+from subtrie.connector._transport.in_process import Memory
 
 from .recording import messages
 

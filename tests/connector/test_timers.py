@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from subtrie.connector.timers import Timers
+from subtrie.connector._timers import Timers
 
 
 async def test_limits_ring_in_order_and_those_called_off_do_not():

@@ -12,8 +12,8 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector
-from subtrie.connector.transport import nats as bus
-from subtrie.connector.transport.credentials import gather
+from subtrie.connector._transport import nats as bus
+from subtrie.connector._transport.credentials import gather
 
 from .certificates import Authority
 from .nats_server import NatsServer

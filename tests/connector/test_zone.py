@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from subtrie._errors import AddressError
 from subtrie.connector import Connector
-from subtrie.connector.environment import locality
-from subtrie.connector.zone import cloud_of, locality_in
-from subtrie.errors import AddressError
+from subtrie.connector._cloud_locality import cloud_of, locality_in
+from subtrie.connector._settings import locality
 
 GCP = "projects/415104041262/zones/us-east1-a"
 

@@ -17,8 +17,8 @@ from raw_client import RawClient
 from servers import loads, serving
 from source_trees import HEAD
 
+from subtrie._cli.app import app
 from subtrie.acl import Permissions
-from subtrie.cli.app import app
 from subtrie.gencreds import rules, scan
 
 ORDERS = HEAD + (

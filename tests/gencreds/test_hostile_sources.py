@@ -10,7 +10,7 @@ from source_trees import HEAD, said
 
 from subtrie import PermissionsError
 from subtrie.gencreds import scan
-from subtrie.gencreds.source import MOST_BYTES
+from subtrie.gencreds._source_files import MOST_BYTES
 
 #: No source here may take longer, on a slow machine.
 SECONDS = 20.0

@@ -87,7 +87,6 @@ def test_a_receiver_of_another_file(tree, form):
     "import subtrie.connector as sc\nC = sc.Connector",
     "import subtrie.connector\nC = subtrie.connector.Connector",
     "from subtrie import connector\nC = connector.Connector",
-    "from subtrie.connector.connector import Connector\nC = Connector",
     "from ours import C",
     "from subtrie.connector import *\nC = Connector",
 ])  # fmt: skip

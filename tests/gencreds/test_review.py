@@ -16,7 +16,7 @@ from operators import Operator
 from sarif_schema import checked
 from source_trees import HEAD
 
-from subtrie.cli.app import app
+from subtrie._cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 CALL = 'async def f(): await orders.request("GET", "https://stock.shop/items")\n'

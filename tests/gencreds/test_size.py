@@ -12,7 +12,7 @@ from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign
-from subtrie.gencreds.size import room
+from subtrie.gencreds._size import room
 
 OPERATOR = Operator()
 SEED = OPERATOR.account.seed.decode()

@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
+from subtrie import _control_headers as frame
 from subtrie.connector import Connector, HTTPError, Request, Response
-from subtrie.connector.http import frame
-from subtrie.connector.locality import Key, NearestReplicas
+from subtrie.connector._locality import Key, NearestReplicas
 from subtrie.microbus import decode_subscription
 from tests.interop.wire import Recorded, Recording, headers_of
 

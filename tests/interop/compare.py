@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from subtrie.connector.http.frame import seconds_of
+from subtrie._control_headers import seconds_of
 from tests.interop.wire import Recorded
 
 _LESS = 8.0  # seconds that a nested budget may have lost more than the recorded one

@@ -11,8 +11,8 @@ from collections.abc import Awaitable
 import pytest
 
 from examples.interop.peer import service
+from subtrie._control_headers import seconds_of
 from subtrie.connector import AckTimeout, HTTPError, Response
-from subtrie.connector.http.frame import seconds_of
 from tests.interop.peer_process import EXACT, HIS, OURS, URL, Serving, call, joined
 
 

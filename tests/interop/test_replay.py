@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subtrie.connector import OWN, Connector
-from subtrie.connector.http.text import read_request, read_response, write_request, write_response
+from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
 from tests.connector.nats_server import NatsServer
 from tests.interop.cast import configuration_of, deployment_of, routes_of, subscribe_all, version_of
 from tests.interop.compare import compare

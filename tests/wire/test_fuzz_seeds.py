@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from subtrie import WireError
-from subtrie.wire import capture, log, monitor, traced
+from subtrie.wire import _trace_operations as traced
+from subtrie.wire import capture, log, monitor
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 

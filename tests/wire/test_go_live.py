@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from streams import read
 
-from subtrie.wire import log, sources, traced
+from subtrie.wire import _operation_reader as sources
+from subtrie.wire import _trace_operations as traced
+from subtrie.wire import log
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "go_live"

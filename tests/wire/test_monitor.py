@@ -7,7 +7,8 @@ import json
 import pytest
 
 from subtrie import WireError
-from subtrie.wire import log, monitor, secrets
+from subtrie import _redaction as secrets
+from subtrie.wire import log, monitor
 
 CONNZ = {
     "server_id": "NAB",

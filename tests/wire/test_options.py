@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streams import read
 
-from subtrie.wire import options
+from subtrie.wire import _connection_options as options
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "wire.jsonl.gz"
 

@@ -17,9 +17,9 @@ import pytest
 from streams import eventually
 
 from subtrie.wire import conversation, streaming
-from subtrie.wire.sources import Row, read
+from subtrie.wire._operation_reader import Row, read
+from subtrie.wire._tap import Tap
 from subtrie.wire.streaming import Conversation
-from subtrie.wire.tap import Tap
 
 pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
 

@@ -22,10 +22,11 @@ from streams import eventually
 
 from examples.shop.broker import running
 from subtrie import reference
-from subtrie.cli.app import app
-from subtrie.wire import capture, log, traced
-from subtrie.wire.sources import Broken, Row, of_capture, read
-from subtrie.wire.tap import Tap
+from subtrie._cli.app import app
+from subtrie.wire import _trace_operations as traced
+from subtrie.wire import capture, log
+from subtrie.wire._operation_reader import Broken, Row, of_capture, read
+from subtrie.wire._tap import Tap
 
 
 def command(*arguments: object) -> tuple[int, list[str]]:

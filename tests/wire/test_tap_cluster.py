@@ -19,8 +19,8 @@ from streams import eventually
 from engines import ENGINES
 from examples.shop.broker import find_binary
 from subtrie.wire import monitor
-from subtrie.wire.sources import Broken, read
-from subtrie.wire.tap import Tap
+from subtrie.wire._operation_reader import Broken, read
+from subtrie.wire._tap import Tap
 
 
 def free_ports(count: int) -> list[int]:

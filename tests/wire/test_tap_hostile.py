@@ -20,8 +20,8 @@ from streams import eventually
 
 from examples.shop.broker import find_binary, running
 from subtrie.wire import capture
-from subtrie.wire.sources import Broken, Row, read
-from subtrie.wire.tap import Tap
+from subtrie.wire._operation_reader import Broken, Row, read
+from subtrie.wire._tap import Tap
 
 
 def tap_command(to: str, out: Path) -> subprocess.Popen[str]:

@@ -3,12 +3,12 @@
 Importing this package imports nothing optional.
 """
 
-from .comparison import Comparison, Diff, Grant, Witness
-from .decision import Decision
-from .lint import Finding
-from .permissions import Permissions
-from .responses import ResponseLimit
-from .session import Session
+from ._comparison import Comparison, Diff, Grant, Witness
+from ._decision import Decision
+from ._lint import Finding, jwt_size
+from ._permissions import Permissions
+from ._response_limit import ResponseLimit
+from ._session import Session
 
 __all__ = [
     "Comparison",
@@ -20,4 +20,5 @@ __all__ = [
     "ResponseLimit",
     "Session",
     "Witness",
+    "jwt_size",
 ]

@@ -5,7 +5,7 @@ kind by kind in ``docs/conformance.md``. ``run`` puts them to an engine of ours,
 with the same names.
 """
 
-from .report import Failure, KindReport, Report
-from .run import run
+from ._report import Failure, KindReport, Report
+from ._run import run
 
 __all__ = ["Failure", "KindReport", "Report", "run"]

@@ -6,20 +6,21 @@
 ``life`` and the ``connector`` itself; ``short_circuit`` stands alone, for programs of nats-py.
 """
 
-from ..errors import BusError
-from .connector import Connector
-from .control.configuration import Config
-from .counts import Counts
-from .errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
-from .http.headers import Headers
-from .http.message import Request, Response
-from .ids import FixedIds, Ids, RandomIds
-from .kept_spans import KeptSpans
-from .run import run, serve
-from .serving.endpoint import OWN, Endpoint
-from .serving.throttle import Throttle
-from .short_circuit import ShortCircuit
-from .typed import Client, Event
+from .._errors import BusError
+from ..short_circuit import ShortCircuit
+from ._connector import Connector
+from ._control.configuration import Config
+from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
+from ._http.codec import read_request, read_response, write_request, write_response
+from ._http.headers import Headers
+from ._http.message import Request, Response
+from ._ids import FixedIds, Ids, RandomIds
+from ._metrics import Counts
+from ._run import run, serve
+from ._server.endpoint import OWN, Endpoint
+from ._server.rate_limiter import Throttle
+from ._tail_sampling import KeptSpans
+from ._typed import Client, Event
 
 __all__ = [
     "OWN",
@@ -43,6 +44,10 @@ __all__ = [
     "Response",
     "ShortCircuit",
     "Throttle",
+    "read_request",
+    "read_response",
     "run",
     "serve",
+    "write_request",
+    "write_response",
 ]

@@ -5,13 +5,14 @@ permissions that just suffice; ``sign`` and ``write`` make a creds file of them.
 imports nothing optional.
 """
 
-from .rules import rule, rules
-from .scan import scan
-from .service import Dynamic, Note, Raw, Service, Use
-from .sign import Creds, sign, write
-from .size import Plan, plan
+from ._keys import fresh_seed, seed_in, seed_of
+from ._rules import rule, rules
+from ._scan import scan
+from ._service import Dynamic, Note, Raw, Service, Use
+from ._sign import Creds, check_size, sign, write, write_all
+from ._size import Plan, plan
 
 __all__ = [
-    "Creds", "Dynamic", "Note", "Plan", "Raw", "Service", "Use", "plan", "rule", "rules", "scan",
-    "sign", "write",
+    "Creds", "Dynamic", "Note", "Plan", "Raw", "Service", "Use", "check_size", "fresh_seed", "plan",
+    "rule", "rules", "scan", "seed_in", "seed_of", "sign", "write", "write_all",
 ]  # fmt: skip

@@ -4,10 +4,21 @@ Each rule cites the row of the requirements it implements. It imports nothing na
 no wheel fits, and answers beside the native engine in every test.
 """
 
-from ..subject import Pattern, Subject
+from .._subject import Pattern, Subject
 from . import microbus
-from .grammar import check_pattern, check_subject, covers, matches, overlaps
-from .match_batch import Matches
+from ._grammar import check_pattern, check_subject, covers, matches, overlaps
+from ._match_batch import Matches
+from ._names import check_name
+from ._permissions import (
+    rules_admit,
+    rules_difference,
+    rules_minimised,
+    rules_overlap,
+    rules_proof,
+    rules_witness,
+)
+from ._trie import SubjectTrie
+from ._wire import Op, Parser
 from .microbus import (
     Batch,
     check_identity_host,
@@ -37,17 +48,6 @@ from .microbus import (
     unescape_segment,
     unflatten_host,
 )
-from .names import check_name
-from .permissions import (
-    rules_admit,
-    rules_difference,
-    rules_minimised,
-    rules_overlap,
-    rules_proof,
-    rules_witness,
-)
-from .trie import SubjectTrie
-from .wire import Op, Parser
 
 __all__ = [
     "Batch",

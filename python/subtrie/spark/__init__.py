@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .decode import decode
-from .match import match
-from .pipeline import Audit, audit
+from ._decode import decode
+from ._log_files import settled, size_of
+from ._match import match
+from ._pipeline import TABLES, Audit, audit
+from ._run_folder import NotAResult
+from ._session import CannotStart, local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,12 +22,24 @@ if TYPE_CHECKING:
 
 def register(spark: SparkSession) -> None:
     """Makes the data sources ``nats-trace``, ``nats-wire``, ``nats-monitor`` known to a session."""
-    from .monitor_source import MonitorSource
-    from .trace_source import TraceSource
-    from .wire_source import WireSource
+    from ._monitor_source import MonitorSource
+    from ._trace_source import TraceSource
+    from ._wire_source import WireSource
 
     for source in (TraceSource, WireSource, MonitorSource):
         spark.dataSource.register(source)
 
 
-__all__ = ["Audit", "audit", "decode", "match", "register"]
+__all__ = [
+    "TABLES",
+    "Audit",
+    "CannotStart",
+    "NotAResult",
+    "audit",
+    "decode",
+    "local_session",
+    "match",
+    "register",
+    "settled",
+    "size_of",
+]

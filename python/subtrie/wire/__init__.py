@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _engine
-from ..errors import WireError
-from . import capture, cluster, conversation, log, monitor, options, streaming, traced
-from .server_error import ServerError
+from .._errors import WireError
+from . import (
+    capture,
+    cluster,
+    conversation,
+    log,
+    monitor,
+    streaming,
+)
+from ._operation_reader import Broken, Row, of_capture, read, records
+from ._server_error import ServerError
+from ._tap import KINDS, Tap
+from ._trace_operations import operation as operation_of
 
 if TYPE_CHECKING:
     from .._subtrie import Op, Parser
@@ -21,16 +31,22 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "KINDS",
+    "Broken",
     "Op",
     "Parser",
+    "Row",
     "ServerError",
+    "Tap",
     "WireError",
     "capture",
     "cluster",
     "conversation",
     "log",
     "monitor",
-    "options",
+    "of_capture",
+    "operation_of",
+    "read",
+    "records",
     "streaming",
-    "traced",
 ]

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from ..errors import WireError
-from ..reasons import REASONS
+from .._errors import WireError
+from .._reasons import REASONS
 
 MAGIC = b"SUBTRIE-CAPTURE 1\n"
 MARK = b"\xf5NR\x01"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from . import conversation_streaming
-from .server_error import ServerError
-from .steps import Step, Talks, Verdict, broken, kept, talks_of
+from . import _streaming_rules as conversation_streaming
+from ._exchange import Step, Talks, Verdict, broken, kept, talks_of
+from ._server_error import ServerError
 
 _SECOND = 1_000_000_000
 _ACKNOWLEDGED = frozenset({"CONNECT", "PUB", "HPUB", "SUB", "UNSUB"})

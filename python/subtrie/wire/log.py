@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .go_quote import unquote
-from .secrets import redact_text
+from .._redaction import redact_text
+from ._go_quote import unquote
 
 #: The letters before a connection's number, and the kind of connection.
 KINDS = {

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import WireError
-from .secrets import redacted
+from .._errors import WireError
+from .._redaction import redacted
 
 _DETAIL = "subscriptions_list_detail"
 _PLAIN = "subscriptions_list"
@@ -134,7 +134,7 @@ def _number(document: dict[str, Any], key: str) -> int | None:
 
 
 def _error(reason: str) -> WireError:
-    from ..reasons import REASONS
+    from .._reasons import REASONS
 
     rule = REASONS[reason]
     return WireError(f"not an answer of a server: {rule.sentence}; {rule.hint}",

@@ -46,13 +46,13 @@ pub(super) fn raised(error: &Error, arguments: &[(&str, &Any<'_>)]) -> PyErr {
     }
 }
 
-/// Text that the core has checked, as one of the classes of `subtrie.subject`.
+/// Text that the core has checked, as one of the classes of `subtrie._subject`.
 pub(super) fn checked<'py>(py: Python<'py>, text: &str, class: Form) -> PyResult<Any<'py>> {
     static SUBJECT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static PATTERN: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = match class {
-        Form::Subject => SUBJECT.import(py, "subtrie.subject", "Subject")?,
-        Form::Pattern => PATTERN.import(py, "subtrie.subject", "Pattern")?,
+        Form::Subject => SUBJECT.import(py, "subtrie._subject", "Subject")?,
+        Form::Pattern => PATTERN.import(py, "subtrie._subject", "Pattern")?,
     };
     class.call_method1("_of", (text, "strict"))
 }

@@ -16,7 +16,7 @@ pub fn decode<'py>(py: Python<'py>, subject: &Any<'py>) -> PyResult<Any<'py>> {
         .map_err(|error| raised(&error, &[("subject", subject)]))?;
     match address {
         Address::Request(request) => REQUEST
-            .import(py, "subtrie.address", "RequestAddress")?
+            .import(py, "subtrie._address", "RequestAddress")?
             .call1((
                 request.plane,
                 request.trust.name(),
@@ -27,7 +27,7 @@ pub fn decode<'py>(py: Python<'py>, subject: &Any<'py>) -> PyResult<Any<'py>> {
                 request.method,
                 request.path.text(),
             )),
-        Address::Reply(reply) => REPLY.import(py, "subtrie.address", "ReplyAddress")?.call1((
+        Address::Reply(reply) => REPLY.import(py, "subtrie._address", "ReplyAddress")?.call1((
             reply.plane,
             reply.source.text(),
             reply.host.text(),
@@ -43,7 +43,7 @@ pub fn decode_subscription<'py>(py: Python<'py>, pattern: &Any<'py>) -> PyResult
     let address = microbus::decode_subscription(text(pattern, "pattern")?)
         .map_err(|error| raised(&error, &[("pattern", pattern)]))?;
     SUBSCRIPTION
-        .import(py, "subtrie.address", "SubscriptionAddress")?
+        .import(py, "subtrie._address", "SubscriptionAddress")?
         .call1((
             address.plane,
             address.trust.name(),

@@ -210,6 +210,6 @@ pub fn resolve_route<'py>(
     let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
         .map_err(|error| raised(&error, &[("host", host), ("route", route)]))?;
     TARGET
-        .import(py, "subtrie.address", "Target")?
+        .import(py, "subtrie._address", "Target")?
         .call1((target.host, target.port, target.path))
 }

@@ -290,7 +290,7 @@ impl SubjectTrie {
     #[pyo3(signature = (format="text"))]
     fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
         static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        DRAW.import(slf.py(), "subtrie.drawing", "draw")?
+        DRAW.import(slf.py(), "subtrie._drawing", "draw")?
             .call1((slf, format))
     }
 

@@ -15,11 +15,11 @@ use crate::python::args::{field_text, text};
 use crate::python::errors::{ErrorClass, exception};
 use crate::trie::{Index, check_queue};
 
-/// A name of `subtrie.subscription`.
+/// A name of `subtrie._subscription`.
 macro_rules! shared {
     ($py:expr, $name:literal) => {{
         static FOUND: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-        FOUND.import($py, "subtrie.subscription", $name)
+        FOUND.import($py, "subtrie._subscription", $name)
     }};
 }
 pub(super) use shared;

@@ -166,7 +166,7 @@ impl Parser {
         };
         let build = || -> PyResult<Bound<'_, PyAny>> {
             WIRE_ERROR
-                .import(py, "subtrie.errors", "wire_error")?
+                .import(py, "subtrie._errors", "wire_error")?
                 .call1((
                     reason,
                     fault.reason,

@@ -1,16 +1,16 @@
 """The Microbus codec in plain Python: the same public names as ``subtrie.microbus``."""
 
-from ...address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
-from ...plane import default_plane
-from .batch import Batch, decode_batch
-from .decode import classify, decode, decode_subscription, source_of
-from .encode import encode_reply, encode_reply_subscription, encode_request, encode_subscription
-from .escape import escape_segment, flatten_host, unescape_segment, unflatten_host
-from .fields import check_method, check_plane
-from .hosts import check_identity_host, check_route_host, cut_slot
-from .locality import check_locality, common_locality, locality_slot, locality_slots
-from .paths import check_route_path
-from .route import request_from_url, resolve_route, subscription_from_route
+from ..._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ..._plane import default_plane
+from ._batch import Batch, decode_batch
+from ._decode import classify, decode, decode_subscription, source_of
+from ._encode import encode_reply, encode_reply_subscription, encode_request, encode_subscription
+from ._escape import escape_segment, flatten_host, unescape_segment, unflatten_host
+from ._fields import check_method, check_plane
+from ._hosts import check_identity_host, check_route_host, cut_slot
+from ._locality import check_locality, common_locality, locality_slot, locality_slots
+from ._paths import check_route_path
+from ._route import request_from_url, resolve_route, subscription_from_route
 
 __all__ = [
     "Batch",

@@ -12,9 +12,9 @@ import hashlib
 import zlib
 from typing import Any
 
-from . import schema
-from .conversation import Conversation, Typed
-from .subjects import identify
+from . import _schema as schema
+from ._conversation import Conversation, Typed
+from ._subjects import identify
 
 #: Another name of CloseResponse (A45).
 _ALIASES = {"CloseResp": "CloseResponse"}

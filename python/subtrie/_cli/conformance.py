@@ -1,0 +1,42 @@
+"""``subtrie conformance``: are vector files answered as they should be?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="PATH...",
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["native", "reference"]),
+    help="Which engine to ask; else the one in use.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def conformance(
+    context: click.Context, paths: tuple[Path, ...], engine: str | None, as_json: bool
+) -> None:
+    """Run vector files (JSON lines) against an engine.
+
+    PATH is a file, or a directory with *.jsonl in it. Exit 0: every row was answered as it should
+    be; 1: a row failed, or was of a kind that is not known; 2: the input cannot be read.
+    """
+    from ..conformance import run
+
+    try:
+        report = run(paths, engine=engine)
+    except (OSError, ImportError) as error:
+        click.echo(f"subtrie: {error}", err=True)
+        context.exit(2)
+    click.echo(json.dumps(report.as_dict(), indent=2) if as_json else str(report))
+    context.exit(0 if report else 1)

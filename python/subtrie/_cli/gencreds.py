@@ -1,0 +1,263 @@
+"""``subtrie gencreds``: what do the services of a source tree need, signed or as configuration."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .._errors import SubtrieError
+from ..acl import Permissions
+from ..gencreds import (
+    Dynamic,
+    Service,
+    check_size,
+    fresh_seed,
+    plan,
+    rules,
+    scan,
+    seed_in,
+    seed_of,
+    sign,
+    write_all,
+)
+from .gencreds_answers import (
+    Need,
+    as_conf,
+    as_json,
+    as_markdown,
+    as_nsc,
+    as_sarif,
+    as_text,
+    untold_as_json,
+)
+from .stream import console, printable
+
+_DURATION = re.compile(r"(\d{1,9})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_FORMS = ("text", "json", "conf", "nsc", "sarif", "markdown")
+_SEED = re.compile(r"S[A-Z][A-Z2-7]{30,}")
+
+
+class _KeyFile(click.ParamType):  # type: ignore[type-arg]
+    """A file with a seed, or ``-``. A seed itself is refused, and not repeated."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if _SEED.search(text):
+            self.fail("a seed on a command line is seen by everyone; give a file, or - for stdin")
+        if text != "-" and not Path(text).exists():
+            self.fail(f"{printable(text)} does not exist")
+        return text
+
+
+class _Duration(click.ParamType):  # type: ignore[type-arg]
+    """A number and a unit."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = _DURATION.fullmatch(str(value))
+        if found is None or not int(found[1]):
+            self.fail(f"{printable(str(value))} is no duration; write 90m, 720h, 30d or 4w")
+        assert found is not None
+        return int(found[1]) * _SECONDS[found[2]]
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--plane", required=True, help="The plane of the deployment. Creds hold for one.")
+@click.option(
+    "--service", "names", multiple=True, metavar="HOST", help="Only this one. May be repeated."
+)
+@click.option(
+    "--signing-key", type=_KeyFile(), help="A file with the account's seed; - for standard input."
+)
+@click.option(
+    "--account", metavar="KEY", help="The account's public key, where a signing key of it signs."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path(), show_default=".",
+    help="The folder for <host>_nats.creds; for one service also a file *.creds.",
+)  # fmt: skip
+@click.option("--expires", type=_Duration(), help="How long the creds hold: 720h, 30d.")
+@click.option(
+    "--persist-keys", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Keep the users' own keys here, in <host>_user.nk. A new one is made each time otherwise.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the rules and what changes; write nothing.")
+@click.option(
+    "--allow-dynamic", is_flag=True, help="Grant a wildcard where the source does not tell."
+)
+@click.option("--pin-ids", is_flag=True, help="Hear replies to the ids in the source alone (A23).")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMS), default="text", show_default=True,
+    help="conf: users for a server configuration; nsc: commands; sarif and markdown: for reviews. "
+    "These four write no creds.",
+)  # fmt: skip
+@click.option("--json", "in_json", is_flag=True, help="The same as --format json.")
+def gencreds(
+    source: Path,
+    plane: str,
+    names: tuple[str, ...],
+    signing_key: str | None,
+    account: str | None,
+    out: Path,
+    expires: int | None,
+    persist_keys: Path | None,
+    dry_run: bool,
+    allow_dynamic: bool,
+    pin_ids: bool,
+    form: str,
+    in_json: bool,
+) -> None:
+    """What do the services in SOURCE need? Least privilege, signed: <host>_nats.creds.
+
+    SOURCE is a folder, or a file and what it imports. Nothing of it is imported or run. Exit code 1
+    where the source does not tell what a call reaches, or the rules are too many for a JWT.
+    """
+    form = "json" if in_json else form
+    writes = not dry_run and form in ("text", "json")
+    try:
+        services = _chosen(scan(source), names, source)
+        if any(each.dynamic for each in services) and not allow_dynamic:
+            if form == "json":
+                print(untold_as_json(services, plane))
+            elif form == "sarif":
+                print(as_sarif(services, [], source))
+            _tell(services)
+            raise SystemExit(1)
+        needs = [
+            _need(each, plane, out, allow_dynamic, pin_ids, expires, account)
+            for each in services
+            if each.host
+        ]
+        if not needs:
+            _tell(services)
+            raise SystemExit(1)
+        if len(needs) > 1 and out.suffix == ".creds":
+            hosts = ", ".join(each.host for each in needs)
+            raise click.UsageError(f"{out} is one file, and there are several services: {hosts}")
+        if writes:
+            _write(needs, signing_key, account, expires, persist_keys)
+    except FileNotFoundError as error:
+        raise click.UsageError(str(error)) from None
+    except (SubtrieError, OSError, ImportError) as error:
+        raise click.UsageError(str(error)) from None
+    _answer(needs, form, plane, source, expires, written=writes)
+
+
+def _chosen(services: list[Service], names: Sequence[str], source: Path) -> list[Service]:
+    hosts = [each.host for each in services if each.host]
+    for name in names:
+        if name not in hosts:
+            known = ", ".join(hosts) or "none"
+            raise click.UsageError(f"{printable(name)} is no service of {source}: {known}")
+    if not hosts and not any(each.dynamic for each in services):
+        raise click.UsageError(
+            f"{source}: there is no service; Connector('host.name') in the source makes one"
+        )
+    return [each for each in services if not names or each.host in names]
+
+
+def _tell(services: list[Service]) -> None:
+    """Each place that the source does not tell, once."""
+    places: dict[Dynamic, None] = {}
+    for service in services:
+        places |= dict.fromkeys(service.dynamic)
+    for each in sorted(places, key=lambda each: (each.file, each.line)):
+        print(printable(f"{each.file}:{each.line}: {each.message}"), file=sys.stderr)
+    print(
+        f"subtrie: the source does not tell {len(places)} of what it does; use constants, declare "
+        "it in pyproject.toml, or give --allow-dynamic",
+        file=sys.stderr,
+    )
+
+
+def _need(
+    service: Service,
+    plane: str,
+    out: Path,
+    allow_dynamic: bool,
+    pin_ids: bool,
+    expires: int | None,
+    account: str | None,
+) -> Need:
+    permissions = rules(service, plane, allow_dynamic=allow_dynamic, pin_ids=pin_ids)
+    file = out if out.suffix == ".creds" else out / f"{service.host}_nats.creds"
+    before = Permissions.load(file) if file.is_file() else None
+    if before is not None and not before.known:
+        before = None
+    planned = plan(permissions, name=service.host, expires=expires, issuer_account=account)
+    return Need(service, permissions, planned, file, before)
+
+
+def _write(
+    needs: list[Need],
+    signing_key: str | None,
+    account: str | None,
+    expires: int | None,
+    persist_keys: Path | None,
+) -> None:
+    """Signs everything, then writes everything: one mistake leaves all files as they were."""
+    if signing_key is None:
+        raise click.UsageError("give --signing-key FILE to sign, or --dry-run, or --format conf")
+    for each in needs:
+        try:
+            check_size(each.planned, each.host)
+        except SubtrieError as error:
+            print(f"subtrie: {error}", file=sys.stderr)
+            raise SystemExit(1) from None
+    seed = seed_of(sys.stdin.buffer.read(65_536)) if signing_key == "-" else seed_in(signing_key)
+    files: list[tuple[str, str | Path]] = []
+    for each in needs:
+        user_seed = fresh_seed()
+        if persist_keys is not None:
+            kept = persist_keys / f"{each.host}_user.nk"
+            if kept.exists():
+                user_seed = seed_in(kept)
+            else:
+                files.append((user_seed + "\n", kept))
+        creds = sign(
+            each.permissions,
+            seed,
+            name=each.host,
+            expires=expires,
+            issuer_account=account,
+            user_seed=user_seed,
+        )
+        files.append((creds.text, each.file))
+    for folder in {Path(path).parent for _, path in files}:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_all(files)
+
+
+def _answer(
+    needs: list[Need], form: str, plane: str, source: Path, expires: int | None, *, written: bool
+) -> None:
+    too_large = [each for each in needs if not each.planned.fits]
+    if form == "json":
+        print(as_json(needs, plane, written))
+    elif form == "conf":
+        print(as_conf(needs), end="")
+    elif form == "nsc":
+        print(as_nsc(needs, expires), end="")
+    elif form == "sarif":
+        print(as_sarif([each.service for each in needs], needs, source))
+    elif form == "markdown":
+        print(as_markdown(needs, source), end="")
+    else:
+        as_text(needs, console(), written)
+    if too_large and form != "conf":
+        for each in too_large:
+            try:
+                check_size(each.planned, each.host)
+            except SubtrieError as error:
+                print(f"subtrie: {error}", file=sys.stderr)
+        raise SystemExit(1)

@@ -1,0 +1,77 @@
+"""``subtrie why``: may this be published or subscribed to, and which rule says so?"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from .._errors import SubtrieError
+from ..acl import Decision
+from .permission_files import FILE, by_model, loaded, of_user
+from .stream import console, inputs, line_of, no, printable, refused
+
+
+@click.command()
+@click.argument("subjects", nargs=-1)
+@click.option(
+    "-p", "--permissions", "source", type=FILE, required=True,
+    help="A server configuration, a .creds file, a user JWT, or JSON of ours.",
+)  # fmt: skip
+@of_user
+@click.option(
+    "--verb", type=click.Choice(["publish", "subscribe"]), default="publish", show_default=True
+)
+@click.option("--queue", help="The queue group of a subscription.")
+@by_model
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def why(
+    subjects: tuple[str, ...],
+    source: Path,
+    user: str | None,
+    account: str | None,
+    account_jwt: Path | None,
+    verb: str,
+    queue: str | None,
+    model: str,
+    as_json: bool,
+) -> None:
+    """May each SUBJECT be published (or subscribed to), and why (not)?
+
+    Reads one per line from standard input when none is given. Exit code 0 when all may, 1 when one
+    may not or nobody can tell, 2 when one is no subject.
+    """
+    permissions = loaded(source, user, account, account_jwt)
+    if queue is not None and verb != "subscribe":
+        raise click.UsageError("--queue goes with --verb subscribe")
+    screen = console()
+    all_allowed = all_subjects = True
+    for text in inputs(subjects):
+        try:
+            if verb == "publish":
+                decision = permissions.can_publish(text, model=model)
+            else:
+                decision = permissions.can_subscribe(text, queue=queue, model=model)
+        except SubtrieError as error:
+            all_subjects = False
+            if as_json:
+                line_of({"subject": text, "allowed": None, **refused(error)})
+            else:
+                screen.print(no(text, error))
+            continue
+        all_allowed &= bool(decision)
+        if as_json:
+            answer = dataclasses.asdict(decision)
+            line_of({"subject": text, "verb": verb, "queue": queue, **answer})
+        else:
+            screen.print(_line(text, decision))
+    raise SystemExit(2 if not all_subjects else 0 if all_allowed else 1)
+
+
+def _line(text: str, decision: Decision) -> Text:
+    mark = (
+        ("✓ ", "green") if decision else ("? ", "yellow") if not decision.known else ("✗ ", "red")
+    )
+    return Text.assemble(mark, printable(text), ("  " + printable(decision.why), "dim"))

@@ -1,0 +1,28 @@
+"""A refusal of something read from a file: it names the file and the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ._errors import SubtrieError, refusal
+
+
+def failure(
+    reason: str,
+    value: object,
+    file: Path | None = None,
+    line: int | None = None,
+    position: int | None = None,
+    field: str | None = None,
+) -> SubtrieError:
+    """The error, its message led by the place; ``.file`` and ``.line`` hold it too."""
+    return placed(refusal("PermissionsError", reason, value, position, field), file, line)
+
+
+def placed(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:
+    """The same error, naming where it was read."""
+    if file is not None:
+        place = f"{file}" if line is None else f"{file}, line {line}"
+        error.args = (f"{place}: {error.args[0]}",)
+    error.__dict__.update(file=None if file is None else str(file), line=line)
+    return error

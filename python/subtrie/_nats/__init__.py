@@ -1,0 +1,1 @@
+"""What NATS itself defines, in one place: limits, claims, keys and files of credentials."""

@@ -1,0 +1,192 @@
+"""Two permissions side by side: which grants more, what exactly, and a subject that shows it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+from .. import _engine
+from .._subject import Subject
+from ._rule_sets import Lists
+
+VERBS = ("publish", "subscribe")
+
+#: Microbus's trust root: port 666 of any plane (T13).
+DANGER = "*.danger.>"
+
+
+class Witness(Subject):
+    """A subject that one side may use and the other may not, and how.
+
+    ``verb`` is ``publish``, ``subscribe`` or ``respond``; ``queue`` the queue group it takes.
+    """
+
+    __slots__ = ("queue", "verb")
+    verb: str
+    queue: str | None
+
+    @classmethod
+    def _made(cls, text: str, queue: str | None, verb: str, dialect: str) -> Self:
+        self = cls._of(text, dialect)
+        self.verb, self.queue = verb, queue
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Witness._made, (str(self), self.queue, self.verb, self.dialect)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grant:
+    """One grant: what ``pattern`` matches (for ``queue``, where one is named), but for ``unless``.
+
+    ``danger`` is True where it reaches the trust root of Microbus.
+    """
+
+    verb: str
+    pattern: str
+    queue: str | None
+    unless: tuple[str, ...]
+    witness: Witness
+    danger: bool = False
+
+    def __str__(self) -> str:
+        queue = f" queue {self.queue}" if self.queue else ""
+        unless = f" unless {', '.join(self.unless)}" if self.unless else ""
+        return f"{self.verb} {self.pattern}{queue}{unless}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Diff:
+    """What a change grants (``added``) and takes away (``removed``), the worst first."""
+
+    added: tuple[Grant, ...]
+    removed: tuple[Grant, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+class Comparison:
+    """How two permissions relate; asked of the whole sets, not rule by rule."""
+
+    def __init__(self, left: Lists, right: Lists) -> None:
+        self._left, self._right = left, right
+        self.only_left = only(left, right)
+        self.only_right = only(right, left)
+
+    @property
+    def relation(self) -> str:
+        """``equal``, ``subset`` (the left one grants less), ``superset`` or ``incomparable``."""
+        if self.only_left is None:
+            return "equal" if self.only_right is None else "subset"
+        return "superset" if self.only_right is None else "incomparable"
+
+    @cached_property
+    def proof(self) -> dict[str, dict[str, Any]] | None:
+        """Why one side lies inside the other, by direction and verb; None where neither does.
+
+        Under ``left_in_right`` (and ``right_in_left``), by verb: ``inside``, ``[entry, [entries it
+        lies within]]``, and ``outside``, ``[entry, other side's deny, [own denies]]``.
+        """
+        proof = {}
+        if self.only_left is None:
+            proof["left_in_right"] = _proof(self._left, self._right)
+        if self.only_right is None:
+            proof["right_in_left"] = _proof(self._right, self._left)
+        return proof or None
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.relation}>"
+
+
+def only(left: Lists, right: Lists) -> Witness | None:
+    """A subject of the fewest tokens that only the left side may use; None where there is none."""
+    found = []
+    for order, verb in enumerate(VERBS):
+        lists = (*left.lists(verb), *right.lists(verb))
+        witness = _engine.active.rules_witness(*lists, left.cap)
+        if witness is not None:
+            subject, queue = witness
+            found.append((subject.count("."), order, verb, subject, queue))
+    respond = _only_responses(left, right)
+    if respond is not None:
+        found.append((respond.count("."), len(VERBS), "respond", str(respond), None))
+    if not found:
+        return None
+    _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
+    return Witness._made(subject, queue, verb, left.dialect)
+
+
+def _only_responses(left: Lists, right: Lists) -> Witness | None:
+    """A subject that the left side may answer to, and the right side may not, or less."""
+    if left.allow_responses is None:
+        return None
+    if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
+        return None
+    if _engine.active.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
+        return None  # who receives nothing has nothing to answer
+    # Whoever may publish a subject anyway needs no turn for it.
+    allow, deny = right.lists("publish")
+    witness = _engine.active.rules_witness([">"], [], allow, deny, left.cap)
+    return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
+
+
+def _proof(left: Lists, right: Lists) -> dict[str, Any]:
+    proof = {}
+    for verb in VERBS:
+        lists = (*left.lists(verb), *right.lists(verb))
+        inside, outside = _engine.active.rules_proof(*lists, left.cap)
+        proof[verb] = {
+            "inside": [list(claim) for claim in inside],
+            "outside": [list(claim) for claim in outside],
+        }
+    return proof
+
+
+def added(old: Lists, new: Lists) -> tuple[Grant, ...]:
+    """What only the new ones grant, the worst first."""
+    grants = []
+    for verb in VERBS:
+        lists = (*new.lists(verb), *old.lists(verb))
+        for rule, unless, subject, queue in _engine.active.rules_difference(*lists, new.cap):
+            pattern, _, group = rule.partition(" ")
+            reached = danger_in(rule, unless, new.cap)
+            # Where the trust root is in reach, the example shows that.
+            shown, shown_queue = reached or (subject, queue)
+            witness = Witness._made(shown, shown_queue, verb, new.dialect)
+            danger = reached is not None
+            grants.append(Grant(verb, pattern, group or None, tuple(unless), witness, danger))
+    respond = _only_responses(new, old)
+    if respond is not None:
+        grants.append(Grant("respond", ">", None, (), respond, True))
+    return tuple(sorted(grants, key=_how_bad))
+
+
+def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str | None] | None:
+    """A subject of the trust root that the rule reaches and no deny takes out, with its queue.
+
+    A first token that is no plane, such as ``_INBOX`` or ``$JS``, reaches none (S0-016).
+    """
+    plane = rule.partition(" ")[0].partition(".")[0]
+    if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
+        return None
+    found: tuple[str, str | None] | None
+    found = _engine.active.rules_overlap([rule], list(deny), [DANGER], [], cap)
+    return found
+
+
+def _how_bad(grant: Grant) -> tuple[Any, ...]:
+    tokens = grant.pattern.split(".")
+    literals = sum(token not in ("*", ">") for token in tokens)
+    return (
+        not grant.danger,
+        grant.verb != "respond",
+        tokens[0] not in ("*", ">"),
+        literals,
+        tokens[-1] != ">",
+        grant.verb,
+        grant.pattern,
+        grant.queue or "",
+    )

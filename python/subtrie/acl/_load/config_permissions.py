@@ -1,0 +1,85 @@
+"""A ``permissions`` block of a server configuration, as the broker reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._errors import SubtrieError
+from ..._file_errors import failure, placed
+from .._response_limit import ResponseLimit
+from .._rule_entry import checked
+from .config_keys import keys_of, nanoseconds
+from .config_parser import Node
+from .loaded import Found
+
+_WORDS = {
+    **dict.fromkeys(("pub", "publish", "import"), "publish"),
+    **dict.fromkeys(("sub", "subscribe", "export"), "subscribe"),
+    **dict.fromkeys(("publish_allow_responses", "allow_responses"), "responses"),
+}
+_LIMIT = {
+    **dict.fromkeys(("max", "max_msgs", "max_messages", "max_responses"), "max"),
+    **dict.fromkeys(("expires", "expiration", "ttl"), "expires"),
+}
+
+
+def permissions_of(node: Node) -> Found:
+    """What a block grants. Empty lists count as absent in a configuration."""
+    words = keys_of(node, _WORDS, "permissions")
+    found = Found()
+    lists: dict[str, list[str]] = {}
+    for verb in ("publish", "subscribe"):
+        if verb in words:
+            for side, entry, file, line in _entries(words[verb], verb):
+                name = f"{verb}_{side}"
+                lists.setdefault(name, []).append(entry)
+                found.sources.setdefault((name, entry), (file, line))
+    for name, entries in lists.items():
+        setattr(found, name, tuple(entries))
+    if "responses" in words:
+        found.allow_responses = _responses(words["responses"])
+    if found.allow_responses is not None and found.publish_allow is None:
+        found.publish_allow = ()  # then the broker allows replies only
+    return found
+
+
+def _entries(node: Node, verb: str) -> list[tuple[str, str, str, int]]:
+    """Side, entry, file and line of each entry of one verb."""
+    if not isinstance(node.value, dict):
+        return _list(node, verb, "allow")
+    sides = keys_of(node, {"allow": "allow", "deny": "deny"}, verb)
+    return [row for side, entries in sides.items() for row in _list(entries, verb, side)]
+
+
+def _list(node: Node, verb: str, side: str) -> list[tuple[str, str, str, int]]:
+    nodes = [node] if isinstance(node.value, str) else node.value
+    if not isinstance(nodes, list):
+        raise failure("config-type", verb, node.file, node.line)
+    rows = []
+    for each in nodes:
+        if not isinstance(each.value, str):
+            raise failure("config-type", verb, each.file, each.line)
+        try:
+            entries = checked([each.value], f"{verb}_{side}", "server", verb == "subscribe")
+        except SubtrieError as error:
+            raise placed(error, each.file, each.line) from None
+        rows += [(side, entry, str(each.file), each.line) for entry in entries or ()]
+    return rows
+
+
+def _responses(node: Node) -> ResponseLimit | None:
+    if isinstance(node.value, bool):
+        return ResponseLimit() if node.value else None
+    found = keys_of(node, _LIMIT, "allow_responses")
+    limit: dict[str, Any] = {"max": 0, "expires": 0.0}
+    if "max" in found:
+        entry = found["max"]
+        if type(entry.value) is not int:
+            raise failure("config-type", "max", entry.file, entry.line)
+        limit["max"] = entry.value
+    if "expires" in found:
+        entry = found["expires"]
+        if not isinstance(entry.value, str):
+            raise failure("duration", "expires", entry.file, entry.line)
+        limit["expires"] = nanoseconds(entry.value, entry) / 1e9
+    return ResponseLimit(**limit)

@@ -1,0 +1,231 @@
+"""Users of a server configuration, and what is said of the one that is meant."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from ..._file_errors import failure
+from .config_keys import (
+    ACCOUNT_KEY,
+    CONNECTIONS,
+    CURVE_KEY,
+    FLAG,
+    SECONDS,
+    TEXT,
+    USER_KEY,
+    is_public_key,
+    keys_of,
+    of_kind,
+    texts,
+    top_level,
+)
+from .config_parser import Node
+from .config_permissions import permissions_of
+from .loaded import Found
+
+_USER = {
+    "nkey": "nkey", "user": "user", "username": "user", "pass": "password", "password": "password",
+    "permission": "permissions", "permissions": "permissions", "authorization": "permissions",
+    "allowed_connection_types": "connections", "connection_types": "connections",
+    "clients": "connections", "proxy_required": "proxy",
+}  # fmt: skip
+_AUTHORIZATION = {
+    "user": "user", "username": "user", "pass": "password", "password": "password",
+    "token": "token", "timeout": "timeout", "users": "users", "proxy_required": "proxy",
+    "default_permission": "defaults", "default_permissions": "defaults",
+    "permissions": "defaults", "auth_callout": "callout", "auth_hook": "callout",
+}  # fmt: skip
+_ACCOUNT = {
+    "nkey": "nkey", "imports": "", "exports": "", "jetstream": "", "users": "users",
+    "default_permissions": "defaults", "mappings": "", "maps": "", "limits": "",
+    "msg_trace": "", "trace_dest": "",
+}  # fmt: skip
+_CALLOUT = {
+    "issuer": "issuer", "account": "account", "acc": "account", "auth_users": "users",
+    "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
+}  # fmt: skip
+
+#: The account of all who name none.
+_GLOBAL = "$G"
+
+
+@dataclasses.dataclass(slots=True)
+class _User:
+    name: str
+    account: str | None
+    found: Found
+    node: Node
+
+    @property
+    def label(self) -> str:
+        return self.name if self.account is None else f"{self.account}/{self.name}"
+
+
+def chosen(document: Node, path: Path, *, user: str | None, account: str | None) -> Found:
+    """What is said of the user that is named, or of the only one."""
+    users = _users(document)
+    fitting = [
+        each
+        for each in users
+        if (user is None or each.name == user) and (account is None or each.account == account)
+    ]
+    if len(fitting) == 1:
+        return fitting[0].found
+    if not users:
+        raise failure("no-user", path.name, path)
+    reason = "several-users" if fitting else "user-unknown"
+    raise failure(reason, ", ".join(each.label for each in users), path)
+
+
+def users_of(document: Node) -> dict[str, Found]:
+    """What is said of each user, by ``user`` or ``account/user``."""
+    return {each.label: each.found for each in _users(document)}
+
+
+def _users(document: Node) -> list[_User]:
+    values = top_level(document)
+    users: list[_User] = []
+    deciding: set[str] | None = None
+    if "authorization" in values:
+        users, deciding = _authorization(values["authorization"])
+    single = len(users) == 1 and users[0].node is values["authorization"]
+    if "accounts" in values:
+        of_accounts = _accounts(values["accounts"])
+        if single and of_accounts:
+            _mixed(of_accounts[0].node)
+        users += of_accounts
+    seen = set()
+    for each in users:
+        if each.name in seen:
+            raise failure("user-twice", each.name, each.node.file, each.node.line)
+        seen.add(each.name)
+        # Who is asked about somebody else's connections decides, and is not in the file.
+        each.found.known = deciding is None or each.name in deciding
+    for operator in ("operator", "operators", "roots", "root", "root_operators", "root_operator"):
+        if operator in values and ("accounts" in values or users):
+            _mixed(values[operator])
+    _no_auth_user(values, users, single)
+    return users
+
+
+def _mixed(node: Node) -> None:
+    raise failure("auth-mix", "the configuration", node.file, node.line)
+
+
+def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> None:
+    named = values.get("no_auth_user")
+    if named is not None and named.value:
+        names = [] if single else [each.name for each in users]
+        if named.value not in names:
+            raise failure("user-unknown", "no_auth_user", named.file, named.line)
+
+
+def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
+    """The users of the block; who is not decided about elsewhere, None where all are."""
+    found = keys_of(node, _AUTHORIZATION, "authorization")
+    for key, kind in (
+        ("user", TEXT), ("password", TEXT), ("token", TEXT), ("timeout", SECONDS), ("proxy", FLAG),
+    ):  # fmt: skip
+        if key in found:
+            of_kind(found[key], kind, key)
+    deciding = _callout(found["callout"]) if "callout" in found else None
+    default = permissions_of(found["defaults"]) if "defaults" in found else None
+    given = {key for key in ("user", "password", "token") if key in found and found[key].value}
+    if "token" in given and (len(given) > 1 or "users" in found):
+        _mixed(found["token"])
+    if "user" in given and "users" in found:
+        _mixed(found["user"])
+    if "users" in found:
+        return _listed(found["users"], default, None), deciding
+    # One user, or a token: neither takes the default permissions.
+    for key in ("user", "token"):
+        if key in given:
+            name = found["user"].value if key == "user" else "token"
+            return [_User(name, None, Found(), node)], deciding
+    return [], deciding
+
+
+def _callout(node: Node) -> set[str]:
+    """The users about whom the callout is not asked."""
+    found = keys_of(node, _CALLOUT, "auth_callout")
+    if "issuer" not in found or "users" not in found:
+        raise failure("callout", "auth_callout", node.file, node.line)
+    for key, prefix in (("issuer", ACCOUNT_KEY), ("xkey", CURVE_KEY)):
+        if key in found:
+            _public_key(found[key], prefix, key)
+    if "account" in found:
+        of_kind(found["account"], TEXT, "account")
+    for key in ("users", "accounts"):
+        if key in found:
+            if not isinstance(found[key].value, list):
+                raise failure("config-type", key, found[key].file, found[key].line)
+            texts(found[key], key)
+    deciding = {each.value for each in found["users"].value}
+    if not deciding:
+        raise failure("callout", "auth_callout", node.file, node.line)
+    return deciding
+
+
+def _public_key(node: Node, prefix: int, key: str) -> None:
+    of_kind(node, TEXT, key)
+    if not is_public_key(node.value, prefix):
+        raise failure("nkey", key, node.file, node.line)
+
+
+def _accounts(node: Node) -> list[_User]:
+    if isinstance(node.value, list):
+        names = [of_kind(each, TEXT, "accounts") for each in node.value]
+        for each in node.value:
+            if each.value == _GLOBAL or names.count(each.value) > 1:
+                raise failure("account-name", each.value, each.file, each.line)
+        return []
+    if not isinstance(node.value, dict):
+        raise failure("config-type", "accounts", node.file, node.line)
+    users: list[_User] = []
+    for name, each in node.value.items():
+        if each.used:
+            continue  # a variable, and no account, whatever it holds
+        found = keys_of(each, _ACCOUNT, name)
+        if name == _GLOBAL:
+            raise failure("account-name", name, each.file, each.line)
+        if "nkey" in found:
+            _public_key(found["nkey"], ACCOUNT_KEY, "nkey")
+        default = permissions_of(found["defaults"]) if "defaults" in found else None
+        if "users" in found:
+            users += _listed(found["users"], default, name)
+    return users
+
+
+def _listed(listed: Node, default: Found | None, account: str | None) -> list[_User]:
+    """The users of an array."""
+    if not isinstance(listed.value, list):
+        raise failure("config-type", "users", listed.file, listed.line)
+    users = []
+    for entry in listed.value:
+        fields = keys_of(entry, _USER, "user")
+        for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
+            if key in fields:
+                of_kind(fields[key], kind, key)
+        if "connections" in fields:
+            _connections(fields["connections"])
+        given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
+        name = given.get("nkey") or given.get("user")
+        if not name:
+            raise failure("user-name", "users", entry.file, entry.line)
+        if given.get("nkey"):
+            _public_key(fields["nkey"], USER_KEY, "nkey")
+            if given.get("user") or given.get("password"):
+                _mixed(entry)
+        if "permissions" in fields:
+            own = permissions_of(fields["permissions"])
+        else:
+            own = Found() if default is None else dataclasses.replace(default)
+        users.append(_User(name, account, own, entry))
+    return users
+
+
+def _connections(node: Node) -> None:
+    for each in texts(node, "allowed_connection_types"):
+        if each.value.upper() not in CONNECTIONS:
+            raise failure("connection-type", each.value, each.file, each.line)

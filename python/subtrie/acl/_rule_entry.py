@@ -1,0 +1,73 @@
+"""One entry of a permissions list: ``pattern``, or ``pattern queue`` for subscriptions (A69).
+
+What nats-server refuses to load is refused, with the entry's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .. import _engine
+from .._errors import PatternError, SubtrieError, refusal
+
+
+def checked(
+    entries: Iterable[str] | None, field: str, dialect: str, queues: bool
+) -> tuple[str, ...] | None:
+    """The entries with one blank before each queue; None stays None.
+
+    Raises ``PermissionsError`` for an entry the broker would not load, ``TypeError`` for what is no
+    list of texts.
+    """
+    if entries is None:
+        return None
+    if isinstance(entries, str | bytes):
+        raise TypeError(f"{field} must be a list of str, not {type(entries).__name__}")
+    return tuple(_entry(entry, field, dialect, queues) for entry in entries)
+
+
+def _entry(entry: object, field: str, dialect: str, queues: bool) -> str:
+    if not isinstance(entry, str):
+        raise TypeError(f"{field} must hold str, not {type(entry).__name__}")
+    entry = str.__str__(entry)
+    words = entry.replace("\t", " ").split(" ")
+    parts = [word for word in words if word]
+    if len(words) > 1 and not queues:
+        raise refusal("PermissionsError", "publish-queue", entry, None, field)
+    if len(words) > 1 and len(parts) != 2:
+        raise refusal("PermissionsError", "queue-words", entry, None, field)
+    if not parts:
+        raise refusal("PermissionsError", "empty", entry, 0, field)
+    for part in parts:
+        check(part, entry, field, dialect, "PermissionsError")
+    return " ".join(parts)
+
+
+def check(text: str, whole: str, field: str | None, dialect: str, kind: str) -> None:
+    """Raises unless the text is a pattern of the dialect, naming the whole entry it is part of.
+
+    Blanks beyond ASCII are refused too: the broker would split the entry there when it loads it.
+    """
+    start = len(whole[: whole.find(text)].encode("utf-8", "surrogatepass"))
+    for index, character in enumerate(text):
+        if character.isspace():
+            place = start + len(text[:index].encode("utf-8", "surrogatepass"))
+            raise refusal(kind, "whitespace", whole, place, field)
+    check_published(text, whole, field, dialect, kind, start)
+
+
+def check_published(
+    text: str, whole: str, field: str | None, dialect: str, kind: str, start: int = 0
+) -> None:
+    """Raises unless the text is a pattern of the dialect; a broker reads any as a subject."""
+    try:
+        _engine.active.check_pattern(text, dialect)
+    except PatternError as error:
+        raise _named(error, kind, whole, field, start) from None
+
+
+def _named(
+    error: SubtrieError, kind: str, whole: str, field: str | None, start: int
+) -> SubtrieError:
+    place = None if error.position is None else error.position + start
+    return refusal(kind, error.reason, whole, place, field)

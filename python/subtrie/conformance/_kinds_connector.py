@@ -1,0 +1,96 @@
+"""Kinds about what connectors read: header texts, localities, whole messages from the bus.
+
+They do not depend on the engine, so they are put to ``subtrie.connector``, unless the engine under
+test has a function of the kind's name.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from ._kind import Kind, Row
+
+
+def _read(name: str, ask: Callable[[str], Any]) -> Kind:
+    """A kind that reads the text of a header."""
+
+    def answer(engine: Any, row: Row) -> Any:
+        got = getattr(engine, name, ask)(row["in"]["value"])
+        return list(got) if isinstance(got, tuple) else got
+
+    return Kind(answer, "out")
+
+
+def _time_budget(text: str) -> int:
+    from .._control_headers import nanoseconds_of
+
+    return nanoseconds_of(text)
+
+
+def _fragment(text: str) -> tuple[int, int]:
+    from .._control_headers import fragment_of
+
+    return fragment_of(text)
+
+
+def _locality(engine: Any, row: Row) -> str:
+    return str(engine.check_locality(row["in"]["locality"]))
+
+
+def _common(engine: Any, row: Row) -> str:
+    return str(engine.common_locality(row["in"]["mine"], row["in"]["theirs"]))
+
+
+#: Rows that name themselves by ``op``.
+OPS: dict[str, Kind] = {
+    "parse_time_budget": _read("parse_time_budget", _time_budget),
+    "parse_fragment": _read("parse_fragment", _fragment),
+    "set_locality": Kind(_locality, "out"),
+    "locality_common_prefix": Kind(_common, "out"),
+}
+
+
+def _message(engine: Any, row: Row) -> str:
+    """What a recorded message is, by its subject and by its bytes, read and written again."""
+    from ..connector import read_request, read_response, write_request, write_response
+
+    payload = base64.b64decode(row["bytes"])
+    address = engine.decode(row["subject"])
+    if hasattr(address, "method"):
+        request = read_request(payload)
+        again = write_request(request)
+        told = (request.method, request.headers.get("Microbus-From-Host"))
+        same = told == (address.method, address.source)
+    else:
+        response = read_response(payload)
+        again = write_response(response)
+        same = response.headers.get("Microbus-From-Host") == address.source
+    if not same:
+        return "the subject says otherwise"
+    return row["bytes"] if again == payload else base64.b64encode(again).decode()
+
+
+#: A row of a recording that holds one whole message of the bus: ``subject`` and ``bytes``.
+MESSAGE = Kind(_message, "bytes")
+
+
+class Tap:
+    """The rows of a recording that hold chunks of streams, in the order of one file."""
+
+    def __init__(self) -> None:
+        self._parsers: dict[tuple[str, str], Any] = {}
+
+    def kind(self) -> Kind:
+        """The kind of such a row: every chunk continues its stream without a mistake."""
+        return Kind(self._fed, "dir")
+
+    def _fed(self, engine: Any, row: Row) -> str:
+        stream = str(row["conn"]), str(row["dir"])
+        parser = self._parsers.get(stream)
+        if parser is None:
+            side = "client" if stream[1] == "c2s" else "server_to_client"
+            parser = self._parsers[stream] = engine.Parser(side, max_payload=None)
+        parser.feed(base64.b64decode(row["data"]))
+        return stream[1]

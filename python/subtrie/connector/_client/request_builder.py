@@ -1,0 +1,89 @@
+"""A request as it leaves: what its caller said, what the bus adds, what it inherits.
+
+The time budget is what the caller gives, at most what is left of the request being handled; the
+depth is one more than there; of the inbound headers only those travel along that are meant to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from ... import _control_headers as frame
+from ..._errors import refusal
+from .._errors import CallDepthExceeded, HTTPError, RequestTimeout
+from .._http.headers import Headers
+from .._http.json_codec import json_bytes
+from .._http.message import Request
+from .._http.request_context import inbound, passed_on
+from .._http.url import Location, Params, fill_path, locate, path_of, with_params
+from .._runtime import Sending
+
+DEEPEST = 64  # calls in a chain
+
+
+def compose(
+    connector: Sending,
+    round_trip: float,
+    method: str,
+    url: str,
+    *,
+    params: Params | None,
+    json: Any,
+    body: bytes | str | None,
+    headers: Mapping[str, str] | None,
+    timeout: float | None,
+) -> tuple[Request, Location, float]:
+    """The request, where it goes, and its time budget in seconds.
+
+    Raises what a caller made wrong: ``AddressError``, ``RequestTimeout`` where no time is
+    left, ``CallDepthExceeded``, ``HTTPError`` 413, ``BusError`` for headers.
+    """
+    if connector._transport is None:
+        raise refusal("BusError", "not-started", connector.host)
+    context = inbound.get()
+    budget, depth = frame.DEFAULT_BUDGET if timeout is None else float(timeout), 0
+    if context is not None:
+        depth = context.depth
+        left = context.deadline - asyncio.get_running_loop().time()
+        if left <= round_trip:
+            raise RequestTimeout("timeout", trace=connector.ids.trace())
+        if timeout is None or left < budget:
+            budget = left
+    if timeout is not None and timeout <= 0:
+        raise RequestTimeout("timeout", trace=connector.ids.trace())
+    if depth >= DEEPEST:
+        raise CallDepthExceeded(trace=connector.ids.trace())
+    budget = min(budget, frame.LONGEST_BUDGET)
+    if params or "{" in url:
+        url = fill_path(with_params(url, params))
+    where = locate(url)
+    values: dict[str, list[str]] = {} if context is None else passed_on(context.headers)
+    content = b""
+    if json is not None:
+        content = json_bytes(json)
+        values["Content-Type"] = ["application/json"]
+    elif body is not None:
+        content = body.encode() if isinstance(body, str) else bytes(body)
+        if isinstance(body, str):
+            values["Content-Type"] = ["text/plain; charset=utf-8"]
+    if len(content) > connector.max_body:
+        raise HTTPError(f"a body of more than {connector.max_body} bytes", status=413)
+    if headers:
+        given = headers if isinstance(headers, Headers) else Headers(headers)
+        for name, several in given._values.items():
+            if name not in frame.CONTROL and name not in ("Host", "Content-Length"):
+                values[name] = several
+    values |= connector.signature(frame.REQUEST)
+    values[frame.CALL_DEPTH] = [str(depth + 1)]
+    values[frame.TIME_BUDGET] = [frame.duration(budget)]
+    request = Request(
+        method.upper(),
+        where.text,
+        path=path_of(where.path),
+        url_query=where.query,
+        headers=Headers._of(values),
+        body=content,
+    )
+    return request, where, budget

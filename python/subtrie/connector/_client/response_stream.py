@@ -1,0 +1,121 @@
+"""One request, any number of answers, as they come.
+
+Complete when everyone who acknowledged has answered and no more acknowledgements are to come:
+after one round trip, or as soon as all those who answered this very subject last time were seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from ... import _control_headers as frame
+from .._errors import RequestTimeout
+from .._http.message import Response
+from .._known_responders import KnownResponders
+from .ack_timer import AckClock, Line
+
+
+class Multicast(AsyncIterator[Response]):
+    """The answers to one multicast: iterate over them, each once."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        subject: str,
+        timeout: float,
+        known: KnownResponders,
+        closed: Callable[[], None],
+    ) -> None:
+        self.loop, self.subject = loop, subject
+        self.expires = loop.time() + timeout
+        self.on_ack: Callable[[Response], None] | None = None
+        self._known, self._closed = known, closed
+        self._expected = known.get(subject)
+        self._answers: deque[Response] = deque()
+        self._error: BaseException | None = None
+        self._changed = asyncio.Event()
+        self._done = False
+        self._no_more_acks = False
+        self._instances: dict[str, bool] = {}  # seen; True once it has answered
+        self._queues: set[str] = set()
+        self._clock: AckClock | None = None
+        self._total = loop.call_at(self.expires, self._timed_out)
+        self.round_trip = 0.0
+
+    def await_acks(self, timeout: float, line: Line) -> None:
+        """From now on acknowledgements are expected."""
+        self.round_trip = timeout
+        if not self._done:
+            self._clock = AckClock(self.loop, timeout, self._acks_are_over, line)
+
+    def hear(self, response: Response) -> None:
+        """Takes an acknowledgement or an answer; runs on the caller's loop."""
+        if self._done:
+            if response.headers.get(frame.OP_CODE) != frame.ACK:
+                self._known.drop(self.subject)
+            return
+        instance = f"{response.id}.{response.source}"
+        self._queues.add(response.queue or instance)
+        if self._expected and self._queues == self._expected:
+            self._no_more_acks = True
+        if response.headers.get(frame.OP_CODE) == frame.ACK:
+            self._instances.setdefault(instance, False)
+            if self.on_ack is not None:
+                self.on_ack(response)
+            return
+        if self._instances.get(instance):
+            return  # it has answered already
+        self._instances[instance] = True
+        self._answers.append(response)
+        self._changed.set()
+        self._check()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends it with an error that is no answer: nothing was sent."""
+        if not self._done:
+            self._error = error
+            self._finish()
+
+    def _acks_are_over(self) -> None:
+        self._no_more_acks = True
+        if not self._instances:
+            self._known.drop(self.subject)
+            self._finish()
+        else:
+            self._check()
+
+    def _check(self) -> None:
+        if self._no_more_acks and all(self._instances.values()):
+            self._known.keep(self.subject, frozenset(self._queues))
+            self._finish()
+
+    def _timed_out(self) -> None:
+        if not self._done:
+            late = Response(408)
+            late.error = RequestTimeout("timeout")
+            self._answers.append(late)
+            self._known.drop(self.subject)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._done = True
+        self._total.cancel()
+        if self._clock is not None:
+            self._clock.stop()
+        self._closed()
+        self._changed.set()
+
+    def __aiter__(self) -> Multicast:
+        return self
+
+    async def __anext__(self) -> Response:
+        while not self._answers:
+            if self._error is not None:
+                raise self._error
+            if self._done:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._answers.popleft()

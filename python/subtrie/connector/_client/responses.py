@@ -1,0 +1,148 @@
+"""Answers as they arrive: verified, put together, given to whoever waits for them.
+
+An answer finds its caller by the message id alone, and only on the subscription of this very
+instance; one that comes too late finds nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from ... import _control_headers as frame
+from ..._errors import SubtrieError
+from .._errors import HTTPError, RequestTimeout, read_error
+from .._http.codec import read_response
+from .._http.fragments import SILENCE, Assembly
+from .._http.message import Message, Request, Response
+from .._identity import reply_address
+from .._runtime import Sending
+from .pending_request import Unicast
+from .response_stream import Multicast
+
+
+class Hearing:
+    """Who waits for an answer on one connector, and the answers that arrive in parts."""
+
+    def __init__(self, connector: Sending) -> None:
+        self.connector = connector
+        self.waiting: dict[str, Unicast | Multicast] = {}
+        self.round_trip = 0.0  # seconds; known once the transports are
+        self.transfers: Assembly[Response]
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def open(self, round_trip: float) -> None:
+        """Ready to hear."""
+        self.round_trip = round_trip
+        self.transfers = Assembly(
+            max_body=self.connector.max_body,
+            max_fragments=self.connector.max_fragments,
+            silence=SILENCE * round_trip,
+        )
+
+    def from_memory(self, subject: str, message: Message) -> bool:
+        """Takes a live answer, in the sender's thread."""
+        if isinstance(message, Request) or self.connector._loop is None:
+            return False
+        self.connector.counts.deliveries["memory"] += 1
+        self._hear(subject, message)
+        return True
+
+    async def from_bus(self, subject: str, payload: bytes) -> None:
+        """Takes the payload of an answer."""
+        self.connector.counts.deliveries["nats"] += 1
+        if reply_address(subject) is None:
+            self.connector.counts.reject(self.connector.plane, "source", subject)
+            return
+        try:
+            response = read_response(payload)
+        except SubtrieError:
+            self.connector.counts.reject(self.connector.plane, "malformed", subject)
+            return
+        self._hear(subject, response)
+
+    def _hear(self, subject: str, response: Response) -> None:
+        connector, values = self.connector, response.headers._values
+        address = reply_address(subject)
+        if address is None or address.host != connector.host or address.id != connector.id:
+            connector.counts.reject(connector.plane, "source", subject)
+            return
+        values[frame.FROM_HOST] = [address.source]
+        response.source = address.source
+        op = values.get(frame.OP_CODE, [""])[0]
+        message_id = values.get(frame.MSG_ID, [""])[0]
+        if op not in (frame.ACK, frame.RESPONSE, frame.ERROR) or not message_id:
+            connector.counts.reject(connector.plane, "malformed", subject)
+            return
+        call = self.waiting.get(message_id)
+        if call is None:
+            return  # too late: the caller has given up
+        if frame.FRAGMENT in values and op != frame.ACK:
+            index, count = frame.fragment_of(values[frame.FRAGMENT][0])
+            if count > 1:
+                connector._on_loop(self._assemble, call, response, index, count)
+                return
+        self._tell(call, response)
+
+    def _tell(self, call: Unicast | Multicast, response: Response) -> None:
+        if response.headers._values[frame.OP_CODE][0] == frame.ERROR and isinstance(
+            call, Multicast
+        ):
+            response.error = read_error(response.body, response.status)
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is call.loop:
+            call.hear(response)
+        elif not call.loop.is_closed():
+            call.loop.call_soon_threadsafe(call.hear, response)
+
+    def _assemble(
+        self, call: Unicast | Multicast, response: Response, index: int, count: int
+    ) -> None:
+        values = response.headers._values
+        key = (response.source, response.id, values[frame.MSG_ID][0])
+        if self.transfers.ended(key):
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        try:
+            if key not in self.transfers:
+                self.transfers.begin(key, count, now=now, ends=now + max(call.expires - now, 0))
+                if self._sweep is None:
+                    self._sweep = loop.call_later(self.round_trip / 2, self._sweep_transfers)
+            whole = self.transfers.add(key, index, count, response, now=now)
+        except HTTPError as error:
+            self._break_off(call, response, error)
+            return
+        if whole is not None:
+            self._tell(call, whole)
+
+    def _break_off(self, call: Unicast | Multicast, response: Response, error: HTTPError) -> None:
+        if isinstance(call, Unicast):
+            call.loop.call_soon_threadsafe(call.fail, error)
+        else:
+            response.error, response.status, response.body = error, error.status, b""
+            call.loop.call_soon_threadsafe(call.hear, response)
+
+    def _sweep_transfers(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._sweep = None
+        for _, _, message_id in self.transfers.overdue(loop.time()):
+            call = self.waiting.get(message_id)
+            if isinstance(call, Unicast):
+                late = RequestTimeout("fragments of the answer are missing")
+                call.loop.call_soon_threadsafe(call.fail, late)
+        if len(self.transfers):
+            self._sweep = loop.call_later(self.round_trip / 2, self._sweep_transfers)
+
+    def close(self) -> None:
+        """Ends every wait: the connector goes away."""
+        for call in list(self.waiting.values()):
+            if isinstance(call, Unicast):
+                call.fail(HTTPError("the connector is shutting down", status=503))
+            else:
+                call._timed_out()
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None

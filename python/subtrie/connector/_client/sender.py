@@ -1,0 +1,195 @@
+"""Requests on their way: sent to one or to all, in process or over the bus, nearest first.
+
+In process the message is delivered and acknowledged before ``request`` first waits; where nobody
+in the process listens and there is no bus, that is certain at once and nobody waits at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from ... import _control_headers as frame
+from ..._errors import SubtrieError, refusal
+from .._errors import AckTimeout, HTTPError, RequestTimeout, read_error
+from .._http.fragments import cut, fragment_of_request
+from .._http.message import Request, Response
+from .._http.url import Location
+from .._identity import request_address, request_subject
+from .._locality import has_slot
+from .._timers import Timers
+from .._tracing import calling_span, inject
+from .pending_request import Unicast
+from .response_stream import Multicast
+from .responses import Hearing
+
+logger = logging.getLogger("subtrie.connector")
+
+
+class Calling(Hearing):
+    """The sending side of one connector."""
+
+    def _new_id(self) -> str:
+        message_id = self.connector.ids.message()
+        while message_id in self.waiting:
+            message_id = self.connector.ids.message()
+        return message_id
+
+    # --- unicast
+
+    async def request(self, request: Request, where: Location, budget: float) -> Response:
+        """Sends to one, nearest first where that is known, and returns its answer or raises."""
+        connector = self.connector
+        with calling_span(request.method, where.text, connector.host) as span:
+            inject(request.headers)
+            try:
+                if connector.nearest is None or has_slot(where.host):
+                    response = await self.once(request, where.text, budget)
+                else:
+                    response = await self._nearest(request, where, budget)
+            except HTTPError as error:
+                span.end(error.status, error)
+                error.trace = span.trace_id or error.trace
+                raise
+            span.end(response.status)
+            return response
+
+    async def _nearest(self, request: Request, where: Location, budget: float) -> Response:
+        nearest = self.connector.nearest
+        assert nearest is not None
+        key = (request.method, where.host.lower(), where.port)
+        known = nearest.nearest(key)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + budget
+        if known:
+            try:
+                response = await self.once(request, where.within(f"loc-{known}"), budget, kept=True)
+            except AckTimeout:
+                nearest.forget(key)
+                left = ends - loop.time()
+                if left <= 0:
+                    raise RequestTimeout("timeout") from None
+                request.headers._values[frame.TIME_BUDGET] = [frame.duration(left)]
+                response = await self.once(request, where.text, left)
+        else:
+            response = await self.once(request, where.text, budget)
+        if response.locality:
+            nearest.learn(key, response.locality)
+        return response
+
+    async def once(
+        self, request: Request, url: str, budget: float, *, kept: bool = False
+    ) -> Response:
+        """Sends to one and returns its answer, or raises its error."""
+        connector = self.connector
+        subject = request_subject(connector.plane, connector.host, request.method, url)
+        request.url = url
+        message_id = self._new_id()
+        request.headers._values[frame.MSG_ID] = [message_id]
+        loop = asyncio.get_running_loop()
+        timers = connector._timers if loop is connector._loop else Timers(loop)
+        call = Unicast(loop, timers, connector.counts, subject, budget)
+        self.waiting[message_id] = call
+        try:
+            request.caller = call
+            # What nobody here hears is not given away.
+            if connector._deliver(subject, request, kept=kept):
+                if not call.acked:
+                    call.await_ack(self.round_trip, connector)
+            elif connector._has_bus:
+                request.caller = None
+                await self._send(request, call)
+            else:
+                raise AckTimeout()
+            response = await call.future
+        except AckTimeout as error:
+            connector.counts.ack_timeouts += 1
+            error.say("ack timeout: " + url.partition("?")[0])
+            error.trace = connector.ids.trace()
+            raise
+        except RequestTimeout as error:
+            connector.counts.timeouts += 1
+            error.say("timeout: " + url.partition("?")[0])
+            error.trace = connector.ids.trace()
+            raise
+        finally:
+            del self.waiting[message_id]
+            call.close()
+        if response.headers._values[frame.OP_CODE][0] == frame.ERROR:
+            raise read_error(response.body, response.status)
+        return response
+
+    async def _send(self, request: Request, call: Unicast | Multicast) -> None:
+        """Over the bus, in fragments where it must be.
+
+        Whoever acknowledged the first fragment heard it there, so the others take the same way.
+        """
+        connector = self.connector
+        parts = cut(request.body, connector._fragment_size)
+        if len(parts) > connector.max_fragments:
+            raise refusal("BusError", "too-many-fragments", f"{len(request.body)} bytes")
+        first = request
+        if len(parts) > 1:
+            first = fragment_of_request(request, parts, 1)
+            sent: set[str] = set()
+
+            def send_rest(ack: Response) -> None:
+                if ack.id not in sent:
+                    sent.add(ack.id)
+                    connector._soon(self._send_rest(request, parts, call, ack.id))
+
+            call.on_ack = send_rest
+        await connector._publish(call.subject, first)
+        if isinstance(call, Unicast):
+            call.await_ack(self.round_trip, connector)
+        else:
+            call.await_acks(self.round_trip, connector)
+
+    async def _send_rest(
+        self, request: Request, parts: list[bytes], call: Unicast | Multicast, instance: str
+    ) -> None:
+        """The other fragments, to the instance that acknowledged the first (S0-043)."""
+        address = request_address(call.subject)
+        assert address is not None
+        try:
+            subject = str(address.replace(slot=instance))
+            for place in range(2, len(parts) + 1):
+                await self.connector._publish(subject, fragment_of_request(request, parts, place))
+        except SubtrieError:
+            logger.warning("%s acknowledged as %a, which is no instance", call.subject, instance)
+
+    # --- multicast
+
+    def publish(self, request: Request, url: str, budget: float) -> Multicast:
+        """Sends to all; the answers are read from what is returned."""
+        connector = self.connector
+        subject = request_subject(connector.plane, connector.host, request.method, url)
+        inject(request.headers)
+        message_id = self._new_id()
+        request.headers._values[frame.MSG_ID] = [message_id]
+        call = Multicast(
+            asyncio.get_running_loop(),
+            subject,
+            budget,
+            connector.known_responders,
+            lambda: self._retire(message_id),
+        )
+        self.waiting[message_id] = call
+        if connector._has_bus:
+            connector._soon(self._publish(request, call))
+        else:
+            connector._deliver(subject, request)
+            call.await_acks(self.round_trip, connector)
+        return call
+
+    async def _publish(self, request: Request, call: Multicast) -> None:
+        try:
+            await self._send(request, call)
+        except Exception as error:
+            call.fail(error)
+
+    def _retire(self, message_id: str) -> None:
+        """A late answer says that somebody was not expected, so it is still looked at a while."""
+        call = self.waiting.get(message_id)
+        if call is not None:
+            call.loop.call_later(self.round_trip, self.waiting.pop, message_id, None)

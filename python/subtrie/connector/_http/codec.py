@@ -1,0 +1,186 @@
+"""Messages as bytes: read strictly, ``h11`` being the judge, written line for line as Go does.
+
+A request: request line with the whole URL, ``Host``, ``Content-Length`` where there is a body or
+the method expects one, then the other headers by name. A response: ``Content-Length`` first where
+there is a body, last where it is empty, none for 1xx, 204 and 304. An answer to HEAD carries its
+body. One payload is one message: bytes after its end are refused.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+from urllib.parse import quote
+
+from ... import _control_headers as frame
+from ..._errors import refusal
+from .._errors import reason_phrase
+from .headers import Headers, canonical
+from .message import Request, Response
+from .url import locate, path_of
+
+Values = dict[str, list[str]]
+
+_ASCII = bytes(range(128))
+_HEAD_LIMIT = 1 << 16  # bytes of request line and headers
+_EXPECT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
+_METHODS = frozenset(
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+)
+_NOT_REPEATED = frozenset(("Host", "Content-Length", "Transfer-Encoding", "Trailer", "User-Agent"))
+_ANSWER_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
+
+
+def write_request(request: Request) -> bytes:
+    """The bytes of a request."""
+    body, headers = request.body, request.headers._values
+    authority = request.url.split("/", 3)[2]
+    lines = [f"{request.method} {request.url} HTTP/1.1", f"Host: {authority}"]
+    if agent := request.headers.get("User-Agent"):
+        lines.append(f"User-Agent: {agent}")
+    if body or request.method in _EXPECT_LENGTH:
+        lines.append(f"Content-Length: {len(body)}")
+    lines += _others(headers, _NOT_REPEATED)
+    return _joined(lines) + body
+
+
+def write_response(response: Response) -> bytes:
+    """The bytes of a response."""
+    status, body = response.status, response.body
+    bodiless = status < 200 or status in (204, 304)
+    lines = [f"HTTP/1.1 {status:03d} {reason_phrase(status)}"]
+    if body and not bodiless:
+        lines.append(f"Content-Length: {len(body)}")
+    lines += _others(response.headers._values, _ANSWER_NOT_REPEATED)
+    if not body and not bodiless:
+        lines.append("Content-Length: 0")
+    return _joined(lines) + (b"" if bodiless else body)
+
+
+def _others(headers: dict[str, list[str]], but: frozenset[str]) -> list[str]:
+    return [
+        f"{name}: {value}" for name in sorted(headers) if name not in but for value in headers[name]
+    ]
+
+
+def _joined(lines: list[str]) -> bytes:
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def read_request(data: bytes) -> Request:
+    """The request in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    _check_head(data)
+    method, target, values, body = _parsed_request(data)
+    if method not in _METHODS:
+        _refuse(data)
+    if target.startswith("/"):
+        target = f"https://{values.get('Host', [''])[0]}{target}"
+    where = locate(target)
+    values.pop("Host", None)
+    values.pop("Content-Length", None)
+    if values.get("User-Agent") == ["Go-http-client/1.1"]:  # Go's own, set by nobody
+        del values["User-Agent"]
+    return Request(
+        method,
+        where.text,
+        path=path_of(where.path),
+        url_query=where.query,
+        headers=Headers._of(values),
+        body=body,
+    )
+
+
+def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
+    import h11
+
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+    line, end, rest = data.partition(b"\r\n")
+    plain = line if line.isascii() else quote(line, safe=_ASCII).encode()
+    try:
+        connection.receive_data(plain + end + rest)
+        head = connection.next_event()
+        if not isinstance(head, h11.Request):
+            _refuse(data)
+        body = _body(connection, data)
+        method, target = head.method.decode(), head.target.decode()
+        if plain is not line:  # Go writes a query as its caller gave it
+            target = line.split(b" ")[1].decode()
+    except (h11.ProtocolError, UnicodeDecodeError):
+        _refuse(data)
+    return method, target, _values(head.headers.raw_items()), body
+
+
+def read_response(data: bytes) -> Response:
+    """The response in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    _check_head(data)
+    status, values, body = _parsed_response(data)
+    values.pop("Content-Length", None)
+    response = Response(status, headers=Headers._of(values))
+    response.body = body
+    return response
+
+
+def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
+    import h11
+
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
+    # As an answer to GET, whatever was asked: answers to HEAD carry their body here.
+    connection.send(h11.Request(method="GET", target="/", headers=[("Host", "bus")]))
+    connection.send(h11.EndOfMessage())
+    try:
+        connection.receive_data(data)
+        head = connection.next_event()
+        if isinstance(head, h11.InformationalResponse):
+            body = b""
+            if connection.trailing_data[0]:
+                _refuse(data)
+        elif isinstance(head, h11.Response):
+            connection.receive_data(b"")
+            body = _body(connection, data)
+        else:
+            _refuse(data)
+    except h11.ProtocolError:
+        _refuse(data)
+    return head.status_code, _values(head.headers.raw_items()), body
+
+
+def is_response(message: Request | Response) -> bool:
+    """Whether the message tells of an answer, by its operation code."""
+    return message.headers.get(frame.OP_CODE) in (frame.ACK, frame.RESPONSE, frame.ERROR)
+
+
+def _body(connection: object, data: bytes) -> bytes:
+    import h11
+
+    assert isinstance(connection, h11.Connection)
+    parts: list[bytes] = []
+    while True:
+        event = connection.next_event()
+        if isinstance(event, h11.Data):
+            parts.append(bytes(event.data))
+        elif isinstance(event, h11.EndOfMessage):
+            break
+        else:
+            _refuse(data)
+    if connection.trailing_data[0]:
+        _refuse(data)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _values(pairs: list[tuple[bytes, bytes]]) -> Values:
+    values: Values = {}
+    for name, value in pairs:
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
+        values.setdefault(canonical(name.decode("ascii")), []).append(text)
+    return values
+
+
+def _check_head(data: bytes) -> None:
+    if data.find(b"\r\n\r\n", 0, _HEAD_LIMIT) < 0:
+        _refuse(data)
+
+
+def _refuse(data: bytes) -> NoReturn:
+    raise refusal("BusError", "malformed", data[:60].decode("latin-1"))

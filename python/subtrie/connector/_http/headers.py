@@ -1,0 +1,112 @@
+"""The headers of a message: names in Go's canonical spelling, values as text, several a name.
+
+Nothing gets in that could end a line: a name is a token of RFC 9110, a value holds no control
+character but the tab. So what is written is read again as the same headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from functools import lru_cache
+
+from ..._errors import refusal
+
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+@lru_cache(maxsize=1024)
+def canonical(name: str) -> str:
+    """``microbus-op-code`` gives ``Microbus-Op-Code``. Raises ``BusError`` for what is no name."""
+    if not _NAME.fullmatch(name):
+        raise refusal("BusError", "header-name", name, field="headers")
+    return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
+
+
+def _checked(value: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a header is text, not {type(value).__name__}")
+    found = _CONTROL.search(value)
+    if found or not value.isascii():
+        # Text beyond ASCII travels as UTF-8; only lone surrogates cannot.
+        try:
+            offset = len(value[: found.start()].encode()) if found else None
+            value.encode()
+        except UnicodeEncodeError:
+            raise refusal("BusError", "surrogate", value, field="headers") from None
+        if found:
+            raise refusal("BusError", "header-value", value, offset, "headers")
+    return value.strip(" \t")
+
+
+class Headers(MutableMapping[str, str]):
+    """A mapping of header names, in any case, to their first values; ``all`` gives every value.
+
+    Raises ``BusError`` for names and values that no header can have.
+    """
+
+    # A list of values is never changed, only replaced: so copies of headers share them.
+    __slots__ = ("_values",)
+
+    def __init__(self, given: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
+        self._values: dict[str, list[str]] = {}
+        if isinstance(given, Headers):
+            self._values = given._values.copy()
+            return
+        for name, value in given.items() if isinstance(given, Mapping) else given:
+            self.add(name, value)
+
+    @classmethod
+    def _of(cls, values: dict[str, list[str]]) -> Headers:
+        """Wraps what is canonical and checked already."""
+        made = cls.__new__(cls)
+        made._values = values
+        return made
+
+    def copy(self) -> Headers:
+        """The same headers, changed apart from these."""
+        return Headers._of(self._values.copy())
+
+    def add(self, name: str, value: str) -> None:
+        """One more value under a name."""
+        name = canonical(name)
+        self._values[name] = [*self._values.get(name, ()), _checked(value)]
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a name, in order; empty where there is none."""
+        return list(self._values.get(canonical(name), ()))
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Every name and value, a name once for each of its values."""
+        for name, values in self._values.items():
+            for value in values:
+                yield name, value
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[canonical(name)][0]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._values[canonical(name)] = [_checked(value)]
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[canonical(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and canonical(name) in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Headers):
+            return self._values == other._values
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Headers({list(self.pairs())!r})"

@@ -1,0 +1,231 @@
+"""The life of a connector, from its transports to its leaving.
+
+Transports, then the subscription for answers, which is there before anything can be asked (S0-077,
+S0-078), then the configuration, ``on_startup`` (which may call others already, S0-079), the
+control plane, the endpoints, and the announcement of all that. Leaving goes the other way:
+endpoints down, ``on_shutdown``, handlers finished, answers down, transports closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import os
+from collections.abc import Awaitable, Callable
+
+from .._errors import refusal
+from . import _settings as environment
+from ._client.client import Caller
+from ._cloud_locality import CLOUDS, locality_in
+from ._control.configuration import Configuration
+from ._control.control import Control, announce, ask_for_trace
+from ._control.peer_cache import PeerCache
+from ._ids import Ids
+from ._locality import NearestReplicas
+from ._server.endpoint import Endpoint
+from ._server.receiver import Serving
+from ._tail_sampling import to_be_asked
+from ._telemetry import watch
+from ._timers import Timers
+from ._tracing import look_for_provider
+from ._transport import Memory, Place, Transport
+from ._transport.credentials import gather
+from ._transport.nats import connect
+
+logger = logging.getLogger("subtrie.connector")
+
+HEAD_ROOM = 64 << 10  # bytes of a message that are left to headers
+_STARTUP_LIMIT = 120.0  # seconds
+_SHUTDOWN_LIMIT = 24.0
+_OFFLOAD_LIMIT = 4.0
+_AT_ONCE = 256  # endpoints that are taken down beside each other
+
+Hook = Callable[[], Awaitable[None] | None]
+
+
+class Life(Caller):
+    """Starts and stops: what is subscribed when, who may be asked when."""
+
+    _broker: str
+    _short_circuit: bool
+    _creds: str | os.PathLike[str] | None
+    _allow_readable_creds: bool
+    _fixed_round_trip: float | None
+    _reply_pattern: str
+    _place: str  # the locality, or the cloud that knows it
+
+    def __init__(self, host: str, ids: Ids) -> None:
+        super().__init__(host, ids)
+        self._configuration = Configuration(self)
+        self._control = Control(self, self._configuration, lambda: self._endpoints)
+        self._cache = PeerCache(self)
+        self._serving = Serving(self)
+        self._serving.on_failure = self._failed
+        self._endpoints: list[Endpoint] = []
+        self._own_endpoints: list[Endpoint] = []  # the control plane's
+        self._startup_hooks: list[Hook] = []
+        self._shutdown_hooks: list[Hook] = []
+        self._reply_place: Place | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it can be asked: between the end of ``startup`` and ``shutdown``."""
+        return self._running
+
+    async def startup(self) -> None:
+        """Connects, subscribes, announces. A failure leaves nothing behind.
+
+        Raises ``BusError``, ``ConnectionError`` where no broker answers, or no cloud that is to
+        say the locality, ``TimeoutError`` after ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s), what a
+        hook raises.
+        """
+        if self._loop is not None:
+            raise refusal("BusError", "running", self.host)
+        self._loop = asyncio.get_running_loop()
+        self._timers = Timers(self._loop)
+        if environment.debugging():
+            logger.setLevel(logging.DEBUG)
+        look_for_provider()
+        watch(self)
+        try:
+            limit = environment.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
+            async with asyncio.timeout(limit):
+                await self._rise()
+        except BaseException:
+            await self._close(1.0, hooks=False)
+            raise
+        self._running = True
+        hosts = [endpoint.host for endpoint in [*self._own_endpoints, *self._endpoints]]
+        self._soon(announce(self, hosts))
+        self._log("startup")
+
+    async def _rise(self) -> None:
+        await self._open()
+        await self._configuration.refresh()
+        self._own_endpoints += self._cache.endpoints
+        for endpoint in self._own_endpoints:
+            await endpoint.activate(self._serving)
+        for hook in self._startup_hooks:
+            await _run_hook(hook)
+        self._own_endpoints += self._control.endpoints()
+        for endpoint in [*self._own_endpoints, *self._endpoints]:
+            await endpoint.activate(self._serving)
+        assert self._transport is not None
+        await self._transport.settle()
+
+    async def _open(self) -> None:
+        if self._place in CLOUDS:
+            self.locality = await locality_in(self._place)
+        self.nearest = NearestReplicas(self.locality) if self.locality else None
+        bus = None
+        if self._broker:
+            credentials = gather(
+                self._broker,
+                self.host,
+                creds=self._creds,
+                allow_readable=self._allow_readable_creds,
+            )
+            if credentials.from_variables:
+                logger.warning(
+                    "signing in by MICROBUS_NATS_USER, _TOKEN or _USER_JWT is deprecated: "
+                    "use a file %s_nats.creds",
+                    self.host,
+                )
+            bus = await connect(credentials, self.host)
+        self._transport = Transport(Memory() if self._short_circuit else None, bus, self._watchers)
+        self._has_bus = bus is not None
+        self._fragment_size = self._transport.max_payload - HEAD_ROOM
+        if self._fragment_size < HEAD_ROOM:
+            raise refusal("BusError", "payload-limit", f"{self._transport.max_payload} bytes")
+        round_trip = self._fixed_round_trip
+        if round_trip is None:
+            round_trip = await self._transport.round_trip()
+        self._serving.open(round_trip)
+        self._calling.open(round_trip)
+        self._reply_place = await self._transport.subscribe(
+            self._reply_pattern, self.id, self._calling.from_memory, self._calling.from_bus
+        )
+        await self._transport.settle()
+
+    async def shutdown(self, *, timeout: float | None = None) -> None:
+        """Takes the endpoints down, lets handlers finish within ``timeout`` seconds (24), leaves.
+
+        Each ``on_shutdown`` has as long. ``MICROBUS_SHUTDOWN_TIME_BUDGET`` says another. Raises
+        what ``on_shutdown`` raises, after everything is closed. Nothing to do twice.
+        """
+        if self._loop is None or not self._running:
+            return
+        self._running = False
+        if timeout is None:
+            timeout = environment.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
+        try:
+            await self._close(timeout, hooks=True)
+        except asyncio.CancelledError:  # in a hurry: nothing is waited for, nothing left behind
+            await asyncio.shield(self._close(0.0, hooks=False))
+            raise
+        self._log("shutdown")
+
+    async def _close(self, timeout: float, *, hooks: bool) -> None:
+        failed: Exception | None = None
+        caches = self._cache.endpoints
+        endpoints = [e for e in (*self._endpoints, *self._own_endpoints) if e not in caches]
+        for first in range(0, len(endpoints), _AT_ONCE):
+            some = endpoints[first : first + _AT_ONCE]
+            await asyncio.gather(*(endpoint.deactivate() for endpoint in some))
+        if hooks:
+            for hook in self._shutdown_hooks:
+                try:
+                    async with asyncio.timeout(timeout):
+                        await _run_hook(hook)
+                except Exception as error:
+                    failed = failed or error
+        if self._transport is not None:
+            await self._transport.settle()
+        await self._serving.finish(timeout)
+        for endpoint in caches:
+            await endpoint.deactivate()
+        if hooks and len(self._cache) and self._transport is not None:
+            await self._transport.settle()
+            await self._cache.offload(self, min(timeout, _OFFLOAD_LIMIT))
+        self._own_endpoints = []
+        for task in list(self._background):
+            task.cancel()
+        self._calling.close()
+        if self._reply_place is not None:
+            await self._reply_place.unsubscribe()
+            self._reply_place = None
+        if self._transport is not None:
+            await self._transport.settle()
+            await self._transport.close()
+            self._transport = None
+        self._timers.close()
+        self._has_bus, self._loop = False, None
+        if failed is not None:
+            raise failed
+
+    def on_startup(self, hook: Hook) -> Hook:
+        """Has a function called when others can be asked and nobody asks us yet; a decorator."""
+        self._startup_hooks.append(hook)
+        return hook
+
+    def on_shutdown(self, hook: Hook) -> Hook:
+        """Has a function called when nobody asks us any more and others still can be asked."""
+        self._shutdown_hooks.append(hook)
+        return hook
+
+    def _failed(self, trace_id: str) -> None:
+        if to_be_asked(trace_id):
+            # Not as a call of the handler's: it has no time left, and is not traced.
+            copy = contextvars.Context()
+            copy.run(self._soon, ask_for_trace(self, trace_id))
+
+    def _log(self, text: str) -> None:
+        logger.info(text, extra={"service": self.host, "id": self.id, "plane": self.plane})
+
+
+async def _run_hook(hook: Hook) -> None:
+    result = hook()
+    if inspect.isawaitable(result):
+        await result

@@ -1,0 +1,154 @@
+"""What the parts of a connector share: who it is, its loop, its transports, how it sends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from .. import _control_headers as frame
+from ._http.message import Message
+from ._ids import Ids
+from ._known_responders import KnownResponders
+from ._locality import NearestReplicas
+from ._metrics import Counts
+from ._timers import Timers
+from ._transport import Transport, Watcher
+
+logger = logging.getLogger("subtrie.connector")
+
+
+_alive: weakref.WeakSet[Sending] = weakref.WeakSet()
+
+
+class Sending:
+    """Who a connector is, and its loop and transports once it runs."""
+
+    version: int
+    id: str
+    plane: str
+    locality: str
+    deployment: str
+    max_body: int
+    max_fragments: int
+    nearest: NearestReplicas | None
+
+    def __init__(self, host: str, ids: Ids) -> None:
+        self.host, self.ids = host, ids
+        self.counts = Counts()
+        self.known_responders = KnownResponders()
+        self._fragment_size = 1 << 19  # bytes; the transports say it better
+        self._transport: Transport | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timers: Timers
+        self._has_bus = False
+        self._running = False
+        self._signatures: dict[tuple[str, str | None], dict[str, list[str]]] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+        self._watchers: list[Watcher] = []
+        _alive.add(self)
+
+    def signature(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
+        """The control headers that say who sends this kind of message; not to be changed.
+
+        Acknowledgements do not tell the version, requests neither queue nor locality.
+        """
+        signed = self._signatures.get((op, queue))
+        if signed is None:
+            signed = {
+                frame.OP_CODE: [op],
+                frame.FROM_HOST: [self.host],
+                frame.FROM_ID: [self.id],
+            }
+            if self.version and op != frame.ACK:
+                signed[frame.FROM_VERSION] = [str(self.version)]
+            if queue is not None:
+                signed[frame.QUEUE] = [queue]
+            if self.locality and op != frame.REQUEST:
+                signed[frame.LOCALITY] = [self.locality]
+            self._signatures[op, queue] = signed
+        return signed
+
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Has ``watcher(direction, subject, payload)`` called for what passes over the bus.
+
+        ``out`` before it is sent, ``in`` before anything else looks at it. Before ``startup``.
+        """
+        self._watchers.append(watcher)
+        return watcher
+
+    def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+        """In process; ``kept`` is False where the sender does not look at the message again."""
+        transport = self._transport
+        return transport is not None and transport.deliver(subject, message, kept=kept)
+
+    async def _publish(self, subject: str, message: Message) -> None:
+        """Over the bus, from whatever loop."""
+        transport, loop = self._transport, self._loop
+        if transport is None or transport.bus is None or loop is None:
+            return
+        if loop is asyncio.get_running_loop():
+            await transport.publish(subject, message)
+        else:
+            sending = asyncio.run_coroutine_threadsafe(transport.publish(subject, message), loop)
+            await asyncio.wrap_future(sending)
+
+    async def _send(self, subject: str, message: Message) -> None:
+        """In process where anyone there listens, else over the bus."""
+        if not self._deliver(subject, message):
+            await self._publish(subject, message)
+
+    def away(self) -> bool:
+        """Whether the connection is lost, and being made again, right now."""
+        bus = self._transport.bus if self._transport is not None else None
+        return bus is not None and not bus.connected
+
+    async def prove(self, timeout: float) -> bool:
+        """Whether the connection answers within ``timeout`` seconds; True where there is none."""
+        bus = self._transport.bus if self._transport is not None else None
+        loop = self._loop
+        if bus is None or loop is None:
+            return True
+        if loop is asyncio.get_running_loop():
+            return await bus.prove(timeout)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(bus.prove(timeout), loop))
+
+    def _on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Runs a step on this connector's loop: now, if we are there."""
+        try:
+            here: Any = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        loop = self._loop
+        if loop is here and loop is not None:
+            step(*arguments)
+        elif loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(step, *arguments)
+
+    def _soon(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Runs something beside everything else, on this connector's loop."""
+        self._on_loop(self._begin, work)
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background_done)
+
+    def _background_done(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s: %r", self.host, error, exc_info=error)
+
+
+def _after_fork() -> None:
+    """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
+    for each in list(_alive):
+        each._transport, each._loop = None, None
+        each._has_bus, each._running = False, False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

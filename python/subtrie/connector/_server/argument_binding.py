@@ -1,0 +1,249 @@
+"""A handler's arguments from a request, by the annotations of its parameters.
+
+Decided once, when the endpoint is made: a ``Request`` where one is asked for; path arguments by
+name; ``bytes`` is the body as it came, a dataclass, a pydantic model, a ``dict`` or a ``list`` the
+JSON body; all else comes from the query, then from a field of the JSON body, then the default.
+What does not fit is answered with 400.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Union
+
+from ..._errors import refusal
+from .._errors import HTTPError
+from .._http.message import Request
+
+_MISSING = inspect.Parameter.empty
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+Binder = Callable[[Request], Any]
+
+
+def binder_of(
+    handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
+) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
+    """How to call a handler with these type hints: a function from a request to its arguments.
+
+    Raises ``BusError`` (``endpoint``) for parameters that no request can fill.
+    """
+    signature = inspect.signature(handler)
+    positional: list[Binder] = []
+    named: list[tuple[str, Binder]] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise refusal("BusError", "endpoint", str(signature), field=parameter.name)
+        wanted = hints.get(parameter.name, _MISSING)
+        if isinstance(wanted, str):
+            wanted = _MISSING
+        binder = _binder(parameter.name, wanted, parameter.default, path_names)
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named.append((parameter.name, binder))
+        else:
+            positional.append(binder)
+
+    if not named:
+        return lambda request: ([bind(request) for bind in positional], {})
+
+    def bind_all(request: Request) -> tuple[list[Any], dict[str, Any]]:
+        return [bind(request) for bind in positional], {name: bind(request) for name, bind in named}
+
+    return bind_all
+
+
+def _binder(name: str, wanted: Any, default: Any, path_names: Sequence[str]) -> Binder:
+    if wanted is Request or (wanted is _MISSING and name == "request"):
+        return lambda request: request
+    in_path = next((each for each in path_names if _same_name(each, name)), None)
+    if in_path is not None:
+        if wanted in (_MISSING, str):
+            return lambda request: request.arguments[in_path]
+        if wanted is int:
+            return lambda request: _integer(name, request.arguments[in_path])
+        return lambda request: scalar(name, wanted, request.arguments[in_path])
+    if wanted is bytes:
+        return lambda request: request.body
+    if (wanted is _MISSING and name == "body") or _is_body(wanted):
+        plain = _as_it_is(wanted)
+        return lambda request: _from_body(request, wanted, plain, default)
+    return lambda request: _from_query(request, name, wanted, default)
+
+
+def _same_name(in_path: str, parameter: str) -> bool:
+    """``orderId`` in a path is ``order_id`` or ``orderId`` in Python, ``from`` is ``from_``."""
+    plain = parameter.rstrip("_")
+    return in_path in (parameter, plain) or in_path.lower() == plain.replace("_", "").lower()
+
+
+def _bare(wanted: Any) -> Any:
+    """The one type beside None in an optional one."""
+    if typing.get_origin(wanted) in (Union, types.UnionType):
+        others = [each for each in typing.get_args(wanted) if each is not type(None)]
+        if len(others) == 1:
+            return others[0]
+    return wanted
+
+
+def _is_body(wanted: Any) -> bool:
+    bare = _bare(wanted)
+    origin = typing.get_origin(bare) or bare
+    if origin in (list, tuple, set, frozenset):
+        (item, *_) = typing.get_args(bare) or (Any,)
+        return _bare(item) not in (int, float, bool, str)  # a list of those comes from the query
+    return (
+        origin is dict
+        or dataclasses.is_dataclass(origin)
+        or hasattr(origin, "model_validate")
+        or typing.is_typeddict(origin)
+    )
+
+
+def _as_it_is(wanted: Any) -> Any:
+    """The type whose values are taken as JSON gives them: a ``dict`` or ``list`` of anything."""
+    origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
+    if (origin, arguments) in ((dict, ()), (dict, (str, Any)), (list, ()), (list, (Any,))):
+        return origin
+    return _MISSING
+
+
+def _from_body(request: Request, wanted: Any, plain: Any, default: Any) -> Any:
+    if not request.body and default is not _MISSING:
+        return default
+    value = request.json()
+    if wanted is _MISSING or type(value) is plain:
+        return value
+    return structured("body", wanted, value)
+
+
+def _from_query(request: Request, name: str, wanted: Any, default: Any) -> Any:
+    values = request.query.get(name) if request.url_query else None
+    if values is None and name.endswith("_"):
+        values = request.query.get(name.rstrip("_"))
+    if values is not None:
+        if typing.get_origin(_bare(wanted)) in (list, tuple, set, frozenset) or wanted is list:
+            return structured(name, wanted, values, texts=True)
+        return scalar(name, wanted, values[-1])
+    if request.body[:1] == b"{":
+        fields = request.json()
+        if isinstance(fields, dict) and name in fields:
+            value = fields[name]
+            return value if wanted is _MISSING else structured(name, wanted, value)
+    if default is not _MISSING:
+        return default
+    if wanted is not _MISSING and type(None) in typing.get_args(wanted):
+        return None
+    raise HTTPError(f"argument {name!r} is missing", status=400)
+
+
+def scalar(name: str, wanted: Any, text: str) -> Any:
+    """The value of a text in a path or a query. Raises ``HTTPError`` 400."""
+    wanted = _bare(wanted)
+    if wanted in (_MISSING, str, Any):
+        return text
+    if wanted is bool:
+        if text.lower() in _TRUE or text.lower() in _FALSE:
+            return text.lower() in _TRUE
+        raise HTTPError(f"{name!r} is no truth value: {text[:60]!a}", status=400)
+    if wanted in (int, float) and len(text) > 400:
+        raise HTTPError(f"{name!r} is too long", status=400)
+    try:
+        if isinstance(wanted, type) and issubclass(wanted, enum.Enum):
+            return structured(name, wanted, text, texts=True)
+        return wanted(text)
+    except (TypeError, ValueError):
+        kind = getattr(wanted, "__name__", str(wanted))
+        raise HTTPError(f"{name!r} is no {kind}: {text[:60]!a}", status=400) from None
+
+
+def _integer(name: str, text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    value: int = scalar(name, int, text)
+    return value
+
+
+def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> Any:
+    """A JSON value as the annotation wants it. Raises ``HTTPError`` 400 and says where."""
+    origin = typing.get_origin(wanted) or wanted
+    arguments = typing.get_args(wanted)
+    if wanted in (Any, object, _MISSING):
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        failed: HTTPError | None = None
+        for each in arguments:
+            if each is not type(None):
+                try:
+                    return structured(name, each, value, texts=texts)
+                except HTTPError as error:
+                    failed = error
+        raise failed or HTTPError(f"{name!r} does not fit", status=400)
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+    elif hasattr(origin, "model_validate"):
+        try:
+            return origin.model_validate(value)
+        except ValueError as error:
+            raise HTTPError(f"{name!r}: {error}", status=400) from None
+    elif dataclasses.is_dataclass(origin) and isinstance(origin, type):
+        if isinstance(value, dict):
+            return _dataclass(name, origin, value)
+    elif origin in (list, tuple, set, frozenset):
+        if isinstance(value, list):
+            item = arguments[0] if arguments else Any
+            return origin(
+                structured(f"{name}[{i}]", item, v, texts=texts) for i, v in enumerate(value)
+            )
+    elif origin is dict or typing.is_typeddict(origin):
+        if isinstance(value, dict):
+            item = arguments[1] if len(arguments) == 2 else Any
+            return {k: structured(f"{name}.{k}", item, v) for k, v in value.items()}
+    elif isinstance(origin, type) and issubclass(origin, enum.Enum):
+        for member in origin:
+            if member.value == value or (texts and str(member.value) == value):
+                return member
+    elif origin is type(None):
+        if value is None:
+            return None
+    elif texts and isinstance(value, str):
+        return scalar(name, wanted, value)
+    elif origin is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif origin is bytes and isinstance(value, str):
+        return value.encode()
+    elif (
+        isinstance(origin, type)
+        and isinstance(value, origin)
+        and not (origin is int and isinstance(value, bool))
+    ):
+        return value
+    kind = getattr(wanted, "__name__", str(wanted))
+    raise HTTPError(f"{name!r} is no {kind}: {json.dumps(value)[:60]}", status=400)
+
+
+@lru_cache(maxsize=1024)
+def _hints_of(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _dataclass(name: str, kind: type, value: dict[str, Any]) -> Any:
+    hints = _hints_of(kind)
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.init and field.name in value:
+            place = f"{name}.{field.name}"
+            given[field.name] = structured(place, hints[field.name], value[field.name])
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise HTTPError(f"{name!r}: {error}", status=400) from None

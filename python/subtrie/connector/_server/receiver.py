@@ -1,0 +1,184 @@
+"""Requests as they arrive: verified, acknowledged, put together, handled, answered.
+
+The first steps run where the message arrives, in process in the sender's thread: the source is
+read from the subject and overwrites ``Microbus-From-Host`` before anything else happens (S0-040),
+an unverifiable message is counted and dropped (S0-041, A25), everything else is acknowledged at
+once. The handler runs in a task of its own on its connector's loop, within its time budget, and
+whatever becomes of it, the caller gets one answer (A78).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from ... import _control_headers as frame
+from ..._errors import SubtrieError
+from .._errors import HTTPError
+from .._http.codec import read_request
+from .._http.fragments import SILENCE, Assembly, Key
+from .._http.headers import Headers
+from .._http.message import Message, Request, Response
+from .._identity import request_address, return_subject
+from .._runtime import Sending
+from .endpoint import Endpoint
+from .runner import Handling
+
+logger = logging.getLogger("subtrie.connector")
+
+
+class Serving(Handling):
+    """The receiving side of one connector."""
+
+    def __init__(self, connector: Sending) -> None:
+        super().__init__(connector)
+        self.transfers: Assembly[Request]
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def open(self, round_trip: float) -> None:
+        """Ready to receive."""
+        super().open(round_trip)
+        self.transfers = Assembly(
+            max_body=self.connector.max_body,
+            max_fragments=self.connector.max_fragments,
+            silence=SILENCE * round_trip,
+        )
+
+    # --- arrival
+
+    def from_memory(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
+        """Takes a live message, in the sender's thread; False where nobody is here any more."""
+        connector = self.connector
+        loop = connector._loop
+        if loop is None or loop.is_closed() or not isinstance(message, Request):
+            return False
+        connector.counts.deliveries["memory"] += 1
+        caller, message.caller = message.caller, None
+        answer_to = self._admit(subject, message, attested=True, live=caller is not None)
+        if answer_to is None:
+            return True  # heard, and rejected
+        if caller is not None:
+            caller.acked = True
+        else:
+            acknowledgement = self._acknowledgement(endpoint, message)
+            if not connector._deliver(answer_to, acknowledgement, kept=False):
+                connector._soon(connector._publish(answer_to, acknowledgement))
+        failed = _too_large(connector) if len(message.body) > connector.max_body else None
+        connector._on_loop(self._start, endpoint, message, answer_to, failed, caller)
+        return True
+
+    async def from_bus(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+        """Takes the payload of a bus message."""
+        connector = self.connector
+        connector.counts.deliveries["nats"] += 1
+        if request_address(subject) is None:
+            connector.counts.reject(connector.plane, "source", subject)
+            return
+        try:
+            request = read_request(payload)
+        except SubtrieError:
+            connector.counts.reject(connector.plane, "malformed", subject)
+            return
+        answer_to = self._admit(subject, request, attested=False)
+        if answer_to is None:
+            return
+        index, count = frame.fragment_of(request.headers.get(frame.FRAGMENT, ""))
+        failed: HTTPError | None = None
+        whole: Request | None = request
+        if count > 1:
+            key = _key(request)
+            if self.transfers.ended(key):
+                return
+            failed, whole = None, None
+            if index == 1 and key in self.transfers:
+                logger.warning("a second first fragment from %s", request.source)
+                return
+            if index == 1:
+                failed = self._begin(key, count, request)
+        await connector._send(answer_to, self._acknowledgement(endpoint, request))
+        if count > 1 and failed is None:
+            try:
+                now = asyncio.get_running_loop().time()
+                whole = self.transfers.add(key, index, count, request, now=now)
+            except HTTPError as error:
+                failed = error
+        elif len(request.body) > connector.max_body:
+            failed = _too_large(connector)
+        if failed is not None or whole is not None:
+            self._start(endpoint, whole or request, answer_to, failed)
+
+    def _admit(
+        self, subject: str, request: Request, *, attested: bool, live: bool = False
+    ) -> str | None:
+        """The verified source overwrites what the headers say; where to answer, or None.
+
+        A caller that is ``live`` is answered itself and needs no address.
+        """
+        connector, headers = self.connector, request.headers._values
+        address = request_address(subject)
+        if address is None or address.plane != connector.plane:
+            connector.counts.reject(connector.plane, "source", subject)
+            return None
+        headers[frame.FROM_HOST] = [address.source]
+        request.source, request.attested = address.source, attested
+        # The broker has judged the subject, not the request line: the subject is what counts.
+        request.method, request.path = address.method, address.path
+        if live:
+            return ""
+        try:
+            instance, message_id = headers[frame.FROM_ID][0], headers[frame.MSG_ID][0]
+        except KeyError:
+            connector.counts.reject(connector.plane, "return-address", subject)
+            return None
+        answer_to = return_subject(connector.plane, connector.host, address.source, instance)
+        if answer_to is None or not message_id:
+            connector.counts.reject(connector.plane, "return-address", subject)
+            return None
+        return answer_to
+
+    def _acknowledgement(self, endpoint: Endpoint, request: Request) -> Response:
+        values = request.headers._values
+        signature = self.connector.signature(frame.ACK, endpoint.queue)
+        headers = {**signature, "Connection": ["close"]}
+        headers[frame.MSG_ID] = values[frame.MSG_ID]
+        made = Response.__new__(Response)
+        fragment = values.get(frame.FRAGMENT)
+        made.status = 100 if fragment and frame.fragment_of(fragment[0])[1] > 1 else 202
+        made.body, made.headers, made.source, made.error = b"", Headers._of(headers), "", None
+        return made
+
+    # --- fragments
+
+    def _begin(self, key: Key, count: int, request: Request) -> HTTPError | None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        try:
+            self.transfers.begin(key, count, now=now, ends=now + self._budget(request))
+        except HTTPError as error:
+            return error
+        if self._sweep is None:
+            self._sweep = loop.call_later(self._round_trip / 2, self._sweep_transfers, loop)
+        return None
+
+    def _sweep_transfers(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._sweep = None
+        for source, instance, _ in self.transfers.overdue(loop.time()):
+            logger.info("a transfer of %s (%s) broke off", source, instance)
+        if len(self.transfers):
+            self._sweep = loop.call_later(self._round_trip / 2, self._sweep_transfers, loop)
+
+    async def finish(self, timeout: float) -> None:
+        """Waits for the handlers that are at work; after ``timeout`` seconds they are cancelled."""
+        await super().finish(timeout)
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+
+
+def _key(request: Request) -> Key:
+    values = request.headers._values
+    return request.source, values[frame.FROM_ID][0], values[frame.MSG_ID][0]
+
+
+def _too_large(connector: Sending) -> HTTPError:
+    return HTTPError(f"more than {connector.max_body} bytes", status=413)

@@ -1,0 +1,232 @@
+"""A request at work: its handler in a task of its own, within its time budget, and one answer.
+
+Whatever becomes of the handler, the caller gets one answer: what it returned, its error, 408 where
+it passed its deadline (it is cancelled, A78), 503 where the connector goes away. Where the caller
+waits in this process it is handed the answer, else the answer is addressed to its instance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Callable
+
+from ... import _control_headers as frame
+from .._errors import HTTPError, RequestTimeout, converted, error_body
+from .._http.fragments import cut
+from .._http.headers import Headers
+from .._http.message import Request, Response, Waiting
+from .._http.request_context import Inbound, inbound
+from .._runtime import Sending
+from .._tracing import NO_SPAN, serving_span
+from .deadline import Deadline
+from .endpoint import Endpoint
+from .middleware import Middleware, around
+from .response_conversion import response_of
+
+logger = logging.getLogger("subtrie.connector")
+
+
+class Handling:
+    """The requests that one connector's handlers are at work on."""
+
+    def __init__(self, connector: Sending) -> None:
+        self.connector = connector
+        self.middleware: list[Middleware] = []
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.on_failure: Callable[[str], None] | None = None  # takes the id of the trace
+        self._round_trip = 0.0
+        self._context = contextvars.Context()
+
+    def open(self, round_trip: float) -> None:
+        """Ready to work."""
+        self._round_trip = round_trip
+        self._context = contextvars.copy_context()
+        self._context.run(inbound.set, None)
+
+    def _budget(self, request: Request) -> float:
+        texts = request.headers._values.get(frame.TIME_BUDGET)
+        budget = frame.seconds_of(texts[0]) if texts else 0.0
+        return min(budget or frame.DEFAULT_BUDGET, frame.LONGEST_BUDGET)
+
+    def _start(
+        self,
+        endpoint: Endpoint,
+        request: Request,
+        answer_to: str,
+        failed: HTTPError | None = None,
+        caller: Waiting | None = None,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(
+            self._handle(loop, endpoint, request, answer_to, failed, caller),
+            context=self._context.copy(),
+        )
+        if not task.done():  # a loop may run a task at once
+            self.tasks.add(task)  # until its own end takes it out
+
+    async def _handle(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        endpoint: Endpoint,
+        request: Request,
+        answer_to: str,
+        failed: HTTPError | None,
+        caller: Waiting | None,
+    ) -> None:
+        connector, values = self.connector, request.headers._values
+        task = asyncio.current_task(loop)
+        assert task is not None
+        span = NO_SPAN
+        begun = time.perf_counter()
+        try:
+            budget = self._budget(request)
+            if endpoint.timeout is not None and endpoint.timeout < budget:
+                budget = endpoint.timeout
+            request.budget = budget
+            values[frame.TIME_BUDGET] = [frame.duration(budget)]
+            depth = values.get(frame.CALL_DEPTH)
+            left = budget - self._round_trip
+            ends = loop.time() + left
+            inbound.set(Inbound(request.headers, frame.number_of(depth[0]) if depth else 0, ends))
+            if not endpoint.control:
+                span = serving_span(connector.host, endpoint.port, endpoint.path, request)
+            response: Response | None = None
+            result: object = None
+            limit: Deadline | None = None
+            try:
+                if failed is not None:
+                    raise failed
+                if left <= 0:
+                    raise RequestTimeout("timeout")
+                endpoint.fill_arguments(request)
+                limit = Deadline(connector._timers, ends, task)
+                try:
+                    if self.middleware and not endpoint.control:
+                        result = await around(self.middleware, endpoint.call)(request)
+                    elif endpoint.is_async:
+                        positional, named = endpoint.bind(request)
+                        result = await endpoint.handler(*positional, **named)
+                    else:
+                        result = await endpoint.call(request)
+                finally:
+                    limit.stop()
+                response = response_of(result)
+                if len(response.body) > connector.max_body:
+                    raise HTTPError(
+                        f"an answer of more than {connector.max_body} bytes", status=413
+                    )
+            except asyncio.CancelledError:
+                if limit is not None and limit.passed():
+                    failed = RequestTimeout("timeout")
+                else:  # the connector goes away
+                    failed = HTTPError("the service is shutting down", status=503)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                failed = converted(error)
+            if failed is not None:
+                response = self._error_response(endpoint, failed, span.trace_id)
+                if response.status >= 500 and self.on_failure is not None:
+                    self.on_failure(span.trace_id)
+            assert response is not None
+            span.end(response.status, failed)
+            span.close()
+            made = self._answer(endpoint, request, response, failed, own=response is result)
+            if caller is not None:
+                caller.take(made)
+            else:
+                try:
+                    await self._respond(answer_to, made)
+                except HTTPError as error:  # the caller will run out of time
+                    logger.warning("an answer to %s is lost: %s", request.source, error)
+            connector.counts.serve(
+                endpoint.port_text,
+                endpoint.path,
+                request.method,
+                response.status,
+                time.perf_counter() - begun,
+            )
+        finally:
+            span.close()
+            self.tasks.discard(task)
+
+    def _error_response(self, endpoint: Endpoint, error: HTTPError, trace: str) -> Response:
+        connector = self.connector
+        told = HTTPError(
+            error.message,
+            status=error.status if 400 <= error.status <= 999 else 500,
+            properties=error.properties,
+            trace=trace or connector.ids.trace(),
+            stack=error.stack,
+        )
+        logger.log(
+            logging.ERROR if told.status >= 500 else logging.INFO,
+            "handling %s %s failed: %s",
+            endpoint.method,
+            endpoint.path,
+            told,
+            exc_info=error if told.status >= 500 else None,
+            extra={"service": connector.host, "trace": told.trace, "status": told.status},
+        )
+        try:
+            body = error_body(told, indent=connector.deployment == "LOCAL")
+        except (TypeError, ValueError):  # a property that is no JSON
+            told.properties = {}
+            body = error_body(told, indent=connector.deployment == "LOCAL")
+        response = Response(
+            told.status, headers=Headers._of({"Content-Type": ["application/json"]})
+        )
+        response.body = body
+        return response
+
+    def _answer(
+        self,
+        endpoint: Endpoint,
+        request: Request,
+        response: Response,
+        failed: HTTPError | None,
+        *,
+        own: bool,
+    ) -> Response:
+        """The response as it travels; ``own`` where it is the handler's own, who may keep it."""
+        connector = self.connector
+        op = frame.RESPONSE if failed is None else frame.ERROR
+        values = response.headers._values
+        if own:
+            values = {
+                n: v for n, v in values.items() if n not in frame.CONTROL and n != "Content-Length"
+            }
+            made = Response.__new__(Response)
+            made.status, made.body, made.error = response.status, response.body, None
+            made.headers = Headers._of(values)
+        else:
+            made = response
+        made.source = connector.host
+        values |= connector.signature(op, endpoint.queue)
+        values[frame.MSG_ID] = request.headers._values[frame.MSG_ID]
+        return made
+
+    async def _respond(self, answer_to: str, made: Response) -> None:
+        connector = self.connector
+        if connector._deliver(answer_to, made, kept=False):
+            return
+        parts = cut(made.body, connector._fragment_size)
+        for place, part in enumerate(parts, 1):
+            if len(parts) > 1:
+                made = made.received()
+                made.body = part
+                made.headers._values[frame.FRAGMENT] = [f"{place}/{len(parts)}"]
+            await connector._publish(answer_to, made)
+
+    async def finish(self, timeout: float) -> None:
+        """Waits for the handlers that are at work; after ``timeout`` seconds they are cancelled."""
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=timeout)
+        late = set(self.tasks)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=1.0)

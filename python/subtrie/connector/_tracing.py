@@ -1,0 +1,133 @@
+"""Spans of OpenTelemetry, where its API is installed and somebody has set a provider.
+
+The context travels in ``Traceparent`` on both transports, so the spans are the same (S0-131).
+Nothing is done, and nothing paid, where no provider was set before the connectors started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ._errors import HTTPError
+from ._http.headers import Headers
+from ._http.message import Request
+
+try:
+    from opentelemetry import propagate, trace
+    from opentelemetry.trace import ProxyTracerProvider, SpanKind, Status, StatusCode
+except ImportError:  # it is optional
+    trace = None  # type: ignore[assignment]
+
+
+class Span:
+    """A span that may be none."""
+
+    __slots__ = ("_scope", "_span")
+
+    def __init__(self, span: Any = None, scope: Any = None) -> None:
+        self._span, self._scope = span, scope
+
+    @property
+    def trace_id(self) -> str:
+        """32 hexadecimal digits; empty where nothing is traced."""
+        if self._span is None:
+            return ""
+        context = self._span.get_span_context()
+        return f"{context.trace_id:032x}" if context.is_valid else ""
+
+    def end(self, status: int, error: HTTPError | None = None) -> None:
+        """Says how it went."""
+        if self._span is not None:
+            self._span.set_attribute("http.response.status_code", status)
+            if error is not None:
+                self._span.set_status(Status(StatusCode.ERROR, error.message))
+
+    def close(self) -> None:
+        """Leaves it, where it was entered; nothing to do twice."""
+        if self._scope is not None:
+            scope, self._scope = self._scope, None
+            scope.__exit__(None, None, None)
+
+
+#: The span of what is not traced.
+NO_SPAN = Span()
+
+
+_enabled = False
+
+
+def look_for_provider() -> None:
+    """Finds out whether anybody listens to spans: each time a connector starts."""
+    global _enabled
+    _enabled = trace is not None and not isinstance(
+        trace.get_tracer_provider(), ProxyTracerProvider
+    )
+
+
+def traced() -> bool:
+    """Whether spans are made."""
+    return _enabled
+
+
+class _NoSpan:
+    def __enter__(self) -> Span:
+        return NO_SPAN
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+_NO_SPAN = _NoSpan()
+
+
+def serving_span(service: str, port: int, path: str, request: Request) -> Span:
+    """The span of a handler, child of the caller's, entered already; to be closed."""
+    if not _enabled:
+        return NO_SPAN
+    return _serving_span(service, port, path, request)
+
+
+def calling_span(method: str, url: str, host: str) -> Any:
+    """The span of a request that is sent."""
+    if not _enabled:
+        return _NO_SPAN
+    return _calling_span(method, url, host)
+
+
+def _serving_span(service: str, port: int, path: str, request: Request) -> Span:
+    carrier = {name.lower(): request.headers[name] for name in request.headers}
+    context = propagate.extract(carrier)
+    attributes: dict[str, Any] = {
+        "http.request.method": request.method,
+        "http.route": path,
+        "server.port": port,
+        "microbus.service": service,
+        "microbus.source": request.source,
+    }
+    scope = trace.get_tracer("subtrie.connector").start_as_current_span(
+        f":{port}{path}",
+        context=context,
+        kind=SpanKind.SERVER,
+        attributes=attributes,
+    )
+    return Span(scope.__enter__(), scope)
+
+
+@contextmanager
+def _calling_span(method: str, url: str, host: str) -> Iterator[Span]:
+    attributes = {"http.request.method": method, "url.full": url, "microbus.service": host}
+    with trace.get_tracer("subtrie.connector").start_as_current_span(
+        f"{method} {url.split('?')[0]}", kind=SpanKind.CLIENT, attributes=attributes
+    ) as span:
+        yield Span(span)
+
+
+def inject(headers: Headers) -> None:
+    """Writes the context of the current span into the headers of a request."""
+    if _enabled:
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+        for name, value in carrier.items():
+            headers[name] = value

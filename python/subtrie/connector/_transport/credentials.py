@@ -1,0 +1,121 @@
+"""The files with which a service shows who it is, and which connection they mean.
+
+``<host>_<name>`` before ``<name>``, in the working folder: ``nats.creds``, ``cert.pem``,
+``key.pem``, ``ca.pem`` (S0-122, S0-123). Services with the same contents share a connection,
+others never do (S0-124, A31). Secrets that others may read are refused, and links that leave the
+folder (A30).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..._errors import refusal
+from .._settings import variable
+
+_SIGNS = (
+    "MICROBUS_NATS_USER",
+    "MICROBUS_NATS_PASSWORD",
+    "MICROBUS_NATS_TOKEN",
+    "MICROBUS_NATS_USER_JWT",
+    "MICROBUS_NATS_NKEY_SEED",
+)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What one service brings along. Never shown: ``repr`` tells only what there is."""
+
+    url: str
+    creds: str = field(default="", repr=False)
+    cert: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    digest: str = ""
+    from_variables: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """The arguments with which ``nats-py`` connects."""
+        options: dict[str, Any] = {}
+        if self.creds:
+            from nats.aio.client import RawCredentials
+
+            options["user_credentials"] = RawCredentials(self.creds)
+        if self.user and self.password:
+            options |= {"user": self.user, "password": self.password}
+        if self.token:
+            options["token"] = self.token
+        if self.ca or (self.cert and self.key):
+            import ssl
+
+            context = ssl.create_default_context(cafile=self.ca)
+            if self.cert and self.key:
+                context.load_cert_chain(self.cert, self.key)
+            options["tls"] = context
+        return options
+
+
+def gather(
+    url: str,
+    host: str,
+    *,
+    creds: str | os.PathLike[str] | None = None,
+    allow_readable: bool = False,
+    folder: Path | None = None,
+) -> Credentials:
+    """Finds the files of a service. ``creds`` names its creds file and is not looked up.
+
+    Raises ``BusError`` (``readable-creds``, ``creds-link``), ``FileNotFoundError`` for a file that
+    was named and is not there.
+    """
+    folder = Path.cwd() if folder is None else folder
+    user, password, token, jwt, seed = (variable(name) for name in _SIGNS)
+    ca, cert, key = (_artifact(folder, host, name) for name in ("ca.pem", "cert.pem", "key.pem"))
+    if cert is None or key is None:
+        cert = key = None
+    named = Path(creds) if creds is not None else _artifact(folder, host, "nats.creds")
+    for secret in (named, key):
+        if secret is not None:
+            _check_mode(secret, allow_readable)
+    text = named.read_text(encoding="utf-8") if named else _creds_of(jwt, seed)
+    digest = hashlib.sha256()
+    for part in (url, user + "\0" + password if user and password else "", token):
+        digest.update(part.encode() + b"|")
+    for file in (ca, cert, key):
+        digest.update((file.read_bytes() if file else b"") + b"|")
+    digest.update(text.encode() + b"|")
+    said = bool((user and password) or token or (jwt and seed and not named))
+    return Credentials(url, text, cert, key, ca, user, password, token, digest.hexdigest(), said)
+
+
+def _creds_of(jwt: str, seed: str) -> str:
+    if not (jwt and seed):
+        return ""
+    return (
+        f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+    )
+
+
+def _artifact(folder: Path, host: str, name: str) -> Path | None:
+    for file in (folder / f"{host}_{name}", folder / name):
+        if file.is_file():
+            if file.is_symlink() and folder.resolve() not in file.resolve().parents:
+                raise refusal("BusError", "creds-link", str(file), field="creds")
+            return file
+    return None
+
+
+def _check_mode(file: Path, allow_readable: bool) -> None:
+    if os.name == "posix" and not allow_readable:
+        mode = file.stat().st_mode
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise refusal("BusError", "readable-creds", str(file), field="creds")

@@ -1,0 +1,152 @@
+"""What no scan can see, declared in ``pyproject.toml``: ``[[tool.subtrie.gencreds.calls]]``.
+
+Each entry is one call (``method`` and ``url``), one endpoint (``method`` and ``route``), or one
+subject outside every plane (``publish`` or ``subscribe``), of ``service``, which may be left out
+where there is one. ``in = "file.py"`` or ``in = "file.py:function"`` says that the entry stands for
+what is dynamic there, which is then no longer reported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from .. import _engine, microbus
+from .._errors import SubtrieError
+from .._file_errors import failure, placed
+from ..microbus import check_identity_host
+from ._service import Dynamic, Raw, Use
+from ._source_files import MOST_BYTES, Sources
+from ._targets import target_of_route, target_of_url
+
+_KEYS = {"service", "method", "url", "route", "publish", "subscribe", "in"}
+_HEADER = re.compile(r"^[ \t]*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
+
+#: What lies in a plane has rules of its own, in which the source is pinned.
+_PLANES = ("*.safe.>", "*.danger.>", "*.reply.>")
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """One entry."""
+
+    service: str
+    kind: str
+    use: Use | None
+    raw: tuple[Raw, ...] = ()
+    place: str | None = None
+    folder: Path | None = None
+
+    def uses(self, kind: str) -> tuple[Use, ...]:
+        """Its use, where it is of this list of ``Service``."""
+        return (self.use,) if self.use is not None and kind == self.kind else ()
+
+    def accounts_for(self, dynamic: Dynamic) -> bool:
+        """Does it stand for what is dynamic there?"""
+        if self.place is None or self.folder is None:
+            return False
+        file, _, function = self.place.partition(":")
+        if (self.folder / file).resolve() != Path(dynamic.file).resolve():
+            return False
+        return not function or (dynamic.inside + ".").startswith(function + ".")
+
+
+def declared(sources: Sources, hosts: set[str]) -> list[Declared]:
+    """The entries of the nearest ``pyproject.toml`` that concern these services.
+
+    Raises ``PermissionsError`` and ``AddressError``, each with ``.file`` and ``.line``.
+    """
+    for folder in (sources.folder, *sources.folder.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            return _read(file, Path(sources.named(file)), hosts, folder == sources.root)
+        if folder == sources.project:
+            break
+    return []
+
+
+def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[Declared]:
+    data = file.read_bytes()
+    if len(data) > MOST_BYTES:
+        raise failure("source-size", f"{len(data)} bytes", name)
+    try:
+        text = data.decode()
+        table: Any = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found[1]) if found else 1
+        raise failure("source-syntax", str(error)[:200], name, line) from None
+    for key in ("tool", "subtrie", "gencreds"):
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict) or set(table) - {"calls"}:
+        wrong = min(set(table) - {"calls"}) if isinstance(table, dict) else "tool.subtrie.gencreds"
+        raise failure("declared-key", wrong, name)
+    entries = table.get("calls", [])
+    if not isinstance(entries, list):
+        raise failure("declared-key", "calls", name)
+    lines = [text.count("\n", 0, each.start()) + 1 for each in _HEADER.finditer(text)]
+    made = []
+    for number, entry in enumerate(entries):
+        line = lines[number] if number < len(lines) else 1
+        one = _entry(entry, name, line, hosts, file.parent)
+        if one.service in hosts:
+            made.append(one)
+        elif whole:
+            raise failure("declared-service", one.service, name, line)
+    return made
+
+
+def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> Declared:
+    if not isinstance(entry, dict) or not all(isinstance(v, str) for v in entry.values()):
+        raise failure("declared-key", "an entry that is no table of texts", name, line)
+    for key in entry:
+        if key not in _KEYS:
+            raise failure("declared-key", key, name, line)
+    service = entry.get("service")
+    if service is None:
+        if len(hosts) != 1:
+            raise failure("several-services", ", ".join(sorted(hosts)) or "none", name, line)
+        service = min(hosts)
+    told = {key for key in ("url", "route", "publish", "subscribe") if key in entry}
+    if len(told) != 1 or (("method" in entry) != bool(told & {"url", "route"})):
+        raise failure("declared-call", service, name, line)
+    try:
+        check_identity_host(service)
+        use: Use | None = None
+        raw: tuple[Raw, ...] = ()
+        kind = "calls"
+        if "url" in entry or "route" in entry:
+            kind = "calls" if "url" in entry else "endpoints"
+            use = _use(service, entry, name, line)
+        else:
+            verb = min(told)
+            raw = (_raw(verb, entry[verb], name, line),)
+        return Declared(service, kind, use, raw, entry.get("in"), folder)
+    except SubtrieError as error:
+        raise error if hasattr(error, "file") else placed(error, name, line) from None
+
+
+def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Use:
+    method = microbus.check_method(entry["method"])
+    if "url" in entry:
+        target = target_of_url((entry["url"],))
+        microbus.encode_request(
+            plane="p", port=443, source="s", host="h", method=method, path="/"
+        )  # fmt: skip
+    else:
+        target = target_of_route(service, (entry["route"],))
+    return Use(target.host, target.port, method, target.path, str(name), line)
+
+
+def _raw(verb: str, pattern: str, name: Path, line: int) -> Raw:
+    entry = pattern.partition(" ")[0] if verb == "subscribe" else pattern
+    _engine.active.check_pattern(entry, "server")
+    first = entry.split(".")[0]
+    if first in ("*", ">") or any(
+        _engine.active.overlaps(entry, each) is not None for each in _PLANES
+    ):
+        raise failure("declared-plane", pattern, name, line)
+    return Raw(verb, pattern, str(name), line)

@@ -1,0 +1,61 @@
+"""What an index takes: subjects (A17, A37), names of queues (A39), rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .._errors import refusal
+from ._grammar import check_subject, encoded
+
+# The blanks that would end a queue name on the wire, and those a reader takes for blanks.
+_BLANK = re.compile(r"[ \t\r\n\x0b\x0c]")
+
+
+def subject_tokens(
+    subject: str, dialect: str, max_tokens: int | None, max_length: int
+) -> list[str]:
+    """The tokens of a subject. Raises ``SubjectError`` for what is none."""
+    # Printable ASCII, short and shallow, without a wildcard sign or an empty token: a subject in
+    # every dialect. Anything else is looked at byte by byte.
+    if not isinstance(subject, str) or not (
+        len(subject) <= max_length
+        and subject.isascii()
+        and subject.isprintable()
+        and not (" " in subject or "*" in subject or ">" in subject)
+    ):
+        encoded(subject, "SubjectError", "subject")
+        check_subject(subject, dialect, max_tokens, max_length)
+    tokens = subject.split(".")
+    if "" in tokens or (max_tokens is not None and len(tokens) > max_tokens):
+        check_subject(subject, dialect, max_tokens, max_length)
+    return tokens
+
+
+def row_parts(row: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """The pattern, the value and the queue of a row of ``update``."""
+    if isinstance(row, str):
+        raise TypeError("a row must be (pattern, value) or (pattern, value, queue), not str")
+    parts = tuple(row)
+    if len(parts) not in (2, 3):
+        raise ValueError(
+            f"a row must be (pattern, value) or (pattern, value, queue), not {len(parts)} parts"
+        )
+    return parts[0], parts[1], parts[2] if len(parts) == 3 else None
+
+
+def check_queue(name: str) -> None:
+    """Raises ``InvalidName`` unless the name can be a queue's: not empty, no blank, no wildcard
+    token (A39)."""
+    encoded(name, "InvalidName", "queue", "queue")
+    if not name:
+        raise refusal("InvalidName", "queue-empty", name, 0, "queue")
+    start = 0
+    for token in name.split("."):
+        if blank := _BLANK.search(token):
+            place = start + len(token[: blank.start()].encode())
+            raise refusal("InvalidName", "queue-whitespace", name, place, "queue")
+        if token in ("*", ">"):
+            raise refusal("InvalidName", "queue-wildcard", name, start, "queue")
+        start += len(token.encode()) + 1

@@ -1,0 +1,287 @@
+"""Bytes in, operations out: an operation is looked for at the beginning of what is there.
+
+Names first, then the line, then its arguments, then the payload; the first byte that cannot be is
+the answer, whatever the pieces were in which it came (S1-001 to S1-012, S4-001 to S4-107).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ..._errors import WireError, wire_error
+from .._grammar import bound, bounds
+from .line import Limits, Refused, read_line
+from .op import PAYLOADS, Op
+
+_BOTH = ("INFO", "PING", "PONG", "+OK", "-ERR")
+_SERVERS = (*_BOTH, "CONNECT", "PUB", "HPUB", "HMSG", "LS+", "LS-", "LMSG", "A+", "A-")
+
+#: The operations of a connection. A client's HMSG is refused only when its line is complete, as the
+#: broker does; the broker also reads ``Au`` as ``A-``.
+NAMES: dict[str, tuple[str, ...]] = {
+    "client": (*_BOTH, "CONNECT", "PUB", "HPUB", "SUB", "UNSUB", "HMSG"),
+    "server_to_client": (*_BOTH, "MSG", "HMSG"),
+    "route": (*_SERVERS, "RS+", "RS-", "RMSG"),
+    "leaf": _SERVERS,
+    "route_legacy": (*_BOTH, "CONNECT", "PUB", "SUB", "UNSUB", "MSG"),
+}
+_BARE = ("PING", "PONG", "+OK")
+_JSON = ("INFO", "CONNECT")
+# On these connections every fault but a limit goes by one word, as in the sources of their rules.
+_SAYS_PARSE = ("server_to_client", "route_legacy")
+_LIMITS = ("max control line", "max payload")
+_MOST_PAYLOAD = 999_999_999  # what nine digits can say
+
+
+class Parser:
+    """Reads one direction of one connection; no sockets, no clock."""
+
+    _conn: str
+    _dialect: str
+    _pinned: str | None
+    _limits: Limits
+    _held: bytearray
+    _wanted: int
+    _offset: int
+    _fault: tuple[Any, ...] | None
+
+    def __new__(
+        cls,
+        conn: str,
+        *,
+        dialect: str = "server",
+        max_control_line: int = 4096,
+        max_payload: int | None = 1048576,
+        pinned_account: str | None = None,
+        lnocu: bool = False,
+    ) -> Self:
+        if not isinstance(conn, str):
+            raise TypeError(f"conn must be str, not {type(conn).__name__}")
+        if conn not in NAMES:
+            raise ValueError(
+                "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', "
+                f"not {conn!r}"
+            )
+        bounds(dialect, None, None)  # refuses an unknown dialect
+        most_line = bound("max_control_line", max_control_line)
+        most_payload = bound("max_payload", max_payload)
+        if pinned_account is not None and not isinstance(pinned_account, str):
+            raise TypeError(f"pinned_account must be str, not {type(pinned_account).__name__}")
+        if not isinstance(lnocu, bool):
+            raise TypeError(f"lnocu must be bool, not {type(lnocu).__name__}")
+        self = super().__new__(cls)
+        self._conn, self._dialect = conn, dialect
+        self._pinned = pinned_account or None
+        self._limits = Limits(
+            strict=dialect == "strict",
+            # nats-server gives sixteen times as much to whoever is no client.
+            line=(most_line or 4096) * (1 if conn == "client" else 16),
+            payload=_MOST_PAYLOAD if most_payload is None else most_payload,
+            pinned=self._pinned is not None,
+            lnocu=lnocu,
+        )
+        self._held = bytearray()
+        self._wanted = 0  # no look before so many bytes are there
+        self._offset = 0
+        self._fault = None
+        return self
+
+    @property
+    def conn(self) -> str:
+        """The kind of connection."""
+        return self._conn
+
+    @property
+    def dialect(self) -> str:
+        """``server`` or ``strict``."""
+        return self._dialect
+
+    @property
+    def complete(self) -> bool:
+        """Is no operation half-read, and none refused?"""
+        return self._fault is None and not self._held
+
+    @property
+    def offset(self) -> int:
+        """Bytes of the stream that whole operations account for."""
+        return self._offset
+
+    @property
+    def held(self) -> int:
+        """Bytes kept of the operation that is being read."""
+        return len(self._held)
+
+    def feed(self, data: bytes) -> list[Op]:
+        """The next piece of the stream; the operations it completes."""
+        if not isinstance(data, bytes):
+            try:
+                data = memoryview(data).tobytes()
+            except TypeError:
+                raise TypeError(f"data must be bytes, not {type(data).__name__}") from None
+        operations: list[Op] = []
+        if self._fault is not None:
+            raise self._refused(operations)
+        self._held += data
+        if len(self._held) < self._wanted:
+            return operations
+        stream = bytes(self._held)
+        at = 0
+        while at < len(stream):
+            try:
+                found = self._operation(stream, at)
+            except Refused as refused:
+                place = self._offset + refused.position
+                self._fault = (refused.reason, place, self._offset, refused.stage)
+                self._held.clear()
+                raise self._refused(operations) from None
+            if found is None:
+                break
+            operations.append(found)
+            at += len(found.raw)
+            self._offset += len(found.raw)
+            self._wanted = 0
+        del self._held[:at]
+        return operations
+
+    def _refused(self, operations: list[Op]) -> WireError:
+        assert self._fault is not None
+        cause, position, resume, stage = self._fault
+        reason = cause
+        if self._conn in _SAYS_PARSE and cause not in _LIMITS:
+            reason = "parse"
+        return wire_error(reason, cause, position, resume, stage, operations)
+
+    def _operation(self, stream: bytes, at: int) -> Op | None:
+        """The operation at this place of the stream; None when it is not all there."""
+        name, start = self._name(stream, at)
+        if name is None or start is None:
+            return None
+        if name == "UNKNOWN" or name in _BARE:
+            return self._line_alone(stream, at, name, start)
+        start = self._arguments(stream, at, name, start)
+        if start is None:
+            return None
+        # The broker takes the first byte of the arguments for text, whatever it is.
+        skip = 0 if self._limits.strict else 1
+        ends = self._line_end(stream, at, start, skip, "arguments")
+        if ends is None:
+            return None
+        end, after = ends
+        if self._conn == "client" and name == "HMSG":
+            # The broker reads nothing of this line and waits for CR LF behind it.
+            raise Refused("payload terminator", after - at, "payload")
+        try:
+            parts = read_line(self._conn, name, stream[start:end], self._limits)
+        except Refused as refused:
+            # Positions of arguments count from where they begin, all others from the operation.
+            place = 0 if refused.position < 0 else start - at + refused.position
+            raise Refused(refused.reason, place, "arguments") from None
+        if name not in PAYLOADS:
+            return self._made(name, stream[at:after], parts)
+        return self._with_payload(stream, at, after, name, parts)
+
+    def _with_payload(
+        self, stream: bytes, at: int, after: int, name: str, parts: dict[str, Any]
+    ) -> Op | None:
+        """S1-012: so many bytes, then CR LF."""
+        end = after + parts["size"]
+        for offset, byte in enumerate(b"\r\n"):
+            if end + offset >= len(stream):
+                self._wanted = end - at + offset + 1
+                return None
+            if stream[end + offset] != byte:
+                raise Refused("payload terminator", end + offset - at, "payload")
+        raw = stream[at : end + 2]
+        payload = memoryview(raw)[after - at : end - at]
+        return self._made(name, raw, parts, payload)
+
+    def _made(
+        self, name: str, raw: bytes, parts: dict[str, Any], payload: memoryview | None = None
+    ) -> Op:
+        return Op._of(
+            self._conn,
+            name,
+            raw,
+            parts,
+            _payload=payload,
+            _pinned=self._pinned,
+            _lnocu=self._limits.lnocu,
+            offset=self._offset,
+        )
+
+    def _name(self, stream: bytes, at: int) -> tuple[str | None, int | None]:
+        """The name at this place and where it ends; Nones when it is not all there (S4-012)."""
+        names = NAMES[self._conn]
+        for end in range(at + 1, len(stream) + 1):
+            read = stream[at:end].decode("latin-1")
+            folded = read.upper() if read.isascii() else read
+            if "A-" in names and folded == "AU" and read[1] == "u":
+                return "A-", end
+            if folded in names:
+                return folded, end
+            if any(name.startswith(folded) for name in names):
+                continue
+            letter = read[0].isascii() and (read[0].isalpha() or read[0] in "+-")
+            if self._conn == "route_legacy" and letter:
+                return "UNKNOWN", at  # A63
+            raise Refused("unknown op", end - 1 - at, "name")
+        return None, None
+
+    def _arguments(self, stream: bytes, at: int, name: str, start: int) -> int | None:
+        """Where the arguments begin, behind a run of blanks (S1-009, S1-010)."""
+        strict = self._limits.strict
+        if strict or name not in _JSON or self._conn == "server_to_client":
+            if start == len(stream):
+                return None
+            if stream[start] not in b" \t":
+                raise Refused("no delimiter", start - at, "name")
+        for place in range(start, len(stream)):
+            if stream[place] not in b" \t":
+                return place
+            if place - start > self._limits.line:
+                raise Refused("max control line", place - at, "arguments")
+        return None
+
+    def _line_end(
+        self, stream: bytes, at: int, start: int, skip: int, stage: str
+    ) -> tuple[int, int] | None:
+        """Where the text of a line ends, and where the line does; None when it goes on.
+
+        The broker ends a line at LF; one CR anywhere before it costs the last byte, so that CR LF
+        is no part of the text. ``strict`` knows CR LF alone (S1-011).
+        """
+        first = start + skip
+        if self._limits.strict:
+            places = [stream.find(end, first) for end in (b"\r", b"\n")]
+            end = min((place for place in places if place >= 0), default=len(stream))
+            after = end + 2 if end + 1 < len(stream) else None
+        else:
+            found = stream.find(b"\n", first)
+            line = len(stream) if found < 0 else found
+            end = line - (b"\r" in stream[first:line])
+            after = None if found < 0 else line + 1
+        if end - start > self._limits.line:
+            raise Refused("max control line", start + self._limits.line - at, stage)
+        if self._limits.strict:
+            for offset, wanted in enumerate(b"\r\n"):
+                if end + offset < len(stream) and stream[end + offset] != wanted:
+                    raise Refused("line end", end + offset - at, stage)
+        return None if after is None else (end, after)
+
+    def _line_alone(self, stream: bytes, at: int, name: str, start: int) -> Op | None:
+        """A name that is the whole operation, or a line that names none of a legacy route."""
+        ends = self._line_end(stream, at, start, 0, "name")
+        if ends is None:
+            return None
+        end, after = ends
+        text = stream[start:end]
+        if name == "UNKNOWN":
+            word = text.replace(b"\t", b" ").split(b" ", 1)[0].upper()
+            if word in (b"HPUB", b"HMSG", b"RMSG", b"LMSG"):
+                raise Refused("unknown op", 0, "name")  # its payload is no line
+            return self._made(name, stream[at:after], {"message": text})
+        if self._limits.strict:
+            for place, byte in enumerate(text, start):
+                if byte not in b" \t":
+                    raise Refused("no delimiter", place - at, "name")
+        return self._made(name, stream[at:after], {})

@@ -1,0 +1,104 @@
+"""Whole columns of subjects decoded: the answers the native engine gives in one call."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from ..._address import ReplyAddress
+from ..._errors import AddressError
+from .._column import NotText, rows_of
+from ._decode import decode
+
+#: The columns of a decoded batch; all but ``kind``, ``port`` and ``path`` are dictionaries.
+COLUMNS = (
+    "kind", "plane", "trust", "port", "source", "host", "slot", "method", "path", "reason"
+)  # fmt: skip
+
+REQUEST, REPLY, NEITHER = 1, 2, 0
+
+
+@final
+class Batch:
+    """Decoded subjects: a sequence of dictionaries, and an Arrow struct through the C interface.
+
+    ``batch[i]`` has the keys of ``COLUMNS``, or is None where the input was null.
+    """
+
+    __slots__ = ("_rows",)
+    _rows: list[dict[str, Any] | None]
+
+    def __init__(self) -> None:
+        raise TypeError("batches are made by decode_batch")
+
+    @classmethod
+    def _of(cls, rows: list[dict[str, Any] | None]) -> Batch:
+        made = object.__new__(cls)
+        made._rows = rows
+        return made
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, key: int, /) -> dict[str, Any] | None:
+        found = self._rows[key]
+        return None if found is None else dict(found)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The Arrow type: a struct of ``COLUMNS``."""
+        return _batch_type().__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """The Arrow array; ``requested_schema`` is not followed, as the interface allows."""
+        import pyarrow as pa
+
+        whole = _batch_type()
+        columns = [
+            pa.array([row and row[field.name] for row in self._rows], _plain(pa, field.type))
+            for field in whole
+        ]
+        columns = [
+            column.dictionary_encode() if pa.types.is_dictionary(field.type) else column
+            for column, field in zip(columns, whole, strict=True)
+        ]
+        nulls = pa.array([row is None for row in self._rows], pa.bool_())
+        made = pa.StructArray.from_arrays(columns, fields=list(whole), mask=nulls)
+        exported: tuple[Any, Any] = made.__arrow_c_array__()
+        return exported
+
+
+def _plain(pa: Any, kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _batch_type() -> Any:
+    import pyarrow as pa
+
+    kinds = {"kind": pa.int8(), "port": pa.int32(), "path": pa.string()}
+    names = pa.dictionary(pa.int32(), pa.string())
+    return pa.struct([pa.field(name, kinds.get(name, names)) for name in COLUMNS])
+
+
+def decode_batch(subjects: Any) -> Batch:
+    """Decodes a column: an Arrow string array, a stream of them, or an iterable of ``str``.
+
+    Each row is a request (``kind`` 1), a reply (2; its id stands in ``slot``), or neither (0): then
+    ``reason`` says why and all else is null. A null row gives a null. Cost: linear.
+    """
+    return Batch._of([None if row is None else _decoded(row) for row in rows_of(subjects)])
+
+
+def _decoded(row: str | NotText) -> dict[str, Any]:
+    fields: dict[str, Any] = dict.fromkeys(COLUMNS)
+    if isinstance(row, NotText):
+        return {**fields, "kind": NEITHER, "reason": row.reason}
+    try:
+        address = decode(row)
+    except AddressError as error:
+        return {**fields, "kind": NEITHER, "reason": error.reason}
+    if isinstance(address, ReplyAddress):
+        fields.update(kind=REPLY, trust="reply", plane=address.plane, source=address.source)
+        fields.update(host=address.host, slot=address.id)
+        return fields
+    names = ("plane", "trust", "port", "source", "host", "slot", "method", "path")
+    fields.update({name: getattr(address, name) for name in names})
+    return {**fields, "kind": REQUEST}

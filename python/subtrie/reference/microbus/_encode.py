@@ -1,0 +1,161 @@
+"""Addresses to subjects and patterns: the parts checked, escaped and joined in their order.
+
+Rules: S0-004 to S0-015, S0-023 to S0-025, S0-037, S0-056 to S0-073, S0-075, S0-076.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..._errors import SubtrieError
+from ..._subject import Pattern, Subject
+from .._grammar import check_pattern, check_subject
+from ._arguments import Broken, of, port_text, text
+from ._escape import flatten_host
+from ._fields import id_of, method_of, plane_of, port_of, published_method_of, slot_of, trust_of
+from ._hosts import addressed_host_of, any_host_of, source_of_encoder
+from ._paths import path_tokens, route_tokens
+
+
+def encode_request(
+    *,
+    plane: str,
+    port: int | str,
+    source: str,
+    host: str,
+    method: str,
+    path: str,
+    slot: str = "",
+) -> Subject:
+    """The subject of a request."""
+    text(plane, "plane")
+    port_text(port)
+    for value, name in (
+        (source, "source"),
+        (host, "host"),
+        (method, "method"),
+        (path, "path"),
+        (slot, "slot"),
+    ):
+        text(value, name)
+    with of("plane", plane):
+        plane_of(plane)
+    with of("port", port):
+        number = port_of(port)
+    with of("source", source):
+        source_token = flatten_host(source_of_encoder(source))
+    with of("host", host):
+        host_token = flatten_host(any_host_of(host))
+    with of("method", method):
+        method_token = published_method_of(method)
+    with of("slot", slot):
+        slot_token = slot_of(slot) or "_"
+    with of("host", host):
+        addressed_host_of(host, slot)
+    return subject_of(
+        [
+            plane,
+            trust_of(number),
+            str(number),
+            source_token,
+            host_token,
+            slot_token,
+            method_token,
+            *path_tokens(path),
+        ],
+        path,
+    )
+
+
+def encode_subscription(
+    *,
+    plane: str,
+    port: int | str,
+    host: str,
+    method: str,
+    path: str,
+    slot: str = "",
+) -> Pattern:
+    """The pattern that receives requests to one endpoint."""
+    text(plane, "plane")
+    port_text(port)
+    for value, name in ((host, "host"), (method, "method"), (path, "path"), (slot, "slot")):
+        text(value, name)
+    with of("plane", plane):
+        plane_of(plane)
+    with of("port", port):
+        number = port_of(port)
+    with of("host", host):
+        host_token = flatten_host(any_host_of(host))
+    with of("method", method):
+        method_token = method_of(method)
+    with of("path", path):
+        tokens = route_tokens(path)
+    with of("slot", slot):
+        slot_token = slot_of(slot) or "_"
+    with of("host", host):
+        addressed_host_of(host, slot)
+    return pattern_of(
+        [
+            plane,
+            trust_of(number),  # S0-007: never a wildcard; port 0 is 'safe' (A16)
+            "*" if number == 0 else str(number),  # S0-083
+            "*",  # S0-037
+            host_token,
+            slot_token,
+            "*" if method_token == "ANY" else method_token,  # S0-057
+            *tokens,
+        ],
+        path,
+    )
+
+
+def encode_reply(*, plane: str, source: str, host: str, id: str) -> Subject:
+    """The subject of a reply from ``source`` to the instance ``id`` of ``host`` (A1)."""
+    for value, name in ((plane, "plane"), (source, "source"), (host, "host"), (id, "id")):
+        text(value, name)
+    with of("plane", plane):
+        plane_of(plane)
+    with of("source", source):
+        source_token = flatten_host(source_of_encoder(source))
+    with of("host", host):
+        host_token = flatten_host(any_host_of(host))
+    with of("id", id):
+        id_token = id_of(id)
+    return subject_of([plane, "reply", "_", source_token, host_token, id_token], host)
+
+
+def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
+    """The pattern that receives the replies to the instance ``id`` of ``host``."""
+    for value, name in ((plane, "plane"), (host, "host"), (id, "id")):
+        text(value, name)
+    with of("plane", plane):
+        plane_of(plane)
+    with of("host", host):
+        host_token = flatten_host(any_host_of(host))
+    with of("id", id):
+        id_token = id_of(id)
+    return pattern_of([plane, "reply", "_", "*", host_token, id_token], host)
+
+
+def subject_of(tokens: list[str], value: str) -> Subject:
+    """The tokens joined, if they are not too many or too long (A37)."""
+    joined = ".".join(tokens)
+    with of(None, value):
+        _bounded(check_subject, joined)
+    return Subject._of(joined, "strict")
+
+
+def pattern_of(tokens: list[str], value: str) -> Pattern:
+    """The tokens joined, if they are not too many or too long (A37)."""
+    joined = ".".join(tokens)
+    with of(None, value):
+        _bounded(check_pattern, joined)
+    return Pattern._of(joined, "strict")
+
+
+def _bounded(check: Callable[[str], None], joined: str) -> None:
+    try:
+        check(joined)
+    except SubtrieError as error:
+        raise Broken(error.reason, error.position) from None

@@ -1,0 +1,99 @@
+"""Addresses of a column of subjects: only canonical text decodes (A7), the rest has a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from .. import classify, microbus
+from .._errors import SubtrieError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: What ``decode`` adds. ``kind`` is ``request``, ``reply``, or null where ``reason`` says why not;
+#: ``family`` is what ``classify`` says of the subject.
+FIELDS: tuple[tuple[str, str], ...] = (
+    ("kind", "string"),
+    ("plane", "string"),
+    ("port", "int"),
+    ("source", "string"),
+    ("host", "string"),
+    ("slot", "string"),
+    ("method", "string"),
+    ("path", "string"),
+    ("reason", "string"),
+    ("family", "string"),
+)
+
+
+def decode(df: DataFrame, subject: str = "subject") -> DataFrame:
+    """The rows of ``df`` with the struct ``address`` (``FIELDS``) of the column ``subject``.
+
+    For a reply ``slot`` is the id of the caller's instance. Nulls in give nulls out. Cost: one pass
+    through Python, the strings of ``df`` included: select first what is needed.
+    """
+    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+    kinds = {"string": StringType(), "int": IntegerType()}
+    address = StructType([StructField(name, kinds[kind]) for name, kind in FIELDS])
+    schema = StructType([*df.schema.fields, StructField("address", address)])
+    place = df.columns.index(subject)
+
+    def decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            column = decode_column(batch.column(place))
+            yield batch.append_column("address", column)
+
+    return df.mapInArrow(decoded, schema)
+
+
+def decode_column(subjects: pa.Array) -> pa.StructArray:
+    """The addresses of a column of subjects, as a struct of ``FIELDS``: one call of the engine."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    decoded = pa.array(microbus.decode_batch(subjects))
+    # Spark takes no dictionaries, and the rows that are null as a whole are null in each column.
+    columns = dict(zip((f.name for f in decoded.type), decoded.flatten(), strict=True))
+    plain = {n: pc.cast(c, pa.string()) for n, c in columns.items() if n not in ("kind", "port")}
+    plain["port"] = columns["port"]
+    code = columns["kind"]
+    neither = pa.scalar(None, pa.string())
+    reply = pc.if_else(pc.equal(code, 2), "reply", neither)
+    plain["kind"] = pc.if_else(pc.equal(code, 1), "request", reply)
+    plain["family"] = _families(subjects, code)
+    return pa.StructArray.from_arrays(
+        [plain[name] for name, _ in FIELDS], names=[n for n, _ in FIELDS], mask=decoded.is_null()
+    )
+
+
+def _families(subjects: pa.Array, codes: pa.Array) -> pa.Array:
+    """What ``classify`` says; for an address the code has said it already."""
+    import pyarrow as pa
+
+    known = {1: "microbus-request", 2: "microbus-reply"}
+    pairs = zip(subjects.to_pylist(), codes.to_pylist(), strict=True)
+    return pa.array(
+        [known.get(code) or (None if text is None else classify(text)) for text, code in pairs],
+        pa.string(),
+    )
+
+
+def plane_of_pattern(pattern: str) -> str | None:
+    """The plane of a canonical Microbus subscription, or None."""
+    try:
+        return microbus.decode_subscription(pattern).plane
+    except SubtrieError:
+        pass
+    # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star it
+    # is a reply.
+    tokens = pattern.split(".")
+    if len(tokens) < 4 or tokens[1] != "reply" or tokens[3] != "*":
+        return None
+    tokens[3] = "x"
+    try:
+        return microbus.decode(".".join(tokens)).plane
+    except SubtrieError:
+        return None

@@ -1,0 +1,95 @@
+"""``stan.proto`` as classes of whichever protobuf runtime is installed.
+
+The file is read when it is needed, and no generated code is kept: that would be bound to the
+versions of the runtime that its generator knew. Only what the file uses is understood.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ..._errors import WireError
+from ..._reasons import REASONS
+
+_COMMENT = re.compile(r"//[^\n]*")
+_BLOCK = re.compile(r"(message|enum)\s+(\w+)\s*\{([^}]*)\}")
+_FIELD = re.compile(r"(\w+)\s+(\w+)\s*=\s*(\d+)\s*;")
+_VALUE = re.compile(r"(\w+)\s*=\s*(\d+)\s*;")
+_PACKAGE = re.compile(r"package\s+([\w.]+)\s*;")
+
+
+def text() -> str:
+    """The protocol file."""
+    return (files(__package__) / "stan.proto").read_text(encoding="utf-8")
+
+
+def _decode(cls: Any, data: bytes | memoryview) -> Any:
+    """The message; fields nobody knows are kept. Raises ``WireError`` (``bad message``)."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return cls.FromString(bytes(data))
+    except DecodeError:
+        rule = REASONS["bad message"]
+        raise WireError(
+            f"not a {cls.DESCRIPTOR.name}: {rule.sentence}; {rule.hint}",
+            reason="bad message",
+            hint=rule.hint,
+            status=rule.status,
+        ) from None
+
+
+def _encode(self: Any) -> bytes:
+    """The bytes of the message, always the same for equal messages."""
+    data: bytes = self.SerializeToString(deterministic=True)
+    return data
+
+
+@cache
+def loaded() -> dict[str, Any]:
+    """Every message class and enumeration by its name. Raises ``ImportError`` without protobuf."""
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError as error:
+        raise ImportError(
+            "NATS Streaming needs the protobuf runtime: pip install 'subtrie[wire]'"
+        ) from error
+    source = _COMMENT.sub("", text())
+    package = _PACKAGE.search(source)
+    assert package is not None
+    proto = descriptor_pb2.FileDescriptorProto(
+        name="subtrie/stan.proto", package=package[1], syntax="proto3"
+    )
+    blocks = _BLOCK.findall(source)
+    enums = {name for kind, name, _ in blocks if kind == "enum"}
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for kind, name, body in blocks:
+        if kind == "enum":
+            enum = proto.enum_type.add(name=name)
+            for label, number in _VALUE.findall(body):
+                enum.value.add(name=label, number=int(number))
+            continue
+        message = proto.message_type.add(name=name)
+        for type_name, label, number in _FIELD.findall(body):
+            field = message.field.add(name=label, number=int(number), label=kinds.LABEL_OPTIONAL)
+            if type_name in enums:
+                field.type = kinds.TYPE_ENUM
+                field.type_name = f".{package[1]}.{type_name}"
+            else:
+                field.type = getattr(kinds, f"TYPE_{type_name.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(proto)
+    file = pool.FindFileByName(proto.name)
+    found: dict[str, Any] = {
+        name: message_factory.GetMessageClass(descriptor)
+        for name, descriptor in file.message_types_by_name.items()
+    }
+    for message_class in found.values():
+        message_class.decode = classmethod(_decode)
+        message_class.encode = _encode
+    for name, descriptor in file.enum_types_by_name.items():
+        found[name] = {value.name: value.number for value in descriptor.values}
+    return found
