@@ -5,10 +5,10 @@ from typing import Any, final
 
 from typing_extensions import Buffer
 
-from .address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
+from ._subject import Pattern, Subject
+from ._subscription import Explanation, Groups, Subscription, TrieStats
 from .names import NameReport
-from .subject import Pattern, Subject
-from .subscription import Explanation, Groups, Subscription, TrieStats
 
 def check_subject(
     text: str,

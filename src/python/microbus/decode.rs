@@ -27,12 +27,14 @@ pub fn decode<'py>(py: Python<'py>, subject: &Any<'py>) -> PyResult<Any<'py>> {
                 request.method,
                 request.path.text(),
             )),
-        Address::Reply(reply) => REPLY.import(py, "subtrie._address", "ReplyAddress")?.call1((
-            reply.plane,
-            reply.source.text(),
-            reply.host.text(),
-            reply.id,
-        )),
+        Address::Reply(reply) => REPLY
+            .import(py, "subtrie._address", "ReplyAddress")?
+            .call1((
+                reply.plane,
+                reply.source.text(),
+                reply.host.text(),
+                reply.id,
+            )),
     }
 }
 
