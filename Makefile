@@ -25,10 +25,11 @@ test: ## all tests: the Rust core, then Python on both engines
 	cargo test --locked -p subtrie-fuzz --lib
 	$(PYTHON) -m pytest
 
-check: ## formatting, lints, types, stubs, documentation
+check: ## formatting, lints, spelling, types, stubs, documentation
 	@tools/bootstrap check
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
+	$(PYTHON) -m codespell_lib $$(git ls-files)
 	$(PYTHON) -m mypy
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)

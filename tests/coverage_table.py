@@ -47,8 +47,7 @@ _OWN_TESTS = "test_requirements.py"
 #: At most this many tests stand behind a decision on its page.
 _SHOWN = 3
 
-#: Decisions that are not on the page yet, and threats.
-_ELSEWHERE = re.compile(r"A\d+|T\d+")
+_THREAT = re.compile(r"T\d+")
 _IN_RUST = re.compile(r"(?<![a-z0-9])(s[0-4]_\d{3}|[mp]_\d{2}|a\d{1,2}a?)(?![a-z0-9])")
 _RUST_TEST = re.compile(
     r"(?:^[ \t]*// requirement: (?P<ids>[^\n]+)\n)?(?:^[ \t]*(?://|#\[)[^\n]*\n)*"
@@ -137,7 +136,7 @@ def renewed() -> list[dict[str, str]]:
     """
     table, carried = rows(), evidence()
     known = {row["id"] for row in table} | set(decisions())
-    unknown = sorted(each for each in set(carried) - known if not _ELSEWHERE.fullmatch(each))
+    unknown = sorted(each for each in set(carried) - known if not _THREAT.fullmatch(each))
     if unknown:
         raise ValueError(f"tests carry ids that do not exist: {', '.join(unknown)}")
     for row in table:

@@ -26,7 +26,7 @@ PAYMENTS = Service(
 )
 
 
-@pytest.mark.requirement("S0-103", "S0-118")
+@pytest.mark.requirement("S0-103", "S0-118", "A22")
 def test_a_service_gets_what_it_needs_and_no_more():
     found = rules(PAYMENTS, "prod")
     assert set(found.publish_allow) == {

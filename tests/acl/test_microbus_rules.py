@@ -82,7 +82,7 @@ def test_without_the_trust_slot_the_carve_out_cannot_be_said():
         assert bool(split.can_publish(request(port, host=host))) == wanted
 
 
-@pytest.mark.requirement("S0-112", "S0-113")
+@pytest.mark.requirement("S0-112", "S0-113", "A24")
 def test_the_receive_pattern_hears_every_caller():
     rules = Permissions(subscribe_allow=["prod.safe.*.*.me_example.>"])
     for port, path in itertools.product([0, 443, 888], ["/", "/a/{b}", "/{all...}"]):
@@ -104,7 +104,7 @@ def test_the_receive_pattern_hears_every_caller():
     assert not named.can_subscribe(pattern)
 
 
-@pytest.mark.requirement("S0-114")
+@pytest.mark.requirement("S0-114", "A24")
 def test_the_publish_pattern_is_of_one_source_and_one_destination():
     rules = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
     for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
@@ -114,7 +114,7 @@ def test_the_publish_pattern_is_of_one_source_and_one_destination():
         assert rules.can_publish(request(slot=slot))
 
 
-@pytest.mark.requirement("S0-115")
+@pytest.mark.requirement("S0-115", "A24")
 def test_the_trust_root_opens_to_its_callers_alone():
     caller = Permissions(publish_allow=["prod.danger.666.me_example.mint_core.>"])
     other = Permissions(publish_allow=["prod.safe.*.you_example.>", "prod.reply._.you_example.>"])
@@ -126,7 +126,7 @@ def test_the_trust_root_opens_to_its_callers_alone():
         assert bool(other.can_publish(asked)) == (port != 666 and source == "you.example")
 
 
-@pytest.mark.requirement("S0-117", "S0-118")
+@pytest.mark.requirement("S0-117", "S0-118", "A24")
 def test_replies_go_to_whoever_asked_and_to_nobody_else():
     me = Permissions(
         publish_allow=["prod.reply._.me_example.>"], subscribe_allow=["prod.reply._.*.me_example.*"]
