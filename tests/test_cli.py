@@ -1,4 +1,4 @@
-"""The command line as people and pipes use it: real processes, exit codes, JSON lines."""
+"""The command line in real processes: exit codes, output, JSON lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GET = "microbus.safe.443.web_shop.orders_shop._.GET.order.17"
 
 
 def run(*arguments, text=None, data=None):
-    """Runs the command in a process of its own."""
+    """Run the command in a new process."""
     given = data if data is not None else (text or "").encode()
     done = subprocess.run(
         [sys.executable, "-m", "subtrie.cli", *arguments],
@@ -28,7 +28,7 @@ def rows(output):
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_check_says_what_it_is():
+def test_check_names_the_class_of_each_subject():
     code, out, _ = run("check", GET, "_INBOX.abc", "$JS.API.INFO")
     assert code == 0
     assert [line.split()[-1] for line in out.splitlines()] == [
@@ -47,7 +47,7 @@ def test_check_reads_standard_input_and_answers_line_by_line():
     assert empty["reason"] == "empty"
 
 
-def test_check_takes_any_bytes():
+def test_check_accepts_any_bytes():
     code, out, _ = run(
         "check", "--json", data=b"caf\xe9\n\xff\xfe.x\n" + b"a" * 200_000 + b"\nok\n"
     )
@@ -64,7 +64,7 @@ def test_check_dialect_and_warnings():
     code, out, _ = run("check", "--dialect", "server", "--json", "foo*", "р\u202ea")
     assert code == 0
     star, cyrillic = rows(out)
-    assert star["warnings"] == ["a wildcard character inside a token is plain text"]
+    assert star["warnings"] == ["a wildcard character inside a token is literal text"]
     assert len(cyrillic["warnings"]) == 2
 
 
@@ -139,7 +139,7 @@ def test_a_request_to_port_0_is_noted_in_one_line():
     assert err.count("\n") == 1
 
 
-def test_encode_refuses_with_2():
+def test_encode_exits_with_2_if_a_target_is_refused():
     code, out, _ = run("encode", "--source", "web.shop", "--json", "https://h:99999/x")
     assert code == 2
     assert rows(out)[0]["subject"] is None
@@ -149,7 +149,7 @@ def test_encode_refuses_with_2():
 @pytest.fixture
 def patterns(tmp_path):
     file = tmp_path / "patterns.txt"
-    file.write_text("# who listens\norders.*.new q1\norders.>\n\nusers.*\n")
+    file.write_text("# subscriptions\norders.*.new q1\norders.>\n\nusers.*\n")
     return str(file)
 
 
@@ -164,12 +164,12 @@ def test_who(patterns):
     assert [m["pattern"] for m in second["matches"]] == ["orders.>"]
 
 
-def test_who_nobody_names_the_nearest(patterns):
+def test_who_names_the_nearest_patterns_if_none_matches(patterns):
     code, out, _ = run("who", "-s", patterns, "--json", "users.a.b")
     assert code == 1
     assert rows(out)[0]["nearest"][0] == {"pattern": "users.*", "differs_at": 2}
     code, out, _ = run("who", "-s", patterns, "users.a.b")
-    assert "nobody" in out
+    assert "no matching subscription" in out
     assert "users.*" in out
 
 
@@ -181,7 +181,7 @@ def test_who_names_the_line_of_a_bad_pattern(tmp_path):
     assert "line 2" in err
 
 
-def test_usage_is_2_and_help_is_instant():
+def test_a_usage_error_exits_with_2_and_help_with_0():
     assert run("nonsense")[0] == 2
     assert run("who", "a.b")[0] == 2
     code, out, _ = run("--help")
@@ -211,14 +211,14 @@ def test_without_click_one_line_names_the_extra():
     assert "subtrie[cli]" in done.stderr
 
 
-def test_encode_does_not_drop_a_slot_in_silence():
-    """Bug: with --source, --slot was taken and did nothing."""
+def test_encode_refuses_a_slot_with_a_url():
+    """Bug: with --source, --slot was accepted and ignored."""
     code, out, err = run("encode", "--source", "web.shop", "--slot", "id-1", "https://h/x")
     assert (code, out) == (2, "")
     assert "id-" in err
 
 
-def test_who_answers_2_for_what_is_no_subject(patterns):
-    """Bug: it answered 1, as if nobody heard it."""
+def test_who_exits_with_2_for_an_invalid_subject(patterns):
+    """Bug: it exited with 1, as if no subscription matched."""
     for subjects in (["a..b"], ["orders.x", "a.*"], ["nobody.at.all", "a b"]):
         assert run("who", "-s", patterns, *subjects)[0] == 2

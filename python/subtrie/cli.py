@@ -1,4 +1,4 @@
-"""The command ``subtrie``: one file per verb, each loaded when it is called.
+"""The command ``subtrie``, with one module per subcommand, each imported when it runs.
 
 Exit codes: 0 yes, 1 no, 2 bad input. Needs the extra ``cli`` (click and rich).
 """
@@ -10,7 +10,7 @@ import warnings
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line."""
     warnings.showwarning = _note
     try:
         from ._cli.app import app
@@ -19,12 +19,15 @@ def main() -> None:
     except ImportError as error:
         if error.name not in ("click", "rich"):
             raise
-        print(f"subtrie: {error.name} is missing; pip install 'subtrie[cli]'", file=sys.stderr)
+        print(
+            f"subtrie: {error.name} is not installed; run: pip install 'subtrie[cli]'",
+            file=sys.stderr,
+        )
         raise SystemExit(2) from None
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as a person reads it, without the line of Python it came from."""
+    """Print a warning in one line, without the line of Python that caused it."""
     print(f"subtrie: note: {message}", file=sys.stderr)
 
 

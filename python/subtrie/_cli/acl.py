@@ -14,7 +14,7 @@ from .acl_diff import diff
 from .acl_test import test
 from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
 from .sarif import sarif_of_findings
-from .stream import console, line_of, printable
+from .stream import console, print_json, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
@@ -103,7 +103,7 @@ def lint(
         print(json.dumps(sarif_of_findings(findings), indent=2))
     elif as_json:
         for finding in findings:
-            line_of(dataclasses.asdict(finding))
+            print_json(dataclasses.asdict(finding))
     else:
         _print(findings)
     raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)

@@ -11,7 +11,7 @@ from rich.text import Text
 from .._errors import SubtrieError
 from ..acl import Decision, Permissions
 from .permission_files import FILE, by_model, known, loaded, of_user
-from .stream import console, line_of, printable
+from .stream import console, print_json, printable
 
 
 @click.command()
@@ -64,7 +64,7 @@ def test(
         asked += 1
         failed += not right
         if as_json:
-            line_of({"line": number, "expected": wanted, "right": right, "why": decision.why})
+            print_json({"line": number, "expected": wanted, "right": right, "why": decision.why})
         elif not right:
             said = f"line {number}: {printable(' '.join(words))}: {printable(decision.why)}"
             screen.print(Text.assemble(("✗ ", "red"), said))

@@ -1,4 +1,4 @@
-"""The verbs, by name. A verb's file is imported when it is called, so that help stays instant."""
+"""The table of commands. A command's module is imported when it runs, so that help is fast."""
 
 from __future__ import annotations
 
@@ -6,42 +6,44 @@ from importlib import import_module
 
 import click
 
-# Verb to what it answers. The verb's file has its name and holds a command of that name.
-VERBS = {
-    "check": "What is this subject, and is it valid?",
-    "encode": "The subject of a request, or the pattern of a route.",
-    "decode": "The parts of a Microbus subject.",
-    "who": "Who gets it? Subscriptions that a subject reaches.",
-    "why": "May this be published or subscribed to, and which rule says so?",
-    "acl": "Permissions shown, compared, reviewed, shortened and tested.",
-    "gencreds": "What do services need? Least privilege from their source, signed.",
-    "audit": "What really happened? Tables from a broker's trace log.",
-    "wire": "What was said? Operations of captures, logs and snapshots.",
-    "tap": "Write down what passes between clients and a broker.",
+# Each command and its summary. A command is in the module of its name, as an object of its name.
+COMMANDS = {
+    "check": "Validate subjects and classify them.",
+    "encode": "Encode URLs as subjects, or routes as subscription patterns.",
+    "decode": "Decode Microbus subjects into their parts.",
+    "who": "List the subscriptions that match a subject.",
+    "why": "Decide whether a publish or subscribe is permitted.",
+    "acl": "Show, compare, lint, minimise and test permissions.",
+    "gencreds": "Derive least-privilege permissions from source code.",
+    "audit": "Audit a trace log: calls, undelivered and spoofed messages.",
+    "wire": "Decode protocol operations from captures, logs and snapshots.",
+    "tap": "Record the traffic between clients and a broker.",
     "conformance": "Run conformance vectors against an engine.",
 }
 
 
-class _Verbs(click.Group):
+class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # The list comes from the table above: help must not import Spark to describe `audit`.
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        # From the table above, because help must not import Spark to describe `audit`.
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="subtrie")
 def app() -> None:
-    """The subject system of the Microbus service bus over NATS.
+    """Parse and validate subjects, match subscriptions, check permissions, audit traffic.
+
+    For the Microbus service bus over NATS.
 
     Exit codes: 0 yes, 1 no, 2 bad input.
     """

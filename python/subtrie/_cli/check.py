@@ -1,4 +1,4 @@
-"""``subtrie check``: is it a subject, which family does it belong to, what should worry me?"""
+"""``subtrie check``: validate subjects, classify them, and warn of risky characters."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import click
 from .. import classify
 from .._errors import SubtrieError
 from .._subject import Pattern, Subject
-from .stream import console, inputs, line_of, no, refused, yes
+from .stream import accepted, console, error_fields, inputs, print_json, rejected
 
 
 @click.command()
 @click.argument("subjects", nargs=-1)
-@click.option("--pattern", is_flag=True, help="Check patterns, which may hold wildcards.")
+@click.option("--pattern", is_flag=True, help="Check patterns, which may contain wildcards.")
 @click.option(
     "--dialect",
     type=click.Choice(["strict", "server"]),
     default="strict",
     show_default=True,
-    help="Whose grammar: the documents' or nats-server's.",
+    help="The grammar: that of the NATS documentation, or what nats-server accepts.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def check(subjects: tuple[str, ...], pattern: bool, dialect: str, as_json: bool) -> None:
-    """Is each SUBJECT valid? Reads one per line from standard input when none is given.
+    """Validate and classify each SUBJECT, by default each line of standard input.
 
-    Exit code 0 when all are, 1 when one is not.
+    Exit code 0 if all are valid, 1 if one is not.
     """
     screen = console()
     kind = Pattern if pattern else Subject
@@ -38,30 +38,31 @@ def check(subjects: tuple[str, ...], pattern: bool, dialect: str, as_json: bool)
         except SubtrieError as error:
             all_valid = False
             if as_json:
-                line_of({"subject": text, "valid": False, **refused(error)})
+                print_json({"subject": text, "valid": False, **error_fields(error)})
             else:
-                screen.print(no(text, error))
+                screen.print(rejected(text, error))
             continue
         notes = warnings_of(checked)
         family = None if pattern else classify(checked)
         if as_json:
             answer: dict[str, Any] = {"subject": text, "valid": True, "class": family}
-            line_of({**answer, "tokens": len(checked.tokens), "warnings": notes})
+            print_json({**answer, "tokens": len(checked.tokens), "warnings": notes})
         else:
-            screen.print(yes(text, ", ".join([family or "pattern", *notes])))
+            screen.print(accepted(text, ", ".join([family or "pattern", *notes])))
     raise SystemExit(0 if all_valid else 1)
 
 
 def warnings_of(text: str) -> list[str]:
-    """What is allowed and still unwise: characters that hide, turn or imitate (A36)."""
+    """List what is valid but risky: invisible, direction-changing and look-alike characters."""
+    # A36
     notes = []
     categories = {unicodedata.category(character) for character in text}
     if "Cc" in categories:
-        notes.append("holds control characters")
+        notes.append("contains control characters")
     if "Cf" in categories:
-        notes.append("holds invisible or direction characters")
+        notes.append("contains invisible or direction-changing characters")
     if not text.isascii():
-        notes.append("holds characters beyond ASCII: no guarantees, and look-alikes are possible")
+        notes.append("contains non-ASCII characters: not portable, and look-alikes are possible")
     if any(len(token) > 1 and set("*>") & set(token) for token in text.split(".")):
-        notes.append("a wildcard character inside a token is plain text")
+        notes.append("a wildcard character inside a token is literal text")
     return notes

@@ -1,4 +1,4 @@
-"""``subtrie conformance``: are vector files answered as they should be?"""
+"""``subtrie conformance``: run conformance vectors against an engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import click
 @click.option(
     "--engine",
     type=click.Choice(["native", "reference"]),
-    help="Which engine to ask; else the one in use.",
+    help="The engine to test (default: the one in use).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
@@ -28,8 +28,8 @@ def conformance(
 ) -> None:
     """Run vector files (JSON lines) against an engine.
 
-    PATH is a file, or a directory with *.jsonl in it. Exit 0: every row was answered as it should
-    be; 1: a row failed, or was of a kind that is not known; 2: the input cannot be read.
+    PATH is a file, or a directory that contains *.jsonl. Exit code 0 if every row passes, 1 if a
+    row fails or is of an unknown kind, 2 if the input cannot be read.
     """
     from ..conformance import run
 

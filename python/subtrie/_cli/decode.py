@@ -1,4 +1,4 @@
-"""``subtrie decode``: the parts of a Microbus subject or subscription."""
+"""``subtrie decode``: decode Microbus subjects and subscription patterns into their parts."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rich.text import Text
 
 from .. import microbus
 from .._errors import SubtrieError
-from .stream import console, inputs, line_of, no, printable, refused
+from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
 @click.command()
 @click.argument("subjects", nargs=-1)
-@click.option("--subscription", is_flag=True, help="Decode patterns that services subscribe to.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--subscription", is_flag=True, help="Decode subscription patterns.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None:
-    """The parts of each SUBJECT. Reads one per line from standard input when none is given.
+    """Decode each SUBJECT into its parts, by default each line of standard input.
 
-    Only canonical addresses decode. Exit code 0 when all do, 1 when one does not.
+    Only canonical addresses decode. Exit code 0 if all decode, 1 if one does not.
     """
     screen = console()
     read = microbus.decode_subscription if subscription else microbus.decode
@@ -30,15 +30,15 @@ def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None
         except SubtrieError as error:
             all_decoded = False
             if error.reason == "wildcard":
-                error.hint = "patterns decode with --subscription"
+                error.hint = "to decode a subscription pattern, pass --subscription"
             if as_json:
-                line_of({"subject": text, "kind": None, **refused(error)})
+                print_json({"subject": text, "kind": None, **error_fields(error)})
             else:
-                screen.print(no(text, error))
+                screen.print(rejected(text, error))
             continue
         kind = type(address).__name__.removesuffix("Address").lower()
         if as_json:
-            line_of({"subject": text, "kind": kind, **asdict(address)})
+            print_json({"subject": text, "kind": kind, **asdict(address)})
         else:
             parts = Text.assemble((kind, "bold"))
             for name, value in asdict(address).items():

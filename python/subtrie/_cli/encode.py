@@ -1,4 +1,4 @@
-"""``subtrie encode``: a URL to a request's subject, a route to its service's pattern."""
+"""``subtrie encode``: encode URLs as request subjects, and routes as subscription patterns."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import click
 
 from .. import microbus
 from .._errors import SubtrieError
-from .stream import console, inputs, line_of, no, refused
+from .stream import console, error_fields, inputs, print_json, rejected
 
 
 @click.command()
 @click.argument("targets", nargs=-1)
-@click.option("--plane", default=None, help="The plane; MICROBUS_PLANE or 'microbus' otherwise.")
-@click.option("--method", default=None, help="GET for a request, ANY for a route.")
-@click.option("--source", default=None, help="The caller's host: TARGETS are URLs of requests.")
-@click.option("--host", default=None, help="The service's host: TARGETS are routes it serves.")
+@click.option("--plane", default=None, help="The plane (default: MICROBUS_PLANE, else 'microbus').")
+@click.option(
+    "--method", default=None, help="The method (default: GET for a URL, ANY for a route)."
+)
+@click.option("--source", default=None, help="The caller's host; TARGETS are URLs of requests.")
+@click.option("--host", default=None, help="The service's host; TARGETS are its routes.")
 @click.option("--slot", default="", help="With --host: an id- or loc- slot.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def encode(
     targets: tuple[str, ...],
     plane: str | None,
@@ -26,18 +28,22 @@ def encode(
     slot: str,
     as_json: bool,
 ) -> None:
-    """The subject of each URL (with --source), or the pattern of each route (with --host).
+    r"""Encode each URL (with --source) or each route (with --host) as a subject or pattern.
 
-    Reads one per line from standard input when none is given. Exit code 2 when one is refused.
+    TARGETS are by default the lines of standard input. Exit code 2 if one is refused.
 
     \b
     subtrie encode --source web.shop https://orders.shop/order/17
     subtrie encode --host orders.shop --method GET '/order/{id}'
     """
     if (source is None) == (host is None):
-        raise click.UsageError("give either --source (URLs of requests) or --host (routes)")
+        raise click.UsageError(
+            "give either --source (TARGETS are URLs) or --host (TARGETS are routes)"
+        )
     if source is not None and slot:
-        raise click.UsageError("a URL carries its slot itself, as in https://id-k3x9.host/path")
+        raise click.UsageError(
+            "--slot applies to routes only; a URL contains its slot, as in https://id-k3x9.host/path"
+        )
     screen = console()
     all_encoded = True
     for text in inputs(targets):
@@ -54,12 +60,12 @@ def encode(
         except SubtrieError as error:
             all_encoded = False
             if as_json:
-                line_of({"target": text, "subject": None, **refused(error)})
+                print_json({"target": text, "subject": None, **error_fields(error)})
             else:
-                screen.print(no(text, error))
+                screen.print(rejected(text, error))
             continue
         if as_json:
-            line_of({"target": text, "subject": str(subject)})
+            print_json({"target": text, "subject": str(subject)})
         else:
             click.echo(subject)
     raise SystemExit(0 if all_encoded else 2)

@@ -1,5 +1,4 @@
-"""SARIF 2.1.0 for code hosts: findings, added grants and what a source does not tell, with stable
-fingerprints."""
+"""SARIF 2.1.0 reports of findings, added grants and unresolved calls, with stable fingerprints."""
 
 from __future__ import annotations
 

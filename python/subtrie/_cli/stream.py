@@ -1,4 +1,4 @@
-"""What the verbs share: inputs from arguments or standard input, answers as text or JSON lines."""
+"""Input and output of the commands: subjects in, lines of text or JSON out."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from rich.text import Text
 
 from .._errors import SubtrieError, shown
 
-# The longest line read from standard input, in bytes: far above any subject's bound.
+# The longest line read from standard input, in bytes: far above the limit of any subject.
 MAX_LINE = 65_536
 
 
 def inputs(arguments: tuple[str, ...]) -> Iterator[str]:
-    """The arguments, or standard input line by line when there are none.
+    """Yield the arguments, or the lines of standard input when there are none.
 
-    Bytes that are no UTF-8 become lone surrogates, which every check refuses by name. A line
-    longer than 65,536 bytes is cut there, and so refused as too long.
+    Bytes that are not valid UTF-8 become lone surrogates, which every check refuses by name. A
+    line longer than 65,536 bytes is cut there, and therefore refused as too long.
+
+    Raises:
+        click.UsageError: There are no arguments, and standard input is a terminal.
     """
     if arguments:
         yield from arguments
@@ -38,29 +41,29 @@ def inputs(arguments: tuple[str, ...]) -> Iterator[str]:
 
 
 def console() -> Console:
-    """A console that is coloured in a terminal and plain, unwrapped text in a pipe."""
+    """Return a console with colours in a terminal, and plain, unwrapped text in a pipe."""
     return Console(highlight=False, soft_wrap=True)
 
 
-def line_of(value: dict[str, Any]) -> None:
-    """Prints one JSON line at once, so that a pipe sees each answer as it comes."""
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON line and flush it, so that a pipe receives each answer immediately."""
     print(json.dumps(value, ensure_ascii=True), flush=True)
 
 
-def yes(text: str, note: str) -> Text:
-    """A line for an accepted input."""
+def accepted(text: str, note: str) -> Text:
+    """Return the line for a valid input."""
     return Text.assemble(("✓ ", "green"), printable(text), ("  " + note, "dim"))
 
 
-def no(text: str, error: SubtrieError) -> Text:
-    """A line for a refused input: what, why, where, and what would work."""
+def rejected(text: str, error: SubtrieError) -> Text:
+    """Return the line for an invalid input: the input, the reason, the position and a hint."""
     place = "" if error.position is None else f" at byte {error.position}"
     why = f"  {error.reason}{place}"
     return Text.assemble(("✗ ", "red"), shown(text), (why, "red"), (f": {error.hint}", "dim"))
 
 
-def refused(error: SubtrieError) -> dict[str, Any]:
-    """The fields of an error, for JSON."""
+def error_fields(error: SubtrieError) -> dict[str, Any]:
+    """Return the fields of an error, for JSON."""
     return {
         "reason": error.reason,
         "position": error.position,
@@ -71,5 +74,5 @@ def refused(error: SubtrieError) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """The text as a terminal may see it: control and direction characters escaped."""
+    """Return the text with control and direction characters escaped, safe for a terminal."""
     return text if text.isprintable() else ascii(text)[1:-1]

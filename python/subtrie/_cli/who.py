@@ -1,4 +1,4 @@
-"""``subtrie who``: which subscriptions does a subject reach, and if none, which came nearest?"""
+"""``subtrie who``: list the subscriptions that match a subject, or the nearest that do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from .. import SubjectTrie
 from .._errors import SubtrieError
-from .stream import console, inputs, line_of, no, printable, refused
+from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
 @click.command()
@@ -27,12 +27,12 @@ from .stream import console, inputs, line_of, no, printable, refused
 @click.option(
     "--dialect", type=click.Choice(["strict", "server"]), default="server", show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) -> None:
-    """Who gets each SUBJECT? Reads one per line from standard input when none is given.
+    """List the subscriptions that match each SUBJECT, by default each line of standard input.
 
-    Exit code 0 when every subject reaches somebody, 1 when one reaches nobody, 2 when one is no
-    subject.
+    Exit code 0 if every subject has a matching subscription, 1 if one has none, 2 if one is not a
+    valid subject.
     """
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
     for line, pattern, queue in subscriptions_of(source):
@@ -41,29 +41,33 @@ def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) ->
         except SubtrieError as error:
             raise click.UsageError(f"{source}, line {line}: {error}") from None
     screen = console()
-    all_heard = all_subjects = True
+    all_matched = all_valid = True
     for text in inputs(subjects):
         try:
             found = trie.explain(text)
         except SubtrieError as error:
-            all_subjects = False
+            all_valid = False
             if as_json:
-                line_of({"subject": text, "heard": None, **refused(error)})
+                print_json({"subject": text, "matched": None, **error_fields(error)})
             else:
-                screen.print(no(text, error))
+                screen.print(rejected(text, error))
             continue
-        all_heard &= bool(found.matches)
+        all_matched &= bool(found.matches)
         if as_json:
-            line_of(_answer(text, found))
+            print_json(_answer(text, found))
         else:
             screen.print(_lines(text, found))
-    raise SystemExit(2 if not all_subjects else 0 if all_heard else 1)
+    raise SystemExit(2 if not all_valid else 0 if all_matched else 1)
 
 
 def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:
-    """Line number, pattern and queue group of each line; blank lines and ``# …`` are passed over.
+    """Yield the line number, pattern and queue group of each subscription in a file.
 
-    Of a trace log, each subscription that a client made, ended ones too.
+    Empty lines and lines that begin with ``# `` are skipped. In a trace log, every SUB of a client
+    counts, also if the subscription ended later.
+
+    Raises:
+        click.UsageError: A line has more than a pattern and a queue group.
     """
     from ..wire.log import parse_line
 
@@ -78,10 +82,10 @@ def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:
                     continue
                 words = list(record.args[:-1])
             elif line.startswith("[") and "] [" in line:
-                continue  # a line of the log that is no subscription
+                continue  # another line of the trace log
             if len(words) > 2:
                 raise click.UsageError(
-                    f"{source}, line {number}: a pattern and at most a queue group, please"
+                    f"{source}, line {number}: expected a pattern and at most one queue group"
                 )
             yield number, words[0], words[1] if len(words) == 2 else None
 
@@ -89,7 +93,7 @@ def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:
 def _answer(text: str, found: Any) -> dict[str, Any]:
     return {
         "subject": text,
-        "heard": bool(found.matches),
+        "matched": bool(found.matches),
         "matches": [
             {"pattern": str(each.pattern), "queue": each.queue, "line": each.value}
             for each in found.matches
@@ -107,7 +111,8 @@ def _lines(text: str, found: Any) -> str:
         queue = f"  [dim]queue[/] {escape(each.queue)}" if each.queue else ""
         lines.append(f"    {escape(str(each.pattern))}{queue}  [dim]line {each.value}[/]")
     if not found.matches:
-        lines.append("    [red]nobody[/]" if found.nearest else "    [red]nobody: no patterns[/]")
+        note = "no matching subscription" if found.nearest else "the file has no subscriptions"
+        lines.append(f"    [red]{note}[/]")
         for miss in found.nearest:
             lines.append(
                 f"    [dim]nearest[/] {escape(str(miss.pattern))}"

@@ -11,7 +11,7 @@ from rich.text import Text
 from .._errors import SubtrieError
 from ..acl import Decision
 from .permission_files import FILE, by_model, loaded, of_user
-from .stream import console, inputs, line_of, no, printable, refused
+from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
 @click.command()
@@ -57,14 +57,14 @@ def why(
         except SubtrieError as error:
             all_subjects = False
             if as_json:
-                line_of({"subject": text, "allowed": None, **refused(error)})
+                print_json({"subject": text, "allowed": None, **error_fields(error)})
             else:
-                screen.print(no(text, error))
+                screen.print(rejected(text, error))
             continue
         all_allowed &= bool(decision)
         if as_json:
             answer = dataclasses.asdict(decision)
-            line_of({"subject": text, "verb": verb, "queue": queue, **answer})
+            print_json({"subject": text, "verb": verb, "queue": queue, **answer})
         else:
             screen.print(_line(text, decision))
     raise SystemExit(2 if not all_subjects else 0 if all_allowed else 1)

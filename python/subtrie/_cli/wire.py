@@ -12,7 +12,7 @@ import click
 from .._errors import WireError
 from .._redaction import redact_bytes, redacted
 from ..wire import Broken, Row, conversation, of_capture, read, records
-from .stream import line_of, printable
+from .stream import print_json, printable
 
 _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
 
@@ -53,7 +53,7 @@ def wire(
         for row in read(file, conn=conn):
             whole &= isinstance(row, Row)
             if as_json:
-                line_of(_object(row, reveal))
+                print_json(_object(row, reveal))
             else:
                 click.echo(_line(row, reveal))
     except (WireError, OSError, ImportError) as error:
@@ -67,7 +67,7 @@ def _checked(file: Path, as_json: bool) -> bool:
     findings = conversation.check(of_capture(records(file)))
     for found in findings:
         if as_json:
-            line_of(found._asdict())
+            print_json(found._asdict())
         else:
             click.echo(str(found))
     return all(found.verdict != "broken" for found in findings)
