@@ -1,23 +1,42 @@
-//! What every refusal says: which rule, where, and in which part of the input.
+//! The error type of the crate: a stable code, the byte offset, and the argument.
 //!
-//! A [`Reason`] is a stable code. The sentence a person reads, the hint and the HTTP status stand
-//! once, beside the codes, in `python/subtrie/_reasons.py`; Rust callers get the code and the place.
+//! The sentence a person reads, the hint and the HTTP status belong to the Python package, which
+//! both engines share; a Rust caller gets the code and the place.
 
 use std::fmt;
 
-/// A refused input: the rule that refused it, and where.
+/// A rejected input: the rule that rejected it, and where.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Dialect, Form, check};
+///
+/// let dialect = Dialect::Strict;
+/// let error = check("a..b", Form::Subject, dialect, dialect.bounds()).unwrap_err();
+/// assert_eq!((error.reason, error.position), ("empty-token", Some(2)));
+/// assert_eq!(error.to_string(), "empty-token at byte 2");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// The rule that refused the input: a stable code such as `empty-token`.
+    /// The rule that rejected the input: a stable code such as `empty-token`.
     pub reason: &'static str,
-    /// Byte offset in the offending text, where one byte can be blamed.
+    /// Byte offset in the rejected text, if the error has a place in it.
     pub position: Option<usize>,
-    /// Which argument, where a function takes several: `host`, `slot`, ….
+    /// Name of the rejected argument, if the function takes several: `host`, `slot`, ….
     pub field: Option<&'static str>,
 }
 
 impl Error {
-    /// A refusal at byte `position` of the only text given.
+    /// Create an error at byte `position` of the text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::error::Error;
+    ///
+    /// assert_eq!(Error::at("empty-token", 2).position, Some(2));
+    /// ```
     #[must_use]
     pub const fn at(reason: &'static str, position: usize) -> Self {
         Self {
@@ -27,7 +46,15 @@ impl Error {
         }
     }
 
-    /// A refusal of the whole: no byte is to blame.
+    /// Create an error about the whole text, without a position.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::error::Error;
+    ///
+    /// assert_eq!(Error::new("port-range").position, None);
+    /// ```
     #[must_use]
     pub const fn new(reason: &'static str) -> Self {
         Self {
@@ -37,7 +64,16 @@ impl Error {
         }
     }
 
-    /// The same refusal, naming the argument it was found in.
+    /// Return the same error with the name of the rejected argument.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::error::Error;
+    ///
+    /// let error = Error::at("host-empty", 0).in_field("host");
+    /// assert_eq!(error.to_string(), "host-empty in host at byte 0");
+    /// ```
     #[must_use]
     pub const fn in_field(mut self, field: &'static str) -> Self {
         self.field = Some(field);

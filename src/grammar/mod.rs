@@ -1,16 +1,28 @@
-//! What is a subject, what is a pattern, and how do two of them relate?
+//! Subjects and patterns: validation, matching, names and families.
 //!
-//! [`check`] decides whether a text is a subject or a pattern of a [`Dialect`], and names the first
-//! rule it breaks. [`matches`], [`covers`] and [`overlaps`] then work on checked texts, token by
-//! token. Rules: seed 001 (S1-013 to S1-048), ADR-6 (S2-023, S2-024, S2-030), decisions A27, A28,
-//! A34 to A37.
+//! [`check`] validates a text as a subject or a pattern of a [`Dialect`] and reports the first rule
+//! it breaks. [`matches`], [`covers`] and [`overlaps`] compare validated texts token by token.
+//! [`check_name`] validates names of streams, queues, keys and buckets; [`classify`] names the
+//! family of a subject.
+//!
+//! # Examples
+//!
+//! ```
+//! use subtrie::grammar::{Dialect, Form, check, matches};
+//!
+//! let dialect = Dialect::Strict;
+//! check("orders.*.new", Form::Pattern, dialect, dialect.bounds())?;
+//! assert!(matches("orders.*.new", "orders.eu.new"));
+//! # Ok::<(), subtrie::error::Error>(())
+//! ```
+// Seed 001 (S1-013 to S1-048), ADR-6 (S2-023, S2-024, S2-030), A27, A28, A34 to A37.
 
-mod class;
+mod check;
+mod classify;
 mod names;
 mod relation;
-mod scan;
 
-pub use class::classify;
-pub use names::{Broken, Level, check_name, is_kind};
+pub use check::{Bounds, BoundsOverride, Dialect, Form, check, tokens};
+pub use classify::classify;
+pub use names::{Level, RuleViolation, UnknownKind, check_name, is_kind};
 pub use relation::{covers, matches, overlaps};
-pub use scan::{Bounds, BoundsOverride, Dialect, Form, check, tokens};

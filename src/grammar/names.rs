@@ -1,25 +1,36 @@
-//! Which names may streams, consumers, accounts, queues, keys and buckets have?
+//! Validation of names: streams, consumers, accounts, queues, keys, buckets and objects.
 //!
-//! The productions of ADR-6 (S2-008 to S2-049) and the two looser levels its note describes. A name
-//! is judged from left to right; the first byte that no production allows is the answer. The
-//! message subject is read as it is meant, not as it is printed (A32).
+//! The productions of ADR-6, and the two looser levels that its note describes: what the Go client
+//! checks, and what the command-line tool checks. A name is validated from left to right, and the
+//! first byte that the production does not allow is reported.
+// S2-008 to S2-049. The message subject follows A32, not the printed production.
 
-/// Longest `filename-safe`, in bytes: the class is ASCII, so also in characters (A41).
-const FILE_LENGTH: usize = 255;
+use std::fmt;
 
-/// Who checks (A45a).
+/// Maximum length of `filename-safe` in bytes; the class is ASCII, so also in characters.
+const MAX_FILE_NAME: usize = 255; // A41
+
+/// Who checks the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// The productions of ADR-6.
-    Adr6,
-    /// What the Go client looks at before it asks the server: stream, durable, consumer.
+    Adr6, // A45a
+    /// What the Go client checks before it asks the server: stream, durable, consumer.
     GoClient,
-    /// What the command line tool adds to that.
+    /// What the command-line tool checks in addition.
     Cli,
 }
 
 impl Level {
-    /// Parses the name users write.
+    /// Return the level of this name: `adr6`, `go-client` or `cli`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::grammar::Level;
+    ///
+    /// assert_eq!(Level::from_name("cli"), Some(Level::Cli));
+    /// ```
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -31,9 +42,9 @@ impl Level {
     }
 }
 
-/// A broken production.
+/// The rule that a name breaks, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Broken {
+pub struct RuleViolation {
     /// The production that failed, by its name in ADR-6.
     pub rule: &'static str,
     /// A stable code such as `name-character`.
@@ -42,10 +53,22 @@ pub struct Broken {
     pub position: usize,
 }
 
+/// The kind of name is not known; [`is_kind`] tells beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownKind;
+
+impl fmt::Display for UnknownKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown kind of name")
+    }
+}
+
+impl std::error::Error for UnknownKind {}
+
 /// A set of bytes.
 type Class = &'static [bool; 256];
 
-/// The set that a rule describes.
+/// Build the set of the bytes for which a function returns true.
 macro_rules! class {
     ($rule:expr) => {{
         #[allow(clippy::cast_possible_truncation)] // below 256
@@ -62,20 +85,21 @@ macro_rules! class {
     }};
 }
 
-/// What a kind of name is made of.
+/// The syntax of a kind of name.
 #[derive(Clone, Copy)]
-enum Shape {
+enum Syntax {
     /// Exactly one byte of the class.
-    One(Class),
+    OneOf(Class),
     /// Exactly this byte.
     Byte(u8),
-    /// One or more bytes of the class, at most so many.
+    /// One or more bytes of the class, up to a maximum length.
     Run(Class, usize),
-    /// Runs joined by dots; `true`: a run may be `*`, the last one `>`.
+    /// Runs joined by dots, with the name of their class; `true` if a run may be `*`, and the last
+    /// one `>`.
     Dotted(Class, &'static str, bool),
-    /// Runs that each end in a dot; `true`: after a dollar sign.
+    /// Runs that each end in a dot; `true` if they follow a dollar sign.
     Prefix(bool),
-    /// One or more of anything.
+    /// One or more bytes of any value.
     Any,
 }
 
@@ -119,8 +143,8 @@ const fn no_path(byte: u8) -> bool {
     !matches!(byte, b'.' | b'*' | b'>' | b'/' | b'\\')
 }
 
-/// The production of a kind, and what it is made of.
-fn shape(kind: &str, level: Level, windows: bool) -> Option<(&'static str, Shape)> {
+/// The production of a kind and its syntax, `None` if the kind is not known.
+fn production(kind: &str, level: Level, windows: bool) -> Option<(&'static str, Syntax)> {
     let no_limit = usize::MAX;
     let safe: Class = if windows {
         class!(windows_file)
@@ -130,135 +154,167 @@ fn shape(kind: &str, level: Level, windows: bool) -> Option<(&'static str, Shape
     Some(match kind.as_bytes() {
         b"stream" | b"stream-name" | b"durable" | b"durable-name" | b"consumer"
         | b"consumer-name" => match level {
-            Level::Adr6 => ("filename-safe", Shape::Run(safe, FILE_LENGTH)),
-            Level::GoClient => ("go-client", Shape::Run(class!(no_dot), no_limit)),
-            Level::Cli => ("cli", Shape::Run(class!(no_path), no_limit)),
+            Level::Adr6 => ("filename-safe", Syntax::Run(safe, MAX_FILE_NAME)),
+            Level::GoClient => ("go-client", Syntax::Run(class!(no_dot), no_limit)),
+            Level::Cli => ("cli", Syntax::Run(class!(no_path), no_limit)),
         },
         b"account" | b"account-name" | b"filename-safe" => {
-            ("filename-safe", Shape::Run(safe, FILE_LENGTH))
+            ("filename-safe", Syntax::Run(safe, MAX_FILE_NAME))
         }
         b"subject" => (
             "message-subject",
-            Shape::Dotted(class!(term), "term", false),
+            Syntax::Dotted(class!(term), "term", false),
         ),
-        b"pattern" | b"message-subject" => {
-            ("message-subject", Shape::Dotted(class!(term), "term", true))
-        }
-        b"reply-to" => ("reply-to", Shape::Dotted(class!(term), "term", false)),
-        b"queue" | b"queue-name" | b"term" => ("term", Shape::Run(class!(term), no_limit)),
-        b"js-internal-prefix" => ("js-internal-prefix", Shape::Prefix(true)),
-        b"js-user-prefix" => ("js-user-prefix", Shape::Prefix(false)),
+        b"pattern" | b"message-subject" => (
+            "message-subject",
+            Syntax::Dotted(class!(term), "term", true),
+        ),
+        b"reply-to" => ("reply-to", Syntax::Dotted(class!(term), "term", false)),
+        b"queue" | b"queue-name" | b"term" => ("term", Syntax::Run(class!(term), no_limit)),
+        b"js-internal-prefix" => ("js-internal-prefix", Syntax::Prefix(true)),
+        b"js-user-prefix" => ("js-user-prefix", Syntax::Prefix(false)),
         b"kv-key" | b"kv-key-name" => (
             "kv-key-name",
-            Shape::Dotted(class!(limited), "limited-term", false),
+            Syntax::Dotted(class!(limited), "limited-term", false),
         ),
         b"kv-bucket" | b"kv-bucket-name" | b"os-bucket" | b"os-bucket-name"
-        | b"restricted-term" => ("restricted-term", Shape::Run(class!(restricted), no_limit)),
-        b"os-object" | b"os-object-name" => ("os-object-name", Shape::Any),
-        b"limited-term" => ("limited-term", Shape::Run(class!(limited), no_limit)),
+        | b"restricted-term" => ("restricted-term", Syntax::Run(class!(restricted), no_limit)),
+        b"os-object" | b"os-object-name" => ("os-object-name", Syntax::Any),
+        b"limited-term" => ("limited-term", Syntax::Run(class!(limited), no_limit)),
         b"limited-term-w-sp" => (
             "limited-term-w-sp",
-            Shape::Run(class!(limited_or_space), no_limit),
+            Syntax::Run(class!(limited_or_space), no_limit),
         ),
-        b"prefix" => ("prefix", Shape::Run(class!(prefix), no_limit)),
-        b"printable" => ("printable", Shape::One(class!(printable))),
-        b"dot" => ("dot", Shape::Byte(b'.')),
-        b"asterisk" => ("asterisk", Shape::Byte(b'*')),
-        b"lt" => ("lt", Shape::Byte(b'<')),
-        b"gt" => ("gt", Shape::Byte(b'>')),
-        b"dollar" => ("dollar", Shape::Byte(b'$')),
-        b"colon" => ("colon", Shape::Byte(b':')),
-        b"double-quote" => ("double-quote", Shape::Byte(b'"')),
-        b"fwd-slash" => ("fwd-slash", Shape::Byte(b'/')),
-        b"backslash" => ("backslash", Shape::Byte(b'\\')),
-        b"pipe" => ("pipe", Shape::Byte(b'|')),
-        b"question-mark" => ("question-mark", Shape::Byte(b'?')),
-        b"ampersand" => ("ampersand", Shape::Byte(b'&')),
-        b"dash" => ("dash", Shape::Byte(b'-')),
-        b"underscore" => ("underscore", Shape::Byte(b'_')),
-        b"equals" => ("equals", Shape::Byte(b'=')),
+        b"prefix" => ("prefix", Syntax::Run(class!(prefix), no_limit)),
+        b"printable" => ("printable", Syntax::OneOf(class!(printable))),
+        b"dot" => ("dot", Syntax::Byte(b'.')),
+        b"asterisk" => ("asterisk", Syntax::Byte(b'*')),
+        b"lt" => ("lt", Syntax::Byte(b'<')),
+        b"gt" => ("gt", Syntax::Byte(b'>')),
+        b"dollar" => ("dollar", Syntax::Byte(b'$')),
+        b"colon" => ("colon", Syntax::Byte(b':')),
+        b"double-quote" => ("double-quote", Syntax::Byte(b'"')),
+        b"fwd-slash" => ("fwd-slash", Syntax::Byte(b'/')),
+        b"backslash" => ("backslash", Syntax::Byte(b'\\')),
+        b"pipe" => ("pipe", Syntax::Byte(b'|')),
+        b"question-mark" => ("question-mark", Syntax::Byte(b'?')),
+        b"ampersand" => ("ampersand", Syntax::Byte(b'&')),
+        b"dash" => ("dash", Syntax::Byte(b'-')),
+        b"underscore" => ("underscore", Syntax::Byte(b'_')),
+        b"equals" => ("equals", Syntax::Byte(b'=')),
         _ => return None,
     })
 }
 
-/// Is there a kind of this name?
+/// Return whether there is a kind of this name.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::is_kind;
+///
+/// assert!(is_kind("queue") && !is_kind("topic"));
+/// ```
 #[must_use]
 pub fn is_kind(kind: &str) -> bool {
-    shape(kind, Level::Adr6, false).is_some()
+    production(kind, Level::Adr6, false).is_some()
 }
 
-/// Checks a name: `Ok(None)` when fine, `Err(())` for a kind nobody knows.
+/// Return the first rule that a name breaks, `None` if it is valid.
 ///
-/// `level` speaks of streams, durables and consumers; every other kind is judged by ADR-6.
-/// `windows` narrows `filename-safe` (S2-044). Cost: one pass, no allocation.
-#[allow(clippy::result_unit_err)]
+/// `level` applies to streams, durables and consumers; every other kind is checked by ADR-6.
+/// `windows` selects the narrower `filename-safe` of Windows. Cost: one pass, no allocation.
+///
+/// # Errors
+///
+/// [`UnknownKind`] if there is no kind of this name.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Level, check_name};
+///
+/// assert_eq!(check_name("orders", "stream", Level::Adr6, false)?, None);
+/// let violation = check_name("a.b", "stream", Level::Adr6, false)?.unwrap();
+/// assert_eq!((violation.reason, violation.position), ("name-character", 1));
+/// # Ok::<(), subtrie::grammar::UnknownKind>(())
+/// ```
 pub fn check_name(
     text: &str,
     kind: &str,
     level: Level,
-    windows: bool,
-) -> Result<Option<Broken>, ()> {
-    let (rule, shape) = shape(kind, level, windows).ok_or(())?;
+    windows: bool, // S2-044
+) -> Result<Option<RuleViolation>, UnknownKind> {
+    let (rule, syntax) = production(kind, level, windows).ok_or(UnknownKind)?;
     let bytes = text.as_bytes();
     if bytes.is_empty() {
-        return Ok(Some(broken(rule, "name-empty", 0)));
+        return Ok(Some(violation(rule, "name-empty", 0)));
     }
-    Ok(match shape {
-        Shape::One(class) if !class[usize::from(bytes[0])] => {
-            Some(broken(rule, "name-character", 0))
+    Ok(match syntax {
+        Syntax::OneOf(class) if !class[usize::from(bytes[0])] => {
+            Some(violation(rule, "name-character", 0))
         }
-        Shape::Byte(byte) if byte != bytes[0] => Some(broken(rule, "name-character", 0)),
-        Shape::One(_) | Shape::Byte(_) if bytes.len() > 1 => Some(broken(rule, "name-single", 1)),
-        Shape::One(_) | Shape::Byte(_) | Shape::Any => None,
-        Shape::Run(class, most) => run(bytes, class, most, rule),
-        Shape::Dotted(class, part, wildcards) => dotted(bytes, class, part, wildcards, rule),
-        Shape::Prefix(internal) => prefixes(bytes, internal, rule),
+        Syntax::Byte(byte) if byte != bytes[0] => Some(violation(rule, "name-character", 0)),
+        Syntax::OneOf(_) | Syntax::Byte(_) if bytes.len() > 1 => {
+            Some(violation(rule, "name-single", 1))
+        }
+        Syntax::OneOf(_) | Syntax::Byte(_) | Syntax::Any => None,
+        Syntax::Run(class, max_length) => check_run(bytes, class, max_length, rule),
+        Syntax::Dotted(class, class_name, wildcards) => {
+            check_dotted(bytes, class, class_name, wildcards, rule)
+        }
+        Syntax::Prefix(internal) => check_prefix(bytes, internal, rule),
     })
 }
 
-const fn broken(rule: &'static str, reason: &'static str, position: usize) -> Broken {
-    Broken {
+const fn violation(rule: &'static str, reason: &'static str, position: usize) -> RuleViolation {
+    RuleViolation {
         rule,
         reason,
         position,
     }
 }
 
-fn run(bytes: &[u8], class: Class, most: usize, rule: &'static str) -> Option<Broken> {
-    let wrong = bytes
+fn check_run(
+    bytes: &[u8],
+    class: Class,
+    max_length: usize,
+    rule: &'static str,
+) -> Option<RuleViolation> {
+    let invalid = bytes
         .iter()
-        .take(most)
+        .take(max_length)
         .position(|&byte| !class[usize::from(byte)]);
-    match wrong {
-        Some(position) => Some(broken(rule, "name-character", position)),
-        None if bytes.len() > most => Some(broken(rule, "name-too-long", most)),
+    match invalid {
+        Some(position) => Some(violation(rule, "name-character", position)),
+        None if bytes.len() > max_length => Some(violation(rule, "name-too-long", max_length)),
         None => None,
     }
 }
 
-fn dotted(
+fn check_dotted(
     bytes: &[u8],
     class: Class,
-    part: &'static str,
+    class_name: &'static str,
     wildcards: bool,
     rule: &'static str,
-) -> Option<Broken> {
+) -> Option<RuleViolation> {
     let mut start = 0;
     for token in bytes.split(|&byte| byte == b'.') {
         let end = start + token.len();
         let last = end == bytes.len();
         let subject = rule != "kv-key-name";
         match token {
-            b"" => return Some(broken(rule, "name-empty-token", start)),
+            b"" => return Some(violation(rule, "name-empty-token", start)),
             b"*" | b">" if subject && !wildcards => {
-                return Some(broken(rule, "name-wildcard", start));
+                return Some(violation(rule, "name-wildcard", start));
             }
             b"*" if wildcards => {}
             b">" if wildcards && last => {}
-            b">" if wildcards => return Some(broken(rule, "name-tail-not-last", start)),
+            b">" if wildcards => return Some(violation(rule, "name-tail-not-last", start)),
             _ => {
                 if let Some(offset) = token.iter().position(|&byte| !class[usize::from(byte)]) {
-                    return Some(broken(part, "name-character", start + offset));
+                    return Some(violation(class_name, "name-character", start + offset));
                 }
             }
         }
@@ -267,20 +323,20 @@ fn dotted(
     None
 }
 
-fn prefixes(bytes: &[u8], internal: bool, rule: &'static str) -> Option<Broken> {
+fn check_prefix(bytes: &[u8], internal: bool, rule: &'static str) -> Option<RuleViolation> {
     let class: Class = class!(prefix);
     let mut start = usize::from(internal);
     if internal && bytes[0] != b'$' {
-        return Some(broken(rule, "name-no-dollar", 0));
+        return Some(violation(rule, "name-no-dollar", 0));
     }
     loop {
         let rest = bytes.get(start..).unwrap_or_default();
         match rest.iter().position(|&byte| !class[usize::from(byte)]) {
-            Some(0) if rest[0] == b'.' => return Some(broken(rule, "name-empty-token", start)),
+            Some(0) if rest[0] == b'.' => return Some(violation(rule, "name-empty-token", start)),
             Some(length) if rest[length] == b'.' => start += length + 1,
-            Some(length) => return Some(broken("prefix", "name-character", start + length)),
-            None if rest.is_empty() => return Some(broken(rule, "name-empty-token", start)),
-            None => return Some(broken(rule, "name-no-final-dot", bytes.len())),
+            Some(length) => return Some(violation("prefix", "name-character", start + length)),
+            None if rest.is_empty() => return Some(violation(rule, "name-empty-token", start)),
+            None => return Some(violation(rule, "name-no-final-dot", bytes.len())),
         }
         if start == bytes.len() {
             return None;

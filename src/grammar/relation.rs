@@ -1,24 +1,44 @@
-//! How two checked texts relate: matches, covers, overlaps with a witness.
+//! Relations of validated subjects and patterns: matches, covers, and overlaps with a witness.
 //!
-//! Only a whole token is a wildcard, so `foo*` of the `server` dialect compares as text (A34).
-//! The relations speak of all subjects of any length: bounds are a matter of [`super::check`].
+//! Only a whole token is a wildcard, so `foo*` of the `server` dialect compares as text. The
+//! relations hold for subjects of any length; bounds are checked by [`super::check`] alone.
+// Seed 001: S1-029, S1-030, S1-036 to S1-040, S1-043 to S1-047; A34.
 
-use super::scan::tokens;
+use super::check::tokens;
 
-/// Stands in a witness wherever both sides leave the token free.
-const FREE: &str = "x";
+/// The token of a witness at positions that both patterns leave open.
+const OPEN_TOKEN: &str = "x";
 
-/// Does `pattern` match the concrete `subject`? (S1-029, S1-030, S1-036 to S1-040)
+/// Return whether `pattern` matches the concrete `subject`. Both must have been validated.
 ///
 /// Cost: one pass over both.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::matches;
+///
+/// assert!(matches("orders.>", "orders.eu.new"));
+/// assert!(!matches("orders.>", "orders"));
+/// ```
 #[must_use]
 pub fn matches(pattern: &str, subject: &str) -> bool {
     covers(pattern, subject)
 }
 
-/// Does `pattern` match every subject that `other` matches? Reflexive.
+/// Return whether `pattern` matches every subject that `other` matches. Both must have been
+/// validated.
 ///
-/// Cost: one pass over both.
+/// The relation is reflexive. Cost: one pass over both.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::covers;
+///
+/// assert!(covers("orders.>", "orders.*.new"));
+/// assert!(!covers("orders.*.new", "orders.>"));
+/// ```
 #[must_use]
 pub fn covers(pattern: &str, other: &str) -> bool {
     let mut others = tokens(other);
@@ -37,9 +57,20 @@ pub fn covers(pattern: &str, other: &str) -> bool {
     others.next().is_none()
 }
 
-/// A subject that both patterns match, or `None` where there is none.
+/// Return a subject that both patterns match, `None` if there is none. Both must have been
+/// validated.
 ///
-/// Free tokens of the witness read `x`. Cost: one pass over both, one string.
+/// Tokens of the witness that both patterns leave open read `x`. Cost: one pass over both, and one
+/// string.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::overlaps;
+///
+/// assert_eq!(overlaps("a.*.c", "a.b.*").as_deref(), Some("a.b.c"));
+/// assert_eq!(overlaps("a.*", "b.*"), None);
+/// ```
 #[must_use]
 pub fn overlaps(left: &str, right: &str) -> Option<String> {
     let (mut lefts, mut rights) = (tokens(left), tokens(right));
@@ -65,7 +96,7 @@ pub fn overlaps(left: &str, right: &str) -> Option<String> {
 
 fn concrete(token: &str) -> &str {
     if matches!(token, "*" | ">") {
-        FREE
+        OPEN_TOKEN
     } else {
         token
     }

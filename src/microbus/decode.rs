@@ -1,88 +1,89 @@
-//! Subjects and patterns to addresses: canonical text or nothing (A7).
+//! Decoding of subjects and patterns in canonical form to addresses.
 //!
-//! A subject decodes only if encoding the address again gives the same bytes, and its source is an
-//! identity. So two spellings never stand for one sender (S0-003, S0-041). An address borrows from
-//! the subject; decoding allocates nothing.
+//! A subject decodes only if encoding its address gives the same bytes and its source is an
+//! identity, so that a sender has exactly one spelling. An address borrows from the subject;
+//! decoding allocates nothing.
+// S0-003, S0-041, A7
 
 use std::borrow::Cow;
 
 use super::escape::HostToken;
 use super::fields::{METHODS, Port, Trust, check_plane, id_of, port_of, slot_of};
 use super::hosts::{check_addressed_host, check_identity_token};
-use super::moved;
 use super::paths::{PathTokens, RoutePath};
+use super::shift_position;
 use crate::error::Error;
 use crate::grammar::{self, Dialect, Form};
 
-/// What a subject says.
+/// A decoded subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address<'a> {
-    /// Someone asks an endpoint.
+    /// A request to an endpoint.
     Request(Request<'a>),
-    /// An endpoint answers.
+    /// A reply to the sender of a request.
     Reply(Reply<'a>),
 }
 
 /// A decoded request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Letters and digits.
+    /// The plane.
     pub plane: &'a str,
-    /// Follows from the port.
+    /// The trust zone, which follows from the port.
     pub trust: Trust,
-    /// 0 to 65535.
+    /// The port.
     pub port: u16,
     /// The verified sender.
     pub source: HostToken<'a>,
     /// The receiver.
     pub host: HostToken<'a>,
-    /// `id-…`, `loc-…` or empty.
+    /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
-    /// One of the nine.
+    /// The method, one of [`METHODS`].
     pub method: &'a str,
-    /// One token for each part.
+    /// The path, one token for each part.
     pub path: PathTokens<'a>,
 }
 
 /// A decoded reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// Letters and digits.
+    /// The plane.
     pub plane: &'a str,
-    /// The verified sender.
+    /// The verified sender of the reply.
     pub source: HostToken<'a>,
-    /// Who asked.
+    /// The sender of the request.
     pub host: HostToken<'a>,
-    /// The instance that asked: `id-…`.
+    /// The instance that sent the request: `id-…`.
     pub id: &'a str,
 }
 
-/// A decoded pattern for requests.
+/// A decoded subscription to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscription<'a> {
-    /// Letters and digits.
+    /// The plane.
     pub plane: &'a str,
-    /// Follows from the port.
+    /// The trust zone, which follows from the port.
     pub trust: Trust,
-    /// `None` is any port but 666.
+    /// The port, `None` for every port except 666.
     pub port: Option<u16>,
     /// The receiver.
     pub host: HostToken<'a>,
-    /// `id-…`, `loc-…` or empty.
+    /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
-    /// `None` is any method.
+    /// The method, `None` for every method.
     pub method: Option<&'a str>,
-    /// One token for each part.
+    /// The path, one token for each part.
     pub path: RoutePath<'a>,
 }
 
-/// The tokens of a checked text before the path, one after another, and where each begins.
-struct Tokens<'a> {
+/// Reads the tokens before the path one after another, and keeps the offset of the next one.
+struct TokenReader<'a> {
     rest: Option<&'a str>,
     start: usize,
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> TokenReader<'a> {
     const fn new(text: &'a str) -> Self {
         Self {
             rest: Some(text),
@@ -90,7 +91,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The next token under a rule, whose fault is `field`'s.
+    /// Apply a rule to the next token; an error is reported in `field`.
     fn read<T>(
         &mut self,
         field: &'static str,
@@ -104,14 +105,37 @@ impl<'a> Tokens<'a> {
         let start = self.start;
         self.rest = rest;
         self.start += token.len() + 1;
-        rule(token).map_err(|error| moved(error, start).in_field(field))
+        rule(token).map_err(|error| shift_position(error, start).in_field(field))
     }
 }
 
-/// The address of a canonical subject. Cost: two passes, no allocation.
+/// Decode a subject in canonical form.
+///
+/// Cost: two passes over the subject, no allocation.
+///
+/// # Errors
+///
+/// The first field that does not decode, in the order of the tokens: a reason of
+/// [`grammar::check`](crate::grammar::check), `too-few-tokens`, `plane`, `trust`, `port`,
+/// `port-range`, `slot`, `method`, `method-any`, `reply-tokens`, `reply-port`, `not-canonical`,
+/// `escape`, `utf8`, `stacked`, or a reason of [`check_identity_host`](super::check_identity_host)
+/// for the source.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let Address::Request(request) = decode("prod.safe.443.web_shop.orders_shop._.GET.a._")? else {
+///     unreachable!()
+/// };
+/// assert_eq!((request.port, request.method), (443, "GET"));
+/// assert_eq!(request.path.text(), "/a/");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
-    let count = counted(subject, Form::Subject)?;
-    let mut tokens = Tokens::new(subject);
+    let count = count_tokens(subject, Form::Subject)?;
+    let mut tokens = TokenReader::new(subject);
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
         return Err(Error::at("too-few-tokens", subject.len()));
@@ -128,7 +152,7 @@ pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
         return Err(Error::at("trust", trust_at).in_field("trust"));
     }
     let source = tokens.read("source", identity)?;
-    let (host, slot) = addressed(&mut tokens)?;
+    let (host, slot) = host_and_slot(&mut tokens)?;
     let method = tokens.read("method", method)?;
     let path = path(&tokens, PathTokens::check)?;
     Ok(Address::Request(Request {
@@ -143,30 +167,49 @@ pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
     }))
 }
 
-/// S0-075: six tokens, of which the third is `_` (S0-076).
+/// Decode a reply: six tokens, the third of which is `_`.
+// S0-075, S0-076
 fn reply<'a>(
     subject: &'a str,
     count: usize,
     plane: &'a str,
-    mut tokens: Tokens<'a>,
+    mut tokens: TokenReader<'a>,
 ) -> Result<Reply<'a>, Error> {
     if count != 6 {
         let seventh = subject.match_indices('.').nth(5).map(|(dot, _)| dot + 1);
         return Err(Error::at("reply-tokens", seventh.unwrap_or(subject.len())));
     }
-    tokens.read("port", |token| expect(token, "_", "reply-port"))?;
+    tokens.read("port", |token| require_token(token, "_", "reply-port"))?;
     Ok(Reply {
         plane,
         source: tokens.read("source", identity)?,
         host: tokens.read("host", HostToken::check)?,
-        id: tokens.read("id", |token| lower(token, id_of))?,
+        id: tokens.read("id", |token| require_lowercase(token, id_of))?,
     })
 }
 
-/// The address of a canonical pattern for requests; not for replies. Cost: two passes.
+/// Decode a pattern in canonical form that subscribes to requests.
+///
+/// Cost: two passes over the pattern, no allocation.
+///
+/// # Errors
+///
+/// As [`decode`], and `reply-subscription` for a pattern of replies, `subscription-source` if the
+/// source is not `*`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::decode_subscription;
+///
+/// let address = decode_subscription("prod.safe.*.*.orders_shop._.*.order.*")?;
+/// assert_eq!((address.port, address.method), (None, None));
+/// assert_eq!(address.path.text(), "/order/{}");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
-    let count = counted(pattern, Form::Pattern)?;
-    let mut tokens = Tokens::new(pattern);
+    let count = count_tokens(pattern, Form::Pattern)?;
+    let mut tokens = TokenReader::new(pattern);
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
         return Err(Error::at("too-few-tokens", pattern.len()));
@@ -180,14 +223,16 @@ pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
     }
     let port = tokens.read("port", |token| match token {
         "*" => Ok(None),
-        "0" => Err(Error::at("not-canonical", 0)), // it would have been written '*'
+        "0" => Err(Error::at("not-canonical", 0)), // the canonical form is '*'
         _ => port_of(Port::Text(token)).map(Some),
     })?;
     if trust != Trust::of(port.unwrap_or(0)) {
         return Err(Error::at("trust", trust_at).in_field("trust"));
     }
-    tokens.read("source", |token| expect(token, "*", "subscription-source"))?;
-    let (host, slot) = addressed(&mut tokens)?;
+    tokens.read("source", |token| {
+        require_token(token, "*", "subscription-source")
+    })?;
+    let (host, slot) = host_and_slot(&mut tokens)?;
     let method = tokens.read("method", |token| match token {
         "*" => Ok(None),
         _ => method(token).map(Some),
@@ -204,7 +249,18 @@ pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
     })
 }
 
-/// The verified source, or `None` where the message must be rejected (S0-041, A7).
+/// Return the verified source of a subject, `None` if the message must be rejected.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::source_of;
+///
+/// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order";
+/// assert_eq!(source_of(subject).as_deref(), Some("web.shop"));
+/// assert_eq!(source_of("orders.new"), None);
+/// ```
+// S0-041, A7
 #[must_use]
 pub fn source_of(subject: &str) -> Option<Cow<'_, str>> {
     match decode(subject).ok()? {
@@ -213,7 +269,16 @@ pub fn source_of(subject: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The family of a subject: Microbus by its layout, the others by their prefix.
+/// Return the family of a subject: Microbus subjects by their layout, others by their prefix.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::classify;
+///
+/// assert_eq!(classify("prod.reply._.orders_shop.web_shop.id-1"), "microbus-reply");
+/// assert_eq!(classify("$KV.orders.1"), "kv");
+/// ```
 #[must_use]
 pub fn classify(subject: &str) -> &'static str {
     match decode(subject) {
@@ -223,14 +288,15 @@ pub fn classify(subject: &str) -> &'static str {
     }
 }
 
-/// The grammar first, so that all that follows is printable ASCII without an empty token.
-fn counted(text: &str, form: Form) -> Result<usize, Error> {
+/// Validate the grammar and count the tokens; the text is then printable ASCII without empty tokens.
+fn count_tokens(text: &str, form: Form) -> Result<usize, Error> {
     let dialect = Dialect::Strict;
     grammar::check(text, form, dialect, dialect.bounds())?;
     Ok(text.bytes().filter(|&byte| byte == b'.').count() + 1)
 }
 
-/// S0-007; `None` is a reply.
+/// Read the trust token; `None` for a reply.
+// S0-007
 fn trust_of(token: &str) -> Result<Option<Trust>, Error> {
     match token {
         "safe" => Ok(Some(Trust::Safe)),
@@ -240,37 +306,38 @@ fn trust_of(token: &str) -> Result<Option<Trust>, Error> {
     }
 }
 
-fn expect(token: &str, wanted: &str, reason: &'static str) -> Result<(), Error> {
-    if token == wanted {
+fn require_token(token: &str, expected: &str, reason: &'static str) -> Result<(), Error> {
+    if token == expected {
         Ok(())
     } else {
         Err(Error::at(reason, 0))
     }
 }
 
-/// A source: its host must be an identity, so each of its characters is one byte of the token.
+/// Read a source: a host token without escapes whose host is an identity.
 fn identity(token: &str) -> Result<HostToken<'_>, Error> {
     let host = HostToken::check(token)?;
     check_identity_token(token)?;
     Ok(host)
 }
 
-/// Host and slot, of which only one begins like a slot (A9).
-fn addressed<'a>(tokens: &mut Tokens<'a>) -> Result<(HostToken<'a>, &'a str), Error> {
+/// Read host and slot, only one of which may begin like a slot.
+// A9
+fn host_and_slot<'a>(tokens: &mut TokenReader<'a>) -> Result<(HostToken<'a>, &'a str), Error> {
     let host_at = tokens.start;
     let host = tokens.read("host", HostToken::check)?;
     let slot = tokens.read("slot", |token| match token {
         "_" => Ok(""),
-        _ => lower(token, slot_of),
+        _ => require_lowercase(token, slot_of),
     })?;
-    // A token is in lower case, and '-' stands for itself.
+    // A host token is in lower case, so it can be compared without decoding it.
     check_addressed_host(host.token(), slot)
-        .map_err(|error| moved(error, host_at).in_field("host"))?;
+        .map_err(|error| shift_position(error, host_at).in_field("host"))?;
     Ok((host, slot))
 }
 
-/// A slot that is in lower case already.
-fn lower<'a>(
+/// Apply a rule to a token that must be in lower case already.
+fn require_lowercase<'a>(
     token: &'a str,
     rule: impl FnOnce(&'a str) -> Result<Cow<'a, str>, Error>,
 ) -> Result<&'a str, Error> {
@@ -289,11 +356,11 @@ fn method(token: &str) -> Result<&str, Error> {
     }
 }
 
-/// The tokens that are left.
+/// Apply a rule to the remaining tokens, the path.
 fn path<'a, T>(
-    tokens: &Tokens<'a>,
+    tokens: &TokenReader<'a>,
     check: impl FnOnce(&'a str) -> Result<T, Error>,
 ) -> Result<T, Error> {
     check(tokens.rest.unwrap_or_default())
-        .map_err(|error| moved(error, tokens.start).in_field("path"))
+        .map_err(|error| shift_position(error, tokens.start).in_field("path"))
 }

@@ -1,70 +1,96 @@
-//! Addresses to subjects and patterns: the parts checked, escaped and joined in their order.
+//! Encoding of addresses to subjects and patterns: validate the parts, escape them and join them.
 //!
-//! Rules: S0-004 to S0-015, S0-023 to S0-025, S0-037, S0-056 to S0-073, S0-075, S0-076. The parts
-//! are checked in the order of the fields below, so both engines blame the same one.
+//! The parts are validated in the order of the tokens of the subject (of a subscription: the path
+//! before the slot), so that both engines report the same part.
+// S0-004 to S0-015, S0-023 to S0-025, S0-037, S0-056 to S0-073, S0-075, S0-076
 
 use std::borrow::Cow;
 
+use super::case_folding::ascii_lower;
 use super::escape::push_host;
 use super::fields::{
     Port, Trust, check_method, check_plane, id_of, port_of, published_method_of, slot_of,
 };
-use super::fold::ascii_lower;
 use super::hosts::{check_addressed_host, check_any_host, check_identity_host};
 use super::paths::{push_path, push_route_path};
 use crate::error::Error;
 use crate::grammar::{self, Dialect, Form};
 
-/// What a request says.
+/// The parts of a request's subject.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestParts<'a> {
-    /// Letters and digits.
+    /// The plane: letters and digits.
     pub plane: &'a str,
-    /// 0 to 65535.
+    /// The port, 0 to 65535.
     pub port: Port<'a>,
-    /// The sender: an identity, in any case.
+    /// The sender: the host of a service, in any case.
     pub source: &'a str,
     /// The receiver: any text that is not empty.
     pub host: &'a str,
-    /// One of the nine, in any case.
+    /// The method, one of [`METHODS`](super::METHODS) in any case.
     pub method: &'a str,
-    /// Plain text; one leading slash is dropped.
+    /// The path as plain text; one leading slash is dropped.
     pub path: &'a str,
-    /// `id-…`, `loc-…` or empty.
+    /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
 }
 
-/// What an endpoint listens to.
+/// The parts of a pattern that subscribes to requests.
 #[derive(Debug, Clone, Copy)]
 pub struct SubscriptionParts<'a> {
-    /// Letters and digits.
+    /// The plane: letters and digits.
     pub plane: &'a str,
-    /// 0 to 65535; 0 is any port but 666.
+    /// The port, 0 to 65535; 0 stands for every port except 666.
     pub port: Port<'a>,
     /// The receiver: any text that is not empty.
     pub host: &'a str,
-    /// One of the nine or ANY, in any case.
+    /// The method, one of [`METHODS`](super::METHODS) or `ANY`, in any case.
     pub method: &'a str,
-    /// Plain text with arguments.
+    /// The path as plain text with path arguments: `{name}`, and `{name...}` at the end.
     pub path: &'a str,
-    /// `id-…`, `loc-…` or empty.
+    /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
 }
 
-/// What a reply says.
+/// The parts of a reply's subject.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyParts<'a> {
-    /// Letters and digits.
+    /// The plane: letters and digits.
     pub plane: &'a str,
-    /// The sender: an identity, in any case.
+    /// The sender: the host of a service, in any case.
     pub source: &'a str,
-    /// Who asked.
+    /// The sender of the request.
     pub host: &'a str,
-    /// The instance that asked: `id-…`.
+    /// The instance that sent the request: `id-…`.
     pub id: &'a str,
 }
 
-/// The subject of a request.
+/// Encode the subject of a request.
+///
+/// # Errors
+///
+/// The first part that is not valid, with its field: `plane`, `port`, `port-range`, `method`,
+/// `method-any`, `slot`, `stacked`, `host-empty`, a reason of
+/// [`check_identity_host`](super::check_identity_host) for the source; `too-long` or
+/// `too-many-tokens` for the whole subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Port, RequestParts, encode_request};
+///
+/// let subject = encode_request(&RequestParts {
+///     plane: "prod",
+///     port: Port::Number(443),
+///     source: "web.shop",
+///     host: "orders.shop",
+///     method: "GET",
+///     path: "/order/1",
+///     slot: "",
+/// })?;
+/// assert_eq!(subject, "prod.safe.443.web_shop.orders_shop._.GET.order.1");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn encode_request(parts: &RequestParts<'_>) -> Result<String, Error> {
     check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
     let port = port_of(parts.port).map_err(|error| error.in_field("port"))?;
@@ -80,7 +106,29 @@ pub fn encode_request(parts: &RequestParts<'_>) -> Result<String, Error> {
     checked(subject, Form::Subject)
 }
 
-/// The pattern that receives requests to one endpoint.
+/// Encode the pattern that subscribes to the requests of one endpoint.
+///
+/// # Errors
+///
+/// As [`encode_request`], but without the source, with `ANY` as a method, and with the reasons of
+/// [`check_route_path`](super::check_route_path) for the path.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Port, SubscriptionParts, encode_subscription};
+///
+/// let pattern = encode_subscription(&SubscriptionParts {
+///     plane: "prod",
+///     port: Port::Number(443),
+///     host: "orders.shop",
+///     method: "ANY",
+///     path: "/order/{id}",
+///     slot: "",
+/// })?;
+/// assert_eq!(pattern, "prod.safe.443.*.orders_shop._.*.order.*");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn encode_subscription(parts: &SubscriptionParts<'_>) -> Result<String, Error> {
     check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
     let port = port_of(parts.port).map_err(|error| error.in_field("port"))?;
@@ -103,7 +151,29 @@ pub fn encode_subscription(parts: &SubscriptionParts<'_>) -> Result<String, Erro
     checked(pattern, Form::Pattern)
 }
 
-/// The subject of a reply from `source` to the instance `id` of `host` (A1).
+/// Encode the subject of a reply from `source` to the instance `id` of `host`.
+///
+/// # Errors
+///
+/// The first part that is not valid, with its field: `plane`, `host-empty`, `slot` (for the id), a
+/// reason of [`check_identity_host`](super::check_identity_host) for the source; `too-long` for the
+/// whole subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{ReplyParts, encode_reply};
+///
+/// let subject = encode_reply(&ReplyParts {
+///     plane: "prod",
+///     source: "orders.shop",
+///     host: "web.shop",
+///     id: "id-7f",
+/// })?;
+/// assert_eq!(subject, "prod.reply._.orders_shop.web_shop.id-7f");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// A1
 pub fn encode_reply(parts: &ReplyParts<'_>) -> Result<String, Error> {
     check_plane(parts.plane).map_err(|error| error.in_field("plane"))?;
     let source = source_of(parts.source)?;
@@ -118,7 +188,21 @@ pub fn encode_reply(parts: &ReplyParts<'_>) -> Result<String, Error> {
     checked(subject, Form::Subject)
 }
 
-/// The pattern that receives the replies to the instance `id` of `host`.
+/// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
+///
+/// # Errors
+///
+/// As [`encode_reply`], but without the source.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::encode_reply_subscription;
+///
+/// let pattern = encode_reply_subscription("prod", "web.shop", "id-7f")?;
+/// assert_eq!(pattern, "prod.reply._.*.web_shop.id-7f");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn encode_reply_subscription(plane: &str, host: &str, id: &str) -> Result<String, Error> {
     check_plane(plane).map_err(|error| error.in_field("plane"))?;
     check_any_host(host).map_err(|error| error.in_field("host"))?;
@@ -130,19 +214,20 @@ pub fn encode_reply_subscription(plane: &str, host: &str, id: &str) -> Result<St
     checked(pattern, Form::Pattern)
 }
 
-/// A sender's host: encoders fold before they check (A74).
+/// Fold and validate the host of a sender.
+// A74: encoders fold before they validate.
 fn source_of(source: &str) -> Result<Cow<'_, str>, Error> {
     let lower = ascii_lower(source);
     check_identity_host(&lower).map_err(|error| error.in_field("source"))?;
     Ok(lower)
 }
 
-/// Plane, trust and port, each with its dot.
+/// The tokens of plane, trust and port, each followed by a dot.
 fn head(plane: &str, port: u16, port_token: &str) -> String {
     format!("{plane}.{}.{port_token}.", Trust::of(port).name())
 }
 
-/// Host, slot and method, each behind its dot.
+/// Append the tokens of host, slot and method, each after a dot.
 fn push_tail(out: &mut String, host: &str, slot: &str, method: &str) {
     out.push('.');
     push_host(out, host);
@@ -152,7 +237,8 @@ fn push_tail(out: &mut String, host: &str, slot: &str, method: &str) {
     out.push_str(method);
 }
 
-/// The whole, if it has not too many tokens or bytes (A37).
+/// Return the text if it is within the bounds of the strict dialect.
+// A37
 fn checked(text: String, form: Form) -> Result<String, Error> {
     let dialect = Dialect::Strict;
     grammar::check(&text, form, dialect, dialect.bounds())?;

@@ -1,15 +1,22 @@
-//! Hosts and path parts as tokens, and back: only the one canonical spelling is read.
+//! Escaping of hosts and path segments as tokens, and the inverse for tokens in canonical form.
 //!
-//! A host: each dot becomes `_`, then every byte beyond `[A-Za-z0-9_-]` becomes `%xx` (S0-028 to
-//! S0-030). A path part: every byte beyond `[A-Za-z0-9-]` becomes `%xx` (S0-064 to S0-067). Hex is
-//! lower case (A4). What the encoder would have written otherwise does not decode (A7).
+//! Host: each dot becomes `_`, then every byte outside `[A-Za-z0-9_-]` becomes `%xx`. Path segment:
+//! every byte outside `[A-Za-z0-9-]` becomes `%xx`. Hexadecimal digits are in lower case. A token
+//! that the encoder would have written differently does not decode.
+// S0-028 to S0-030, S0-064 to S0-067, A4, A7
 
 use std::borrow::Cow;
 
-use super::fold::{fold, folded};
+use super::case_folding::{fold, fold_char};
 use crate::error::Error;
 
-/// The token of a host, in lower case.
+/// Escape a host as a token, in lower case.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(subtrie::microbus::flatten_host("Orders.Shop"), "orders_shop");
+/// ```
 #[must_use]
 pub fn flatten_host(host: &str) -> String {
     let mut token = String::with_capacity(host.len());
@@ -17,7 +24,13 @@ pub fn flatten_host(host: &str) -> String {
     token
 }
 
-/// The token of one path part; an empty part gives empty text, which encoders write `_`.
+/// Escape one path segment as a token; an empty segment gives empty text, which encoders write `_`.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(subtrie::microbus::escape_segment("a.b"), "a%2eb");
+/// ```
 #[must_use]
 pub fn escape_segment(segment: &str) -> String {
     let mut token = String::with_capacity(segment.len());
@@ -62,7 +75,23 @@ fn hex(digit: u8) -> char {
     })
 }
 
-/// The host of a canonical token; `_` is always a dot (A5), and alone it is no host (A7).
+/// Return the host of a token in canonical form; `_` always stands for a dot.
+///
+/// # Errors
+///
+/// `placeholder` for the token `_`, `not-canonical` for another spelling of the host, `escape` or
+/// `utf8` for a malformed escape.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::unflatten_host;
+///
+/// assert_eq!(unflatten_host("orders_shop")?, "orders.shop");
+/// assert_eq!(unflatten_host("Orders_Shop").unwrap_err().reason, "not-canonical");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// A5, A7
 pub fn unflatten_host(token: &str) -> Result<Cow<'_, str>, Error> {
     if token == "_" {
         return Err(Error::at("placeholder", 0));
@@ -70,7 +99,21 @@ pub fn unflatten_host(token: &str) -> Result<Cow<'_, str>, Error> {
     Ok(HostToken::check(token)?.text())
 }
 
-/// The path part of a canonical token; `_` is the empty part (A13).
+/// Return the path segment of a token in canonical form; `_` stands for the empty segment.
+///
+/// # Errors
+///
+/// `not-canonical` for another spelling of the segment, `escape` or `utf8` for a malformed escape.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::unescape_segment;
+///
+/// assert_eq!(unescape_segment("a%2eb")?, "a.b");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// A13
 pub fn unescape_segment(token: &str) -> Result<Cow<'_, str>, Error> {
     check_segment(token)?;
     let mut segment = String::new();
@@ -81,12 +124,12 @@ pub fn unescape_segment(token: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(segment))
 }
 
-/// A canonical host token: read without allocation, spelled out on demand.
+/// A host token in canonical form; the host is decoded on demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostToken<'a>(&'a str);
 
 impl<'a> HostToken<'a> {
-    /// Checks that the token is the one spelling of its host. Cost: one pass.
+    /// Validate that the token is in canonical form. Cost: one pass.
     pub(super) fn check(token: &'a str) -> Result<Self, Error> {
         let bytes = token.as_bytes();
         let mut at = 0;
@@ -95,10 +138,10 @@ impl<'a> HostToken<'a> {
                 b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => at += 1,
                 b'%' => {
                     let (char, end) = escape_at(bytes, at)?;
-                    // What is written plainly, or folded away, is never written as an escape.
+                    // The encoder never escapes these: it writes or folds them.
                     if matches!(char, '.' | '_' | '-')
                         || char.is_ascii_alphanumeric()
-                        || folded(char) != char
+                        || fold_char(char) != char
                     {
                         return Err(Error::at("not-canonical", at));
                     }
@@ -110,13 +153,13 @@ impl<'a> HostToken<'a> {
         Ok(Self(token))
     }
 
-    /// The token as it stands in the subject.
+    /// Return the token as it stands in the subject.
     #[must_use]
     pub const fn token(self) -> &'a str {
         self.0
     }
 
-    /// The host: borrowed where the token is the host.
+    /// Return the host; borrowed if the token equals it.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.0.bytes().any(|byte| matches!(byte, b'_' | b'%')) {
@@ -128,13 +171,13 @@ impl<'a> HostToken<'a> {
         }
     }
 
-    /// Appends the host.
+    /// Append the host to `out`.
     pub fn push_to(self, out: &mut String) {
         push_unescaped(out, self.0, '.');
     }
 }
 
-/// Checks that the token is the one spelling of its path part. Cost: one pass.
+/// Validate that the token of a path segment is in canonical form. Cost: one pass.
 pub(super) fn check_segment(token: &str) -> Result<(), Error> {
     if token == "_" {
         return Ok(());
@@ -145,7 +188,7 @@ pub(super) fn check_segment(token: &str) -> Result<(), Error> {
         match byte {
             b'%' => {
                 let (char, end) = escape_at(bytes, at)?;
-                // A slash separates parts and so is never inside one (A14).
+                // A slash separates segments (A14).
                 if matches!(char, '-' | '/') || char.is_ascii_alphanumeric() {
                     return Err(Error::at("not-canonical", at));
                 }
@@ -158,14 +201,14 @@ pub(super) fn check_segment(token: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Appends the path part of a checked token.
+/// Append the path segment of a validated token.
 pub(super) fn push_unescaped_segment(out: &mut String, token: &str) {
     if token != "_" {
         push_unescaped(out, token, '_');
     }
 }
 
-/// Appends the text of a checked token, in which `_` stands for `underscore`.
+/// Append the text of a validated token, in which `_` stands for the character `underscore`.
 fn push_unescaped(out: &mut String, token: &str, underscore: char) {
     let bytes = token.as_bytes();
     let mut at = 0;
@@ -180,7 +223,8 @@ fn push_unescaped(out: &mut String, token: &str, underscore: char) {
     }
 }
 
-/// The character whose bytes are escaped from `at` on, and where its escapes end (A73).
+/// Decode the character whose escapes begin at `at`; return it with the offset after them.
+// A73
 fn escape_at(token: &[u8], at: usize) -> Result<(char, usize), Error> {
     let first = byte_at(token, at).ok_or_else(|| Error::at("escape", at))?;
     let mut data = [first, 0, 0, 0];
@@ -205,7 +249,7 @@ fn escape_at(token: &[u8], at: usize) -> Result<(char, usize), Error> {
         .ok_or_else(|| Error::at("utf8", at))
 }
 
-/// The byte of the escape at `at`, or `None` where there is none.
+/// Decode the escaped byte at `at`, `None` if there is no escape.
 fn byte_at(token: &[u8], at: usize) -> Option<u8> {
     match token.get(at..at + 3)? {
         [b'%', high, low] => Some(nibble(*high)? << 4 | nibble(*low)?),
@@ -213,7 +257,7 @@ fn byte_at(token: &[u8], at: usize) -> Option<u8> {
     }
 }
 
-/// A lower-case hexadecimal digit.
+/// The value of a lower-case hexadecimal digit.
 const fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),

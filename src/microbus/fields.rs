@@ -1,26 +1,36 @@
-//! The tokens that are no host and no path: plane, trust, port, slot, method.
+//! Validation of the fields other than host and path: plane, trust, port, slot and method.
 
 use std::borrow::Cow;
 
-use super::fold::ascii_lower;
+use super::case_folding::ascii_lower;
 use crate::error::Error;
 
-/// The methods that may be published (A12).
+/// The methods a request may have.
+// A12
 pub const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
 ];
 
-/// How much the endpoint is trusted to be asked by few.
+/// The trust zone of a port, a token of the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Every port but 666 (S0-023).
-    Safe,
-    /// Port 666 (S0-024).
-    Danger,
+    /// Every port except 666.
+    Safe, // S0-023
+    /// Port 666.
+    Danger, // S0-024
 }
 
 impl Trust {
-    /// The trust of a port; any port is safe, and never 666 (A16).
+    /// Return the trust zone of a port; port 0, which stands for every port except 666, is safe.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::Trust;
+    ///
+    /// assert_eq!((Trust::of(443), Trust::of(666)), (Trust::Safe, Trust::Danger));
+    /// ```
+    // A16
     #[must_use]
     pub const fn of(port: u16) -> Self {
         if port == 666 {
@@ -30,7 +40,13 @@ impl Trust {
         }
     }
 
-    /// The token.
+    /// Return the token of the trust zone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::microbus::Trust::Safe.name(), "safe");
+    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,16 +56,31 @@ impl Trust {
     }
 }
 
-/// A port as it was given: a number, or text still to be read.
+/// A port as the caller gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port<'a> {
-    /// A number, of whatever size.
+    /// A number; validated to be 0 to 65535.
     Number(i64),
-    /// Digits.
+    /// Text; validated to be digits without a leading zero.
     Text(&'a str),
 }
 
-/// The plane, if it is one: digits and ASCII letters, and at least one (S0-016, A6).
+/// Validate a plane: one or more ASCII letters and digits.
+///
+/// # Errors
+///
+/// `plane`, at the first other character, or at 0 if the plane is empty.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_plane;
+///
+/// assert_eq!(check_plane("prod1")?, "prod1");
+/// assert_eq!(check_plane("prod-1").unwrap_err().position, Some(4));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// S0-016, A6
 pub fn check_plane(plane: &str) -> Result<&str, Error> {
     match plane.bytes().position(|byte| !byte.is_ascii_alphanumeric()) {
         Some(at) => Err(Error::at("plane", at)),
@@ -58,7 +89,8 @@ pub fn check_plane(plane: &str) -> Result<&str, Error> {
     }
 }
 
-/// 0 to 65535; as text, digits without a leading zero (A10).
+/// Read a port: 0 to 65535; as text, digits without a leading zero.
+// A10
 pub(super) fn port_of(port: Port<'_>) -> Result<u16, Error> {
     match port {
         Port::Number(number) => u16::try_from(number).map_err(|_| Error::new("port-range")),
@@ -74,7 +106,8 @@ pub(super) fn port_of(port: Port<'_>) -> Result<u16, Error> {
     }
 }
 
-/// `id-…`, `loc-…` or nothing, in lower case (S0-011, S0-069, A8).
+/// Convert a slot to lower case and validate it: `id-…`, `loc-…` or empty.
+// S0-011, S0-069, A8
 pub(super) fn slot_of(slot: &str) -> Result<Cow<'_, str>, Error> {
     let lower = ascii_lower(slot);
     if lower.is_empty() {
@@ -101,7 +134,8 @@ pub(super) fn slot_of(slot: &str) -> Result<Cow<'_, str>, Error> {
     Ok(lower)
 }
 
-/// An instance: `id-…` and nothing else (A8).
+/// Convert the id of an instance to lower case and validate it: `id-…`.
+// A8
 pub(super) fn id_of(id: &str) -> Result<Cow<'_, str>, Error> {
     if !ascii_lower(id).starts_with("id-") {
         return Err(Error::at("slot", 0));
@@ -109,7 +143,22 @@ pub(super) fn id_of(id: &str) -> Result<Cow<'_, str>, Error> {
     slot_of(id)
 }
 
-/// One of the nine, or `ANY`, in upper case (S0-012, S0-056, A3, A12).
+/// Return a method in upper case: one of [`METHODS`], or `ANY`.
+///
+/// # Errors
+///
+/// `method` if it is not one of them.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_method;
+///
+/// assert_eq!(check_method("get")?, "GET");
+/// assert_eq!(check_method("FETCH").unwrap_err().reason, "method");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// S0-012, S0-056, A3, A12
 pub fn check_method(method: &str) -> Result<&'static str, Error> {
     METHODS
         .iter()
@@ -119,7 +168,8 @@ pub fn check_method(method: &str) -> Result<&'static str, Error> {
         .ok_or_else(|| Error::at("method", 0))
 }
 
-/// One of the nine, in upper case; `ANY` is for subscriptions (A11).
+/// Return the method of a request in upper case; `ANY` is for subscriptions only.
+// A11
 pub(super) fn published_method_of(method: &str) -> Result<&'static str, Error> {
     match check_method(method)? {
         "ANY" => Err(Error::at("method-any", 0)),

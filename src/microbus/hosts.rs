@@ -1,17 +1,33 @@
-//! Which hosts may a service have, and which may a route name?
+//! Validation of hosts: those a service may have, and those a route may name.
 //!
-//! An identity is made of lower-case letters, digits and hyphens between dots (S0-034). `id-`,
-//! `loc-`, `all` and `*.all` are reserved (S0-052 to S0-054, A21). A route may name any host that
-//! a URL can (A74), folded to lower case, and `all` itself.
+//! The host of a service, its identity, consists of labels of lower-case letters, digits and hyphens
+//! separated by dots. Hosts that begin with `id-` or `loc-`, `all` and `*.all` are reserved. A route
+//! may name any host that a URL can, folded to lower case, and also `all`.
+// S0-034, S0-052 to S0-054, A21, A74
 
+use super::case_folding::{ascii_lower, fold};
 use super::fields::slot_of;
-use super::fold::{ascii_lower, fold};
 use crate::error::Error;
 
-/// Longest host, counted in characters.
-const LONGEST: usize = 252;
+/// Maximum length of a host in characters.
+const MAX_HOST: usize = 252;
 
-/// The host, if a service may have it. Upper case is refused, not folded.
+/// Validate the host of a service; upper case is rejected, not folded.
+///
+/// # Errors
+///
+/// `host-empty`, `empty-label`, `host-length` (more than 252 characters), `identity` (another
+/// character than `a` to `z`, `0` to `9` and `-`), `reserved`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_identity_host;
+///
+/// assert_eq!(check_identity_host("orders.shop")?, "orders.shop");
+/// assert_eq!(check_identity_host("Orders.shop").unwrap_err().reason, "identity");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn check_identity_host(host: &str) -> Result<&str, Error> {
     check_labels(host.char_indices(), host.len(), identity_fault)?;
     if host == "all" {
@@ -21,7 +37,7 @@ pub fn check_identity_host(host: &str) -> Result<&str, Error> {
     Ok(host)
 }
 
-/// The same for the token of a host: an escape in it is a character no identity holds.
+/// Validate the host of a service as a token; an escape stands for a character it cannot hold.
 pub(super) fn check_identity_token(token: &str) -> Result<(), Error> {
     let dotted = |(at, char)| (at, if char == '_' { '.' } else { char });
     check_labels(
@@ -39,7 +55,22 @@ fn identity_fault(char: char) -> Option<&'static str> {
     (!matches!(char, 'a'..='z' | '0'..='9' | '-')).then_some("identity")
 }
 
-/// The host in lower case, if a route may name it.
+/// Validate a host that a route names, and return it in lower case.
+///
+/// # Errors
+///
+/// `host-empty`, `empty-label`, `host-length` (more than 252 characters), `host-character` (an ASCII
+/// character that a URL's host cannot hold), `reserved`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_route_host;
+///
+/// assert_eq!(check_route_host("Orders.Shop")?, "orders.shop");
+/// assert_eq!(check_route_host("id-1.shop").unwrap_err().reason, "reserved");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn check_route_host(host: &str) -> Result<String, Error> {
     check_labels(host.char_indices(), host.len(), |char| {
         (char.is_ascii() && !is_url_host(char)).then_some("host-character")
@@ -51,7 +82,8 @@ pub fn check_route_host(host: &str) -> Result<String, Error> {
     Ok(folded.into_owned())
 }
 
-/// The ASCII characters that Go's URL parser admits in a host (A74).
+/// Whether Go's URL parser accepts the ASCII character in a host.
+// A74
 pub(super) const fn is_url_host(char: char) -> bool {
     char.is_ascii_alphanumeric()
         || matches!(
@@ -79,7 +111,8 @@ pub(super) const fn is_url_host(char: char) -> bool {
         )
 }
 
-/// No empty label, no stray character, not too long. `length` is where the host ends.
+/// Reject empty labels, characters for which `fault` gives a reason, and hosts that are too long.
+/// `length` is the offset of the end of the host.
 fn check_labels(
     chars: impl Iterator<Item = (usize, char)>,
     length: usize,
@@ -90,7 +123,7 @@ fn check_labels(
     }
     let mut begins = true;
     for (count, (at, char)) in chars.enumerate() {
-        if count == LONGEST {
+        if count == MAX_HOST {
             return Err(Error::at("host-length", at));
         }
         if char == '.' {
@@ -121,12 +154,14 @@ fn check_reserved(host: &str, dot: char) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does the host begin like a slot? (S0-052)
+/// Whether the host begins like a slot.
+// S0-052
 pub(super) fn is_slot_label(host: &str) -> bool {
     host.starts_with("id-") || host.starts_with("loc-")
 }
 
-/// Any text that is not empty: where a request goes is not ours to check (A74).
+/// Validate the destination of a request: any text that is not empty.
+// A74
 pub(super) fn check_any_host(host: &str) -> Result<(), Error> {
     if host.is_empty() {
         return Err(Error::at("host-empty", 0));
@@ -134,7 +169,8 @@ pub(super) fn check_any_host(host: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The host behind a slot is not a second slot, which nothing could be named (A9).
+/// Reject a host that begins like a slot after a slot: no service can have it.
+// A9
 pub(super) fn check_addressed_host(host: &str, slot: &str) -> Result<(), Error> {
     if !slot.is_empty() && is_slot_label(&fold(host)) {
         return Err(Error::at("stacked", 0));
@@ -142,9 +178,24 @@ pub(super) fn check_addressed_host(host: &str, slot: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// Lifts a leading `id-` or `loc-` label, if a dot follows it (S0-055).
+/// Split a leading `id-…` or `loc-…` label off a host, if a dot follows it.
 ///
-/// Gives the rest, its case untouched, and the slot in lower case.
+/// Returns the rest in its original case, and the slot in lower case, empty if there is none.
+///
+/// # Errors
+///
+/// `slot` if the label is not a valid slot, `stacked` if the rest begins like a slot.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::cut_slot;
+///
+/// assert_eq!(cut_slot("id-7F.orders.shop")?, ("orders.shop", "id-7f".to_owned()));
+/// assert_eq!(cut_slot("orders.shop")?, ("orders.shop", String::new()));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+// S0-055
 pub fn cut_slot(host: &str) -> Result<(&str, String), Error> {
     match host.split_once('.') {
         Some((label, rest)) if is_slot_label(&ascii_lower(label)) => {

@@ -1,13 +1,28 @@
-//! A locality and the slots it answers to: broadest first, joined by hyphens (S0-046).
+//! Localities, and the slots an instance in a locality subscribes to.
 //!
-//! A dotted locality is the reverse and is turned round. Parts are `[a-z0-9]+` (A8, A74); `all`
-//! and what begins like a slot are reserved.
+//! A locality is written broadest part first, joined by hyphens; a dotted locality is written the
+//! other way round and is reversed. Parts are `[a-z0-9]+`; `all` and whatever begins like a slot are
+//! reserved.
+// S0-046, A8, A74
 
-use super::fold::ascii_lower;
+use super::case_folding::ascii_lower;
 use super::hosts::is_slot_label;
 use crate::error::Error;
 
-/// The locality, broadest first: `1.b.west.us` gives `us-west-b-1`.
+/// Validate a locality, and return it broadest part first.
+///
+/// # Errors
+///
+/// `locality` at the first character that is not valid, `reserved`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_locality;
+///
+/// assert_eq!(check_locality("1.b.west.us")?, "us-west-b-1");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn check_locality(locality: &str) -> Result<String, Error> {
     let mut begins = true;
     for (at, byte) in locality.bytes().enumerate() {
@@ -27,7 +42,20 @@ pub fn check_locality(locality: &str) -> Result<String, Error> {
     Ok(broad)
 }
 
-/// One slot for each prefix of the locality, broadest first.
+/// Return one slot for each prefix of the locality, broadest first.
+///
+/// # Errors
+///
+/// As [`check_locality`].
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::locality_slots;
+///
+/// assert_eq!(locality_slots("us-west")?, ["loc-us", "loc-us-west"]);
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn locality_slots(locality: &str) -> Result<Vec<String>, Error> {
     let broad = check_locality(locality)?;
     let ends = broad.match_indices('-').map(|(at, _)| at);
@@ -38,7 +66,20 @@ pub fn locality_slots(locality: &str) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// The slot of one whole locality, in lower case; empty text has none.
+/// Return the slot of one whole locality, in lower case; empty for an empty locality.
+///
+/// # Errors
+///
+/// As [`check_locality`].
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::locality_slot;
+///
+/// assert_eq!(locality_slot("US-West")?, "loc-us-west");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn locality_slot(locality: &str) -> Result<String, Error> {
     if locality.is_empty() {
         return Ok(String::new());
@@ -46,7 +87,15 @@ pub fn locality_slot(locality: &str) -> Result<String, Error> {
     Ok(format!("loc-{}", check_locality(&ascii_lower(locality))?))
 }
 
-/// The longest common prefix of two localities, by whole parts; empty where there is none.
+/// Return the longest common prefix of two localities in whole parts, empty if there is none.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::common_locality;
+///
+/// assert_eq!(common_locality("us-west-a", "us-west-b"), "us-west");
+/// ```
 #[must_use]
 pub fn common_locality<'a>(one: &'a str, other: &str) -> &'a str {
     let mut end = 0;

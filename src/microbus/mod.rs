@@ -1,14 +1,28 @@
-//! Microbus addresses to subjects and back: canonical text or nothing.
+//! Conversion between Microbus addresses and NATS subjects.
 //!
-//! [`encode_request`] and its kin check the parts of an address and join them; [`decode`] reads
-//! only what they could have written, so that one sender has one spelling (A7). Rules: seed 000
-//! (S0-003 to S0-098), decisions A1 to A17, A73, A74.
+//! [`encode_request`], [`encode_subscription`], [`encode_reply`] and
+//! [`encode_reply_subscription`] validate the parts of an address and join them to a subject or
+//! pattern. [`decode`] and [`decode_subscription`] accept only text that the encoders produce, so
+//! that each address has one canonical form and a sender cannot appear under two spellings.
+//!
+//! # Examples
+//!
+//! ```
+//! use subtrie::microbus::{Address, decode, request_from_url};
+//!
+//! let subject = request_from_url("prod", "web.shop", "GET", "https://orders.shop/order/1")?;
+//! assert_eq!(subject, "prod.safe.443.web_shop.orders_shop._.GET.order.1");
+//! let Address::Request(request) = decode(&subject)? else { unreachable!() };
+//! assert_eq!(request.source.text(), "web.shop");
+//! # Ok::<(), subtrie::error::Error>(())
+//! ```
+// Seed 000 (S0-003 to S0-098), A1 to A17, A73, A74.
 
+mod case_folding;
 mod decode;
 mod encode;
 mod escape;
 mod fields;
-mod fold;
 mod hosts;
 mod locality;
 mod paths;
@@ -32,8 +46,8 @@ pub use url::Target;
 
 use crate::error::Error;
 
-/// The same fault, counted from further left.
-fn moved(mut error: Error, by: usize) -> Error {
+/// Shift the position of an error found in a part of a text by where the part begins.
+fn shift_position(mut error: Error, by: usize) -> Error {
     error.position = error.position.map(|position| position + by);
     error
 }

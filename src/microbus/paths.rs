@@ -1,45 +1,62 @@
-//! A path as tokens, and back: one token for each part (S0-013, S0-014, S0-059).
+//! Conversion between paths and tokens: one token for each segment.
 //!
-//! One leading slash is dropped; an empty part is `_`, and so is an empty path (S0-060, S0-061,
-//! A13). Arguments are wildcards in subscriptions only (S0-062, S0-063, S0-073).
+//! One leading slash is dropped; an empty segment is `_`, and so is an empty path. Path arguments
+//! become wildcards in subscriptions only.
+// S0-013, S0-014, S0-059 to S0-063, S0-073, A13
 
 use super::escape::{check_segment, push_segment, push_unescaped_segment};
-use super::moved;
+use super::shift_position;
 use crate::error::Error;
 
-/// Appends the tokens of a path that is published: wildcards and braces are text (S0-070, S0-071).
+/// Append the tokens of a request's path, in which wildcards and braces are text.
+// S0-070, S0-071
 pub(super) fn push_path(out: &mut String, path: &str) {
-    for part in path.strip_prefix('/').unwrap_or(path).split('/') {
+    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
         out.push('.');
-        push_part(out, part);
+        push_path_segment(out, segment);
     }
 }
 
-fn push_part(out: &mut String, part: &str) {
-    if part.is_empty() {
+fn push_path_segment(out: &mut String, segment: &str) {
+    if segment.is_empty() {
         out.push('_');
     } else {
-        push_segment(out, part);
+        push_segment(out, segment);
     }
 }
 
-/// Appends the tokens of a path that is subscribed to: `*` for an argument, `>` for a greedy one.
+/// Append the tokens of a route's path: `*` for a path argument, `>` for a greedy one.
 pub(super) fn push_route_path(out: &mut String, path: &str) -> Result<(), Error> {
     let mut at = usize::from(path.starts_with('/'));
-    let parts = path.strip_prefix('/').unwrap_or(path);
-    for part in parts.split('/') {
-        let last = at + part.len() == path.len();
+    let segments = path.strip_prefix('/').unwrap_or(path);
+    for segment in segments.split('/') {
+        let last = at + segment.len() == path.len();
         out.push('.');
-        match wildcard(part, last).map_err(|error| moved(error, at))? {
+        match wildcard(segment, last).map_err(|error| shift_position(error, at))? {
             Some(token) => out.push(token),
-            None => push_part(out, part),
+            None => push_path_segment(out, segment),
         }
-        at += part.len() + 1;
+        at += segment.len() + 1;
     }
     Ok(())
 }
 
-/// The path with one leading slash, if its arguments are well formed.
+/// Validate the path arguments of a route, and return the path with one leading slash.
+///
+/// # Errors
+///
+/// `argument` if braces are not around a whole segment, `argument-name` if the name is not a
+/// lower-case letter followed by letters and digits, `greedy` if `{name...}` is not the last segment.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::check_route_path;
+///
+/// assert_eq!(check_route_path("order/{id}")?, "/order/{id}");
+/// assert_eq!(check_route_path("/{rest...}/x").unwrap_err().reason, "greedy");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn check_route_path(path: &str) -> Result<String, Error> {
     push_route_path(&mut String::new(), path)?;
     Ok(if path.starts_with('/') {
@@ -49,12 +66,13 @@ pub fn check_route_path(path: &str) -> Result<String, Error> {
     })
 }
 
-/// The wildcard that a part stands for, if it is an argument or a bare star (S0-072).
-fn wildcard(part: &str, last: bool) -> Result<Option<char>, Error> {
-    if !part.contains(['{', '}']) {
-        return Ok((part == "*").then_some('*'));
+/// The wildcard that a segment stands for, if it is a path argument or `*`.
+// S0-072
+fn wildcard(segment: &str, last: bool) -> Result<Option<char>, Error> {
+    if !segment.contains(['{', '}']) {
+        return Ok((segment == "*").then_some('*'));
     }
-    let name = part
+    let name = segment
         .strip_prefix('{')
         .and_then(|rest| rest.strip_suffix('}'))
         .filter(|name| !name.contains(['{', '}']))
@@ -73,28 +91,29 @@ fn wildcard(part: &str, last: bool) -> Result<Option<char>, Error> {
     Ok(Some(if greedy { '>' } else { '*' }))
 }
 
-/// The canonical path tokens of a subject.
+/// The path tokens of a subject in canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathTokens<'a>(&'a str);
 
 impl<'a> PathTokens<'a> {
-    /// Checks each token. Cost: one pass.
+    /// Validate each token. Cost: one pass.
     pub(super) fn check(tokens: &'a str) -> Result<Self, Error> {
         let mut at = 0;
         for token in tokens.split('.') {
-            check_segment(token).map_err(|error| moved(error, at))?;
+            check_segment(token).map_err(|error| shift_position(error, at))?;
             at += token.len() + 1;
         }
         Ok(Self(tokens))
     }
 
-    /// The tokens as they stand in the subject, joined by dots.
+    /// Return the tokens as they stand in the subject, joined by dots.
     #[must_use]
     pub const fn tokens(self) -> &'a str {
         self.0
     }
 
-    /// Appends the path, with a leading slash; a sole `_` is `/` (A13).
+    /// Append the path, with a leading slash; a single `_` is `/`.
+    // A13
     pub fn push_to(self, out: &mut String) {
         for token in self.0.split('.') {
             out.push('/');
@@ -102,7 +121,7 @@ impl<'a> PathTokens<'a> {
         }
     }
 
-    /// The path.
+    /// Return the path.
     #[must_use]
     pub fn text(self) -> String {
         let mut path = String::with_capacity(self.0.len() + 1);
@@ -111,18 +130,18 @@ impl<'a> PathTokens<'a> {
     }
 }
 
-/// The canonical path tokens of a pattern; arguments have lost their names.
+/// The path tokens of a pattern in canonical form; the names of path arguments are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoutePath<'a>(&'a str);
 
 impl<'a> RoutePath<'a> {
-    /// Checks each token. Cost: one pass.
+    /// Validate each token. Cost: one pass.
     pub(super) fn check(tokens: &'a str) -> Result<Self, Error> {
         let mut at = 0;
         for token in tokens.split('.') {
             if !matches!(token, "*" | ">") {
-                check_segment(token).map_err(|error| moved(error, at))?;
-                // It would be subscribed to as a wildcard, or refused.
+                check_segment(token).map_err(|error| shift_position(error, at))?;
+                // Encoding the path again would give a wildcard, or an error.
                 if token == "%2a" || token.contains("%7b") || token.contains("%7d") {
                     return Err(Error::at("not-canonical", at));
                 }
@@ -132,7 +151,7 @@ impl<'a> RoutePath<'a> {
         Ok(Self(tokens))
     }
 
-    /// Appends the path, with `{}` for one part and `{...}` for the rest.
+    /// Append the path, with `{}` for one segment and `{...}` for the remaining ones.
     pub fn push_to(self, out: &mut String) {
         for token in self.0.split('.') {
             out.push('/');
@@ -144,7 +163,7 @@ impl<'a> RoutePath<'a> {
         }
     }
 
-    /// The path.
+    /// Return the path.
     #[must_use]
     pub fn text(self) -> String {
         let mut path = String::with_capacity(self.0.len() + 1);

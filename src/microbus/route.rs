@@ -1,17 +1,37 @@
-//! From a URL to the subject of a request, from a route to the pattern of an endpoint.
+//! Encoding from a URL to the subject of a request, and from a route to the pattern of an endpoint.
 //!
-//! A route is joined with the service's own host: `/p` and `p` are its port 443, `:N/p` its port
-//! N, `//host:N/p` and `https://host/p` another host.
+//! A route is relative to the service's own host: `/p` and `p` are on its port 443, `:N/p` on its
+//! port N; `//host:N/p` and `https://host/p` name another host.
 
+use super::case_folding::ascii_lower;
 use super::encode::{RequestParts, SubscriptionParts, encode_request, encode_subscription};
 use super::fields::{Port, check_method, check_plane, published_method_of, slot_of};
-use super::fold::ascii_lower;
 use super::hosts::{check_identity_host, check_route_host, cut_slot};
 use super::paths::push_route_path;
 use super::url::{Target, path_text, target_of, url_port, without_extras};
 use crate::error::Error;
 
-/// The subject of a request to a URL.
+/// Encode the subject of a request to a URL.
+///
+/// The port defaults to that of the scheme; a leading `id-…` or `loc-…` label of the host becomes the
+/// slot.
+///
+/// # Errors
+///
+/// The first argument that is not valid, with its field: the reasons of
+/// [`encode_request`](super::encode_request); for the URL `url-host`, `url-address`, `url-user`,
+/// `url-escape`, `url-control`, `url-backtick`, `utf8`, `host-character`, `port`, `port-range`,
+/// `slot`, `stacked`, `host-empty`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::request_from_url;
+///
+/// let subject = request_from_url("prod", "web.shop", "GET", "https://id-7f.orders.shop/order/1")?;
+/// assert_eq!(subject, "prod.safe.443.web_shop.orders_shop.id-7f.GET.order.1");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn request_from_url(
     plane: &str,
     source: &str,
@@ -38,7 +58,23 @@ pub fn request_from_url(
     })
 }
 
-/// The pattern of an endpoint of the service `host`.
+/// Encode the pattern that subscribes to the requests of a route of the service `host`.
+///
+/// # Errors
+///
+/// The first argument that is not valid, with its field: the reasons of
+/// [`encode_subscription`](super::encode_subscription); for the route those of [`resolve_route`] and
+/// of [`check_route_path`](super::check_route_path).
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::subscription_from_route;
+///
+/// let pattern = subscription_from_route("prod", "orders.shop", "GET", ":8080/order/{id}", "")?;
+/// assert_eq!(pattern, "prod.safe.8080.*.orders_shop._.GET.order.*");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn subscription_from_route(
     plane: &str,
     host: &str,
@@ -63,13 +99,29 @@ pub fn subscription_from_route(
     })
 }
 
-/// The host, port and decoded path of a route; port 0 is any port.
+/// Return the host, port and decoded path of a route; port 0 stands for every port except 666.
+///
+/// # Errors
+///
+/// The first argument that is not valid, with its field: the reasons of
+/// [`check_route_host`](super::check_route_host); for the route `url-host`, `url-address`, `url-user`,
+/// `url-escape`, `url-control`, `url-backtick`, `utf8`, `port`, `port-range`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::resolve_route;
+///
+/// let target = resolve_route("orders.shop", "//all:888/ping")?;
+/// assert_eq!((target.host.as_str(), target.port, target.path.as_str()), ("all", 888, "/ping"));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn resolve_route(host: &str, route: &str) -> Result<Target, Error> {
     let own = check_route_host(host).map_err(|error| error.in_field("host"))?;
     route_target(own, route).map_err(|error| error.in_field("route"))
 }
 
-/// A route, joined with the service's own host.
+/// Resolve a route relative to the service's own host.
 fn route_target(own: String, route: &str) -> Result<Target, Error> {
     if route.starts_with("//") {
         return absolute(&format!("https:{route}"), "https:".len());
@@ -98,7 +150,8 @@ fn route_target(own: String, route: &str) -> Result<Target, Error> {
     })
 }
 
-/// A route that names its host; what was put before it does not count in positions.
+/// Resolve a route that names its host. `added` bytes were put before it, and positions are counted
+/// without them.
 fn absolute(url: &str, added: usize) -> Result<Target, Error> {
     let mut target = target_of(url).map_err(|mut error| {
         error.position = error.position.map(|at| at.saturating_sub(added));

@@ -1,7 +1,8 @@
-//! What does a URL name: which host, port and path? As Go's URL parser reads it (A74).
+//! Parsing of URLs to host, port and path, with the same results as Go's `net/url`.
 //!
-//! The path is percent-decoded, so that `%2F` separates parts (A14). Query, fragment and user are
-//! dropped. A port must be canonical (A10), and one that is begun must be given.
+//! The path is percent-decoded, so that `%2F` separates segments. Query, fragment and user
+//! information are dropped. A port must be canonical, and a colon must be followed by one.
+// A10, A14, A74
 
 use std::net::Ipv6Addr;
 
@@ -9,18 +10,18 @@ use super::fields::{Port, port_of};
 use super::hosts::is_url_host;
 use crate::error::Error;
 
-/// Where a URL or a route leads. Port 0 of a route is any port.
+/// The target of a URL or a route. Port 0 of a route stands for every port except 666.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// As it was written, percent-decoded.
+    /// The host as it was written, percent-decoded.
     pub host: String,
-    /// 0 to 65535.
+    /// The port.
     pub port: u16,
-    /// Percent-decoded.
+    /// The path, percent-decoded.
     pub path: String,
 }
 
-/// The host, port and decoded path that a URL names.
+/// Parse a URL to its host, port and decoded path.
 pub(super) fn target_of(url: &str) -> Result<Target, Error> {
     let raw = without_extras(url)?;
     let (scheme, start) = scheme_of(raw);
@@ -40,7 +41,7 @@ pub(super) fn target_of(url: &str) -> Result<Target, Error> {
     })
 }
 
-/// The URL without query and fragment; all of it is checked as Go does.
+/// Validate a URL as Go does, and return it without query and fragment.
 pub(super) fn without_extras(url: &str) -> Result<&str, Error> {
     if let Some(at) = url.find('`') {
         return Err(Error::at("url-backtick", at));
@@ -58,7 +59,7 @@ pub(super) fn without_extras(url: &str) -> Result<&str, Error> {
     Ok(before.split_once('?').map_or(before, |(bare, _)| bare))
 }
 
-/// The scheme in lower case, if there is one, and where the rest begins.
+/// The scheme in lower case, empty if there is none, and the offset of the rest.
 fn scheme_of(raw: &str) -> (String, usize) {
     let mut scheme = String::new();
     for (at, char) in raw.char_indices() {
@@ -72,7 +73,7 @@ fn scheme_of(raw: &str) -> (String, usize) {
     (String::new(), 0)
 }
 
-/// The host and the port, if there is one.
+/// Parse the authority to the host, and the port if there is one.
 fn authority_of(
     authority: &str,
     start: usize,
@@ -122,7 +123,7 @@ fn authority_of(
     }
 }
 
-/// The user part, which is dropped but must be well formed.
+/// Validate the user information, which is then dropped.
 fn check_user(user: &str, start: usize) -> Result<(), Error> {
     let stray = user
         .bytes()
@@ -133,13 +134,14 @@ fn check_user(user: &str, start: usize) -> Result<(), Error> {
     unescaped(user, start).map(drop)
 }
 
-/// The port of a URL, canonical as any other (A10).
+/// Read the port of a URL: canonical, as every port.
+// A10
 pub(super) fn url_port(digits: &str, start: usize) -> Result<u16, Error> {
     port_of(Port::Text(digits))
         .map_err(|error| Error::at(error.reason, start + error.position.unwrap_or(0)))
 }
 
-/// The host, whose bytes beyond ASCII, and only these, may be percent-encoded.
+/// Decode a host, in which only bytes beyond ASCII may be percent-encoded.
 fn host_text(raw: &str, start: usize) -> Result<String, Error> {
     let bytes = raw.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {
@@ -156,12 +158,13 @@ fn host_text(raw: &str, start: usize) -> Result<String, Error> {
     path_text(raw, start)
 }
 
-/// The decoded text, whose bytes must be UTF-8 (A73).
+/// Percent-decode a text; its bytes must be UTF-8.
+// A73
 pub(super) fn path_text(raw: &str, start: usize) -> Result<String, Error> {
     String::from_utf8(unescaped(raw, start)?).map_err(|_| Error::at("utf8", start))
 }
 
-/// The bytes, with each `%xx` replaced by the one it stands for.
+/// Percent-decode to bytes.
 fn unescaped(raw: &str, start: usize) -> Result<Vec<u8>, Error> {
     let bytes = raw.as_bytes();
     let mut data = Vec::with_capacity(bytes.len());
@@ -178,7 +181,7 @@ fn unescaped(raw: &str, start: usize) -> Result<Vec<u8>, Error> {
     Ok(data)
 }
 
-/// The byte of the escape at `at`, in either case of hex.
+/// The byte of the escape at `at`; its digits may be in either case.
 fn escaped_at(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| {
         let digit = char::from(*bytes.get(at)?).to_digit(16)?;

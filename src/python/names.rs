@@ -116,7 +116,7 @@ fn made<'py>(
     }
 }
 
-const SURROGATE: Option<grammar::Broken> = Some(grammar::Broken {
+const SURROGATE: Option<grammar::RuleViolation> = Some(grammar::RuleViolation {
     rule: "any-character",
     reason: "surrogate",
     position: 0,

@@ -1,0 +1,211 @@
+//! Validation of subjects and patterns, and the dialects and bounds it depends on.
+//!
+//! Tokens are validated from left to right, and the first rule that is broken is reported, so that
+//! both engines report the same reason at the same byte.
+
+use crate::error::Error;
+
+/// A grammar: that of the NATS documents, or that of the broker.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Dialect, Form, check};
+///
+/// let valid = |text, dialect: Dialect| check(text, Form::Subject, dialect, dialect.bounds());
+/// assert!(valid("foo*", Dialect::Strict).is_err());
+/// assert!(valid("foo*", Dialect::Server).is_ok());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Printable ASCII; a wildcard is a whole token.
+    Strict, // seed 001 with ADR-6, A27, A34
+    /// What nats-server accepts: any UTF-8 without space, tab, CR or LF; `foo*` is text.
+    Server, // A34, A36
+}
+
+/// Bounds that replace those of the dialect: tokens and bytes, `None` to keep the dialect's.
+pub type BoundsOverride = (Option<u64>, Option<u64>);
+
+impl Dialect {
+    /// Return the bounds of the dialect.
+    ///
+    /// `Strict`: 64 tokens and 1,024 bytes. `Server`: 4,096 bytes, the broker's control line, and
+    /// any number of tokens.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::grammar::Dialect;
+    ///
+    /// assert_eq!(Dialect::Strict.bounds().max_tokens, 64);
+    /// ```
+    #[must_use]
+    pub const fn bounds(self) -> Bounds {
+        // A37
+        match self {
+            Self::Strict => Bounds {
+                max_tokens: 64,
+                max_length: 1024,
+            },
+            Self::Server => Bounds {
+                max_tokens: usize::MAX,
+                max_length: 4096,
+            },
+        }
+    }
+
+    /// Return the bounds of the dialect, except those that are overridden.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::grammar::Dialect;
+    ///
+    /// let bounds = Dialect::Strict.bounds_with((Some(16), None));
+    /// assert_eq!((bounds.max_tokens, bounds.max_length), (16, 1024));
+    /// ```
+    #[must_use]
+    pub fn bounds_with(self, (max_tokens, max_length): BoundsOverride) -> Bounds {
+        let default = self.bounds();
+        let size = |bound: Option<u64>, default| {
+            bound.map_or(default, |bound| {
+                usize::try_from(bound).unwrap_or(usize::MAX)
+            })
+        };
+        Bounds {
+            max_tokens: size(max_tokens, default.max_tokens),
+            max_length: size(max_length, default.max_length),
+        }
+    }
+
+    /// Return the dialect of this name, `strict` or `server`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::grammar::Dialect;
+    ///
+    /// assert_eq!(Dialect::from_name("server"), Some(Dialect::Server));
+    /// assert_eq!(Dialect::from_name("Server"), None);
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "strict" => Some(Self::Strict),
+            "server" => Some(Self::Server),
+            _ => None,
+        }
+    }
+
+    /// Return the name of the dialect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::grammar::Dialect::Strict.name(), "strict");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// The largest text that is accepted, in tokens and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Maximum number of tokens.
+    pub max_tokens: usize,
+    /// Maximum number of bytes.
+    pub max_length: usize,
+}
+
+/// What a text is validated as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A concrete subject, as it is published and matched: no wildcard token.
+    Subject, // A17, A35
+    /// A pattern, as it is subscribed to: `*` at any position, `>` at the last one.
+    Pattern,
+}
+
+/// Validate `text` as a subject or a pattern of a dialect.
+///
+/// Cost: one pass over at most `bounds.max_length` bytes, no allocation.
+///
+/// # Errors
+///
+/// The first rule that is broken, at its byte: `empty`, `too-long`, `too-many-tokens`,
+/// `empty-token`, `wildcard` (in a subject), `tail-not-last`, `whitespace`; in [`Dialect::Strict`]
+/// also `control`, `non-ascii` and `partial-wildcard`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Dialect, Form, check};
+///
+/// let dialect = Dialect::Strict;
+/// check("orders.>", Form::Pattern, dialect, dialect.bounds())?;
+/// let error = check("orders.>", Form::Subject, dialect, dialect.bounds()).unwrap_err();
+/// assert_eq!((error.reason, error.position), ("wildcard", Some(7)));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+pub fn check(text: &str, form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Err(Error::at("empty", 0));
+    }
+    if bytes.len() > bounds.max_length {
+        return Err(Error::at("too-long", bounds.max_length));
+    }
+    let mut start = 0;
+    for (index, token) in bytes.split(|&byte| byte == b'.').enumerate() {
+        let end = start + token.len();
+        if index >= bounds.max_tokens {
+            return Err(Error::at("too-many-tokens", start));
+        }
+        match token {
+            b"" => return Err(Error::at("empty-token", start)),
+            b"*" | b">" if form == Form::Subject => return Err(Error::at("wildcard", start)),
+            b"*" => {}
+            b">" if end == bytes.len() => {}
+            b">" => return Err(Error::at("tail-not-last", start)),
+            _ => check_token(token, dialect)
+                .map_err(|(reason, offset)| Error::at(reason, start + offset))?,
+        }
+        start = end + 1;
+    }
+    Ok(())
+}
+
+/// Validate the bytes of one token that is neither empty nor a wildcard.
+fn check_token(token: &[u8], dialect: Dialect) -> Result<(), (&'static str, usize)> {
+    for (offset, &byte) in token.iter().enumerate() {
+        let reason = match (byte, dialect) {
+            (b' ' | b'\t' | b'\r' | b'\n', _) | (0x0b | 0x0c, Dialect::Strict) => "whitespace",
+            (_, Dialect::Server) => continue,
+            (0x00..=0x1f | 0x7f, _) => "control",
+            (0x80.., _) => "non-ascii",
+            (b'*' | b'>', _) => "partial-wildcard",
+            _ => continue,
+        };
+        return Err((reason, offset));
+    }
+    Ok(())
+}
+
+/// Iterate over the tokens of a validated text.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::tokens;
+///
+/// assert_eq!(tokens("orders.eu").collect::<Vec<_>>(), ["orders", "eu"]);
+/// ```
+pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    text.split('.')
+}
