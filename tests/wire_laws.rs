@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use subtrie::grammar::Dialect;
-use subtrie::wire::{Conn, Fault, Limits, Parser};
+use subtrie::wire::{Conn, Limits, ParseError, Parser};
 
 type Read = (
     Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    Option<Fault>,
+    Option<ParseError>,
     bool,
     u64,
 );

@@ -72,7 +72,7 @@ fn s4_004_memory() {
         };
         let mut parser = Parser::new(Conn::Client, limits);
         assert!(parser.feed(b"PUB a 999999999\r\nxyz", |_, _| ()).is_ok());
-        assert_eq!(parser.held(), 20);
+        assert_eq!(parser.buffered(), 20);
     });
     assert!(most < 1024, "{most}");
 

@@ -2,7 +2,7 @@
 //! operations, and what is kept stays below the limits.
 
 use subtrie::grammar::Dialect;
-use subtrie::wire::{Conn, Fault, Limits, Parser};
+use subtrie::wire::{Conn, Limits, ParseError, Parser};
 
 /// What a server reads from a client.
 pub fn client(data: &[u8]) {
@@ -33,7 +33,7 @@ pub fn route_legacy(data: &[u8]) {
 struct Read {
     /// Name, bytes and canonical form of every operation.
     operations: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    fault: Option<Fault>,
+    fault: Option<ParseError>,
     complete: bool,
     offset: u64,
 }
@@ -55,7 +55,11 @@ fn read<'a>(conn: Conn, limits: Limits, pieces: impl IntoIterator<Item = &'a [u8
         assert!(fault.is_none() || outcome.err() == fault, "a fault stays");
         fault = outcome.err();
         let most = 2 * line + limits.max_payload + piece.len() + 64;
-        assert!(parser.held() <= most, "{} kept of {most}", parser.held());
+        assert!(
+            parser.buffered() <= most,
+            "{} kept of {most}",
+            parser.buffered()
+        );
     }
     Read {
         operations,

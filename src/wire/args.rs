@@ -1,22 +1,22 @@
-//! The arguments of a line: split, counted and measured as the broker does.
+//! Parsing of the arguments of a line: split, count and read them as the broker does.
 
 use super::conn::{Conn, Kind};
 use super::json;
 use super::limits::Limits;
+use super::numbers::{client_size, is_number, server_size};
 use super::op::{Fields, Rsid, Span, is_blank};
-use super::sizes::{client_size, is_number, size};
 use crate::grammar::{self, Bounds, Dialect, Form};
 
-/// A refused line: the word for it, and where in the operation.
-pub(super) type Refused = (&'static str, usize);
+/// The reason why a line is not valid, and the offset in the operation.
+pub(super) type LineError = (&'static str, usize);
 
-/// More arguments than any fixed form has.
-const KEPT: usize = 5;
+/// Maximum number of arguments of an operation without a list of queues.
+const MAX_FIXED: usize = 5;
 
-/// The arguments: the first few, the last few, and how many.
+/// The first and the last arguments of a line, and their number. Nothing is allocated.
 struct Args<'a> {
     raw: &'a [u8],
-    first: [Span; KEPT],
+    first: [Span; MAX_FIXED],
     last: [Span; 3],
     count: usize,
 }
@@ -26,7 +26,7 @@ impl<'a> Args<'a> {
     fn split(raw: &'a [u8], start: usize, end: usize, blank: impl Fn(u8) -> bool) -> Self {
         let mut args = Self {
             raw,
-            first: [Span::NONE; KEPT],
+            first: [Span::NONE; MAX_FIXED],
             last: [Span::NONE; 3],
             count: 0,
         };
@@ -37,16 +37,15 @@ impl<'a> Args<'a> {
                 at += 1;
                 continue;
             }
-            let begun = at;
-            at = word_end(text, at + 1, &blank);
-            args.push(begun, at);
+            let start = at;
+            at = find_word_end(text, at + 1, &blank);
+            args.push(Span::new(start, at));
         }
         args
     }
 
     #[inline]
-    fn push(&mut self, begun: usize, end: usize) {
-        let span = Span::new(begun, end);
+    fn push(&mut self, span: Span) {
         if let Some(slot) = self.first.get_mut(self.count) {
             *slot = span;
         }
@@ -54,14 +53,14 @@ impl<'a> Args<'a> {
         self.count += 1;
     }
 
-    /// The argument at `place` from the left.
-    fn at(&self, place: usize) -> Span {
-        self.first.get(place).copied().unwrap_or(Span::NONE)
+    /// The argument at `index`.
+    fn at(&self, index: usize) -> Span {
+        self.first.get(index).copied().unwrap_or(Span::NONE)
     }
 
-    /// The argument at `place` from the right: 0 is the last one.
-    fn back(&self, place: usize) -> Span {
-        self.last[2 - place]
+    /// The argument at `index` counted from the last one.
+    fn from_end(&self, index: usize) -> Span {
+        self.last[2 - index]
     }
 
     fn text(&self, span: Span) -> &'a [u8] {
@@ -69,10 +68,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Where the word ends that goes on at `at`: eight bytes at a look, of which the first one that is
-/// not above a blank has the lowest bit that the subtraction borrows for.
+/// Find the end of the word that continues at `at`, eight bytes at a time.
+///
+/// SWAR search for a byte below 0x21 (Mycroft 1987; Warren, Hacker's Delight, 6-1): the subtraction
+/// borrows into the high bit of each such byte; the lowest such bit is exact.
 #[inline]
-fn word_end(text: &[u8], mut at: usize, blank: impl Fn(u8) -> bool) -> usize {
+fn find_word_end(text: &[u8], mut at: usize, blank: impl Fn(u8) -> bool) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*eight);
@@ -93,40 +94,40 @@ fn word_end(text: &[u8], mut at: usize, blank: impl Fn(u8) -> bool) -> usize {
     at
 }
 
-/// What a line was read for, and under which rules.
+/// A line whose arguments are to be parsed.
 pub(super) struct Line<'a> {
     pub(super) conn: Conn,
     pub(super) kind: Kind,
     pub(super) raw: &'a [u8],
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Where the payload would begin.
-    pub(super) next: usize,
+    /// Offset at which a payload would begin.
+    pub(super) payload_start: usize,
     pub(super) limits: &'a Limits,
 }
 
 impl Line<'_> {
-    /// The parts of the operation this line is, or begins.
-    pub(super) fn read(&self) -> Result<Fields, Refused> {
+    /// Parse the arguments to the fields of the operation.
+    pub(super) fn parse(&self) -> Result<Fields, LineError> {
         let fields = match (self.kind, self.conn) {
-            (Kind::Info | Kind::Connect, _) => self.json(),
-            (Kind::Err, _) => self.whole(),
-            (Kind::Pub, _) => self.published(1),
-            (Kind::Hpub, _) => self.published(2),
-            (Kind::Sub, _) => self.subscribed(),
-            (Kind::Unsub, Conn::RouteLegacy) => self.legacy_unsubscribed(),
-            (Kind::Unsub, _) => self.unsubscribed(),
-            (Kind::Msg, _) => self.delivered(1),
-            (Kind::Hmsg, Conn::ServerToClient) => self.delivered(2),
-            (Kind::Rmsg, _) | (Kind::Lmsg, Conn::Leaf) => self.routed(1),
-            (Kind::Hmsg | Kind::Lmsg, _) => self.routed(2),
-            (Kind::RsAdd | Kind::LsAdd, _) => self.interest(true),
-            (Kind::RsDel | Kind::LsDel, _) => self.interest(false),
-            (Kind::AAdd | Kind::ADel, _) => self.account(),
+            (Kind::Info | Kind::Connect, _) => self.parse_json(),
+            (Kind::Err, _) => self.parse_text(),
+            (Kind::Pub, _) => self.parse_pub(1),
+            (Kind::Hpub, _) => self.parse_pub(2),
+            (Kind::Sub, _) => self.parse_sub(),
+            (Kind::Unsub, Conn::RouteLegacy) => self.parse_legacy_unsub(),
+            (Kind::Unsub, _) => self.parse_unsub(),
+            (Kind::Msg, _) => self.parse_msg(1),
+            (Kind::Hmsg, Conn::ServerToClient) => self.parse_msg(2),
+            (Kind::Rmsg, _) | (Kind::Lmsg, Conn::Leaf) => self.parse_routed_msg(1),
+            (Kind::Hmsg | Kind::Lmsg, _) => self.parse_routed_msg(2),
+            (Kind::RsAdd | Kind::LsAdd, _) => self.parse_interest(true),
+            (Kind::RsDel | Kind::LsDel, _) => self.parse_interest(false),
+            (Kind::AAdd | Kind::ADel, _) => self.parse_account(),
             (Kind::Ping | Kind::Pong | Kind::Ok | Kind::Unknown, _) => Ok(Fields::NONE),
         }?;
         if self.limits.dialect == Dialect::Strict {
-            self.strict(&fields)?;
+            self.check_subjects(&fields)?;
         }
         Ok(fields)
     }
@@ -135,13 +136,13 @@ impl Line<'_> {
         Args::split(self.raw, self.start, self.end, is_blank)
     }
 
-    /// The broker splits what is published at space and tab alone, so a stray CR is text.
-    fn split_published(&self) -> Args<'_> {
+    /// Split the arguments of a publish: at space and tab only, as the broker does.
+    fn split_pub(&self) -> Args<'_> {
         let blank = |byte| matches!(byte, b' ' | b'\t');
         Args::split(self.raw, self.start, self.end, blank)
     }
 
-    fn json(&self) -> Result<Fields, Refused> {
+    fn parse_json(&self) -> Result<Fields, LineError> {
         let text = &self.raw[self.start..self.end];
         let left = text.iter().take_while(|&&byte| is_blank(byte)).count();
         let right = text
@@ -159,7 +160,7 @@ impl Line<'_> {
         })
     }
 
-    fn whole(&self) -> Result<Fields, Refused> {
+    fn parse_text(&self) -> Result<Fields, LineError> {
         if self.start == self.end {
             return Err(("arg count", 0));
         }
@@ -169,9 +170,9 @@ impl Line<'_> {
         })
     }
 
-    /// `subject [reply] [header size] size`.
-    fn published(&self, sizes: usize) -> Result<Fields, Refused> {
-        let args = self.split_published();
+    /// Parse `subject [reply] [header size] size`.
+    fn parse_pub(&self, sizes: usize) -> Result<Fields, LineError> {
+        let args = self.split_pub();
         let reply = match args.count.checked_sub(1 + sizes) {
             Some(0) => Span::NONE,
             Some(1) => args.at(1),
@@ -182,11 +183,11 @@ impl Line<'_> {
             reply,
             ..Fields::NONE
         };
-        self.sized(&args, sizes, fields)
+        self.parse_sizes(&args, sizes, fields)
     }
 
-    /// `subject sid [reply] [header size] size`.
-    fn delivered(&self, sizes: usize) -> Result<Fields, Refused> {
+    /// Parse `subject sid [reply] [header size] size`.
+    fn parse_msg(&self, sizes: usize) -> Result<Fields, LineError> {
         let args = self.split();
         let reply = match args.count.checked_sub(2 + sizes) {
             Some(0) => Span::NONE,
@@ -203,35 +204,35 @@ impl Line<'_> {
             reply,
             ..Fields::NONE
         };
-        self.sized(&args, sizes, fields)
+        self.parse_sizes(&args, sizes, fields)
     }
 
-    /// `[origin] [account] subject [reply | + reply queue… | '|' queue…] [header size] size`.
-    fn routed(&self, sizes: usize) -> Result<Fields, Refused> {
+    /// Parse `[origin] [account] subject [reply | + reply queue… | '|' queue…] [header size] size`.
+    fn parse_routed_msg(&self, sizes: usize) -> Result<Fields, LineError> {
         let args = self.split();
         let mut fields = Fields::NONE;
-        let mut lead = 0;
+        let mut index = 0;
         if self.conn == Conn::Route {
             if self.kind == Kind::Lmsg {
-                fields.origin = args.at(lead);
-                lead += 1;
+                fields.origin = args.at(index);
+                index += 1;
             }
             if !self.limits.pinned {
-                fields.account = args.at(lead);
-                lead += 1;
+                fields.account = args.at(index);
+                index += 1;
             }
         }
-        fields.subject = args.at(lead);
-        lead += 1;
-        match args.count.checked_sub(lead + sizes) {
+        fields.subject = args.at(index);
+        index += 1;
+        match args.count.checked_sub(index + sizes) {
             None => return Err(("arg count", 0)),
             Some(0) => {}
-            Some(1) => fields.reply = args.at(lead),
+            Some(1) => fields.reply = args.at(index),
             Some(more) => {
-                let sign = args.at(lead);
+                let sign = args.at(index);
                 let skip = match args.text(sign) {
                     b"+" => {
-                        fields.reply = args.at(lead + 1);
+                        fields.reply = args.at(index + 1);
                         2
                     }
                     b"|" => 1,
@@ -239,39 +240,44 @@ impl Line<'_> {
                 };
                 if more > skip {
                     let before = if skip == 2 { fields.reply } else { sign };
-                    fields.queues = Span::new(before.end(), args.back(sizes).end());
+                    fields.queues = Span::new(before.end(), args.from_end(sizes).end());
                 }
             }
         }
-        self.sized(&args, sizes, fields)
+        self.parse_sizes(&args, sizes, fields)
     }
 
-    /// The sizes at the end, and the payload they announce.
-    fn sized(&self, args: &Args<'_>, sizes: usize, fields: Fields) -> Result<Fields, Refused> {
-        let read = if self.conn == Conn::ServerToClient {
+    /// Parse the sizes at the end, and set the span of the payload.
+    fn parse_sizes(
+        &self,
+        args: &Args<'_>,
+        sizes: usize,
+        fields: Fields,
+    ) -> Result<Fields, LineError> {
+        let parse = if self.conn == Conn::ServerToClient {
             client_size
         } else {
-            size
+            server_size
         };
-        let number = |span: Span| read(args.text(span)).ok_or(("bad size", span.start()));
+        let number = |span: Span| parse(args.text(span)).ok_or(("bad size", span.start()));
         let mut fields = fields;
         if sizes == 2 {
-            fields.header_size = Some(number(args.back(1))?);
+            fields.header_size = Some(number(args.from_end(1))?);
         }
-        let size = number(args.back(0))?;
+        let size = number(args.from_end(0))?;
         if fields.header_size.is_some_and(|header| header > size) {
-            return Err(("header larger than total", args.back(1).start()));
+            return Err(("header larger than total", args.from_end(1).start()));
         }
-        let wide = size as usize;
-        if wide > self.limits.max_payload {
-            return Err(("max payload", args.back(0).start()));
+        let length = size as usize;
+        if length > self.limits.max_payload {
+            return Err(("max payload", args.from_end(0).start()));
         }
-        fields.payload = Span::new(self.next, self.next + wide);
+        fields.payload = Span::new(self.payload_start, self.payload_start + length);
         Ok(fields)
     }
 
-    /// `subject [queue] sid`.
-    fn subscribed(&self) -> Result<Fields, Refused> {
+    /// Parse `subject [queue] sid`.
+    fn parse_sub(&self) -> Result<Fields, LineError> {
         let args = self.split();
         let queue = match args.count {
             2 => Span::NONE,
@@ -281,17 +287,17 @@ impl Line<'_> {
         Ok(Fields {
             subject: args.at(0),
             queue,
-            sid: args.back(0),
+            sid: args.from_end(0),
             ..Fields::NONE
         })
     }
 
-    /// `sid [max]`; what is no number, or 0, means now.
-    fn unsubscribed(&self) -> Result<Fields, Refused> {
+    /// Parse `sid [max]`; the broker reads a `max` that is not a number, or 0, as none.
+    fn parse_unsub(&self) -> Result<Fields, LineError> {
         let args = self.split();
         let max = match args.count {
             1 => None,
-            2 => self.most(&args, args.at(1))?,
+            2 => self.parse_max(&args, args.at(1))?,
             _ => return Err(("arg count", 0)),
         };
         Ok(Fields {
@@ -301,19 +307,20 @@ impl Line<'_> {
         })
     }
 
-    /// `rsid [max]`, or with a sid in front, as the seed prints it and nobody wrote it (A53).
-    fn legacy_unsubscribed(&self) -> Result<Fields, Refused> {
+    /// Parse `rsid [max]`, or `sid rsid [max]`, which is documented but was never sent.
+    // A53
+    fn parse_legacy_unsub(&self) -> Result<Fields, LineError> {
         let args = self.split();
-        let leads = args.count > 1 && is_rsid(args.text(args.at(1)));
-        let rest = args.count.wrapping_sub(usize::from(leads));
-        let (printed_sid, sid) = if leads {
+        let has_sid = args.count > 1 && is_rsid(args.text(args.at(1)));
+        let rest = args.count.wrapping_sub(usize::from(has_sid));
+        let (printed_sid, sid) = if has_sid {
             (args.at(0), args.at(1))
         } else {
             (Span::NONE, args.at(0))
         };
         let max = match rest {
             1 => None,
-            2 => self.most(&args, args.back(0))?,
+            2 => self.parse_max(&args, args.from_end(0))?,
             _ => return Err(("arg count", 0)),
         };
         Ok(Fields {
@@ -324,39 +331,39 @@ impl Line<'_> {
         })
     }
 
-    fn most(&self, args: &Args<'_>, span: Span) -> Result<Option<u32>, Refused> {
-        let most = size(args.text(span)).filter(|&most| most > 0);
-        if most.is_none() && self.limits.dialect == Dialect::Strict {
+    fn parse_max(&self, args: &Args<'_>, span: Span) -> Result<Option<u32>, LineError> {
+        let max = server_size(args.text(span)).filter(|&max| max > 0);
+        if max.is_none() && self.limits.dialect == Dialect::Strict {
             return Err(("bad size", span.start()));
         }
-        Ok(most)
+        Ok(max)
     }
 
-    /// `[origin] [account] subject [queue [weight]]`: a weight where interest begins.
-    fn interest(&self, begins: bool) -> Result<Fields, Refused> {
+    /// Parse `[origin] [account] subject [queue [weight]]`; the weight only if interest `begins`.
+    fn parse_interest(&self, begins: bool) -> Result<Fields, LineError> {
         let args = self.split();
         let mut fields = Fields::NONE;
-        let mut lead = 0;
+        let mut index = 0;
         if self.conn == Conn::Route {
             let of_leaf = matches!(self.kind, Kind::LsAdd | Kind::LsDel);
             if of_leaf && (begins || self.limits.lnocu) {
-                fields.origin = args.at(lead);
-                lead += 1;
+                fields.origin = args.at(index);
+                index += 1;
             }
             if !self.limits.pinned {
-                fields.account = args.at(lead);
-                lead += 1;
+                fields.account = args.at(index);
+                index += 1;
             }
         }
-        fields.subject = args.at(lead);
-        match args.count.checked_sub(lead + 1) {
+        fields.subject = args.at(index);
+        match args.count.checked_sub(index + 1) {
             Some(0) => {}
-            Some(1) if !begins => fields.queue = args.at(lead + 1),
+            Some(1) if !begins => fields.queue = args.at(index + 1),
             Some(2) if begins => {
-                fields.queue = args.at(lead + 1);
-                let weight = size(args.text(args.back(0)));
+                fields.queue = args.at(index + 1);
+                let weight = server_size(args.text(args.from_end(0)));
                 if weight.is_none() && self.limits.dialect == Dialect::Strict {
-                    return Err(("bad size", args.back(0).start()));
+                    return Err(("bad size", args.from_end(0).start()));
                 }
                 fields.weight = Some(weight.map_or(-1, i64::from));
             }
@@ -365,7 +372,7 @@ impl Line<'_> {
         Ok(fields)
     }
 
-    fn account(&self) -> Result<Fields, Refused> {
+    fn parse_account(&self) -> Result<Fields, LineError> {
         let args = self.split();
         if args.count != 1 {
             return Err(("arg count", 0));
@@ -376,8 +383,9 @@ impl Line<'_> {
         })
     }
 
-    /// Subjects as seed 001 has them (A33: after the splitting, and by its own grammar).
-    fn strict(&self, fields: &Fields) -> Result<(), Refused> {
+    /// Validate subject and reply in the strict dialect.
+    // A33
+    fn check_subjects(&self, fields: &Fields) -> Result<(), LineError> {
         let interest = !self.kind.has_payload();
         let subject = if interest {
             Form::Pattern
@@ -388,13 +396,13 @@ impl Line<'_> {
             let Some(text) = span.of(self.raw) else {
                 continue;
             };
-            let wrong = match std::str::from_utf8(text) {
+            let invalid = match std::str::from_utf8(text) {
                 Ok(text) => grammar::check(text, form, Dialect::Strict, UNBOUNDED)
                     .err()
                     .map(|error| error.position.unwrap_or(0)),
                 Err(error) => Some(error.valid_up_to()),
             };
-            if let Some(offset) = wrong {
+            if let Some(offset) = invalid {
                 return Err(("bad subject", span.start() + offset));
             }
         }
@@ -402,12 +410,12 @@ impl Line<'_> {
     }
 }
 
-/// The line bounds the subject.
+/// The maximum length of the line bounds the subject.
 const UNBOUNDED: Bounds = Bounds {
     max_tokens: usize::MAX,
     max_length: usize::MAX,
 };
 
 fn is_rsid(text: &[u8]) -> bool {
-    Rsid::read(text).is_some()
+    Rsid::parse(text).is_some()
 }

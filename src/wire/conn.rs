@@ -1,22 +1,33 @@
-//! Which operations a kind of connection knows, and how their names are told apart byte by byte.
+//! The kinds of connection, the operations of each, and the table that recognises their names.
+//!
+//! Names are recognised byte by byte with bit sets: a set of candidate names is intersected with the
+//! set of names that have the next byte at this position (Shift-And: Baeza-Yates and Gonnet 1992).
 
-/// Who speaks to whom.
+/// A kind of connection and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conn {
-    /// What a server reads from a client.
+    /// From a client to a server.
     Client,
-    /// What a client reads from a server.
+    /// From a server to a client.
     ServerToClient,
-    /// What servers of one cluster say to each other today.
+    /// Between servers of a cluster, as they speak today.
     Route,
-    /// What a server and its leaf node say to each other.
+    /// Between a server and its leaf node.
     Leaf,
-    /// Routes as seed 004 prints them, before nats-server 2.0 (A63).
-    RouteLegacy,
+    /// Between servers of a cluster before nats-server 2.0.
+    RouteLegacy, // seed 004, A63
 }
 
 impl Conn {
-    /// Parses the name users write.
+    /// Return the connection of this name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::Conn;
+    ///
+    /// assert_eq!(Conn::from_name("server_to_client"), Some(Conn::ServerToClient));
+    /// ```
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
@@ -29,7 +40,13 @@ impl Conn {
         })
     }
 
-    /// The name users write.
+    /// Return the name of the connection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::wire::Conn::RouteLegacy.name(), "route_legacy");
+    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,28 +58,36 @@ impl Conn {
         }
     }
 
-    /// Does every fault but a limit go by one word, as in the sources of its rules?
+    /// Whether the sources of its rules name every error that is not a limit `parse`.
+    #[doc(hidden)]
     #[must_use]
-    pub const fn says_parse(self) -> bool {
+    pub const fn reports_parse_only(self) -> bool {
         matches!(self, Self::ServerToClient | Self::RouteLegacy)
     }
 
-    const fn kinds(self) -> u32 {
-        let both = bit(Kind::Info) | bit(Kind::Ping) | bit(Kind::Pong) | bit(Kind::Ok);
-        let both = both | bit(Kind::Err);
-        let sent = both | bit(Kind::Connect) | bit(Kind::Pub);
-        let server = sent | bit(Kind::Hpub) | bit(Kind::Hmsg) | bit(Kind::LsAdd);
-        let server = server | bit(Kind::LsDel) | bit(Kind::Lmsg) | bit(Kind::AAdd);
-        let server = server | bit(Kind::ADel) | (1 << ALIAS);
+    /// The operations of the connection, one bit each.
+    const fn operations(self) -> u32 {
+        const COMMON: u32 =
+            bit(Kind::Info) | bit(Kind::Ping) | bit(Kind::Pong) | bit(Kind::Ok) | bit(Kind::Err);
+        const TO_SERVER: u32 = COMMON | bit(Kind::Connect) | bit(Kind::Pub);
+        const LEAF: u32 = TO_SERVER
+            | bit(Kind::Hpub)
+            | bit(Kind::Hmsg)
+            | bit(Kind::LsAdd)
+            | bit(Kind::LsDel)
+            | bit(Kind::Lmsg)
+            | bit(Kind::AAdd)
+            | bit(Kind::ADel)
+            | 1 << ALIAS;
         match self {
-            // A client has nothing to deliver; the broker notices behind the line of HMSG.
+            // A client cannot deliver; the broker rejects HMSG only after its line.
             Self::Client => {
-                sent | bit(Kind::Hpub) | bit(Kind::Sub) | bit(Kind::Unsub) | bit(Kind::Hmsg)
+                TO_SERVER | bit(Kind::Hpub) | bit(Kind::Sub) | bit(Kind::Unsub) | bit(Kind::Hmsg)
             }
-            Self::ServerToClient => both | bit(Kind::Msg) | bit(Kind::Hmsg),
-            Self::Route => server | bit(Kind::RsAdd) | bit(Kind::RsDel) | bit(Kind::Rmsg),
-            Self::Leaf => server,
-            Self::RouteLegacy => sent | bit(Kind::Sub) | bit(Kind::Unsub) | bit(Kind::Msg),
+            Self::ServerToClient => COMMON | bit(Kind::Msg) | bit(Kind::Hmsg),
+            Self::Route => LEAF | bit(Kind::RsAdd) | bit(Kind::RsDel) | bit(Kind::Rmsg),
+            Self::Leaf => LEAF,
+            Self::RouteLegacy => TO_SERVER | bit(Kind::Sub) | bit(Kind::Unsub) | bit(Kind::Msg),
         }
     }
 }
@@ -71,7 +96,7 @@ const fn bit(kind: Kind) -> u32 {
     1 << kind as u32
 }
 
-/// An operation by its name.
+/// The name of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -95,11 +120,11 @@ pub enum Kind {
     Lmsg,
     AAdd,
     ADel,
-    /// A line of a legacy route that names no operation of it (A63).
-    Unknown,
+    /// A line of a legacy route that begins with another word.
+    Unknown, // A63
 }
 
-/// In the order of `Kind`; the last is how the broker also reads `A-`.
+/// The names in the order of `Kind`; the last is another spelling of `A-` that the broker accepts.
 const NAMES: [&[u8]; 21] = [
     b"INFO", b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB", b"MSG", b"HMSG", b"PING", b"PONG",
     b"+OK", b"-ERR", b"RS+", b"RS-", b"LS+", b"LS-", b"RMSG", b"LMSG", b"A+", b"A-", b"Au",
@@ -129,32 +154,33 @@ const KINDS: [Kind; 21] = [
     Kind::ADel,
 ];
 
-/// Longest name.
-const LONGEST: usize = 7;
+/// Length of the longest name.
+const MAX_NAME: usize = 7;
 
-/// `STEP[place][byte]`: the names that have this byte, in either case, at this place (S4-012).
-static STEP: [[u32; 256]; LONGEST] = steps();
-/// `ENDS[place]`: the names whose last byte is at this place. No name begins with another one.
-const ENDS: [u32; LONGEST] = ends();
+/// `NAMES_WITH_BYTE[position][byte]`: the names with this byte, in either case, at this position.
+static NAMES_WITH_BYTE: [[u32; 256]; MAX_NAME] = names_with_byte(); // S4-012
+/// `NAMES_ENDING[position]`: the names whose last byte is at this position. No name is a prefix of
+/// another one.
+const NAMES_ENDING: [u32; MAX_NAME] = names_ending();
 
-const fn steps() -> [[u32; 256]; LONGEST] {
-    let mut table = [[0; 256]; LONGEST];
+const fn names_with_byte() -> [[u32; 256]; MAX_NAME] {
+    let mut table = [[0; 256]; MAX_NAME];
     let mut name = 0;
     while name < NAMES.len() {
-        let mut place = 0;
-        while place < NAMES[name].len() {
-            let byte = NAMES[name][place];
-            table[place][byte as usize] |= 1 << name;
-            table[place][byte.to_ascii_lowercase() as usize] |= 1 << name;
-            place += 1;
+        let mut position = 0;
+        while position < NAMES[name].len() {
+            let byte = NAMES[name][position];
+            table[position][byte as usize] |= 1 << name;
+            table[position][byte.to_ascii_lowercase() as usize] |= 1 << name;
+            position += 1;
         }
         name += 1;
     }
     table
 }
 
-const fn ends() -> [u32; LONGEST] {
-    let mut table = [0; LONGEST];
+const fn names_ending() -> [u32; MAX_NAME] {
+    let mut table = [0; MAX_NAME];
     let mut name = 0;
     while name < NAMES.len() {
         table[NAMES[name].len() - 1] |= 1 << name;
@@ -163,26 +189,26 @@ const fn ends() -> [u32; LONGEST] {
     table
 }
 
-/// The names that the bytes read so far may still become.
+/// The names that begin with the bytes read so far, one bit each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidates(u32);
 
 impl Candidates {
     pub(super) const fn of(conn: Conn) -> Self {
-        Self(conn.kinds())
+        Self(conn.operations())
     }
 
-    /// Takes the byte at `place`: the name that is now complete, if any; an error when none is left.
+    /// Read the byte at `position`; return the name if it is now complete, an error if no name is left.
     #[inline]
-    pub(super) fn take(&mut self, place: usize, byte: u8) -> Result<Option<Kind>, ()> {
-        let Some(step) = STEP.get(place) else {
+    pub(super) fn advance(&mut self, position: usize, byte: u8) -> Result<Option<Kind>, ()> {
+        let Some(names) = NAMES_WITH_BYTE.get(position) else {
             return Err(());
         };
-        self.0 &= step[byte as usize];
+        self.0 &= names[byte as usize];
         if self.0 == 0 {
             return Err(());
         }
-        let complete = self.0 & ENDS[place];
+        let complete = self.0 & NAMES_ENDING[position];
         if complete == 0 {
             return Ok(None);
         }
@@ -191,7 +217,13 @@ impl Candidates {
 }
 
 impl Kind {
-    /// The name as it is written.
+    /// Return the name as it is written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::wire::Kind::RsAdd.name(), "RS+");
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         match NAMES.get(self as usize) {
@@ -200,7 +232,16 @@ impl Kind {
         }
     }
 
-    /// Does a payload follow the line? (S1-008, and what routes added)
+    /// Return whether a payload follows the line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::Kind;
+    ///
+    /// assert!(Kind::Pub.has_payload() && !Kind::Sub.has_payload());
+    /// ```
+    // S1-008, and what routes added
     #[must_use]
     pub const fn has_payload(self) -> bool {
         matches!(
@@ -209,19 +250,25 @@ impl Kind {
         )
     }
 
-    /// Is the name the whole operation?
+    /// Whether the name is the whole operation.
     pub(super) const fn is_bare(self) -> bool {
         matches!(self, Self::Ping | Self::Pong | Self::Ok)
     }
 
-    /// Is the argument one JSON object?
+    /// Return whether the argument is one JSON object.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(subtrie::wire::Kind::Info.has_json());
+    /// ```
     #[must_use]
     pub const fn has_json(self) -> bool {
         matches!(self, Self::Info | Self::Connect)
     }
 }
 
-/// Does a line that names no operation of a legacy route announce a payload all the same?
+/// Whether the first word of an unknown line of a legacy route announces a payload.
 pub(super) fn announces_payload(word: &[u8]) -> bool {
     [&b"HPUB"[..], b"HMSG", b"RMSG", b"LMSG"]
         .iter()

@@ -1,36 +1,37 @@
-//! Is this one JSON object, and may it be taken? Nothing is built here.
+//! Validation of JSON objects in `INFO` and `CONNECT`, without building them.
 //!
-//! Standard JSON (A66): nested at most so deep, numbers at most so long, and no name twice in one
-//! object. Bytes beyond ASCII may stand in strings only.
+//! Standard JSON with three restrictions: a maximum depth, a maximum length of numbers, and no name
+//! twice in one object. Bytes beyond ASCII may stand in strings only. The validator does not recurse.
+// A66
 
 use std::collections::HashSet;
 
-/// Deepest nesting.
-const DEPTH: usize = 128;
-/// Longest number, in characters.
-const DIGITS: usize = 1024;
+/// Maximum nesting.
+const MAX_DEPTH: usize = 128;
+/// Maximum length of a number in characters.
+const MAX_NUMBER: usize = 1024;
 
-/// Is the text one object, with nothing before or behind it?
+/// Whether the text is exactly one JSON object.
 pub(super) fn is_object(text: &[u8]) -> bool {
-    let mut scan = Scan { text, at: 0 };
-    text.first() == Some(&b'{') && scan.value().is_ok() && scan.at == text.len()
+    let mut validator = Validator { text, at: 0 };
+    text.first() == Some(&b'{') && validator.value().is_ok() && validator.at == text.len()
 }
 
-/// Not JSON, or more of it than is taken.
-struct Refused;
+/// The text is not JSON, or exceeds a limit.
+struct NotJson;
 
-struct Scan<'a> {
+struct Validator<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-/// An object or an array that is open, the names of an object with it.
-enum Open {
+/// An object that has begun, with its names so far, or an array that has begun.
+enum Container {
     Object(HashSet<Vec<u8>>),
     Array,
 }
 
-impl Scan<'_> {
+impl Validator<'_> {
     fn byte(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -41,9 +42,9 @@ impl Scan<'_> {
         }
     }
 
-    /// One value, and whatever is nested in it, without recursion.
-    fn value(&mut self) -> Result<(), Refused> {
-        let mut open: Vec<Open> = Vec::new();
+    /// Read one value with everything nested in it.
+    fn value(&mut self) -> Result<(), NotJson> {
+        let mut open: Vec<Container> = Vec::new();
         loop {
             self.blanks();
             match self.byte() {
@@ -55,8 +56,8 @@ impl Scan<'_> {
                     } else {
                         let mut names = HashSet::new();
                         self.name(&mut names)?;
-                        open.push(Open::Object(names));
-                        deep(open.len())?;
+                        open.push(Container::Object(names));
+                        check_depth(open.len())?;
                         continue;
                     }
                 }
@@ -66,26 +67,26 @@ impl Scan<'_> {
                     if self.byte() == Some(b']') {
                         self.at += 1;
                     } else {
-                        open.push(Open::Array);
-                        deep(open.len())?;
+                        open.push(Container::Array);
+                        check_depth(open.len())?;
                         continue;
                     }
                 }
                 Some(b'"') => self.string()?,
                 Some(b'-' | b'0'..=b'9') => self.number()?,
-                Some(b't') => self.word(b"true")?,
-                Some(b'f') => self.word(b"false")?,
-                Some(b'n') => self.word(b"null")?,
-                _ => return Err(Refused),
+                Some(b't') => self.literal(b"true")?,
+                Some(b'f') => self.literal(b"false")?,
+                Some(b'n') => self.literal(b"null")?,
+                _ => return Err(NotJson),
             }
-            // A value ended: so may what it stands in, and what that stands in.
+            // The end of a value may also be the end of the values around it.
             loop {
                 let Some(inner) = open.last_mut() else {
                     return Ok(());
                 };
                 self.blanks();
                 match (self.byte(), inner) {
-                    (Some(b','), Open::Object(names)) => {
+                    (Some(b','), Container::Object(names)) => {
                         self.at += 1;
                         self.blanks();
                         let mut taken = std::mem::take(names);
@@ -93,39 +94,39 @@ impl Scan<'_> {
                         *names = taken;
                         break;
                     }
-                    (Some(b','), Open::Array) => {
+                    (Some(b','), Container::Array) => {
                         self.at += 1;
                         break;
                     }
-                    (Some(b'}'), Open::Object(_)) | (Some(b']'), Open::Array) => {
+                    (Some(b'}'), Container::Object(_)) | (Some(b']'), Container::Array) => {
                         self.at += 1;
                         open.pop();
                     }
-                    _ => return Err(Refused),
+                    _ => return Err(NotJson),
                 }
             }
         }
     }
 
-    /// A name and its colon.
-    fn name(&mut self, names: &mut HashSet<Vec<u8>>) -> Result<(), Refused> {
+    /// Read a name and its colon.
+    fn name(&mut self, names: &mut HashSet<Vec<u8>>) -> Result<(), NotJson> {
         let start = self.at;
         if self.byte() != Some(b'"') {
-            return Err(Refused);
+            return Err(NotJson);
         }
         self.string()?;
-        if !names.insert(spelled(&self.text[start + 1..self.at - 1])) {
-            return Err(Refused);
+        if !names.insert(unescape_name(&self.text[start + 1..self.at - 1])) {
+            return Err(NotJson);
         }
         self.blanks();
         if self.byte() != Some(b':') {
-            return Err(Refused);
+            return Err(NotJson);
         }
         self.at += 1;
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Refused> {
+    fn string(&mut self) -> Result<(), NotJson> {
         self.at += 1;
         loop {
             match self.byte() {
@@ -143,21 +144,21 @@ impl Scan<'_> {
                             self.at += 1;
                             for _ in 0..4 {
                                 if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                                    return Err(Refused);
+                                    return Err(NotJson);
                                 }
                                 self.at += 1;
                             }
                         }
-                        _ => return Err(Refused),
+                        _ => return Err(NotJson),
                     }
                 }
-                Some(0..=0x1f) | None => return Err(Refused),
+                Some(0..=0x1f) | None => return Err(NotJson),
                 Some(_) => self.at += 1,
             }
         }
     }
 
-    fn number(&mut self) -> Result<(), Refused> {
+    fn number(&mut self) -> Result<(), NotJson> {
         let start = self.at;
         if self.byte() == Some(b'-') {
             self.at += 1;
@@ -178,28 +179,28 @@ impl Scan<'_> {
             }
             self.digits()?;
         }
-        if self.at - start > DIGITS {
-            return Err(Refused);
+        if self.at - start > MAX_NUMBER {
+            return Err(NotJson);
         }
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Refused> {
+    fn digits(&mut self) -> Result<(), NotJson> {
         let start = self.at;
         while self.byte().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
         if start == self.at {
-            Err(Refused)
+            Err(NotJson)
         } else {
             Ok(())
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), Refused> {
-        for &byte in word {
+    fn literal(&mut self, literal: &[u8]) -> Result<(), NotJson> {
+        for &byte in literal {
             if self.byte() != Some(byte) {
-                return Err(Refused);
+                return Err(NotJson);
             }
             self.at += 1;
         }
@@ -207,15 +208,19 @@ impl Scan<'_> {
     }
 }
 
-fn deep(depth: usize) -> Result<(), Refused> {
-    if depth > DEPTH { Err(Refused) } else { Ok(()) }
+fn check_depth(depth: usize) -> Result<(), NotJson> {
+    if depth > MAX_DEPTH {
+        Err(NotJson)
+    } else {
+        Ok(())
+    }
 }
 
-/// A checked name with its escapes resolved, so that two spellings of one name are one.
+/// Resolve the escapes of a validated name, so that two spellings of one name are equal.
 ///
-/// Code points beyond UTF-8 (lone halves of a pair) and bytes that are none are spelled as three
-/// bytes, as Python's `surrogatepass` spells what its `surrogateescape` reads.
-fn spelled(name: &[u8]) -> Vec<u8> {
+/// Lone surrogates and bytes that are not UTF-8 become three bytes, as Python's `surrogatepass`
+/// encodes what its `surrogateescape` decodes.
+fn unescape_name(name: &[u8]) -> Vec<u8> {
     let mut points: Vec<u32> = Vec::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         points.extend(chunk.valid().chars().map(u32::from));
@@ -242,11 +247,15 @@ fn spelled(name: &[u8]) -> Vec<u8> {
             'r' => 13,
             't' => 9,
             'u' => {
-                let high = unit_at(&points, at);
+                let high = hex_escape_at(&points, at);
                 at += 4;
                 let paired = points.get(at) == Some(&u32::from(b'\\'))
                     && points.get(at + 1) == Some(&u32::from(b'u'));
-                let low = if paired { unit_at(&points, at + 2) } else { 0 };
+                let low = if paired {
+                    hex_escape_at(&points, at + 2)
+                } else {
+                    0
+                };
                 if (0xd800..0xdc00).contains(&high) && (0xdc00..0xe000).contains(&low) {
                     at += 6;
                     0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
@@ -261,7 +270,7 @@ fn spelled(name: &[u8]) -> Vec<u8> {
     out
 }
 
-fn unit_at(points: &[u32], at: usize) -> u32 {
+fn hex_escape_at(points: &[u32], at: usize) -> u32 {
     let digits = points.get(at..at + 4).unwrap_or_default();
     digits.iter().fold(0, |sum, &point| {
         let digit = char::from_u32(point).and_then(|digit| digit.to_digit(16));

@@ -1,20 +1,29 @@
-//! How much a stream may ask for.
+//! The limits and options of a parser.
 
 use crate::grammar::Dialect;
 
-/// How much a stream may ask for, and how it is read.
+/// The limits and options of a parser.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::Limits;
+///
+/// let limits = Limits { max_payload: 8 << 20, ..Limits::default() };
+/// assert_eq!(limits.max_control_line, 4096);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// What line ends, subjects and numbers must look like.
+    /// The dialect of line ends, subjects and numbers.
     pub dialect: Dialect,
-    /// Most bytes of arguments, blanks before them and the line end not counted. Sixteen times as
-    /// many anywhere but from a client, as nats-server counts.
+    /// Maximum number of bytes of arguments, without the blanks before them and the line end.
+    /// Sixteen times as many on every connection but that of a client, as in nats-server.
     pub max_control_line: usize,
-    /// Most bytes of payload, headers included.
+    /// Maximum number of bytes of a payload, including its headers.
     pub max_payload: usize,
-    /// The route serves one account, which its lines leave out.
+    /// Whether the route serves one account, which its lines then leave out.
     pub pinned: bool,
-    /// The other side announced `lnocu`: `LS-` names the origin too.
+    /// Whether the peer announced `lnocu`: `LS-` then also names the origin.
     pub lnocu: bool,
 }
 

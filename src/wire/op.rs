@@ -1,8 +1,8 @@
-//! One operation: which bytes it was, and where in them its parts are.
+//! A parsed operation: its bytes, and the spans of its parts in them.
 
 use super::conn::{Conn, Kind};
 
-/// A stretch of an operation's bytes.
+/// A range of an operation's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     start: u32,
@@ -10,10 +10,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// No such part.
+    /// The span of a part that the operation does not have.
     pub const NONE: Self = Self { start: 1, end: 0 };
 
-    /// From `start` up to `end`. No operation has four gigabytes.
+    /// Create the span from `start` to `end`; [`Span::NONE`] beyond 4 GiB, which no operation has.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         match (u32::try_from(start), u32::try_from(end)) {
@@ -22,19 +22,28 @@ impl Span {
         }
     }
 
-    /// Where the part begins, in the operation.
+    /// Return the offset of the first byte in the operation.
     #[must_use]
     pub const fn start(self) -> usize {
         self.start as usize
     }
 
-    /// Where it ends.
+    /// Return the offset after the last byte.
     #[must_use]
     pub const fn end(self) -> usize {
         self.end as usize
     }
 
-    /// The part, `None` where the operation has none.
+    /// Return the bytes of the part, `None` if the operation does not have it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::Span;
+    ///
+    /// assert_eq!(Span::new(4, 7).of(b"SUB foo 1\r\n"), Some(&b"foo"[..]));
+    /// assert_eq!(Span::NONE.of(b"PING\r\n"), None);
+    /// ```
     #[must_use]
     #[inline]
     pub fn of(self, raw: &[u8]) -> Option<&[u8]> {
@@ -42,7 +51,7 @@ impl Span {
     }
 }
 
-/// Where the parts of an operation are, and its numbers.
+/// The spans of the parts of an operation, and its numbers.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Fields {
@@ -51,22 +60,22 @@ pub struct Fields {
     pub subject: Span,
     pub reply: Span,
     pub queue: Span,
-    /// All queue names of a routed message, with the blanks between them.
+    /// All queue names of a routed message with the blanks between them.
     pub queues: Span,
     pub sid: Span,
-    /// The sid that seed 004 prints before the RSID of UNSUB (A53).
-    pub printed_sid: Span,
-    /// JSON, the text of an error, or a line nobody knows.
+    /// The sid before the RSID of an `UNSUB` on a legacy route.
+    pub printed_sid: Span, // A53
+    /// JSON, the text of an error, or an unknown line.
     pub text: Span,
     pub payload: Span,
     pub header_size: Option<u32>,
     pub max: Option<u32>,
-    /// −1 where the broker found no number.
+    /// The weight of a queue; −1 if the broker does not read it as a number.
     pub weight: Option<i64>,
 }
 
 impl Fields {
-    /// No parts at all.
+    /// The fields of an operation without parts.
     pub const NONE: Self = Self {
         account: Span::NONE,
         origin: Span::NONE,
@@ -87,18 +96,29 @@ impl Fields {
 /// The id of a subscription on a legacy route: `RSID:<cid>:<sid>` or `QRSID:<cid>:<sid>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rsid<'a> {
-    /// Of a queue group?
+    /// Whether the subscription is in a queue group.
     pub is_queue: bool,
-    /// The client connection on the sending server (the seed's ssid).
+    /// The client connection on the sending server.
     pub cid: u64,
-    /// The client's own id.
+    /// The subscription id that the client chose.
     pub sid: &'a [u8],
 }
 
 impl<'a> Rsid<'a> {
-    /// Reads one; `None` where the text is none, such as the bare ids of the seed's MSG (A55, A61).
+    /// Parse an id, `None` if the text is not one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::Rsid;
+    ///
+    /// let rsid = Rsid::parse(b"QRSID:12:3").unwrap();
+    /// assert_eq!((rsid.is_queue, rsid.cid, rsid.sid), (true, 12, &b"3"[..]));
+    /// assert_eq!(Rsid::parse(b"3"), None);
+    /// ```
+    // A55, A61
     #[must_use]
-    pub fn read(text: &'a [u8]) -> Option<Self> {
+    pub fn parse(text: &'a [u8]) -> Option<Self> {
         let (is_queue, rest) = match text.strip_prefix(b"QRSID:") {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix(b"RSID:")?),
@@ -116,26 +136,38 @@ impl<'a> Rsid<'a> {
     }
 }
 
-/// An operation that was read.
+/// A parsed operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Op<'a> {
-    /// The connection it was read from.
+    /// The connection it was parsed from.
     pub conn: Conn,
-    /// Its name.
+    /// The name of the operation.
     pub kind: Kind,
-    /// Its bytes, line end and payload included.
+    /// Its bytes, including line end and payload.
     pub raw: &'a [u8],
-    /// Where its parts are.
+    /// The spans of its parts.
     pub fields: Fields,
 }
 
-/// What separates arguments wherever both CR and LF may stand among them.
+/// Whether the byte separates arguments, except those of `PUB` and `HPUB`.
 pub(super) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 impl<'a> Op<'a> {
-    /// The queue names of a routed message, in order.
+    /// Iterate over the queue names of a routed message.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::{Conn, Limits, Parser};
+    ///
+    /// let mut parser = Parser::new(Conn::Route, Limits::default());
+    /// parser.feed(b"RMSG $G orders | q1 q2 2\r\nok\r\n", |op, _| {
+    ///     assert_eq!(op.queues().collect::<Vec<_>>(), [b"q1", b"q2"]);
+    /// })?;
+    /// # Ok::<(), subtrie::wire::ParseError>(())
+    /// ```
     pub fn queues(&self) -> impl Iterator<Item = &'a [u8]> {
         let names = self.fields.queues.of(self.raw).unwrap_or_default();
         names
@@ -143,13 +175,35 @@ impl<'a> Op<'a> {
             .filter(|name| !name.is_empty())
     }
 
-    /// The payload, headers included; empty where the operation has none.
+    /// Return the payload, including its headers; empty if the operation has none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::{Conn, Limits, Parser};
+    ///
+    /// let mut parser = Parser::new(Conn::Client, Limits::default());
+    /// parser.feed(b"PUB orders 2\r\nok\r\n", |op, _| assert_eq!(op.payload(), b"ok"))?;
+    /// # Ok::<(), subtrie::wire::ParseError>(())
+    /// ```
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         self.fields.payload.of(self.raw).unwrap_or_default()
     }
 
-    /// The one way to write this operation: it reads back as an equal one, and only one.
+    /// Append the canonical form of the operation, which parses to exactly one, equal operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::{Conn, Limits, Parser};
+    ///
+    /// let mut parser = Parser::new(Conn::Client, Limits::default());
+    /// let mut out = Vec::new();
+    /// parser.feed(b"sub  orders.>\t1 \n", |op, _| op.write_into(&mut out))?;
+    /// assert_eq!(out, b"SUB orders.> 1\r\n");
+    /// # Ok::<(), subtrie::wire::ParseError>(())
+    /// ```
     pub fn write_into(&self, out: &mut Vec<u8>) {
         let fields = &self.fields;
         if self.kind == Kind::Unknown {
@@ -193,7 +247,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Reply and queue names of a routed message: `+` announces both, `|` queues alone.
+    /// Append reply and queue names of a routed message: `+` before both, `|` before queues alone.
     fn write_reply(&self, out: &mut Vec<u8>) {
         let reply = self.fields.reply.of(self.raw);
         let mut queues = self.queues().peekable();

@@ -194,7 +194,7 @@ impl Op {
     fn sid<'py>(&self, py: Python<'py>) -> Text<'py> {
         if self.conn == Conn::RouteLegacy && self.kind != Kind::Msg {
             let raw = self.bytes(py);
-            let rsid = self.fields.sid.of(raw).and_then(Rsid::read);
+            let rsid = self.fields.sid.of(raw).and_then(Rsid::parse);
             return rsid.map(|rsid| decoded(py, rsid.sid)).transpose();
         }
         self.text(py, self.fields.sid)
@@ -368,7 +368,7 @@ impl Op {
         if self.conn != Conn::RouteLegacy {
             return None;
         }
-        self.fields.sid.of(self.bytes(py)).and_then(Rsid::read)
+        self.fields.sid.of(self.bytes(py)).and_then(Rsid::parse)
     }
 }
 

@@ -9,7 +9,7 @@ use super::op::Op;
 use crate::grammar::Dialect;
 use crate::python::args::{self, OptionalArg, bound};
 use crate::python::errors::type_error;
-use crate::wire::{self, Conn, Fault, Limits};
+use crate::wire::{self, Conn, Limits, ParseError};
 
 /// What `max_payload=None` means: whatever nine digits can say.
 const MOST_PAYLOAD: usize = 999_999_999;
@@ -139,7 +139,7 @@ impl Parser {
     /// Bytes kept of the operation that is being read.
     #[getter]
     fn held(&self) -> usize {
-        self.core.held()
+        self.core.buffered()
     }
 
     /// The kind of connection.
@@ -156,10 +156,15 @@ impl Parser {
 }
 
 impl Parser {
-    fn wire_error(&self, py: Python<'_>, fault: Fault, operations: &Bound<'_, PyList>) -> PyErr {
+    fn wire_error(
+        &self,
+        py: Python<'_>,
+        fault: ParseError,
+        operations: &Bound<'_, PyList>,
+    ) -> PyErr {
         static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let limit = matches!(fault.reason, "max control line" | "max payload");
-        let reason = if self.conn.says_parse() && !limit {
+        let reason = if self.conn.reports_parse_only() && !limit {
             "parse"
         } else {
             fault.reason

@@ -1,49 +1,50 @@
-//! Where in an operation the reading is, and what the next byte may be.
+//! The state machine of one operation: it stops at any byte and resumes at the next one.
 //!
-//! The states are nats-server's, run together where it only waits for the next letter of a name.
+//! The states are those of nats-server's parser, merged if they only wait for the next letter of a
+//! name.
 
-use super::args::{Line, Refused};
+use super::args::{Line, LineError};
 use super::conn::{Candidates, Conn, Kind, announces_payload};
-use super::fault::Stage;
+use super::error::Stage;
 use super::limits::Limits;
 use super::op::{Fields, Op, Span};
-use super::payload::{Progress, progress};
 use crate::grammar::Dialect;
 
+/// What the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Name,
+    /// The blank after a name.
     Delimiter,
+    /// Further blanks before the arguments.
     Blanks,
     Arguments,
-    /// After a name that is the whole operation: the broker looks for LF alone.
-    Tail,
-    /// A line that names no operation of a legacy route.
-    Line,
+    /// The rest of the line of an operation without arguments; the broker skips it up to LF.
+    RestOfLine,
+    /// A line of a legacy route that begins with an unknown word.
+    UnknownLine,
     Payload,
 }
 
-/// Where in the operation that is being read.
+/// The state of the operation that is being parsed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct State {
     phase: Phase,
     candidates: Candidates,
     kind: Kind,
-    /// The next byte to look at.
+    /// Offset of the next byte.
     at: usize,
-    /// Where the arguments begin.
+    /// Offset of the arguments.
     start: usize,
     fields: Fields,
 }
 
-/// How a search for the end of a line went.
-enum Ended {
-    /// LF at this place; the arguments end here.
-    At {
-        line: usize,
-        end: usize,
-    },
-    More,
+/// The result of the search for the end of a line.
+enum LineEnd {
+    /// LF at offset `line_feed`; the text ends at offset `end`.
+    Found { line_feed: usize, end: usize },
+    /// The line is not complete.
+    Incomplete,
 }
 
 impl State {
@@ -58,14 +59,16 @@ impl State {
         }
     }
 
+    /// The part of the operation that is being parsed.
     pub(super) const fn stage(&self) -> Stage {
         match self.phase {
-            Phase::Name | Phase::Delimiter | Phase::Tail | Phase::Line => Stage::Name,
+            Phase::Name | Phase::Delimiter | Phase::RestOfLine | Phase::UnknownLine => Stage::Name,
             Phase::Blanks | Phase::Arguments => Stage::Arguments,
             Phase::Payload => Stage::Payload,
         }
     }
 
+    /// The operation, once `advance` has returned its length.
     pub(super) const fn op<'a>(&self, conn: Conn, raw: &'a [u8]) -> Op<'a> {
         Op {
             conn,
@@ -75,76 +78,74 @@ impl State {
         }
     }
 
-    /// The length of the operation, once its line has announced it.
+    /// The length of the operation, once its line has been parsed.
     pub(super) fn length(&self) -> Option<usize> {
         (self.phase == Phase::Payload).then(|| self.fields.payload.end() + 2)
     }
 
-    /// Goes on in the operation's bytes; its length once it is whole.
+    /// Resume in the bytes of the operation; return its length once it is complete.
     pub(super) fn advance(
         &mut self,
         bytes: &[u8],
         conn: Conn,
         limits: &Limits,
-        longest: usize,
-    ) -> Result<Option<usize>, Refused> {
+        max_line: usize,
+    ) -> Result<Option<usize>, LineError> {
         let strict = limits.dialect == Dialect::Strict;
         loop {
             match self.phase {
                 Phase::Payload => {
                     let end = self.fields.payload.end();
-                    return match progress(bytes, end) {
-                        Progress::Done => Ok(Some(end + 2)),
-                        Progress::More => Ok(None),
-                        Progress::Broken(place) => Err(("payload terminator", place)),
-                    };
+                    return Ok(payload_is_complete(bytes, end)?.then_some(end + 2));
                 }
-                Phase::Tail => {
-                    return Ok(match self.ended(bytes, strict, longest, 0)? {
-                        Ended::At { line, end } => {
+                Phase::RestOfLine => {
+                    return Ok(match self.find_line_end(bytes, strict, max_line, 0)? {
+                        LineEnd::Found { line_feed, end } => {
                             let stray = bytes[self.start..end].iter().position(|b| !is_space(*b));
                             if let (true, Some(offset)) = (strict, stray) {
                                 return Err(("no delimiter", self.start + offset));
                             }
-                            Some(line + 1)
+                            Some(line_feed + 1)
                         }
-                        Ended::More => None,
+                        LineEnd::Incomplete => None,
                     });
                 }
-                Phase::Line => {
-                    let Ended::At { line, end } = self.ended(bytes, strict, longest, 0)? else {
+                Phase::UnknownLine => {
+                    let found = self.find_line_end(bytes, strict, max_line, 0)?;
+                    let LineEnd::Found { line_feed, end } = found else {
                         return Ok(None);
                     };
                     let word = bytes[..end].split(|&b| is_space(b)).next();
                     if announces_payload(word.unwrap_or_default()) {
-                        return Err(("unknown op", 0)); // its payload is no line
+                        return Err(("unknown op", 0)); // its payload cannot be skipped as a line
                     }
                     self.fields.text = Span::new(0, end);
-                    return Ok(Some(line + 1));
+                    return Ok(Some(line_feed + 1));
                 }
                 Phase::Arguments => {
-                    // The broker takes the first byte for text, whatever it is.
+                    // The broker reads the first byte as text, even if it is LF.
                     let skip = usize::from(!strict);
-                    let Ended::At { line, end } = self.ended(bytes, strict, longest, skip)? else {
+                    let found = self.find_line_end(bytes, strict, max_line, skip)?;
+                    let LineEnd::Found { line_feed, end } = found else {
                         return Ok(None);
                     };
                     if conn == Conn::Client && self.kind == Kind::Hmsg {
-                        // The broker reads nothing of this line and waits for CR LF behind it.
+                        // The broker ignores this line and expects CR LF after it.
                         self.phase = Phase::Payload;
-                        return Err(("payload terminator", line + 1));
+                        return Err(("payload terminator", line_feed + 1));
                     }
-                    let read = Line {
+                    let line = Line {
                         conn,
                         kind: self.kind,
                         raw: bytes,
                         start: self.start,
                         end,
-                        next: line + 1,
+                        payload_start: line_feed + 1,
                         limits,
                     };
-                    self.fields = read.read()?;
+                    self.fields = line.parse()?;
                     if !self.kind.has_payload() {
-                        return Ok(Some(line + 1));
+                        return Ok(Some(line_feed + 1));
                     }
                     self.phase = Phase::Payload;
                 }
@@ -152,21 +153,21 @@ impl State {
                     let Some(&byte) = bytes.get(self.at) else {
                         return Ok(None);
                     };
-                    self.opening(byte, conn, strict, longest)?;
+                    self.read_name_byte(byte, conn, strict, max_line)?;
                 }
             }
         }
     }
 
-    /// One byte of a name, or of the blanks behind it.
+    /// Read one byte of a name, or of the blanks after it.
     #[inline]
-    fn opening(
+    fn read_name_byte(
         &mut self,
         byte: u8,
         conn: Conn,
         strict: bool,
-        longest: usize,
-    ) -> Result<(), Refused> {
+        max_line: usize,
+    ) -> Result<(), LineError> {
         match self.phase {
             Phase::Delimiter if !is_space(byte) => return Err(("no delimiter", self.at)),
             Phase::Delimiter => {
@@ -175,7 +176,7 @@ impl State {
                 self.at += 1;
             }
             Phase::Blanks if is_space(byte) => {
-                if self.at - self.start > longest {
+                if self.at - self.start > max_line {
                     return Err(("max control line", self.at));
                 }
                 self.at += 1;
@@ -184,7 +185,7 @@ impl State {
                 self.start = self.at;
                 self.phase = Phase::Arguments;
             }
-            _ => match self.candidates.take(self.at, byte) {
+            _ => match self.candidates.advance(self.at, byte) {
                 Ok(None) => self.at += 1,
                 Ok(Some(kind)) => {
                     self.at += 1;
@@ -192,7 +193,7 @@ impl State {
                     self.start = self.at;
                     let optional = kind.has_json() && !strict && conn != Conn::ServerToClient;
                     self.phase = if kind.is_bare() {
-                        Phase::Tail
+                        Phase::RestOfLine
                     } else if optional {
                         Phase::Blanks
                     } else {
@@ -201,7 +202,7 @@ impl State {
                 }
                 Err(()) if conn == Conn::RouteLegacy && (self.at > 0 || is_letter(byte)) => {
                     self.kind = Kind::Unknown;
-                    self.phase = Phase::Line;
+                    self.phase = Phase::UnknownLine;
                 }
                 Err(()) => return Err(("unknown op", self.at)),
             },
@@ -209,39 +210,38 @@ impl State {
         Ok(())
     }
 
-    /// Looks for the end of the line whose text began at `start`.
+    /// Find the end of the line whose text begins at `start`.
     ///
-    /// The broker ends a line at LF; one CR anywhere before it costs the last byte, so that CR LF
-    /// is no part of the text. `strict` knows CR LF alone.
+    /// The broker ends a line at LF and drops the last byte of the text if there is a CR anywhere in
+    /// it. `strict` accepts CR LF only.
     #[inline]
-    fn ended(
+    fn find_line_end(
         &mut self,
         bytes: &[u8],
         strict: bool,
-        longest: usize,
+        max_line: usize,
         skip: usize,
-    ) -> Result<Ended, Refused> {
+    ) -> Result<LineEnd, LineError> {
         let first = self.start + skip;
         let from = self.at.max(first).min(bytes.len());
-        let (line, end) = if strict {
+        let (line_feed, end) = if strict {
             let found = bytes[from..]
                 .iter()
                 .position(|b| matches!(b, b'\r' | b'\n'));
             let end = found.map_or(bytes.len(), |offset| from + offset);
-            let line = bytes.get(end + 1).map(|_| end + 1);
-            (line, end)
+            (bytes.get(end + 1).map(|_| end + 1), end)
         } else {
-            let found = line_feed(&bytes[from..]);
-            let line = found.map(|offset| from + offset);
-            let end = line.unwrap_or(bytes.len());
+            let found = find_line_feed(&bytes[from..]);
+            let line_feed = found.map(|offset| from + offset);
+            let end = line_feed.unwrap_or(bytes.len());
             let text = bytes.get(first..end).unwrap_or_default();
-            // Only a line that ended, or is about to be too long, needs the look for a stray CR.
-            let looked = line.is_some() || end - self.start > longest;
-            let drop = looked && (text.last() == Some(&b'\r') || text.contains(&b'\r'));
-            (line, end - usize::from(drop))
+            // Search for a stray CR only at the end of the line or at its maximum length.
+            let search = line_feed.is_some() || end - self.start > max_line;
+            let drop = search && (text.last() == Some(&b'\r') || text.contains(&b'\r'));
+            (line_feed, end - usize::from(drop))
         };
-        if end.saturating_sub(self.start) > longest {
-            return Err(("max control line", self.start + longest));
+        if end.saturating_sub(self.start) > max_line {
+            return Err(("max control line", self.start + max_line));
         }
         if strict {
             match bytes.get(end..) {
@@ -250,27 +250,41 @@ impl State {
                 _ => {}
             }
         }
-        if let Some(line) = line {
-            return Ok(Ended::At { line, end });
+        if let Some(line_feed) = line_feed {
+            return Ok(LineEnd::Found { line_feed, end });
         }
         // In strict a CR at the end waits for its LF.
         self.at = end;
-        Ok(Ended::More)
+        Ok(LineEnd::Incomplete)
     }
 }
 
-/// Where the first LF is, eight bytes at a look: in the difference to LF it is a zero byte, and the
-/// lowest bit that the subtraction borrows for is that of the first one.
+/// Whether the payload that ends before `end` and the CR LF after it are complete.
+// S1-012
 #[inline]
-fn line_feed(bytes: &[u8]) -> Option<usize> {
+fn payload_is_complete(bytes: &[u8], end: usize) -> Result<bool, LineError> {
+    match bytes.get(end..) {
+        Some([b'\r', b'\n', ..]) => Ok(true),
+        None | Some([] | [b'\r']) => Ok(false),
+        Some([b'\r', ..]) => Err(("payload terminator", end + 1)),
+        Some(_) => Err(("payload terminator", end)),
+    }
+}
+
+/// Find the first LF, eight bytes at a time.
+///
+/// SWAR search for a zero byte (Mycroft 1987; Warren, Hacker's Delight, 6-1): XOR turns LF into zero,
+/// and the subtraction borrows into the high bit of each zero byte; the lowest such bit is exact.
+#[inline]
+fn find_line_feed(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     let (eights, rest) = bytes.as_chunks::<8>();
-    for (place, eight) in eights.iter().enumerate() {
+    for (index, eight) in eights.iter().enumerate() {
         let zero = u64::from_le_bytes(*eight) ^ (ONES * 0x0a);
         let found = zero.wrapping_sub(ONES) & !zero & HIGH;
         if found != 0 {
-            return Some(place * 8 + found.trailing_zeros() as usize / 8);
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
         }
     }
     let found = rest.iter().position(|&byte| byte == b'\n');

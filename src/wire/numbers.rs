@@ -1,7 +1,7 @@
-//! Numbers on the wire: decimal digits and nothing else.
+//! Numbers in arguments: decimal digits only.
 
-/// What the broker reads as a size: one to nine digits.
-pub(super) fn size(text: &[u8]) -> Option<u32> {
+/// Read a size as the broker does: one to nine digits.
+pub(super) fn server_size(text: &[u8]) -> Option<u32> {
     if text.is_empty() || text.len() > 9 {
         return None;
     }
@@ -11,7 +11,7 @@ pub(super) fn size(text: &[u8]) -> Option<u32> {
     })
 }
 
-/// What the Go client reads as a size: digits, as many as it takes.
+/// Read a size as the Go client does: any number of digits.
 pub(super) fn client_size(text: &[u8]) -> Option<u32> {
     if text.is_empty() {
         return None;
@@ -20,11 +20,11 @@ pub(super) fn client_size(text: &[u8]) -> Option<u32> {
         b'0'..=b'9' => sum.checked_mul(10)?.checked_add(u32::from(byte - b'0')),
         _ => None,
     })?;
-    // No server sends more than it could have read itself.
+    // A server cannot send more than it can receive: nine digits.
     (value <= 999_999_999).then_some(value)
 }
 
-/// Digits only?
+/// Whether the text consists of digits only, at least one.
 pub(super) fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
