@@ -6,17 +6,24 @@ from types import ModuleType
 
 import pytest
 
-from engines import ENGINES
+from engines import ENGINES, use_engine
 from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
 
-__all__ = ["engine", "pytest_configure", "pytest_runtest_makereport", "trie"]
+__all__ = ["engine", "engine_in_use", "pytest_configure", "pytest_runtest_makereport", "trie"]
 
 
 @pytest.fixture(params=list(ENGINES))
 def engine(request: pytest.FixtureRequest) -> ModuleType:
     """The module under test: the flat names both engines share."""
     return ENGINES[request.param]
+
+
+@pytest.fixture
+def engine_in_use(engine: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module under test, which also answers behind every public name of ``subtrie``."""
+    use_engine(engine, monkeypatch)
+    return engine
 
 
 @pytest.fixture

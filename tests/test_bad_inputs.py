@@ -16,7 +16,7 @@ import pytest
 
 import bad_inputs
 import subtrie
-from subtrie import SubtrieError, _engine
+from subtrie import SubtrieError
 from subtrie._dispatcher import Dispatcher
 
 TABLE = Path(__file__).parent / "bad_inputs.jsonl"
@@ -152,8 +152,7 @@ def test_the_index_refuses_the_patterns_that_the_grammar_refuses(engine, dialect
                 assert len(trie) == before
 
 
-def test_the_dispatcher_refuses_what_the_index_refuses(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+def test_the_dispatcher_refuses_what_the_index_refuses(engine_in_use):
     dispatcher = Dispatcher()
     for row in ROWS["check_pattern"]:
         arguments = _arguments(row)
@@ -174,8 +173,7 @@ def test_the_dispatcher_refuses_what_the_index_refuses(engine, monkeypatch):
         assert raised == _promised(row), row["with"]
 
 
-def test_the_classes_refuse_what_the_engine_refuses(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+def test_the_classes_refuse_what_the_engine_refuses(engine_in_use):
     fine = subtrie.Pattern("a.*")
     for call, wrapped, relation in (
         ("check_subject", subtrie.Subject, fine.matches),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from subtrie import conformance
+from subtrie import conformance, reference
 from subtrie._cli.app import app
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -52,6 +53,29 @@ def test_a_module_is_an_engine_too(engine):
     report = conformance.run(VECTORS / "go_more.jsonl", engine=engine)
     assert report
     assert report.engine == engine.__name__
+
+
+def test_runs_with_different_engines_in_two_threads_do_not_disturb_each_other(rows):
+    row = {
+        "id": "p", "kind": "perm", "op": "sub", "subject": "a.b", "queue": "",
+        "sub_allow": ["a.b"], "expect": True, "deliver": [],
+    }  # fmt: skip
+    file = rows(*[row] * 200)
+
+    class Denying:
+        """An engine whose rules allow nothing."""
+
+        def __getattr__(self, name):
+            return getattr(reference, name)
+
+        def rules_admit(self, *_):
+            return "a.b", None
+
+    with ThreadPoolExecutor(2) as threads:
+        fair = threads.submit(conformance.run, file, engine="reference")
+        denying = threads.submit(conformance.run, file, engine=Denying())
+    assert (fair.result().passed, fair.result().failed) == (200, 0)
+    assert (denying.result().passed, denying.result().failed) == (0, 200)
 
 
 class _Stubborn:

@@ -13,13 +13,9 @@ import subtrie
 from subtrie import Dispatcher
 
 
-@pytest.fixture(params=["native", "reference"])
-def dispatcher(request, monkeypatch):
+@pytest.fixture
+def dispatcher(engine_in_use):
     """A dispatcher on each engine."""
-    from subtrie import _engine
-
-    module = subtrie.reference if request.param == "reference" else subtrie._subtrie
-    monkeypatch.setattr(_engine, "active", module)
     return Dispatcher()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pathlib
 import shutil
@@ -90,10 +91,10 @@ def test_the_warning_points_at_the_importing_module():
         + "with warnings.catch_warnings(record=True) as caught:\n"
         + "    warnings.simplefilter('always')\n"
         + "    import subtrie\n"
-        + "print([str(w.category.__name__) for w in caught])"
+        + "print([(w.category.__name__, w.filename) for w in caught])"
     )
     done = python(code)
-    assert done.stdout.strip() == "['RuntimeWarning']", done.stderr
+    assert done.stdout.strip() == "[('RuntimeWarning', '<string>')]", done.stderr
 
 
 def test_chosen_by_name_the_reference_needs_no_warning():
@@ -170,3 +171,8 @@ def test_the_version_is_read_when_asked_for():
     assert subtrie.__version__[0].isdigit()
     with pytest.raises(AttributeError, match="no_such_name"):
         subtrie.no_such_name  # noqa: B018
+
+
+def test_help_describes_every_function_of_microbus_on_both_engines(engine_in_use):
+    for name in subtrie.microbus.__all__:
+        assert inspect.getdoc(getattr(subtrie.microbus, name)), name

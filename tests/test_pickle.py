@@ -8,8 +8,7 @@ import pickle
 import pytest
 
 import subtrie
-from engines import ENGINES
-from subtrie import _engine
+from engines import ENGINES, use_engine
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
@@ -63,7 +62,7 @@ def test_both_engines_write_the_same_form():
 def test_a_pickle_loads_in_the_engine_in_use(trie, name, monkeypatch):
     handle = trie.add("a.*", "v")
     data = pickle.dumps((trie, handle))
-    monkeypatch.setattr(_engine, "active", ENGINES[name])
+    use_engine(ENGINES[name], monkeypatch)
     back, again = pickle.loads(data)
     assert type(back) is ENGINES[name].SubjectTrie
     assert again in back
@@ -128,10 +127,9 @@ def test_a_state_that_cannot_be_is_refused(trie, change):
     assert list(trie) == [handle]
 
 
-def test_what_is_longer_than_the_dialect_allows_comes_back(engine, monkeypatch):
+def test_what_is_longer_than_the_dialect_allows_comes_back(engine_in_use):
     """Bug: an index with bounds of its own could be pickled and not read again."""
-    monkeypatch.setattr(_engine, "active", engine)
-    trie = engine.SubjectTrie(max_tokens=1000, max_length=10_000)
+    trie = engine_in_use.SubjectTrie(max_tokens=1000, max_length=10_000)
     deep = trie.add(".".join("a" * 100), 1)
     long = trie.add("b" * 3000, 2)
     for back in (pickle.loads(pickle.dumps(trie)), copy.deepcopy(trie)):
@@ -140,9 +138,8 @@ def test_what_is_longer_than_the_dialect_allows_comes_back(engine, monkeypatch):
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_witness_comes_back(engine, monkeypatch, protocol):
+def test_a_witness_comes_back(engine_in_use, protocol):
     """Bug: the witness of a strict and a server pattern was called strict, and was not."""
-    monkeypatch.setattr(_engine, "active", engine)
     any_one, literal = subtrie.Pattern("*"), subtrie.Pattern("foo*", dialect="server")
     for witness in (any_one.overlaps(literal), literal.overlaps(any_one)):
         back = pickle.loads(pickle.dumps(witness, protocol))
@@ -153,8 +150,7 @@ def test_a_witness_comes_back(engine, monkeypatch, protocol):
     assert pickle.loads(pickle.dumps(long, protocol)) == copy.copy(long) == long
 
 
-def test_a_forged_text_does_not_come_back(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+def test_a_forged_text_does_not_come_back(engine_in_use):
     form = pickle.dumps(subtrie.Subject("some.text"), 0)
     with pytest.raises(subtrie.SubjectError):
         pickle.loads(form.replace(b"some.text", b"some.>xxx"))

@@ -6,13 +6,9 @@ Importing this package imports nothing optional.
 
 from __future__ import annotations
 
-import importlib
-import os
-import warnings
-from typing import TYPE_CHECKING
-
 from . import _engine, microbus, names, reference
-from ._engine import Engine
+from ._dispatcher import Dispatcher, HandlerSubscription
+from ._engine import Batch, Engine, Matches, SubjectTrie
 from ._errors import (
     AddressError,
     BusError,
@@ -29,50 +25,6 @@ from ._subject import Pattern, Subject
 from ._subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
 from .microbus import classify
 from .names import NameReport, check_name
-
-
-def _choose() -> None:
-    """Takes the native engine unless ``SUBTRIE_ENGINE=reference`` or no extension fits."""
-    wanted = os.environ.get("SUBTRIE_ENGINE", "")
-    if wanted not in ("", "native", "reference"):
-        raise ValueError(f"SUBTRIE_ENGINE must be 'native' or 'reference', not {wanted!r}")
-    if wanted == "reference":
-        _engine.active = reference
-        _engine.report = Engine("reference", "SUBTRIE_ENGINE=reference")
-        return
-    try:
-        native = importlib.import_module("._subtrie", __name__)
-    except ImportError as error:
-        if wanted == "native":
-            raise
-        absent = isinstance(error, ModuleNotFoundError) and error.name == f"{__name__}._subtrie"
-        why = "it is not part of this installation" if absent else str(error)
-        _engine.active = reference
-        _engine.report = Engine("reference", f"the native extension cannot be imported: {why}")
-        warnings.warn(
-            f"subtrie uses its pure-Python reference engine, for the native extension cannot be "
-            f"imported: {why}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    else:
-        _engine.active = native
-        why = "SUBTRIE_ENGINE=native" if wanted else "the extension fits this interpreter"
-        _engine.report = Engine("native", why)
-
-
-_choose()
-
-if TYPE_CHECKING:
-    from ._subtrie import Batch, Matches, SubjectTrie
-else:
-    #: The classes of the engine in use.
-    Batch = _engine.active.Batch
-    Matches = _engine.active.Matches
-    SubjectTrie = _engine.active.SubjectTrie
-
-# The shared dispatcher is made on import, so the engine must be chosen first.
-from ._dispatcher import Dispatcher, HandlerSubscription  # noqa: E402
 
 
 def __getattr__(name: str) -> str:

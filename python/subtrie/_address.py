@@ -64,7 +64,7 @@ class RequestAddress:
         """The subject. Raises ``AddressError`` where a part is wrong."""
         _check_trust(self)
         return str(
-            _engine.active.encode_request(
+            _engine.encode_request(
                 plane=self.plane,
                 port=self.port,
                 source=self.source,
@@ -92,9 +92,7 @@ class ReplyAddress:
     def __str__(self) -> str:
         """The subject. Raises ``AddressError`` where a part is wrong."""
         return str(
-            _engine.active.encode_reply(
-                plane=self.plane, source=self.source, host=self.host, id=self.id
-            )
+            _engine.encode_reply(plane=self.plane, source=self.source, host=self.host, id=self.id)
         )
 
 
@@ -123,7 +121,7 @@ class SubscriptionAddress:
         """The pattern. Raises ``AddressError`` where a part is wrong."""
         _check_trust(self)
         return str(
-            _engine.active.encode_subscription(
+            _engine.encode_subscription(
                 plane=self.plane,
                 port=0 if self.port is None else self.port,
                 host=self.host,

@@ -77,7 +77,7 @@ class Dispatcher:
 
     def __init__(self, *, dialect: str = "strict") -> None:
         self._dialect = dialect
-        self._trie = _engine.active.SubjectTrie(dialect=dialect)
+        self._trie = _engine.SubjectTrie(dialect=dialect)
 
     @staticmethod
     def shared() -> Dispatcher:
@@ -226,7 +226,7 @@ _shared = Dispatcher()
 
 def _after_fork() -> None:
     """Begins anew in a child: the old index may be locked by a thread that is no more."""
-    _shared._trie = _engine.active.SubjectTrie(dialect=_shared._dialect)
+    _shared._trie = _engine.SubjectTrie(dialect=_shared._dialect)
 
 
 if hasattr(os, "register_at_fork"):

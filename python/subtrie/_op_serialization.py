@@ -136,7 +136,7 @@ def header_block(block: bytes) -> tuple[str | None, str | None, Headers] | None:
 
 def restored(conn: str, raw: bytes, pinned_account: str | None, lnocu: bool) -> Op:
     """What a pickle of an operation gives back: the same bytes, read again."""
-    parser = _engine.active.Parser(
+    parser = _engine.Parser(
         conn,
         max_control_line=1 << 31,
         max_payload=None,

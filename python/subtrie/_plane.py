@@ -17,7 +17,7 @@ def default_plane() -> str:
     """
     plane = os.environ.get("MICROBUS_PLANE", "")
     if plane:
-        checked: str = _engine.active.check_plane(plane)
+        checked: str = _engine.check_plane(plane)
         return checked
     test = os.environ.get("PYTEST_CURRENT_TEST", "")
     if test:

@@ -54,7 +54,7 @@ class Subject(_Checked):
     __slots__ = ()
 
     def __new__(cls, text: str, *, dialect: str = "strict") -> Self:
-        _engine.active.check_subject(text, dialect)
+        _engine.check_subject(text, dialect)
         return cls._of(text, dialect)
 
 
@@ -67,7 +67,7 @@ class Pattern(_Checked):
     __slots__ = ()
 
     def __new__(cls, text: str, *, dialect: str = "strict") -> Self:
-        _engine.active.check_pattern(text, dialect)
+        _engine.check_pattern(text, dialect)
         return cls._of(text, dialect)
 
     @property
@@ -80,14 +80,14 @@ class Pattern(_Checked):
         that is no subject. Cost: one pass over both. S1-036 to S1-040."""
         if not isinstance(subject, Subject):
             subject = Subject(subject, dialect=self._dialect)
-        return bool(_engine.active.matches(self, subject))
+        return bool(_engine.matches(self, subject))
 
     def covers(self, other: str) -> bool:
         """Does this pattern match every subject that the other one matches? Reflexive.
 
         Raises ``PatternError`` for plain text that is no pattern. Cost: one pass over both.
         """
-        return bool(_engine.active.covers(self, self._pattern(other)))
+        return bool(_engine.covers(self, self._pattern(other)))
 
     def overlaps(self, other: str) -> Subject | None:
         """A subject that both patterns match (free tokens read ``x``), or None.
@@ -96,7 +96,7 @@ class Pattern(_Checked):
         Bounds play no part: two long patterns may have a witness longer than a subject may be.
         """
         other = self._pattern(other)
-        witness = _engine.active.overlaps(self, other)
+        witness = _engine.overlaps(self, other)
         if witness is None:
             return None
         # What only the broker takes for text may stand in the witness.
@@ -113,6 +113,6 @@ _UNBOUNDED = 2**63
 
 def _restored(kind: type[_Checked], text: str, dialect: str) -> _Checked:
     """What a pickle or a copy gives back: every rule applied but the bounds."""
-    check = _engine.active.check_pattern if issubclass(kind, Pattern) else None
-    (check or _engine.active.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
+    check = _engine.check_pattern if issubclass(kind, Pattern) else None
+    (check or _engine.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
     return kind._of(text, dialect)

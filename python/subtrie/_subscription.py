@@ -180,4 +180,4 @@ class TrieStats(NamedTuple):
 
 def empty_trie(dialect: str, max_tokens: int | None, max_length: int | None) -> Any:
     """An empty index of the engine in use: what a pickle starts from, whichever engine wrote it."""
-    return _engine.active.SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)
+    return _engine.SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)

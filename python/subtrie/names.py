@@ -243,7 +243,7 @@ def check_name(text: str, kind: str, *, level: str = "adr6", windows: bool = Fal
     Raises ``ValueError`` for a kind or level nobody knows, ``TypeError`` for what is no text; what
     the text holds never raises. Cost: one pass. S2-008 to S2-049, A32, A38 to A45a.
     """
-    report: NameReport = _engine.active.check_name(text, kind, level=level, windows=windows)
+    report: NameReport = _engine.check_name(text, kind, level=level, windows=windows)
     return report
 
 

@@ -39,8 +39,8 @@ class ShortCircuit:
         self._nc = nc
         # A client that does not hear itself does not answer itself either.
         self._hears_itself = not nc.options.get("no_echo")
-        self._trie = _engine.active.SubjectTrie(dialect="server")
-        self._local = _engine.active.SubjectTrie(dialect="server")
+        self._trie = _engine.SubjectTrie(dialect="server")
+        self._local = _engine.SubjectTrie(dialect="server")
         for pattern in local:
             self._local.add(Pattern(pattern, dialect="server"), True)
         self._subscriptions: list[LocalSubscription] = []

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie import AddressError, PermissionsError, _engine, microbus
+from subtrie import AddressError, PermissionsError, microbus
 from subtrie.gencreds import Service, Use, rule, rules
 
-
-@pytest.fixture(autouse=True)
-def _both_engines(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+pytestmark = pytest.mark.usefixtures("engine_in_use")
 
 
 def _uses(host, *lines):

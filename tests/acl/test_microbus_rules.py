@@ -6,16 +6,14 @@ import itertools
 
 import pytest
 
-from subtrie import _engine, gencreds, microbus
+from subtrie import gencreds, microbus
 from subtrie.acl import Permissions
 
 PORTS = [1, 443, 417, 665, 666, 667, 888, 65535]
 HOSTS = ["me.example", "you.example", "mint.core", "all"]
 
 
-@pytest.fixture(autouse=True)
-def _both_engines(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+pytestmark = pytest.mark.usefixtures("engine_in_use")
 
 
 def request(port=443, source="me.example", host="you.example", plane="prod", **more):

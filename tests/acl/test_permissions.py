@@ -11,10 +11,7 @@ import subtrie
 from subtrie import PatternError, PermissionsError, SubjectError, _engine
 from subtrie.acl import Permissions, ResponseLimit
 
-
-@pytest.fixture(autouse=True)
-def _both_engines(engine, monkeypatch):
-    monkeypatch.setattr(_engine, "active", engine)
+pytestmark = pytest.mark.usefixtures("engine_in_use")
 
 
 @pytest.mark.parametrize(
@@ -400,14 +397,14 @@ def test_rules_of_one_plane_authorise_nothing_on_another():
     rules = Permissions(publish_allow=["one.safe.443.a.>"], subscribe_allow=["one.safe.*.*.a.>"])
     other = Permissions(publish_allow=["two.>"], subscribe_allow=["two.>"])
     for verb in ("publish", "subscribe"):
-        assert _engine.active.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
+        assert _engine.rules_overlap(*rules.lists(verb), *other.lists(verb)) is None
 
 
 @pytest.mark.requirement("S0-026", "S0-116")
 def test_safe_rules_and_the_carve_out_never_meet():
     for port in ("*", "443"):
         safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
-        assert _engine.active.rules_overlap(safe, [], danger, []) is None
+        assert _engine.rules_overlap(safe, [], danger, []) is None
 
 
 @pytest.mark.requirement("T14")

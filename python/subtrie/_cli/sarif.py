@@ -85,7 +85,7 @@ def _place(grant: Grant, entry: str, after: Permissions) -> tuple[str, int] | No
     side = f"{grant.verb}_allow"
     for allowed in [entry, *(getattr(after, side, None) or ())]:
         if (place := after.sources.get((side, allowed))) is not None and (
-            _engine.active.rules_witness([entry], [], [allowed], []) is None
+            _engine.rules_witness([entry], [], [allowed], []) is None
         ):
             return place
     return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import _engine
 from .._subject import Subject
 from ._decision import BROKER, Decision, differs_at, not_listed, not_selected
 from ._rule_sets import Lists
@@ -50,7 +49,9 @@ def can_subscribe(permissions: Lists, pattern: str, queue: str | None) -> Decisi
         return answer
     for rule in permissions.subscribe_deny:
         subject, _, group = rule.partition(" ")
-        if matches_text(subject, pattern) and (not group or _queue_matches(group, queue)):
+        if matches_text(subject, pattern) and (
+            not group or _queue_matches(permissions, group, queue)
+        ):
             return Decision(False, BROKER, f"the deny entry {rule} matches", rule=rule)
     return answer
 
@@ -68,14 +69,14 @@ def _listed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
             return not_listed(BROKER, rules, pattern, "matches")
         chosen, subjects = rule, plain
     else:  # A69: then the queue test alone decides, whatever plain entries say
-        fitting = [pair for pair in qualified if _queue_matches(pair[1], queue)]
+        fitting = [pair for pair in qualified if _queue_matches(permissions, pair[1], queue)]
         if not fitting:
             rule = " ".join(qualified[0])
             why = f"entries such as {rule} restrict the queue groups, and none is for {queue}"
             return Decision(False, BROKER, why, rule=rule)
         chosen, subjects = " ".join(fitting[0]), [subject for subject, _ in fitting]
     cap = permissions.cap
-    found = _engine.active.rules_admit(subjects, [], pattern, None, cap)
+    found = permissions._engine.rules_admit(subjects, [], pattern, None, cap)
     if found is not None:
         witness = Subject._of(found[0], permissions.dialect)
         why = f"{chosen} matches it token by token, yet the allow entries do not cover {witness}"
@@ -86,7 +87,7 @@ def _listed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
 
 def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Does a message reach the subscription? Denies are looked at again at delivery (A68)."""
-    if not _engine.active.matches(subscription, subject):
+    if not permissions._engine.matches(subscription, subject):
         return not_selected(BROKER, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
@@ -94,7 +95,9 @@ def can_receive(permissions: Lists, subject: str, subscription: str, queue: str 
         return Decision(False, BROKER, why, may.rule, may.nearest, may.differs_at)
     for rule in permissions.subscribe_deny:
         denied, _, group = rule.partition(" ")
-        if matches_text(denied, subject) and (not group or _queue_matches(group, queue)):
+        if matches_text(denied, subject) and (
+            not group or _queue_matches(permissions, group, queue)
+        ):
             why = f"the deny entry {rule} filters it at delivery"
             return Decision(False, BROKER, why, rule=rule)
     return may
@@ -117,8 +120,8 @@ def matches_text(rule: str, text: str) -> bool:
     return all(one in ("*", other) for one, other in zip(wanted, tokens, strict=False))
 
 
-def _queue_matches(group: str, queue: str | None) -> bool:
+def _queue_matches(permissions: Lists, group: str, queue: str | None) -> bool:
     """Is the queue the entry's, or inside it?"""
     if queue is None:
         return False
-    return queue == group or bool(_engine.active.covers(group, queue))
+    return queue == group or permissions._engine.covers(group, queue)

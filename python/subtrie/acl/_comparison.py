@@ -106,7 +106,7 @@ def only(left: Lists, right: Lists) -> Witness | None:
     found = []
     for order, verb in enumerate(VERBS):
         lists = (*left.lists(verb), *right.lists(verb))
-        witness = _engine.active.rules_witness(*lists, left.cap)
+        witness = _engine.rules_witness(*lists, left.cap)
         if witness is not None:
             subject, queue = witness
             found.append((subject.count("."), order, verb, subject, queue))
@@ -125,11 +125,11 @@ def _only_responses(left: Lists, right: Lists) -> Witness | None:
         return None
     if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
         return None
-    if _engine.active.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
+    if _engine.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
         return None  # who receives nothing has nothing to answer
     # Whoever may publish a subject anyway needs no turn for it.
     allow, deny = right.lists("publish")
-    witness = _engine.active.rules_witness([">"], [], allow, deny, left.cap)
+    witness = _engine.rules_witness([">"], [], allow, deny, left.cap)
     return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
 
 
@@ -137,7 +137,9 @@ def _proof(left: Lists, right: Lists) -> dict[str, Any]:
     proof = {}
     for verb in VERBS:
         lists = (*left.lists(verb), *right.lists(verb))
-        inside, outside = _engine.active.rules_proof(*lists, left.cap)
+        found = _engine.rules_proof(*lists, left.cap)
+        assert found is not None  # the relation said so
+        inside, outside = found
         proof[verb] = {
             "inside": [list(claim) for claim in inside],
             "outside": [list(claim) for claim in outside],
@@ -150,7 +152,7 @@ def added(old: Lists, new: Lists) -> tuple[Grant, ...]:
     grants = []
     for verb in VERBS:
         lists = (*new.lists(verb), *old.lists(verb))
-        for rule, unless, subject, queue in _engine.active.rules_difference(*lists, new.cap):
+        for rule, unless, subject, queue in _engine.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
             reached = danger_in(rule, unless, new.cap)
             # Where the trust root is in reach, the example shows that.
@@ -173,7 +175,7 @@ def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str
     if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
         return None
     found: tuple[str, str | None] | None
-    found = _engine.active.rules_overlap([rule], list(deny), [DANGER], [], cap)
+    found = _engine.rules_overlap([rule], list(deny), [DANGER], [], cap)
     return found
 
 

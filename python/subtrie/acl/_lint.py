@@ -76,7 +76,7 @@ def _wide(permissions: Lists) -> Iterator[Finding]:
         allow, deny = permissions.lists(verb)
         for entry in dict.fromkeys(allow):
             where = (f"{verb}_allow", entry)
-            reached = _engine.active.rules_overlap([entry], deny, [">"], [], cap)
+            reached = _engine.rules_overlap([entry], deny, [">"], [], cap)
             if reached is None:
                 continue  # nothing is left of it: see below
             if entry.split(".")[0].split(" ")[0] in ("*", ">"):
@@ -102,7 +102,7 @@ def _inbox(permissions: Lists, entry: str, deny: list[str]) -> tuple[str, str | 
     if entry.split(" ")[0].split(".")[1:2] == ["reply"]:
         inboxes.append(f"*.reply._.*.{somebody}.*")
     found: tuple[str, str | None] | None
-    found = _engine.active.rules_overlap([entry], deny, inboxes, [], permissions.cap)
+    found = _engine.rules_overlap([entry], deny, inboxes, [], permissions.cap)
     return found
 
 
@@ -112,7 +112,7 @@ def _idle(permissions: Lists) -> Iterator[Finding]:
         allow, deny = permissions.lists(verb)
         for index, entry in enumerate(allow):
             where = (f"{verb}_allow", entry)
-            if _engine.active.rules_overlap([entry], deny, [">"], [], cap) is None:
+            if _engine.rules_overlap([entry], deny, [">"], [], cap) is None:
                 message = f"{verb} {entry} is denied as a whole"
                 yield _finding(permissions, "shadowed", "warning", message, where)
                 continue
@@ -120,17 +120,17 @@ def _idle(permissions: Lists) -> Iterator[Finding]:
             # Of equal entries, the first stays.
             if entry in allow[index + 1 :] and entry not in allow[:index]:
                 continue
-            if _engine.active.rules_witness([entry], deny, rest, [], cap) is None:
+            if _engine.rules_witness([entry], deny, rest, [], cap) is None:
                 message = f"{verb} {entry} grants nothing that the others do not"
                 yield _finding(permissions, "redundant", "note", message, where)
         for index, entry in enumerate(deny):
             where = (f"{verb}_deny", entry)
             rest = deny[:index] + deny[index + 1 :]
-            if _engine.active.rules_overlap(allow, [], [entry], [], cap) is None:
+            if _engine.rules_overlap(allow, [], [entry], [], cap) is None:
                 message = f"denying {verb} {entry} denies nothing that is allowed"
                 yield _finding(permissions, "dead", "warning", message, where)
             elif not (entry in deny[index + 1 :] and entry not in deny[:index]) and (
-                _engine.active.rules_overlap(allow, rest, [entry], [], cap) is None
+                _engine.rules_overlap(allow, rest, [entry], [], cap) is None
             ):
                 message = f"denying {verb} {entry} denies nothing that the others do not"
                 yield _finding(permissions, "redundant", "note", message, where)

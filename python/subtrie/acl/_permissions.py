@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from .. import _engine
 from .._errors import refusal
 from . import _broker_model as broker
 from . import _comparison as comparison
@@ -51,11 +50,13 @@ class Permissions(Lists):
         if model == BROKER:
             if not isinstance(subject, str):
                 raise TypeError(f"subject must be str, not {type(subject).__name__}")
-            check_published(subject, subject, None, self.dialect, "SubjectError")
+            check_published(
+                subject, subject, None, self.dialect, "SubjectError", engine=self._engine
+            )
         else:
-            _engine.active.check_subject(subject, self.dialect)
+            self._engine.check_subject(subject, self.dialect)
         if reply is not None:
-            _engine.active.check_subject(reply, self.dialect)
+            self._engine.check_subject(reply, self.dialect)
         if not self.known:
             return unknown(model)
         answer = broker.can_publish(self, subject, reply)
@@ -75,7 +76,7 @@ class Permissions(Lists):
         Raises ``PatternError``, and ``PermissionsError`` for a queue that is none.
         """
         _model(model)
-        _engine.active.check_pattern(pattern, self.dialect)
+        self._engine.check_pattern(pattern, self.dialect)
         self._check_queue(queue)
         if not self.known:
             return unknown(model)
@@ -91,8 +92,8 @@ class Permissions(Lists):
         Raises ``SubjectError``, ``PatternError``, and ``PermissionsError`` for a queue.
         """
         _model(model)
-        _engine.active.check_subject(subject, self.dialect)
-        _engine.active.check_pattern(subscription, self.dialect)
+        self._engine.check_subject(subject, self.dialect)
+        self._engine.check_pattern(subscription, self.dialect)
         self._check_queue(queue)
         if not self.known:
             return unknown(model)
@@ -105,7 +106,7 @@ class Permissions(Lists):
             return
         if not isinstance(queue, str):
             raise TypeError(f"queue must be str, not {type(queue).__name__}")
-        check(queue, queue, "queue", self.dialect, "PermissionsError")
+        check(queue, queue, "queue", self.dialect, "PermissionsError", self._engine)
 
     def session(self, clock: Callable[[], float] = time.monotonic) -> Session:
         """The same with a history of messages received (A70). ``clock`` gives seconds."""
@@ -171,7 +172,7 @@ class Permissions(Lists):
             raise refusal("PermissionsError", "account-decides", "the comparison")
         lists: dict[str, Any] = {}
         for verb in comparison.VERBS:
-            allow, deny = _engine.active.rules_minimised(*self.lists(verb), self.cap)
+            allow, deny = self._engine.rules_minimised(*self.lists(verb), self.cap)
             everything = getattr(self, f"{verb}_allow") is None and allow == [">"]
             lists[f"{verb}_allow"] = None if everything else allow
             lists[f"{verb}_deny"] = deny

@@ -9,10 +9,15 @@ from collections.abc import Iterable
 
 from .. import _engine
 from .._errors import PatternError, SubtrieError, refusal
+from .._rule_engine import RuleEngine
 
 
 def checked(
-    entries: Iterable[str] | None, field: str, dialect: str, queues: bool
+    entries: Iterable[str] | None,
+    field: str,
+    dialect: str,
+    queues: bool,
+    engine: RuleEngine = _engine,
 ) -> tuple[str, ...] | None:
     """The entries with one blank before each queue; None stays None.
 
@@ -23,10 +28,10 @@ def checked(
         return None
     if isinstance(entries, str | bytes):
         raise TypeError(f"{field} must be a list of str, not {type(entries).__name__}")
-    return tuple(_entry(entry, field, dialect, queues) for entry in entries)
+    return tuple(_entry(entry, field, dialect, queues, engine) for entry in entries)
 
 
-def _entry(entry: object, field: str, dialect: str, queues: bool) -> str:
+def _entry(entry: object, field: str, dialect: str, queues: bool, engine: RuleEngine) -> str:
     if not isinstance(entry, str):
         raise TypeError(f"{field} must hold str, not {type(entry).__name__}")
     entry = str.__str__(entry)
@@ -39,11 +44,13 @@ def _entry(entry: object, field: str, dialect: str, queues: bool) -> str:
     if not parts:
         raise refusal("PermissionsError", "empty", entry, 0, field)
     for part in parts:
-        check(part, entry, field, dialect, "PermissionsError")
+        check(part, entry, field, dialect, "PermissionsError", engine)
     return " ".join(parts)
 
 
-def check(text: str, whole: str, field: str | None, dialect: str, kind: str) -> None:
+def check(
+    text: str, whole: str, field: str | None, dialect: str, kind: str, engine: RuleEngine = _engine
+) -> None:
     """Raises unless the text is a pattern of the dialect, naming the whole entry it is part of.
 
     Blanks beyond ASCII are refused too: the broker would split the entry there when it loads it.
@@ -53,15 +60,21 @@ def check(text: str, whole: str, field: str | None, dialect: str, kind: str) -> 
         if character.isspace():
             place = start + len(text[:index].encode("utf-8", "surrogatepass"))
             raise refusal(kind, "whitespace", whole, place, field)
-    check_published(text, whole, field, dialect, kind, start)
+    check_published(text, whole, field, dialect, kind, start, engine)
 
 
 def check_published(
-    text: str, whole: str, field: str | None, dialect: str, kind: str, start: int = 0
+    text: str,
+    whole: str,
+    field: str | None,
+    dialect: str,
+    kind: str,
+    start: int = 0,
+    engine: RuleEngine = _engine,
 ) -> None:
     """Raises unless the text is a pattern of the dialect; a broker reads any as a subject."""
     try:
-        _engine.active.check_pattern(text, dialect)
+        engine.check_pattern(text, dialect)
     except PatternError as error:
         raise _named(error, kind, whole, field, start) from None
 

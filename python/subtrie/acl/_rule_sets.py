@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar, Self
 
 from .. import _engine
+from .._rule_engine import RuleEngine
 from ._response_limit import ResponseLimit
 from ._rule_entry import checked
 
@@ -24,6 +26,16 @@ class Lists:
         "subscribe_deny",
     )
 
+    #: The engine that answers; another one in a class made by ``_using``.
+    _engine: ClassVar[RuleEngine] = _engine
+
+    @classmethod
+    def _using(cls, engine: RuleEngine) -> type[Self]:
+        """Return this class bound to another engine, for the conformance run."""
+        if engine is cls._engine:
+            return cls
+        return type(cls.__name__, (cls,), {"__slots__": (), "_engine": engine})
+
     def __init__(
         self,
         *,
@@ -34,14 +46,15 @@ class Lists:
         allow_responses: ResponseLimit | None = None,
         dialect: str = "server",
     ) -> None:
-        _engine.active.check_pattern(">", dialect)  # refuses an unknown dialect
+        self._engine.check_pattern(">", dialect)  # refuses an unknown dialect
         if allow_responses is not None and not isinstance(allow_responses, ResponseLimit):
             given = type(allow_responses).__name__
             raise TypeError(f"allow_responses must be a ResponseLimit or None, not {given}")
-        self.publish_allow = checked(publish_allow, "publish_allow", dialect, False)
-        self.publish_deny = checked(publish_deny, "publish_deny", dialect, False) or ()
-        self.subscribe_allow = checked(subscribe_allow, "subscribe_allow", dialect, True)
-        self.subscribe_deny = checked(subscribe_deny, "subscribe_deny", dialect, True) or ()
+        engine = self._engine
+        self.publish_allow = checked(publish_allow, "publish_allow", dialect, False, engine)
+        self.publish_deny = checked(publish_deny, "publish_deny", dialect, False, engine) or ()
+        self.subscribe_allow = checked(subscribe_allow, "subscribe_allow", dialect, True, engine)
+        self.subscribe_deny = checked(subscribe_deny, "subscribe_deny", dialect, True, engine) or ()
         self.allow_responses = allow_responses
         self.dialect = dialect
         #: False where the account or a signing key decides and is not at hand.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from .. import _engine
 from ._decision import BROKER, Decision
 from ._rule_sets import Lists
 
@@ -26,10 +25,10 @@ class Session:
         grants nothing; one received again uses up a turn, and once spent it is granted anew.
         """
         dialect = self._lists.dialect
-        _engine.active.check_subject(subject, dialect)
+        self._lists._engine.check_subject(subject, dialect)
         if reply is None:
             return
-        _engine.active.check_subject(reply, dialect)
+        self._lists._engine.check_subject(reply, dialect)
         if self._lists.allow_responses is not None and not self.can_publish(reply):
             self._turns[reply] = (self._clock(), 0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .. import _engine
 from .._subject import Subject
 from ._decision import STRICT, Decision, not_listed, not_selected
 from ._rule_sets import Lists
@@ -11,12 +10,12 @@ from ._rule_sets import Lists
 def can_publish(permissions: Lists, subject: str) -> Decision:
     """May the subject be published? Deny beats allow."""
     for rule in permissions.publish_deny:
-        if _engine.active.matches(rule, subject):
+        if permissions._engine.matches(rule, subject):
             return Decision(False, STRICT, f"the deny entry {rule} matches", rule=rule)
     if permissions.publish_allow is None:
         return Decision(True, STRICT, "without an allow list everything is allowed")
     for rule in permissions.publish_allow:
-        if _engine.active.matches(rule, subject):
+        if permissions._engine.matches(rule, subject):
             return Decision(True, STRICT, f"the allow entry {rule} matches", rule=rule)
     return not_listed(STRICT, permissions.publish_allow, subject, "matches")
 
@@ -24,12 +23,12 @@ def can_publish(permissions: Lists, subject: str) -> Decision:
 def can_subscribe(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     """May everything the pattern matches be had, in this queue or without one?"""
     allow, deny = permissions.lists("subscribe")
-    found = _engine.active.rules_admit(allow, deny, pattern, queue, permissions.cap)
+    found = permissions._engine.rules_admit(allow, deny, pattern, queue, permissions.cap)
     if found is None:
         return _allowed(permissions, pattern, queue)
     witness = Subject._of(found[0], permissions.dialect)
     for rule in deny:
-        if held(rule, found[0], queue):
+        if held(permissions, rule, found[0], queue):
             why = f"the deny entry {rule} takes out {witness}"
             return Decision(False, STRICT, why, rule=rule, witness=witness)
     answer = not_listed(STRICT, allow, pattern, f"holds {witness}")
@@ -43,17 +42,17 @@ def _allowed(permissions: Lists, pattern: str, queue: str | None) -> Decision:
     if rules is None:
         return Decision(True, STRICT, "without an allow list everything is allowed")
     for rule in rules:
-        if held(rule, pattern, queue):
+        if held(permissions, rule, pattern, queue):
             return Decision(True, STRICT, f"the allow entry {rule} covers it", rule=rule)
     asked = pattern if queue is None else f"{pattern} {queue}"
-    parts = [rule for rule in rules if _engine.active.rules_overlap([rule], [], [asked], [])]
+    parts = [rule for rule in rules if permissions._engine.rules_overlap([rule], [], [asked], [])]
     why = f"the allow entries {', '.join(parts)} cover it together"
     return Decision(True, STRICT, why, rule=parts[0] if parts else None)
 
 
 def can_receive(permissions: Lists, subject: str, subscription: str, queue: str | None) -> Decision:
     """Is the message within what the subscription selects and the permissions hold?"""
-    if not _engine.active.matches(subscription, subject):
+    if not permissions._engine.matches(subscription, subject):
         return not_selected(STRICT, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
     if not may:
@@ -69,9 +68,9 @@ def can_receive(permissions: Lists, subject: str, subscription: str, queue: str 
     return can_subscribe(permissions, subject, queue)
 
 
-def held(rule: str, pattern: str, queue: str | None) -> bool:
+def held(permissions: Lists, rule: str, pattern: str, queue: str | None) -> bool:
     """Does the entry alone cover the pattern, in this queue or without one?"""
     subject, _, group = rule.partition(" ")
-    if group and (queue is None or not _engine.active.covers(group, queue)):
+    if group and (queue is None or not permissions._engine.covers(group, queue)):
         return False
-    return bool(_engine.active.covers(subject, pattern))
+    return permissions._engine.covers(subject, pattern)

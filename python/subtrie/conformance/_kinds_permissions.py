@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from .. import _engine, gencreds
+from .. import gencreds
 from ..acl import Permissions
 from ._kind import Kind, Refused, Row
 
 _PLANE = "plane"
-
-
-@contextmanager
-def _asking(engine: Any) -> Iterator[None]:
-    """Permissions answer by the engine in use: this one, for the time being."""
-    before, _engine.active = _engine.active, engine
-    try:
-        yield
-    finally:
-        _engine.active = before
 
 
 def _perm(engine: Any, row: Row) -> Any:
@@ -29,64 +17,61 @@ def _perm(engine: Any, row: Row) -> Any:
     The lists are as the broker holds them: there an empty list to publish allows nothing, an empty
     one to subscribe counts as absent.
     """
-    with _asking(engine):
-        rules = Permissions(
-            publish_allow=row.get("pub_allow"),
-            publish_deny=row.get("pub_deny", ()),
-            subscribe_allow=row.get("sub_allow") or None,
-            subscribe_deny=row.get("sub_deny", ()),
-        )
-        subject, queue = row["subject"], row.get("queue") or None
-        if row["op"] == "pub":
-            return bool(rules.can_publish(subject, model="broker"))
-        allowed = bool(rules.can_subscribe(subject, queue=queue, model="broker"))
-        if not isinstance(row["expect"], dict):
-            return allowed
-        asked = {"subscription": subject, "queue": queue, "model": "broker"}
-        delivered = {each: bool(rules.can_receive(each, **asked)) for each in row["deliver"]}
-        return {"allowed": allowed, "delivered": delivered}
+    rules = Permissions._using(engine)(
+        publish_allow=row.get("pub_allow"),
+        publish_deny=row.get("pub_deny", ()),
+        subscribe_allow=row.get("sub_allow") or None,
+        subscribe_deny=row.get("sub_deny", ()),
+    )
+    subject, queue = row["subject"], row.get("queue") or None
+    if row["op"] == "pub":
+        return bool(rules.can_publish(subject, model="broker"))
+    allowed = bool(rules.can_subscribe(subject, queue=queue, model="broker"))
+    if not isinstance(row["expect"], dict):
+        return allowed
+    asked = {"subscription": subject, "queue": queue, "model": "broker"}
+    delivered = {each: bool(rules.can_receive(each, **asked)) for each in row["deliver"]}
+    return {"allowed": allowed, "delivered": delivered}
 
 
-def _use(host: str, given: dict[str, Any]) -> gencreds.Use:
-    """A route in the words of the rows: ``*`` for what nobody can tell."""
+def _use(engine: Any, host: str, given: dict[str, Any]) -> gencreds.Use:
+    """Return the endpoint that a row names; ``*`` stands for a part that is not known."""
     method, route = given["method"], given["route"]
     if route == "*":
         other = None if given.get("host", host) == "*" else given.get("host", host)
         return gencreds.Use(other, None, method, None)
     if given.get("host") == "*":
-        use = gencreds.Use.of_route("host", method, route)
+        use = gencreds.Use.of_route("host", method, route, engine=engine)
         return gencreds.Use(None, use.port, method, use.path)
-    return gencreds.Use.of_route(given.get("host", host), method, route)
+    return gencreds.Use.of_route(given.get("host", host), method, route, engine=engine)
 
 
 def _rule(engine: Any, row: Row) -> str:
     given = row["in"]
-    with _asking(engine):
-        use = _use(given["self"], given)
-        verb = "publish" if given["verb"] == "PUB" else "subscribe"
-        source = given["self"] if verb == "publish" else None
-        text = gencreds.rule(
-            verb, plane=_PLANE, host=use.host, source=source, port=use.port,
-            method=use.method, path=use.path,
-        )  # fmt: skip
+    use = _use(engine, given["self"], given)
+    verb = "publish" if given["verb"] == "PUB" else "subscribe"
+    source = given["self"] if verb == "publish" else None
+    text = gencreds.rule(
+        verb, plane=_PLANE, host=use.host, source=source, port=use.port,
+        method=use.method, path=use.path, engine=engine,
+    )  # fmt: skip
     return _shown(text)
 
 
 def _service(engine: Any, row: Row) -> dict[str, list[str]]:
     given = row["in"]
     host = given["self"]
-    with _asking(engine):
-        uses = {
-            name: tuple(_use(host, each) for each in given.get(key) or [])
-            for name, key in (
-                ("endpoints", "own_routes"), ("calls", "calls"),
-                ("events", "outbound_events"), ("hooks", "inbound_events"),
-            )
-        }  # fmt: skip
-        service = gencreds.Service(
-            host, uses["endpoints"], uses["calls"], uses["events"], uses["hooks"]
+    uses = {
+        name: tuple(_use(engine, host, each) for each in given.get(key) or [])
+        for name, key in (
+            ("endpoints", "own_routes"), ("calls", "calls"),
+            ("events", "outbound_events"), ("hooks", "inbound_events"),
         )
-        found = gencreds.rules(service, _PLANE)
+    }  # fmt: skip
+    service = gencreds.Service(
+        host, uses["endpoints"], uses["calls"], uses["events"], uses["hooks"]
+    )
+    found = gencreds.rules(service, _PLANE, engine=engine)
     lists = {"pub": found.publish_allow, "sub": found.subscribe_allow}
     return {verb: sorted(_shown(rule) for rule in rules or ()) for verb, rules in lists.items()}
 

@@ -73,7 +73,7 @@ def run(paths: Paths, *, engine: Any = None) -> Report:
 
 def _engine_of(engine: Any) -> tuple[str, Any]:
     if engine is None:
-        return _engine.report.name, _engine.active
+        return _engine.report.name, _engine.module
     if engine == "reference":
         return "reference", reference
     if engine == "native":

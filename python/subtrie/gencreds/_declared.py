@@ -143,10 +143,8 @@ def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Use:
 
 def _raw(verb: str, pattern: str, name: Path, line: int) -> Raw:
     entry = pattern.partition(" ")[0] if verb == "subscribe" else pattern
-    _engine.active.check_pattern(entry, "server")
+    _engine.check_pattern(entry, "server")
     first = entry.split(".")[0]
-    if first in ("*", ">") or any(
-        _engine.active.overlaps(entry, each) is not None for each in _PLANES
-    ):
+    if first in ("*", ">") or any(_engine.overlaps(entry, each) is not None for each in _PLANES):
         raise failure("declared-plane", pattern, name, line)
     return Raw(verb, pattern, str(name), line)

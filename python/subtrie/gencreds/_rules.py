@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from .. import _engine, microbus
+from .. import _engine
 from .._errors import refusal
 from .._file_errors import failure
+from .._rule_engine import RuleEngine
 from ..acl import Permissions
 from ._service import Raw, Service, Use
 
@@ -31,10 +32,11 @@ def rule(
     port: int | None,
     method: str | None,
     path: str | None,
+    engine: RuleEngine = _engine,
 ) -> str:
     """One rule: ``publish`` to an endpoint as ``source``, or ``subscribe`` to it from anyone.
 
-    ``PUB`` and ``SUB`` are other words for the two.
+    ``PUB`` and ``SUB`` are other words for the two; ``engine`` is the module that answers.
     None leaves a part open, and so do port 0 and method ``ANY``; an open port is never 666 (A16).
     The slot is always ``*`` (A22). Raises ``AddressError`` where a part is wrong, ``ValueError``
     for another verb, or one that does not go with ``source``.
@@ -44,8 +46,8 @@ def rule(
         raise ValueError(f"verb must be 'publish' or 'subscribe', not {verb!r}")
     if (verb == "publish") != (source is not None):
         raise ValueError("source goes with 'publish', and only there")
-    pattern = microbus.encode_subscription(
-        plane=microbus.check_plane(plane),
+    pattern = engine.encode_subscription(
+        plane=engine.check_plane(plane),
         port=port or 0,
         host=_SOME_HOST if host is None else host,
         method=method or "ANY",
@@ -53,19 +55,24 @@ def rule(
     )
     tokens = pattern.split(".")
     if source is not None:
-        tokens[3] = _identity(source)
+        tokens[3] = _identity(source, engine)
     if host is None:
         tokens[4] = "*"
     tokens[5] = "*"
     return ".".join(tokens)
 
 
-def _identity(host: str) -> str:
-    return microbus.flatten_host(microbus.check_identity_host(host))
+def _identity(host: str, engine: RuleEngine) -> str:
+    return engine.flatten_host(engine.check_identity_host(host))
 
 
 def rules(
-    service: Service, plane: str, *, allow_dynamic: bool = False, pin_ids: bool = False
+    service: Service,
+    plane: str,
+    *,
+    allow_dynamic: bool = False,
+    pin_ids: bool = False,
+    engine: RuleEngine = _engine,
 ) -> Permissions:
     """The least permissions with which the service works on this plane.
 
@@ -76,8 +83,8 @@ def rules(
     which its own service triggers, for a source that names another plane, for what is dynamic and
     not allowed, and for ids that the source does not tell.
     """
-    me, own = service.host, _identity(service.host)
-    start = microbus.check_plane(plane)
+    me, own = service.host, _identity(service.host, engine)
+    start = engine.check_plane(plane)
     for note in service.planes:
         if note.message != plane:
             shown = f"{note.message}, not {plane},"
@@ -90,7 +97,7 @@ def rules(
     if pin_ids and not service.ids:
         raise refusal("PermissionsError", "unstable-ids", me)
     heard = [
-        microbus.encode_reply_subscription(plane=plane, host=me, id=each) for each in service.ids
+        engine.encode_reply_subscription(plane=plane, host=me, id=each) for each in service.ids
     ]
     subscribe: dict[str, Use | Raw | None] = {
         f"{start}.safe.*.*.{own}.>": None,
@@ -106,23 +113,26 @@ def rules(
         for kind in ("endpoints", "hooks", "events", "calls")
     }
     for use in told["endpoints"]:
-        if _is_own(use, own) and use.port == DANGER_PORT:
+        if _is_own(use, own, engine) and use.port == DANGER_PORT:
             subscribe.setdefault(f"{start}.danger.666.*.{own}.>", use)
         else:
-            subscribe.setdefault(_rule("subscribe", use, plane), use)
+            subscribe.setdefault(_rule("subscribe", use, plane, None, engine), use)
     for use in told["hooks"]:
-        subscribe.setdefault(_rule("subscribe", use, plane), use)
+        subscribe.setdefault(_rule("subscribe", use, plane, None, engine), use)
     for use in told["events"]:
-        if not _is_own(use, own):
+        if not _is_own(use, own, engine):
             file = None if use.file is None else Path(use.file)
             raise failure("event-host", str(use.host), file, use.line)
-        publish.setdefault(_rule("publish", use, plane, me), use)
+        publish.setdefault(_rule("publish", use, plane, me, engine), use)
     for use in told["calls"]:
-        publish.setdefault(_rule("publish", use, plane, me), use)
+        publish.setdefault(_rule("publish", use, plane, me, engine), use)
     for raw in service.raw:
         (publish if raw.verb == "publish" else subscribe).setdefault(raw.pattern, raw)
-    found = Permissions(publish_allow=_widest(publish), subscribe_allow=_widest(subscribe))
-    for name, origins in (("publish_allow", publish), ("subscribe_allow", subscribe)):
+    lists = {"publish_allow": publish, "subscribe_allow": subscribe}
+    found = Permissions._using(engine)(
+        publish_allow=_widest(publish, engine), subscribe_allow=_widest(subscribe, engine)
+    )
+    for name, origins in lists.items():
         for entry in getattr(found, name):
             origin = origins[entry]
             if origin is not None and origin.file is not None:
@@ -130,11 +140,11 @@ def rules(
     return found
 
 
-def _is_own(use: Use, own: str) -> bool:
-    return use.host is not None and microbus.flatten_host(use.host) == own
+def _is_own(use: Use, own: str, engine: RuleEngine) -> bool:
+    return use.host is not None and engine.flatten_host(use.host) == own
 
 
-def _rule(verb: str, use: Use, plane: str, source: str | None = None) -> str:
+def _rule(verb: str, use: Use, plane: str, source: str | None, engine: RuleEngine) -> str:
     return rule(
         verb,
         plane=plane,
@@ -143,10 +153,11 @@ def _rule(verb: str, use: Use, plane: str, source: str | None = None) -> str:
         port=use.port,
         method=use.method,
         path=use.path,
+        engine=engine,
     )
 
 
-def _widest(patterns: Iterable[str]) -> list[str]:
+def _widest(patterns: Iterable[str], engine: RuleEngine) -> list[str]:
     """Sorted, without those that another one covers."""
     distinct = sorted(set(patterns))
     plain = [each for each in distinct if " " not in each]  # a queue-qualified one covers no other
@@ -154,5 +165,5 @@ def _widest(patterns: Iterable[str]) -> list[str]:
         pattern
         for pattern in distinct
         if " " in pattern
-        or not any(other != pattern and _engine.active.covers(other, pattern) for other in plain)
+        or not any(other != pattern and engine.covers(other, pattern) for other in plain)
     ]

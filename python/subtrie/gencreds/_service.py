@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Self
 
-from .. import microbus
+from .. import _engine
+from .._rule_engine import RuleEngine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class Use:
         route: str,
         file: str | None = None,
         line: int | None = None,
+        *,
+        engine: RuleEngine = _engine,
     ) -> Self:
         """Of a route of the service ``host``: ``/p``, ``:N/p``, ``//host:N/p``, ``https://host/p``.
 
-        Raises ``AddressError``.
+        ``engine`` is the module that answers. Raises ``AddressError``.
         """
-        target = microbus.resolve_route(host=host, route=route)
+        target = engine.resolve_route(host=host, route=route)
         return cls(target.host, target.port, method, target.path, file, line)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from .. import _engine
+from .._engine import Op, Parser
 from .._errors import WireError
 from . import (
     capture,
@@ -18,17 +16,6 @@ from ._operation_reader import Broken, Row, of_capture, read, records
 from ._server_error import ServerError
 from ._tap import KINDS, Tap
 from ._trace_operations import operation as operation_of
-
-if TYPE_CHECKING:
-    from .._subtrie import Op, Parser
-
-
-def __getattr__(name: str) -> Any:
-    """The classes of the engine in use, which is chosen after this module is read."""
-    if name in ("Op", "Parser"):
-        return getattr(_engine.active, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
 
 __all__ = [
     "KINDS",

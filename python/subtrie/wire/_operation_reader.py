@@ -189,11 +189,11 @@ def _parser(kind: str, direction: str) -> Any:
     conn = kind if kind in ("route", "leaf", "route_legacy") else "client"
     if conn == "client" and direction == "s2c":
         conn = "server_to_client"
-    return _engine.active.Parser(conn, max_payload=None)
+    return _engine.Parser(conn, max_payload=None)
 
 
 def _of_bytes(path: Path, conn: str) -> Iterator[Row | Broken]:
-    parser = _engine.active.Parser(conn, max_payload=None)
+    parser = _engine.Parser(conn, max_payload=None)
     with path.open("rb") as file:
         while data := file.read(_CHUNK):
             try:

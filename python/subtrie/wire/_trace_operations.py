@@ -64,7 +64,7 @@ def operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | None
 
 def _read(conn: str, name: str, words: list[str], lnocu: bool) -> dict[str, Any]:
     line = " ".join((name, *words)).encode("utf-8", "surrogateescape") + b"\r\n"
-    parser = _engine.active.Parser(conn, max_control_line=1 << 31, max_payload=None, lnocu=lnocu)
+    parser = _engine.Parser(conn, max_control_line=1 << 31, max_payload=None, lnocu=lnocu)
     found = parser.feed(line + b"\r\n" if name in _WITH_PAYLOAD else line)
     if len(found) != 1:  # a name that the broker never prints, such as "pub"
         raise _refused("unknown op", 0)

@@ -22,7 +22,7 @@ def Parser(conn: str = "route_legacy", **options: Any) -> _Parser:
     """A ``wire.Parser`` of a connection between servers; options as there."""
     if conn not in DIALECTS:
         raise ValueError(f"conn must be one of {', '.join(DIALECTS)}, not {conn!r}")
-    parser: _Parser = _engine.active.Parser(conn, **options)
+    parser: _Parser = _engine.Parser(conn, **options)
     return parser
 
 
