@@ -1,4 +1,4 @@
-# Every target brings what it needs into .venv by itself (tools/bootstrap); none needs root.
+# Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
 
@@ -11,7 +11,7 @@ VECTORS ?= tests/vectors
 SECONDS ?= 4
 LOAD ?= 60
 
-help: ## this list
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
 	    printf '  make %-15s %s\n' "$$name" "$$text"; done
 
@@ -19,13 +19,13 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 	@tools/bootstrap demo
 	@$(PYTHON) -m examples.shop --seconds $(SECONDS) --out out/demo
 
-test: ## all tests: the Rust core, then Python on both engines
+test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
 	cargo test --locked --features arrow
 	cargo test --locked -p subtrie-fuzz --lib
 	$(PYTHON) -m pytest
 
-check: ## formatting, lints, spelling, types, stubs, documentation
+check: ## check formatting, lints, spelling, wording, types, stubs, documentation
 	@tools/bootstrap check
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
@@ -40,19 +40,19 @@ check: ## formatting, lints, spelling, types, stubs, documentation
 	cargo build --locked --lib
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
-bench: ## benchmarks in Rust and Python, each by itself (SIZES=1000,6000 LOAD=60)
+bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
 	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
 	cargo bench --locked --bench lookups --bench changes --bench wire
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
 	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 
-bench-peers: ## against nats-server's index, paho-mqtt and others (SIZES=1000,6000; all: a record)
+bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=1000,6000)
 	@tools/bootstrap bench
 	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record)
 	@$(PYTHON) tools/performance_page.py
 
-fuzz: ## the laws on many random inputs (FUZZ_CASES=20000), then every fuzz target (SECONDS=600)
+fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)
 	@tools/bootstrap fuzz
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --locked --release
 	$(PYTHON) tests/cross_engine.py --cases $(CASES) --seed $$(date +%s)
@@ -62,24 +62,24 @@ docs: ## run every example of the documentation
 	@tools/bootstrap test
 	$(PYTHON) -m pytest -q tests/test_docs.py
 
-coverage-table: ## which requirement has which test
+coverage-table: ## list which requirement and which decision has which test
 	@tools/bootstrap test
 	@$(PYTHON) tests/coverage_table.py
 
-cross: ## both engines on random programs, case by case (CASES=1000000)
+cross: ## compare both engines on random programs (CASES=1000000)
 	@tools/bootstrap test
 	$(PYTHON) tests/cross_engine.py --cases $(CASES)
 
-conformance: ## the vector files against both engines (VECTORS=path)
+conformance: ## run the vector files against both engines (VECTORS=path)
 	@tools/bootstrap demo
 	@status=0; for engine in native reference; do \
 	    .venv/bin/subtrie conformance $(VECTORS) --engine $$engine || status=$$?; \
 	done; exit $$status
 
-wheels: ## what pip downloads, for every platform, into dist/ (TARGETS=x86_64-unknown-linux-gnu)
+wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown-linux-gnu)
 	@tools/wheels $(TARGETS)
 
-clean: ## remove the environment, build output and what the demo wrote
+clean: ## delete the environment, build output and the files of the demo
 	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	    .benchmarks spark-warehouse metastore_db derby.log python/subtrie/_subtrie*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

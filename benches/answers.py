@@ -1,4 +1,4 @@
-"""One number for many answers, the same in every language, and single times without the clock's."""
+"""Checksums of answers, equal in every language, and times of single calls."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-# So many subjects of each order are compared.
+# The number of subjects of each order whose answers are compared.
 COMPARED = 10_000
 _ALL = (1 << 64) - 1
 
 
 def mixed(number: int) -> int:
-    """The number of a subscription, spread over 64 bits."""
+    """Mix the number of a subscription into 64 bits."""
     spread = (number + 1) * 0x9E3779B97F4A7C15 & _ALL
     return spread ^ (spread >> 32)
 
 
 def checksum(answers: Iterable[Iterable[int]]) -> dict[str, Any]:
-    """``checksum`` and ``matches`` of answers; the order within an answer does not count."""
+    """Return ``checksum`` and ``matches`` of answers, independent of the order in an answer."""
     total = matches = 0
     for answer in answers:
         numbers = list(answer)
@@ -29,12 +29,12 @@ def checksum(answers: Iterable[Iterable[int]]) -> dict[str, Any]:
 
 
 def clock_cost() -> float:
-    """What one reading of the clock adds to a time, in nanoseconds."""
+    """Measure the cost of one reading of the clock, in nanoseconds."""
     return median(-(perf_counter_ns() - perf_counter_ns()) for _ in range(10_001))
 
 
 def single(call: Callable[..., Any], arguments: Iterable[Any]) -> list[float]:
-    """The time of each call by itself, in nanoseconds, ascending."""
+    """Measure each call separately, in nanoseconds; return the times in ascending order."""
     clock, times = clock_cost(), []
     for argument in arguments:
         before = perf_counter_ns()
@@ -44,5 +44,5 @@ def single(call: Callable[..., Any], arguments: Iterable[Any]) -> list[float]:
 
 
 def at(times: list[float], part: float) -> float:
-    """The time below which this part of the ascending times lies."""
+    """Return a quantile of ascending times."""
     return round(times[int((len(times) - 1) * part)], 1)

@@ -1,9 +1,9 @@
-"""How long do comparisons of permissions take? Asks, checks the answers and writes a record.
+"""Measure comparisons of permissions, compare the answers of the engines, and write a record.
 
     python benches/permissions_record.py [--rounds 9]
 
-The sets are those of ``test_bench_permissions.py``; *both ways* is one set in the other and back.
-Each figure is the median and the least of the rounds, with the load of the machine beside it.
+The sets are those of ``test_bench_permissions.py``; *both ways* decides whether each set contains
+the other. Each figure is the median and the minimum of the rounds; the record has the load average.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ QUESTIONS: dict[str, Callable[[Any, Rules, Rules], Any]] = {
 
 
 def timed(rounds: int) -> list[dict[str, Any]]:
-    """A row for each engine, pair of sets and question; both engines must answer alike."""
+    """Measure each engine, pair of sets and question; both engines must give the same answer."""
     rows = []
     for pair, (left, right) in SETS.items():
         for question, ask in QUESTIONS.items():
             answers = []
             for name, engine in ENGINES.items():
                 if name == "reference" and pair == "hostile":
-                    continue  # minutes, and nobody waits for them
+                    continue  # this takes minutes
                 took = []
                 for _ in range(rounds if name == "native" else 1):
                     began = time.perf_counter()
@@ -61,7 +61,7 @@ def timed(rounds: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Asks everything and writes the record of today."""
+    """Measure everything and write the record of today."""
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=9)
     rounds = options.parse_args().rounds

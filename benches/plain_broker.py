@@ -1,4 +1,4 @@
-"""A nats-server that does nothing but its work: no trace, no log; loopback, a free port."""
+"""A nats-server without trace and log, on a free port of the loopback interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from examples.shop.broker import find_binary
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """Its URL; it is stopped whatever happens inside."""
+    """Start it, yield its URL, and stop it."""
     config = {"host": "127.0.0.1", "port": -1, "ports_file_dir": str(folder)}
     (folder / "nats.conf").write_text(json.dumps(config))
     process = subprocess.Popen(
@@ -31,7 +31,7 @@ def running(folder: Path) -> Iterator[str]:
                     yield str(json.loads(text)["nats"][0])
                     return
             time.sleep(0.02)
-        raise RuntimeError("nats-server did not come up")
+        raise RuntimeError("nats-server did not start within 20 s")
     finally:
         process.terminate()
         process.wait(10)

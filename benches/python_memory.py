@@ -1,9 +1,9 @@
-"""What a rival of ``rivals.py`` holds: growth of the process while it is built, as one JSON row.
+"""Measure the memory of one index of ``rivals.py``: the growth of the process while it is built.
 
     python benches/python_memory.py WHO SIZE
 
-A process of its own for each, because nothing gives memory back for certain. Linux alone says how
-much a process holds at the moment; elsewhere there is no row.
+Prints one JSON row. Each index gets a new process, because freed memory may stay with a process.
+Only Linux reports the current size of a process; on other systems there is no row.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ STATM = Path("/proc/self/statm")
 
 
 def held() -> int:
-    """Bytes of this process in memory."""
+    """Return the resident size of this process in bytes."""
     gc.collect()
     return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def main(who: str, size: int) -> None:
-    """Prints the row."""
+    """Measure one index and print the row."""
     rival = next(rival for rival in RIVALS if rival.who == who)
     patterns = lines(size, "patterns")
     before = held()

@@ -1,8 +1,8 @@
-"""What one might use from Python instead, each behind the same three verbs.
+"""Alternatives to the index from Python, each with the same three operations.
 
 A rival is built from patterns; the value of a subscription is its number, counted from zero. Its
-``match`` takes a subject in the rival's own form, so that nobody pays for another's notation, and
-answers with numbers in whatever order it finds them.
+``match`` takes a subject in the rival's own notation, so that no conversion is measured, and
+returns numbers in any order.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ REFERENCE = "reference, Python"
 
 @dataclass(frozen=True)
 class Built:
-    """A rival that holds its subscriptions."""
+    """A rival with its subscriptions."""
 
     match: Callable[[str], Iterable[int]]
     add: Callable[[str, int], Any] | None = None
     remove: Callable[[Any], Any] | None = None
-    # What ``remove`` takes, for the subscription of each pattern it was built from.
+    # The argument of ``remove`` for the subscription of each pattern.
     handles: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
 class Rival:
-    """How to build it, under which name it appears, and up to which size it is bearable."""
+    """A name, a function that builds the index, and the largest size that is measured."""
 
     who: str
     build: Callable[[list[str]], Built]
@@ -71,7 +71,7 @@ def _regex(patterns: list[str]) -> Built:
 
 
 def _topic(text: str) -> str:
-    # Its '#' also takes the level above: no subject here ends there, so answers agree.
+    # '#' also matches the parent level, but no subject here ends there, so the answers agree.
     return text.replace(".", "/").replace("*", "+").replace(">", "#")
 
 
@@ -95,8 +95,8 @@ RIVALS = [
 
 @functools.lru_cache(maxsize=2)
 def built(rival: Rival, size: int) -> Built:
-    """The rival with the patterns of a size; the last two are kept."""
-    gc.disable()  # it would look at millions of young objects again and again
+    """Build the rival with the patterns of a size; the last two are cached."""
+    gc.disable()  # it would scan millions of young objects repeatedly
     try:
         return rival.build(lines(size, "patterns"))
     finally:

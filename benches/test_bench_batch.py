@@ -1,4 +1,4 @@
-"""How many subjects a second does one call on a whole Arrow column match?"""
+"""Throughput of one call on a whole Arrow column, in subjects per second."""
 
 from __future__ import annotations
 

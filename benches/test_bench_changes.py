@@ -1,6 +1,6 @@
-"""What do building, adding and removing cost from Python?
+"""Cost of building, adding and removing from Python.
 
-At size: one subscription drawn at random goes, a new one comes, each timed by itself.
+At full size, a random subscription is removed and a new one is added, each timed separately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHANGING = [NATIVE, REFERENCE, "paho-mqtt, Python"]
 
 
 def bearable(who, size):
-    # Building is repeated: the plain Python ones stay below a few seconds.
+    # Building is repeated, so pure-Python rivals are limited to a few seconds.
     if who != NATIVE and size > 100_000:
         pytest.skip("too slow above 100,000")
     return RIVAL[who]

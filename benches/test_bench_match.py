@@ -1,9 +1,9 @@
-"""How long does a lookup take, beside everything one might use instead?
+"""Cost of a lookup, compared with the alternatives in Python.
 
-``pytest benches --benchmark-only``. One round asks about 1,000 subjects, so the µs of a round are
-ns a subject, the loop included; every subject is a new ``str``, made outside the time. ``hot`` asks
-the same 1,000 texts every round, ``zipf`` and ``uniform`` go on through their files. All answers
-are compared before anything is timed.
+``pytest benches --benchmark-only``. One round looks up 1,000 subjects, so the µs of a round are
+ns per subject, including the loop; every subject is a new ``str``, created outside the measured
+time. ``hot`` uses the same 1,000 texts every round, ``zipf`` and ``uniform`` continue through their
+files. All answers are compared before anything is timed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMES = {rival.who: rival for rival in RIVALS}
 
 @functools.cache
 def expected(size: int) -> dict[tuple[str, int], dict]:
-    """What the reference answers, by order and by how many subjects are compared."""
+    """Return the checksums of the reference, by order and number of compared subjects."""
     match = built(NAMES[REFERENCE], size).match
     return {
         (order, compared): checksum(map(match, lines(size, order)[:compared]))
@@ -92,8 +92,8 @@ if hasattr(subtrie._subtrie.SubjectTrie, "_empty_call"):
 
 
 @pytest.mark.parametrize("who", YARDSTICKS)
-def test_what_a_lookup_stands_on(benchmark, who):
-    benchmark.group = "what a lookup stands on"
+def test_cost_of_a_call(benchmark, who):
+    benchmark.group = "cost of a call"
     row = {"who": who, "measure": "yardstick", "size": SIZES[0], "order": "uniform"}
     benchmark.extra_info["row"] = row
     timed(benchmark, YARDSTICKS[who], lines(SIZES[0], "uniform"))

@@ -1,4 +1,4 @@
-"""How long does a name take to check? One round checks 1,000 names of each length."""
+"""Cost of checking a name; one round checks 1,000 names of each length."""
 
 from __future__ import annotations
 

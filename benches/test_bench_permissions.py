@@ -1,7 +1,7 @@
-"""How long does it take to compare two sets of rules? Both ways, answers compared before.
+"""Cost of comparing two sets of rules in both directions; answers are compared first.
 
-``pytest benches --benchmark-only -k permissions``. ``services`` are sets as gencreds writes them,
-``hostile`` 700 allow and 300 deny rules of 16 tokens over ``a``, ``b``, ``*`` and ``>``.
+``pytest benches --benchmark-only -k permissions``. ``services`` are sets like those of gencreds,
+``hostile`` is 700 allow and 300 deny rules of 16 tokens over ``a``, ``b``, ``*`` and ``>``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What do the other questions cost, in both engines?"""
+"""Cost of the other lookup methods, in both engines."""
 
 from __future__ import annotations
 

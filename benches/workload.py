@@ -1,23 +1,23 @@
-"""Patterns and subjects in the shape of Microbus, as text files that every language can read.
+"""Patterns and subjects of a Microbus deployment, as text files that every language can read.
 
     python benches/workload.py [--sizes 1000,6000]
 
-A fleet has services of 20 routes each (50 from 100,000 subscriptions on). A route is subscribed
-six times: at slot ``_``, at the ids of the service's two replicas, at three localities. Sources
-are always ``*``; a tenth of the ports and methods are ``*``; a quarter of the deeper paths hold an
-argument; 6 % end in ``>``. 6,000 subscriptions are 50 services, 600,000 are 2,000. The lines are
-shuffled: services do not start one after the other.
+A deployment has services of 20 routes each (50 from 100,000 subscriptions on). A route is
+subscribed six times: at slot ``_``, at the ids of the service's two replicas, at three localities.
+Sources are always ``*``; a tenth of the ports and methods are ``*``; a quarter of the deeper paths
+have an argument; 6 % end in ``>``. 6,000 subscriptions are 50 services, 600,000 are 2,000. The
+lines are shuffled, because services do not start one after the other.
 
-Subjects are drawn from the patterns; one in ten is heard by nobody:
+Subjects are drawn from the patterns; one in ten has no matching pattern:
 
-- ``hot``: 1,000 different ones, to be asked over and over
+- ``hot``: 1,000 different ones, looked up repeatedly
 - ``zipf``: 200,000 lookups over 100,000 different ones, the n-th drawn with weight 1/n
-- ``uniform``: 200,000 lookups, every pattern equally likely, hardly any subject twice
+- ``uniform``: 200,000 lookups, every pattern equally likely, almost no subject twice
 
-Files lie in ``benches/workloads/SIZE/``: ``patterns.txt``, ``hot.txt``, ``zipf.txt``,
+The files are in ``benches/workloads/SIZE/``: ``patterns.txt``, ``hot.txt``, ``zipf.txt``,
 ``uniform.txt``, and ``added.txt``, 10,000 patterns more: further replicas of the same services.
-ASCII, one text a line, LF after each. The zero-based number of a line is the subscription's value
-everywhere; ``added.txt`` goes on counting. The same seed gives the same bytes.
+ASCII, one text per line, LF after each. The zero-based number of a line is the subscription's value
+in every program; ``added.txt`` continues the numbering. The same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOLDER = Path(__file__).resolve().parent / "workloads"
 SIZES = (1_000, 6_000, 10_000, 100_000, 600_000, 1_000_000)
 ORDERS = ("hot", "zipf", "uniform")
 SEED = 20261121
-# Written beside the files: others are made again.
+# Stored with the files; files of another form are generated again.
 FORM = f"form 1, seed {SEED}\n"
 
 _HOT, _LOOKUPS, _DIFFERENT, _ADDED, _SOURCES = 1_000, 200_000, 100_000, 10_000, 400
@@ -46,7 +46,7 @@ _LOCALITIES = ("loc-eu", "loc-eu-west", "loc-eu-west-1")
 
 @dataclass(frozen=True)
 class Workload:
-    """A fleet's subscriptions, what is sent to it, and what it may come to subscribe to."""
+    """The subscriptions of a deployment, the subjects sent to it, and further subscriptions."""
 
     patterns: list[str]
     added: list[str]
@@ -56,7 +56,7 @@ class Workload:
 
 
 def made(size: int, *, lookups: int = _LOOKUPS, different: int = _DIFFERENT) -> Workload:
-    """The workload of so many subscriptions. Cost: about 4 µs a text."""
+    """Generate the workload of a number of subscriptions. Cost: about 4 µs per text."""
     draw = random.Random(SEED + size)
     per_service = 20 if size < 100_000 else 50
     services = [
@@ -83,7 +83,7 @@ def made(size: int, *, lookups: int = _LOOKUPS, different: int = _DIFFERENT) -> 
 
 
 def _service(draw: random.Random, number: int, routes: int) -> tuple[list, list]:
-    """The routes of a service, each as the text before and after the slot; and its slots."""
+    """Return the routes of a service, as the text before and after the slot, and its slots."""
     host = f"com_acme_service{number}"
     slots = ["_", _id(draw), _id(draw), *_LOCALITIES]
     return [_route(draw, host, route) for route in range(routes)], slots
@@ -144,7 +144,7 @@ def _distinct(subjects: Iterator[str]) -> Iterator[str]:
 
 
 def folder(size: int, within: Path = FOLDER) -> Path:
-    """The folder with the files of this size, made first where they are missing or of old form."""
+    """Return the directory of a size; generate its files if they are missing or outdated."""
     place = within / str(size)
     stamp = place / "form.txt"
     if not stamp.exists() or stamp.read_text() != FORM:
@@ -158,17 +158,17 @@ def folder(size: int, within: Path = FOLDER) -> Path:
 
 @functools.lru_cache(maxsize=8)
 def lines(size: int, name: str) -> list[str]:
-    """The lines of one file: ``patterns``, ``added``, or an order of subjects."""
+    """Read the lines of one file: ``patterns``, ``added``, or an order of subjects."""
     return (folder(size) / f"{name}.txt").read_text("ascii").splitlines()
 
 
 def fresh(text: str) -> str:
-    """The same text as a new object that has no hash yet, as from a socket."""
+    """Return the text as a new object without a cached hash, as if read from a socket."""
     return text.encode().decode()
 
 
 def main() -> None:
-    """Makes what is missing, and says what is there."""
+    """Generate missing files, and print their sizes."""
     options = argparse.ArgumentParser(description="Write the workload files.")
     options.add_argument("--sizes", default=",".join(map(str, SIZES)))
     for size in map(int, options.parse_args().sizes.split(",")):

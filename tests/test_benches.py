@@ -122,13 +122,13 @@ def test_losing_rows_are_shown(load):
     ]
     sections, table = load("sections"), load("table")
     text = "\n".join(table.plain(section) for section in sections.all_sections(rows))
-    assert "where another is ahead" in text
+    assert "where another index is faster" in text
     marked = [line for line in text.splitlines() if line.endswith("<--")]
-    # the rows that are ahead, and the figure that is missed
+    # the rows that are faster, and the target that is missed
     assert [line.split("  ")[0] for line in marked] == [
         cached,
         "gsl (Go)",
-        "core against gsl, 6,000, hot: its time over ours",
+        "core against gsl, 6,000, hot: its time divided by subtrie's",
     ]
     assert load("rows").losing([row("subtrie core", 50), row("gsl (Go)", 51)]) == []
 

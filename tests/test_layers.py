@@ -1,4 +1,4 @@
-"""Imports only point down: no circle of modules, not even one that only a type checker walks."""
+"""Imports point to lower layers only, and private modules stay inside their package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1] / "python" / "subtrie"
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Every module below a package, by its dotted name."""
+    """Map the dotted name of every module below a package to its file."""
     found = {}
     for file in sorted(root.rglob("*.py")):
         parts = [root.name, *file.relative_to(root).with_suffix("").parts]
@@ -18,9 +18,9 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imported(name: str, file: Path, known: dict[str, Path]) -> set[str]:
-    """The modules that a module imports, wherever in it: at the top, for types only, in functions.
+    """Find the modules that a module imports: at the top, for types only, and in functions.
 
-    ``from . import x`` means the module ``x``, not the package it lies in.
+    ``from . import x`` means the module ``x``, not the package that contains it.
     """
     package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     found: set[str] = set()
@@ -39,19 +39,19 @@ def imported(name: str, file: Path, known: dict[str, Path]) -> set[str]:
     return {each for each in found if each in known and each != name}
 
 
-def circles(edges: dict[str, set[str]]) -> list[set[str]]:
-    """The sets of modules that all import each other, directly or not."""
+def cycles(edges: dict[str, set[str]]) -> list[set[str]]:
+    """Find the sets of modules that import each other, directly or indirectly."""
     down = {name: reached(edges, name) for name in edges}
     found: list[set[str]] = []
     for name, below in down.items():
-        circle = {each for each in below if name in down[each]}
-        if circle and circle not in found:
-            found.append(circle)
+        cycle = {each for each in below if name in down[each]}
+        if cycle and cycle not in found:
+            found.append(cycle)
     return found
 
 
 def reached(edges: dict[str, set[str]], start: str) -> set[str]:
-    """Everything that a module imports, directly or not."""
+    """Find every module that a module imports, directly or indirectly."""
     found: set[str] = set()
     waiting = [start]
     while waiting:
@@ -63,38 +63,38 @@ def reached(edges: dict[str, set[str]], start: str) -> set[str]:
 
 
 def graph(root: Path) -> dict[str, set[str]]:
-    """Which module imports which."""
+    """Map each module to the modules that it imports."""
     known = modules(root)
     return {name: imported(name, file, known) for name, file in known.items()}
 
 
-def test_no_circle_of_imports():
-    assert circles(graph(ROOT)) == []
+def test_no_cycle_of_imports():
+    assert cycles(graph(ROOT)) == []
 
 
-def rooms(edges: dict[str, set[str]], floor: str) -> dict[str, set[str]]:
-    """The same within one package, each folder in it as one, each file beside them as one."""
+def inside(edges: dict[str, set[str]], package: str) -> dict[str, set[str]]:
+    """Reduce the imports to those within one package, with each subpackage as one node."""
     folders = {
         ".".join(path.relative_to(ROOT.parent).parts)
-        for path in ROOT.joinpath(*floor.split(".")[1:]).iterdir()
+        for path in ROOT.joinpath(*package.split(".")[1:]).iterdir()
         if path.is_dir()
     }
 
-    def room(name: str) -> str:
+    def node(name: str) -> str:
         return next((each for each in folders if f"{name}.".startswith(f"{each}.")), name)
 
     found: dict[str, set[str]] = {}
     for name, into in edges.items():
-        if name.startswith(f"{floor}."):
-            below = {room(each) for each in into if each.startswith(f"{floor}.")}
-            found.setdefault(room(name), set()).update(below - {room(name)})
+        if name.startswith(f"{package}."):
+            below = {node(each) for each in into if each.startswith(f"{package}.")}
+            found.setdefault(node(name), set()).update(below - {node(name)})
     return found
 
 
-def test_no_circle_of_rooms():
+def test_no_cycle_of_subpackages():
     edges = graph(ROOT)
-    for floor in ("subtrie.connector", "subtrie.acl", "subtrie.wire", "subtrie.reference"):
-        assert circles(rooms(edges, floor)) == [], floor
+    for package in ("subtrie.connector", "subtrie.acl", "subtrie.wire", "subtrie.reference"):
+        assert cycles(inside(edges, package)) == [], package
 
 
 def looks_public(name: str) -> bool:
@@ -102,8 +102,8 @@ def looks_public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
 
 
-def trespasses(edges: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """Imports of a private module or package from outside the package that contains it."""
+def private_imports(edges: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Find imports of a private module or package from outside the package that contains it."""
     found = []
     for name, into in edges.items():
         for each in sorted(into):
@@ -116,7 +116,7 @@ def trespasses(edges: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def test_private_modules_are_imported_only_below_the_package_that_contains_them():
-    assert trespasses(graph(ROOT)) == []
+    assert private_imports(graph(ROOT)) == []
 
 
 def test_an_import_of_a_private_module_from_outside_is_found():
@@ -126,7 +126,7 @@ def test_an_import_of_a_private_module_from_outside_is_found():
         "p.a.b": {"p.a._x", "p._y"},
         "p.c": {"p.a._x", "p._y"},
     }
-    assert trespasses(edges) == [("p.c", "p.a._x")]
+    assert private_imports(edges) == [("p.c", "p.a._x")]
 
 
 def test_few_modules_look_public():
@@ -134,20 +134,20 @@ def test_few_modules_look_public():
     assert len(public) <= 60, public
 
 
-def test_circles_are_found_wherever_the_imports_stand(tmp_path):
-    package = tmp_path / "house"
-    (package / "room").mkdir(parents=True)
-    (package / "__init__.py").write_text("from .room import door\n")
-    (package / "room" / "__init__.py").write_text("")
-    (package / "room" / "door.py").write_text("def f():\n    from ..hall import lamp\n")
-    (package / "hall.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .room.door import f\n"
+def test_cycles_are_found_in_functions_and_in_imports_for_types(tmp_path):
+    package = tmp_path / "shop"
+    (package / "stock").mkdir(parents=True)
+    (package / "__init__.py").write_text("from .stock import items\n")
+    (package / "stock" / "__init__.py").write_text("")
+    (package / "stock" / "items.py").write_text("def f():\n    from ..orders import total\n")
+    (package / "orders.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .stock.items import f\n"
     )
-    assert circles(graph(package)) == [{"house.hall", "house.room.door"}]
+    assert cycles(graph(package)) == [{"shop.orders", "shop.stock.items"}]
 
 
-def test_the_connector_stands_on_floors_below_it():
-    """Nothing below imports the connector; who tests with it, and the command line, may."""
+def test_no_layer_below_the_connector_imports_it():
+    """Only the command line and the packages that run services import the connector."""
     edges = graph(ROOT)
     above = (
         "subtrie.connector",

@@ -1,7 +1,7 @@
-"""Holds the reference against the stub of the native module, with mypy's own stubtest.
+"""Check the reference engine against the stub of the native module, with mypy's stubtest.
 
-The stub is laid over a copy of the package as ``subtrie/reference/__init__.pyi``, so that stubtest
-compares the very same promises with the other engine.
+The stub is copied into a copy of the package as ``subtrie/reference/__init__.pyi``, so that
+stubtest compares the same signatures with the reference engine.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ PACKAGE = ROOT / "python" / "subtrie"
 
 
 def main() -> int:
-    """Exit code of stubtest."""
+    """Run stubtest, and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "subtrie"
         shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
         stub = (copy / "_subtrie.pyi").read_text()
-        # One package deeper, so relative imports climb one step more.
+        # The file is one package deeper, so relative imports need one more dot.
         (copy / "reference" / "__init__.pyi").write_text(stub.replace("from .", "from .."))
         config = Path(folder) / "mypy.ini"
         config.write_text("[mypy]\n[mypy-pyarrow.*,google.*]\nignore_missing_imports = true\n")

@@ -1,4 +1,4 @@
-"""Writes ``docs/errors.md`` from the table of reasons: the page is never typed."""
+"""Generate ``docs/errors.md`` from the table of reasons."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 
 HEAD = """# Errors
 
-Every refusal is a `SubtrieError`, and so a `ValueError`. It says what, where, why, and what would
-work; `str(error)` is one line.
+Every refusal is a `SubtrieError`, which is a `ValueError`. It says what was refused, where, why,
+and what would work; `str(error)` is one line.
 
 | attribute | meaning |
 |---|---|
-| `.reason` | a stable code of the table below: branch on it |
+| `.reason` | a stable code from the tables below; programs should compare this |
 | `.position` | byte offset into the UTF-8 of the refused text, or `None` |
-| `.field` | the argument that held it, where a function takes several, or `None` |
+| `.field` | the name of the refused argument if a function takes several, or `None` |
 | `.hint` | what would work |
-| `.status` | the HTTP status that fits |
+| `.status` | the corresponding HTTP status |
 
-A wrong type is a `TypeError`; an unknown option (`dialect="x"`) a plain `ValueError`.
+A wrong type is a `TypeError`; an unknown option (`dialect="x"`) is a plain `ValueError`.
 
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of the page."""
     lines = [HEAD, "## Classes\n", "| class | raised when |", "|---|---|"]
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, errors.SubtrieError):

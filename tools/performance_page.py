@@ -1,9 +1,9 @@
-"""Writes ``docs/performance.md`` and its plots from the newest records: no figure is typed.
+"""Generate ``docs/performance.md`` and its plots from the newest records.
 
     python tools/performance_page.py [--check]
 
-``--check`` says whether page and plots are what the records say. Plots are compared with numbers
-rounded, since another processor may draw a line a thousandth of a point elsewhere.
+``--check`` only checks that page and plots agree with the records. Numbers in plots are compared
+rounded, because another processor may place a line a thousandth of a point off.
 """
 
 from __future__ import annotations
@@ -24,71 +24,76 @@ RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 
-# A question of the page: its title, its picture, what stands below the title, and its tables.
-QUESTIONS: list[tuple[str, str | None, str, list[Any]]] = [
+# A section of the page: its title, its picture, the text below the title, and its tables.
+SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
-        "What does a lookup cost as subscriptions grow?",
+        "Lookup cost by number of subscriptions",
         "growth",
-        "`hot` asks 1,000 different subjects over and over, `zipf` draws from 100,000 with weight "
-        "1/n, `uniform` takes every pattern equally often. Rows that are faster than ours in the "
-        "same language, or than ours from Python, are bold.",
+        "`hot` looks up the same 1,000 subjects repeatedly, `zipf` draws from 100,000 with weight "
+        "1/n, `uniform` uses every pattern equally often. Rows that are faster than subtrie in "
+        "the same language, or than subtrie from Python, are bold.",
         [sections.lookups],
     ),
     (
-        "How does the core compare with nats-server's own index?",
+        "Comparison with the index of nats-server",
         "against-gsl",
-        "`gsl` is the index that nats-server exports, asked with a callback, so that it allocates "
-        "nothing. The line is its time over ours in the same run.",
+        "`gsl` is the index that nats-server exports, called with a callback, so that it does not "
+        "allocate. The line is its time divided by that of the core in the same run.",
         [],
     ),
     (
-        "What does one lookup cost from Python?",
+        "Cost of one lookup from Python",
         "from-python",
-        "Every subject is a new `str` without a hash; all rows pay for the same loop. What stands "
-        "in parentheses looks nothing up: it is what a call costs.",
+        "Every subject is a new `str` without a cached hash, and every row includes the same loop. "
+        "Rows in parentheses do not look anything up: they show the cost of a call.",
         [sections.yardsticks, sections.questions],
     ),
     (
-        "How many subjects a second in one call?",
+        "Batch lookups",
         "batch",
         "`match_batch` on an Arrow column of a million subjects.",
         [sections.batches],
     ),
     (
-        "How much memory does a subscription take?",
+        "Memory per subscription",
         "memory",
-        "Strings included. The core's heap is counted by the allocator, Go's after a collection; "
-        "from Python it is the growth of the process, values and handles included.",
+        "Including strings. The allocator counts the core's heap, and Go's is read after a garbage "
+        "collection. For Python it is the growth of the process, values and handles included.",
         [sections.memory],
     ),
     (
-        "What does a change cost?",
+        "Cost of a change",
         "changes",
-        "At size one subscription drawn at random goes and a new one comes, 10,000 times, each "
-        "timed by itself; `grow` is every insert from empty.",
+        "At full size, 10,000 times, a random subscription is removed and a new one is added, each "
+        "timed separately; `grow` is every insert into an index that starts empty.",
         [sections.changes],
     ),
     (
-        "Do readers wait for a writer?",
+        "Readers during writes",
         "readers",
-        "Reads of hot subjects, all readers together. The longest read leaves out those during "
-        "which the kernel gave the core to another thread; without a writer it is the noise of the "
+        "Reads of hot subjects, all readers together. The longest read excludes reads during which "
+        "the kernel ran another thread on the core; without a writer it is the noise of the "
         "machine.",
         [sections.readers],
     ),
-    ("What do we hold the index to?", None, "Missed figures are bold.", [sections.wanted]),
-    ("Where is another ahead?", None, "Ours is so many times behind.", [sections.lost]),
+    ("Targets of the index", None, "Missed targets are bold.", [sections.wanted]),
+    (
+        "Where another index is faster",
+        None,
+        "The factor by which subtrie is slower.",
+        [sections.lost],
+    ),
 ]
 
 
 def newest(pattern: str) -> tuple[str, dict[str, Any]]:
-    """The record with the latest date, and its name."""
+    """Return the name and content of the record with the latest date."""
     path = max(RECORDS.glob(pattern))
     return path.name, json.loads(path.read_text())
 
 
 def table(section: sections.Section) -> list[str]:
-    """A section in Markdown."""
+    """Return a section in Markdown."""
     lines = ["", f"**{section.title}**", "", f"| {' | '.join(section.columns)} |"]
     lines.append("|---" * len(section.columns) + "|")
     for at, cells in enumerate(section.lines):
@@ -98,7 +103,7 @@ def table(section: sections.Section) -> list[str]:
 
 
 def made() -> dict[Path, str]:
-    """The page and its pictures, by file."""
+    """Return the page and its pictures, by file."""
     name, peers = newest("peers-*.json")
     audit_name, audit = newest("audit-scale-*.json")
     connector_name, connector = newest("connector-*.json")
@@ -109,20 +114,20 @@ def made() -> dict[Path, str]:
     lines = [
         "# Performance",
         "",
-        f"Written from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
+        f"Generated from `benches/records/{name}`, `{connector_name}`, `{rules_name}`, "
         f"`{wire_name}` and `{audit_name}` by "
-        "`tools/performance_page.py`; `make bench-peers` makes a new record. How each figure is "
-        "measured stands in `benches/README.md`.",
+        "`tools/performance_page.py`; `make bench-peers` makes a new record. "
+        "`benches/README.md` describes how each figure is measured.",
         "",
         f"{peers['processor']}, {peers['cores']} cores, {peers['date']}; {versions}. All programs "
-        "read the same files, in the shape of Microbus, and all answers were compared before a "
-        "time was believed. " + _runs(peers["runs"]) + "Trust the ratios, not the decimals.",
+        "read the same files, with subjects of Microbus, and all answers were compared before any "
+        "time was recorded. " + _runs(peers["runs"]) + "Ratios are more reliable than decimals.",
     ]
     if max(peers["sizes"]) < 1_000_000:
-        lines += ["", "This record is a sample: it stops short of 1,000,000 subscriptions."]
+        lines += ["", "This record is a sample: it has fewer than 1,000,000 subscriptions."]
     lines += [line for note in peers["notes"] for line in ("", f"Not measured: {note}.")]
     files = {}
-    for title, picture, text, parts in QUESTIONS:
+    for title, picture, text, parts in SECTIONS:
         found = [section for part in parts for section in part(rows) if section.lines]
         svg = plots.drawn(picture, rows) if picture else None
         if not found and not svg:
@@ -145,15 +150,15 @@ def _runs(runs: int) -> str:
 
 
 def _of_the_connector(record: dict[str, Any]) -> list[str]:
-    """Requests between two connectors, in process and under load over NATS."""
+    """Return the section about requests between two connectors."""
     lines = [
         "",
-        "## What does a request between two services cost?",
+        "## Cost of a request between two services",
         "",
-        "A path argument and a JSON body each way, answers compared; all take turns in one run of "
-        f"{record['calls']:,} calls each, {record['processor']}, {record['cores']} cores under a "
-        f"load of {record['load_average']}, {record['date']}. `python -m benches.connector_speed` "
-        "measures it.",
+        "A path argument and a JSON body each way, answers compared; the variants alternate in one "
+        f"run of {record['calls']:,} calls each, {record['processor']}, {record['cores']} cores "
+        f"under a load of {record['load_average']}, {record['date']}. "
+        "`python -m benches.connector_speed` measures it.",
         "",
         "| | median |",
         "|---|---|",
@@ -169,8 +174,8 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
             "",
             f"The load: {load['requests']:,} requests of mixed kinds in {load['seconds']} s over "
             f"one nats-server, {load['lost']} lost, {load['doubled']} doubled, {load['wrong']} "
-            f"wrong; both sides together took {load['cpu_us_a_request']} µs of processor time a "
-            f"request, and {load['resident_mib']} MiB resident in the end.",
+            f"wrong; both sides together used {load['cpu_us_a_request']} µs of processor time per "
+            f"request, and {load['resident_mib']} MiB resident at the end.",
         ]
     return lines
 
@@ -178,16 +183,16 @@ def _of_the_connector(record: dict[str, Any]) -> list[str]:
 def _of_permissions(record: dict[str, Any]) -> list[str]:
     sets = {
         "services-1000": "1,000 rules of services against 1,000 others",
-        "services-equal": "1,000 rules of services against the same, turned round",
+        "services-equal": "1,000 rules of services against the same in reverse order",
         "hostile": "700 allow and 300 deny rules of 16 tokens over `{a, b, *, >}`, twice",
     }
     lines = [
         "",
-        "## How long does it take to compare permissions?",
+        "## Comparison of permissions",
         "",
         f"{record['machine']}, {record['date']}, load average {record['load_average']}. "
-        "*Both ways* is what `compare` asks: is one set inside the other, is that inside the "
-        "one? The promise is 50 ms for two sets of 1,000 rules.",
+        "*Both ways* is what `compare` decides: whether each set contains the other. The target is "
+        "50 ms for two sets of 1,000 rules.",
         "",
         "| sets | question | engine | median ms | least ms |",
         "|---|---|---|---|---|",
@@ -200,21 +205,21 @@ def _of_permissions(record: dict[str, Any]) -> list[str]:
 
 
 def _of_the_wire(record: dict[str, Any]) -> list[str]:
-    """Bytes to operations in the core and from Python, and names beside the reference."""
+    """Return the section about parsing and name checks."""
     rows = record["rows"]
     found = {(row["measure"], row["what"], row["who"]): row for row in rows}
     lines = [
         "",
-        "## How fast are bytes read, and names checked?",
+        "## Protocol parsing and name checks",
         "",
         f"{record['processor']}, {record['cores']} cores under a load of "
         f"{record['load_average']}, {record['date']}; "
         + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
         + ". The fastest round of each; `python benches/wire_speed.py` measures it. The core "
-        "allocates nothing for an operation that lies whole in its piece (`tests/wire_memory.rs`); "
-        "at least 1 GB a second of `pub-128` is promised.",
+        "allocates nothing for an operation that one chunk contains whole "
+        "(`tests/wire_memory.rs`); the target is at least 1 GB per second of `pub-128`.",
         "",
-        "| the core reads | MB a second |",
+        "| the core parses | MB per second |",
         "|---|---|",
     ]
     for row in rows:
@@ -222,11 +227,11 @@ def _of_the_wire(record: dict[str, Any]) -> list[str]:
             lines.append(f"| {row['what']} | {row['bytes_per_second'] / 1e6:,.0f} |")
     lines += [
         "",
-        "From Python, 1,000 deliveries of 128 bytes in pieces of 64 KiB. The promise is ten times "
-        "nats-py's own parser. That always makes subject, reply and payload of a message; here "
-        "they are made when asked for, and *native-parts* asks for all three.",
+        "From Python, 1,000 deliveries of 128 bytes in chunks of 64 KiB. The target is ten times "
+        "the speed of nats-py's parser. That parser always creates the subject, reply and payload "
+        "of a message; subtrie creates them on access, and *native-parts* accesses all three.",
         "",
-        "| who | ns an operation | times nats-py |",
+        "| parser | ns per operation | times nats-py |",
         "|---|---|---|",
     ]
     rival = found["read", "MSG of 128 bytes", "nats-py"]["ns"]
@@ -235,7 +240,8 @@ def _of_the_wire(record: dict[str, Any]) -> list[str]:
             lines.append(f"| {row['who']} | {row['ns']:,.0f} | {rival / row['ns']:.1f} |")
     lines += [
         "",
-        "`check_name` from Python, ten times the reference promised; less is bold.",
+        "`check_name` from Python. The target is ten times the speed of the reference; rows below "
+        "it are bold.",
         "",
         "| kind | native ns | reference ns | times |",
         "|---|---|---|---|",
@@ -253,10 +259,10 @@ def _of_the_audit(audit: dict[str, Any]) -> list[str]:
     peak = audit["peak_mib"]
     return [
         "",
-        "## How long does the audit of a log take?",
+        "## Duration of an audit",
         "",
         f"{audit['log_mib']:,} MiB, {audit['lines']:,} lines, {audit['machine']}, "
-        f"{audit['date']}: {audit['seconds']} s, {audit['lines_per_second']:,} lines a second, "
+        f"{audit['date']}: {audit['seconds']} s, {audit['lines_per_second']:,} lines per second, "
         f"{audit['partitions']} partitions, driver heap {audit['driver_heap']}; at most "
         f"{peak['jvm']:,} MiB in the JVM and {peak['workers_together']:,} MiB in all workers.",
         "",
@@ -267,7 +273,7 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 
 
 def same(one: str, other: str) -> bool:
-    """Are two pictures the same, but for what rounding does?"""
+    """Compare two pictures, except for rounding."""
     if NUMBER.split(one) != NUMBER.split(other):
         return False
     pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
@@ -275,17 +281,17 @@ def same(one: str, other: str) -> bool:
 
 
 def check(files: dict[Path, str]) -> str | None:
-    """What is out of date, if anything."""
+    """Return a message that names an outdated file, or None."""
     for path, text in files.items():
         there = path.read_text() if path.exists() else ""
         if not (same(there, text) if path.suffix == ".svg" else there == text):
             return f"{path.relative_to(ROOT)} is out of date: run tools/performance_page.py"
     left = {path for path in PICTURES.glob("*.svg") if path.stem in plots.PLOTS} - set(files)
-    return f"{min(left).relative_to(ROOT)} is left over" if left else None
+    return f"{min(left).relative_to(ROOT)} has no plot any more; delete it" if left else None
 
 
 def main() -> None:
-    """Writes, or checks."""
+    """Write the page and its pictures, or check them."""
     files = made()
     if "--check" in sys.argv:
         raise SystemExit(check(files))

@@ -1,6 +1,6 @@
-"""Draws the plots of ``docs/performance.md`` from a record: one question, one picture, as SVG.
+"""Draw the plots of ``docs/performance.md`` from a record, as SVG.
 
-The same record gives the same file: no date, fixed names inside, text kept as text.
+The same record gives the same bytes: no date, fixed ids, text as text.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _log(axes: Axes, label: str) -> None:
 
 
 def growth(rows: list[Row], axes: Axes) -> None:
-    """The cost of a lookup as subscriptions grow."""
+    """Plot the cost of a lookup by the number of subscriptions."""
     found = _of(rows, measure="lookup")
     for who in (CORE, PYTHON, GSL):
         for order, style in STYLES.items():
@@ -73,11 +73,11 @@ def growth(rows: list[Row], axes: Axes) -> None:
             label = f"{who}, {order}"
             _by_size(axes, here, "median_ns", label=label, color=COLOURS[who], linestyle=style)
     _sizes(axes, found)
-    _log(axes, "ns a lookup, median")
+    _log(axes, "ns per lookup, median")
 
 
 def against_gsl(rows: list[Row], axes: Axes) -> None:
-    """How many times as long nats-server's index takes."""
+    """Plot the time of nats-server's index divided by the time of the core."""
     found = _of(rows, measure="lookup", who=GSL)
     for order, style in STYLES.items():
         points = []
@@ -94,7 +94,7 @@ def against_gsl(rows: list[Row], axes: Axes) -> None:
 
 
 def from_python(rows: list[Row], axes: Axes) -> None:
-    """One lookup from Python beside everything else, the fastest above."""
+    """Plot one lookup from Python and from other libraries, the fastest at the top."""
     found = _of(rows, measure="lookup", order="uniform")
     size = 6_000 if _of(found, size=6_000) else min(row["size"] for row in found)
     bars = [row for row in _of(found, size=size) if row["who"] != f"{CORE}, count alone"]
@@ -111,7 +111,7 @@ def from_python(rows: list[Row], axes: Axes) -> None:
         axes.text(row["median_ns"] * 1.08, row["who"], f"{row['median_ns']:,.0f}", va="center")
     axes.set_xscale("log")
     axes.set_xlim(right=max(row["median_ns"] for row in bars) * 8)
-    axes.set_xlabel(f"ns a subject, median, {size:,} subscriptions, uniform where not said")
+    axes.set_xlabel(f"ns per subject, median, {size:,} subscriptions, uniform unless stated")
     axes.grid(axis="y", visible=False)
     _thousands(axes.xaxis)
 
@@ -137,7 +137,7 @@ def _bars(
 
 
 def batch(rows: list[Row], axes: Axes) -> None:
-    """Subjects a second in columns."""
+    """Plot the subjects matched per second in columns."""
     found = _of(rows, measure="batch")
     sizes = sorted({row["size"] for row in found})
     series = {
@@ -150,11 +150,11 @@ def batch(rows: list[Row], axes: Axes) -> None:
     }
     _bars(axes, [f"{size:,}" for size in sizes], series, 1)
     axes.set_xlabel("subscriptions")
-    axes.set_ylabel("million subjects a second")
+    axes.set_ylabel("million subjects per second")
 
 
 def memory(rows: list[Row], axes: Axes) -> None:
-    """Bytes a subscription."""
+    """Plot the bytes per subscription."""
     found = _of(rows, measure="memory")
     _by_size(
         axes, _of(found, who=CORE), "own_bytes", label=f"{CORE}, its own count", color="#0b6e4f"
@@ -164,11 +164,11 @@ def memory(rows: list[Row], axes: Axes) -> None:
         colour = COLOURS.get(who) or next(colours)
         _by_size(axes, _of(found, who=who), "heap_bytes", label=who, color=colour, linestyle="--")
     _sizes(axes, found)
-    _log(axes, "bytes a subscription")
+    _log(axes, "bytes per subscription")
 
 
 def changes(rows: list[Row], axes: Axes) -> None:
-    """One insert, one remove at size."""
+    """Plot the time of one insert and one remove by the number of subscriptions."""
     found = [row for row in rows if row["measure"] in ("insert", "remove")]
     for who in (CORE, PYTHON, GSL):
         for measure, style in (("insert", "-"), ("remove", ":")):
@@ -178,11 +178,11 @@ def changes(rows: list[Row], axes: Axes) -> None:
                 axes, here, "median_ns", 1e-3, label=label, color=COLOURS[who], linestyle=style
             )
     _sizes(axes, found)
-    _log(axes, "µs a change, median")
+    _log(axes, "µs per change, median")
 
 
 def readers(rows: list[Row], axes: Axes) -> None:
-    """Reads a second beside a writer."""
+    """Plot the reads per second while a writer changes the index."""
     found = _of(rows, measure="readers")
     writers = list(dict.fromkeys(row["writer"] for row in found))
     kinds = dict.fromkeys((row["scheme"], row["readers"]) for row in found)
@@ -194,11 +194,11 @@ def readers(rows: list[Row], axes: Axes) -> None:
         for scheme, count in kinds
     }
     _bars(axes, writers, series, 1)
-    axes.set_xlabel("changes a second by the writer")
-    axes.set_ylabel("million reads a second, all readers")
+    axes.set_xlabel("changes per second by the writer")
+    axes.set_ylabel("million reads per second, all readers")
 
 
-# Name of the file, what is drawn, its height, and what must have been measured.
+# Name of the file: the function, the height in inches, and the measure that the record must have.
 PLOTS: dict[str, tuple[Callable[[list[Row], Axes], None], float, str]] = {
     "growth": (growth, 4.2, "lookup"),
     "against-gsl": (against_gsl, 3.4, "lookup"),
@@ -211,7 +211,7 @@ PLOTS: dict[str, tuple[Callable[[list[Row], Axes], None], float, str]] = {
 
 
 def drawn(name: str, rows: list[Row]) -> str | None:
-    """The picture as SVG; None where the record has no such rows."""
+    """Return a plot as SVG, or None if the record has no rows for it."""
     draw, height, needed = PLOTS[name]
     if not _of(rows, measure=needed) or (name == "against-gsl" and not _of(rows, who=GSL)):
         return None

@@ -1,10 +1,11 @@
-"""A wheel of plain Python, made of a platform's: what pip takes where no other wheel fits.
+"""Make a pure-Python wheel from a platform wheel, for platforms without a wheel of their own.
 
     python tools/plain_wheel.py DIRECTORY
 
-Takes any wheel of DIRECTORY, leaves the extension out and says so in the tags. In it the reference
-engine answers, and importing it says so (M-11).
+Takes any wheel in DIRECTORY, removes the extension and changes the tags. With this wheel the
+reference engine is used, and importing the package warns of it.
 """
+# M-11
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ from pathlib import Path
 
 
 def wheel(*arguments: str | Path) -> None:
-    """Runs the tool of the wheel format."""
+    """Run the command of the package ``wheel``."""
     subprocess.run([sys.executable, "-m", "wheel", *arguments], check=True, stdout=sys.stderr)
 
 
 def plain(directory: Path) -> None:
-    """Writes the wheel beside the one it is made of."""
+    """Write the pure-Python wheel into the directory of the platform wheel."""
     made_of = next(iter(sorted(directory.glob("*.whl"))))
-    with tempfile.TemporaryDirectory() as room:
-        wheel("unpack", made_of, "--dest", room)
-        (unpacked,) = Path(room).iterdir()
+    with tempfile.TemporaryDirectory() as folder:
+        wheel("unpack", made_of, "--dest", folder)
+        (unpacked,) = Path(folder).iterdir()
         (information,) = unpacked.glob("*.dist-info")
         for extension in [*unpacked.glob("subtrie/_subtrie.*"), *information.glob("sboms/*")]:
             if extension.suffix != ".pyi":

@@ -1,11 +1,11 @@
-"""Runs all indexes on the same files and prints one table.
+"""Run all indexes on the same files and print one table.
 
     python benches/peers [--sizes 1000,6000] [--only core,gsl,python] [--repeat 3] [--record]
 
-All programs measure one size before the next begins, so that what is compared was measured close
-together. Answers are compared before any time is shown: where they differ, the exit code is 1 and
-nothing is recorded. Without Go the table says so and goes on. ``--record`` writes the dated record
-under ``benches/records/``.
+All programs measure one size before the next one starts, so that compared figures are measured at
+nearly the same time. Answers are compared before any time is shown: if they differ, the exit code
+is 1 and nothing is recorded. Without Go, the table has a note instead. ``--record`` writes a dated
+record to ``benches/records/``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STARTED = time.monotonic()
 
 
 def say(text: str, *, passing: bool = False) -> None:
-    """Progress on stderr; what is passing is overwritten, and left out where nobody looks."""
+    """Print progress to stderr; a passing line is overwritten, and omitted without a terminal."""
     line = f"{time.monotonic() - STARTED:5.0f} s  {text}"
     if not sys.stderr.isatty():
         if not passing:
@@ -37,12 +37,12 @@ def say(text: str, *, passing: bool = False) -> None:
 
 
 def passing(text: str) -> None:
-    """Progress that the next line overwrites."""
+    """Print progress that the next line overwrites."""
     say(text, passing=True)
 
 
 def built(name: str, build: Callable[[], Path], notes: list[str]) -> Path | None:
-    """The program, or a note that says why there is none."""
+    """Build a program; if that is impossible, add a note and return None."""
     passing(f"building {name}")
     try:
         return build()
@@ -53,12 +53,14 @@ def built(name: str, build: Callable[[], Path], notes: list[str]) -> Path | None
 
 
 def main() -> int:
-    """Runs, prints, records; the exit code."""
+    """Run, print and record; return the exit code."""
     options = argparse.ArgumentParser(description="Compare the index with its rivals.")
     options.add_argument("--sizes", default=SIZES)
     options.add_argument("--only", default="core,gsl,python")
     options.add_argument("--record", action="store_true", help="write a dated record")
-    options.add_argument("--repeat", type=int, default=1, help="run all so often, keep the best")
+    options.add_argument(
+        "--repeat", type=int, default=1, help="number of runs, of which the best figures are kept"
+    )
     given = options.parse_args()
     sizes = sorted(int(size) for size in given.sizes.split(","))
     only = given.only.split(",")
@@ -90,7 +92,9 @@ def main() -> int:
         return 1
     if given.record:
         path = written(made)
-        say(f"recorded in benches/records/{path.name}; tools/performance_page.py draws the page")
+        say(
+            f"recorded in benches/records/{path.name}; tools/performance_page.py generates the page"
+        )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The figures the index is held to, each computed from the rows of one run."""
+"""The targets of the index, each computed from the rows of one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rows import CORE, GSL, PYTHON, Row, find
 
 @dataclass(frozen=True)
 class Figure:
-    """What is wanted, and what was seen (None: not measured in this run)."""
+    """A target and the measured value (None: not measured in this run)."""
 
     what: str
     wanted: str
@@ -37,7 +37,7 @@ def _field(row: Row | None, field: str, scale: float = 1) -> float | None:
 
 
 def figures(rows: list[Row]) -> list[Figure]:
-    """All of them, in a fixed order."""
+    """Return all targets, in a fixed order."""
     made: list[Figure] = []
 
     def lookup(who: str, size: int, order: str) -> Row | None:
@@ -61,7 +61,7 @@ def figures(rows: list[Row]) -> list[Figure]:
         (600_000, "uniform", 12),
     ):
         seen = _over(lookup(GSL, size, order), lookup(CORE, size, order))
-        least(f"core against gsl, {size:,}, {order}: its time over ours", seen, wanted)
+        least(f"core against gsl, {size:,}, {order}: its time divided by subtrie's", seen, wanted)
     for order, wanted in (("uniform", 6), ("hot", 2)):
         seen = _over(lookup(CORE, 1_000_000, order), lookup(CORE, 1_000, order))
         most(f"core, {order}: a lookup at 1,000,000 over one at 1,000", seen, wanted)
@@ -74,13 +74,13 @@ def figures(rows: list[Row]) -> list[Figure]:
         seen = _field(one, "per_second", 1e-6)
         least(f"batch on one core, {size:,}, uniform", seen, wanted, "million/s")
         least(f"batch on two cores over one, {size:,}", _over(two, one, "per_second"), 1.7)
-    most("core: memory a subscription, 600,000", _own(core("memory", 600_000)), 160, "bytes")
+    most("core: memory per subscription, 600,000", _own(core("memory", 600_000)), 160, "bytes")
     rate = _field(core("build", 600_000), "per_second", 1e-3)
     least("core: bulk build, 600,000", rate, 500, "thousand/s")
     for kind, wanted in (("insert", 3), ("remove", 2)):
         seen = _field(core(kind, 600_000), "median_ns", 1e-3)
         most(f"core: one {kind} at 600,000, median", seen, wanted, "µs")
-    _beside_a_writer(rows, least, most)
+    _during_writes(rows, least, most)
     longest = _field(core("grow", 1_000_000), "max_ns", 1e-6)
     most("core: longest insert while growing to 1,000,000", longest, 5, "ms")
     return made
@@ -100,25 +100,33 @@ def _from_python(
         most(f"Python, {size:,}, uniform, over an empty native call", _over(here, empty), 3)
         reference = lookup("reference, Python", size, "uniform")
         least(
-            f"Python, {size:,}, uniform: the reference's time over ours", _over(reference, here), 15
+            f"Python, {size:,}, uniform: the reference's time divided by subtrie's",
+            _over(reference, here),
+            15,
         )
         gsl = lookup(GSL, size, "uniform")
-        least(f"Python, {size:,}, uniform: gsl's time in Go over ours", _over(gsl, here), 1)
-        least(f'Python, {size:,}, uniform: split(".") over ours', _over(split, here), 1)
+        least(
+            f"Python, {size:,}, uniform: gsl's time in Go divided by subtrie's", _over(gsl, here), 1
+        )
+        least(
+            f'Python, {size:,}, uniform: time of split(".") divided by subtrie\'s',
+            _over(split, here),
+            1,
+        )
         cached = lookup("lru_cache(1024) over the reference, Python", size, "zipf")
         times = _over(cached, lookup(PYTHON, size, "zipf"))
-        least(f"Python, {size:,}, Zipf: lru_cache(1024) over ours", times, 1)
+        least(f"Python, {size:,}, Zipf: time of lru_cache(1024) divided by subtrie's", times, 1)
 
 
-def _beside_a_writer(rows: list[Row], least: Callable, most: Callable) -> None:
+def _during_writes(rows: list[Row], least: Callable, most: Callable) -> None:
     schemes = sorted({row["scheme"] for row in rows if row["measure"] == "readers"})
     for scheme in schemes or ["any scheme"]:
-        alone, beside = (
+        alone, during = (
             find(rows, measure="readers", scheme=scheme, readers=1, writer=writer)
             for writer in ("none", "10000/s")
         )
-        kept = _over(beside, alone, "per_second")
+        kept = _over(during, alone, "per_second")
         share = None if kept is None else kept * 100
-        least(f"one reader beside 10,000 changes a second ({scheme})", share, 90, "%")
-        longest = _field(beside, "max_ns", 1e-3)
-        most(f"its longest read, switches of threads aside ({scheme})", longest, 100, "µs")
+        least(f"one reader during 10,000 changes per second ({scheme})", share, 90, "%")
+        longest = _field(during, "max_ns", 1e-3)
+        most(f"its longest read, without thread switches ({scheme})", longest, 100, "µs")

@@ -1,4 +1,4 @@
-"""The programs that measure: each is built if need be, run for one size, and read row by row."""
+"""The measuring programs: build each if necessary, run it for one size, and read its rows."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ BENCHES = Path(__file__).resolve().parent.parent
 ROOT = BENCHES.parent
 GO = BENCHES / "peers" / "go"
 WORKLOADS = BENCHES / "workloads"
-# Measured for memory from Python, up to which size.
+# The indexes whose memory is measured from Python, with the largest size.
 HOLDING = {"subtrie, Python": 10**9, "reference, Python": 100_000, "paho-mqtt, Python": 100_000}
 
 Say = Callable[[str], None]
 
 
 class Missing(Exception):
-    """A program that cannot run here, and why: the table says so and goes on."""
+    """A program that cannot run on this machine, and why; the table has a note instead."""
 
 
-#: The benchmarks in Python whose rows belong in the table; others have pages of their own.
+#: The benchmarks in Python whose rows belong in the table; others are on other pages.
 OF_THE_INDEX = [
     f"benches/test_bench_{what}.py" for what in ("match", "batch", "changes", "questions")
 ]
 
 
 def _lines(command: list[str], **more: object) -> Iterator[str]:
-    """The lines of a program as it writes them."""
+    """Yield the lines of a program while it runs."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, **more) as running:  # type: ignore[call-overload]
         assert running.stdout is not None
         yield from running.stdout
@@ -48,13 +48,13 @@ def _rows(command: list[str]) -> Iterator[Row]:
 
 
 def write_files(size: int) -> None:
-    """Makes the workload files of a size, where they are missing."""
+    """Generate the workload files of a size if they are missing."""
     command = [sys.executable, "benches/workload.py", "--sizes", str(size)]
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
 
 
 def core() -> Path:
-    """The benchmark of the crate, compiled."""
+    """Compile the benchmark of the crate."""
     command = ["cargo", "bench", "--locked", "--bench", "core", "--no-run"]
     told = subprocess.run(
         [*command, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -67,7 +67,7 @@ def core() -> Path:
 
 
 def gsl() -> Path:
-    """The Go program, compiled by the ordinary Go client."""
+    """Compile the Go program."""
     if shutil.which("go") is None:
         raise Missing("Go is not installed (https://go.dev/dl/)")
     told = subprocess.run(["go", "build", "-o", "gsl", "."], cwd=GO, text=True, capture_output=True)
@@ -78,25 +78,25 @@ def gsl() -> Path:
 
 
 def run_core(program: Path, size: int, parts: list[str]) -> Iterator[Row]:
-    """Rows of the crate's benchmark."""
+    """Run the benchmark of the crate and yield its rows."""
     given = ["--folder", str(WORKLOADS), "--sizes", str(size), "--parts", ",".join(parts)]
     return _rows([str(program), *given])
 
 
 def run_gsl(program: Path, size: int, parts: list[str]) -> Iterator[Row]:
-    """Rows of the Go program."""
+    """Run the Go program and yield its rows."""
     given = ["-folder", str(WORKLOADS), "-sizes", str(size), "-parts", ",".join(parts)]
     return _rows([str(program), *given])
 
 
 def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
-    """Rows of pytest-benchmark; what does not depend on the size only for the first one."""
+    """Run pytest-benchmark and yield its rows; sizes after the first skip what has no size."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"
         command = [sys.executable, "-m", "pytest", *OF_THE_INDEX, "-v", "--benchmark-only"]
         command += [f"--benchmark-json={report}", "--benchmark-columns=median", "--no-header"]
         if not first:
-            command += ["-k", "not stands_on and not other_questions"]
+            command += ["-k", "not cost_of_a_call and not other_questions"]
         ended = None
         for line in _lines_until_the_end(command, os.environ | {"SIZES": str(size)}):
             if "::" in line:
@@ -106,7 +106,7 @@ def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
             raise Missing(f"pytest: {ended}")
         yield from of_pytest(json.loads(report.read_text()))
     for who, most in HOLDING.items():
-        if 10_000 <= size <= most:  # below, what the process had in store blurs it
+        if 10_000 <= size <= most:  # smaller sizes fit into memory that the process has already
             say(f"memory of {who}")
             yield from _rows([sys.executable, "benches/python_memory.py", who, str(size)])
 
@@ -114,7 +114,7 @@ def run_python(size: int, first: bool, say: Say) -> Iterator[Row]:
 def of(
     size: int, sizes: list[int], core: Path | None, gsl: Path | None, python: bool, say: Say
 ) -> Iterator[tuple[str, Iterator[Row]]]:
-    """What is to be run for this size: growth for the largest one, readers for 6,000."""
+    """List the programs for a size: growth for the largest one only, readers for 6,000 only."""
     parts = ["lookups", "memory", "changes"] + (["grow"] if size == max(sizes) else [])
     if core:
         more = ["readers"] if size == 6_000 else []
@@ -126,7 +126,7 @@ def of(
 
 
 def _lines_until_the_end(command: list[str], env: dict[str, str]) -> Iterator[str]:
-    """As ``_lines``, but one benchmark that fails does not hide the others."""
+    """Yield lines like ``_lines``, and continue if one benchmark fails."""
     try:
         yield from _lines(command, env=env)
     except Missing as failed:

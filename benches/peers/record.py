@@ -1,6 +1,6 @@
-"""What a run leaves: date, machine, versions, and its rows, one a line.
+"""Write the record of a run: date, machine, versions, and its rows, one per line.
 
-Of the machine it keeps what explains the figures: processor, cores, load. No names, no paths.
+Of the machine it keeps the processor, cores and load only: no names, no paths.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RECORDS = Path(__file__).resolve().parent.parent / "records"
 
 
 def processor() -> str:
-    """The model of the processor, as far as the machine tells."""
+    """Return the model of the processor, as the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M)
@@ -32,30 +32,30 @@ def processor() -> str:
 
 def _first_line(*command: str) -> str | None:
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True)
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return told.stdout.strip().splitlines()[0]
+    return shown.stdout.strip().splitlines()[0]
 
 
 def versions(gsl: Path | None) -> dict[str, str]:
-    """What was measured, and with what."""
+    """Return the versions of the measured programs and of the tools."""
     found = {"Python": platform.python_version()}
     for package in ("subtrie", "paho-mqtt", "pyarrow", "pytest-benchmark"):
         found[package] = metadata.version(package)
     rust = _first_line("rustc", "--version")
     if rust:
         found["Rust"] = rust.split()[1]
-    told = _first_line(str(gsl), "-version") if gsl else None
-    if told:
-        found["Go"], found["nats-server"] = (part.lstrip("gov") for part in told.split())
+    shown = _first_line(str(gsl), "-version") if gsl else None
+    if shown:
+        found["Go"], found["nats-server"] = (part.lstrip("gov") for part in shown.split())
     return found
 
 
 def record(
     rows: list[Row], notes: list[str], sizes: list[int], runs: int, gsl: Path | None
 ) -> dict[str, Any]:
-    """Everything but the file."""
+    """Return the content of the record."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": processor(),
@@ -70,7 +70,7 @@ def record(
 
 
 def written(made: dict[str, Any]) -> Path:
-    """Writes the record of the day and says where."""
+    """Write the record of the day; return its path."""
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"peers-{made['date']}.json"
     head = {key: value for key, value in made.items() if key != "rows"}

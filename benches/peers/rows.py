@@ -1,4 +1,4 @@
-"""Rows of all programs: are the answers the same, and who is faster than we are?"""
+"""Rows of all programs: compare their answers, and find indexes that are faster than subtrie."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 Row = dict[str, Any]
 
 CORE, PYTHON, GSL = "subtrie core", "subtrie, Python", "gsl (Go)"
-# Every round of a Python benchmark asks about so many subjects.
+# The number of subjects in a round of a Python benchmark.
 ROUND = 1000
 
 
 def of_pytest(report: dict[str, Any]) -> list[Row]:
-    """The rows in a report of pytest-benchmark."""
+    """Extract the rows of a report of pytest-benchmark."""
     rows: list[Row] = []
     for one in report["benchmarks"]:
         row: Row = one["extra_info"]["row"]
@@ -35,15 +35,14 @@ def of_pytest(report: dict[str, Any]) -> list[Row]:
     return rows
 
 
-# What tells a row from others of the same run.
+# The fields that identify a row within a run.
 _NAMES = ("who", "measure", "size", "order", "threads", "scheme", "readers", "writer")
 
 
 def best(runs: Iterable[Row]) -> list[Row]:
-    """One row for all that are of the same name: each time the least, each rate the highest.
+    """Merge rows of the same name: the shortest time and the highest rate of all runs.
 
-    What other work on the machine adds is not the index's. Answers are kept apart: where they
-    differ between runs, so do the rows.
+    Other load on the machine only adds time. Rows with different answers are not merged.
     """
     merged: dict[tuple[Any, ...], Row] = {}
     for row in runs:
@@ -58,7 +57,7 @@ def best(runs: Iterable[Row]) -> list[Row]:
 
 
 def disagreeing(rows: Iterable[Row]) -> list[str]:
-    """Who answered otherwise than most, for each size and order: such times are worth nothing."""
+    """List programs whose answers differ from the majority, for each size and order."""
     groups: defaultdict[tuple[int, str], defaultdict[tuple[str, int], set[str]]]
     groups = defaultdict(lambda: defaultdict(set))
     for row in rows:
@@ -78,12 +77,12 @@ def disagreeing(rows: Iterable[Row]) -> list[str]:
 
 
 def ours(row: Row) -> str:
-    """What of ours a row is compared with: the index in its own language."""
+    """Return the name of subtrie's index in the language of a row."""
     return PYTHON if row["who"].endswith(", Python") else CORE
 
 
 def find(rows: Iterable[Row], **wanted: Any) -> Row | None:
-    """The row with these fields."""
+    """Return the first row with these fields, or None."""
     for row in rows:
         if all(row.get(key) == value for key, value in wanted.items()):
             return row
@@ -93,7 +92,7 @@ def find(rows: Iterable[Row], **wanted: Any) -> Row | None:
 def ratio(
     rows: list[Row], row: Row, field: str = "median_ns", to: str | None = None
 ) -> float | None:
-    """How many times as much a row has as ours with the same question."""
+    """Divide a field of a row by that of subtrie's row for the same measure."""
     same = {key: row[key] for key in ("measure", "size", "order") if key in row}
     own = find(rows, who=to or ours(row), **same)
     if own is None or not own.get(field) or row.get(field) is None:
@@ -101,13 +100,13 @@ def ratio(
     return float(row[field] / own[field])
 
 
-# What is better when it is less, by measure; rates are better when they are more.
+# The fields in which less is better, by measure; of rates, more is better.
 _LESS = {"lookup": "median_ns", "insert": "median_ns", "remove": "median_ns"}
 _LESS |= {"grow": "max_ns", "memory": "heap_bytes"}
 
 
 def losing(rows: list[Row]) -> list[tuple[Row, str, float]]:
-    """Rows of others that beat ours: the row, the field, and our figure over theirs."""
+    """Find rows that are better than subtrie's: the row, the field, and the factor."""
     lost = []
     for row in rows:
         if row["who"].startswith("subtrie"):

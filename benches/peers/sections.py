@@ -1,4 +1,4 @@
-"""The rows of a run as sections of a table, the same for terminal, pipe and page."""
+"""Turn the rows of a run into sections of a table, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ORDERS = ("hot", "zipf", "uniform")
 
 @dataclass
 class Section:
-    """A heading, column names and lines; ``lost`` holds the lines in which another is ahead."""
+    """A heading, column names and lines; ``lost`` has the lines where another index is faster."""
 
     title: str
     columns: list[str]
@@ -21,12 +21,12 @@ class Section:
 
 
 def number(value: object, digits: int = 0) -> str:
-    """A figure for people: thousands apart; nothing where there is none."""
+    """Format a number with thousands separators; None is empty."""
     return f"{value:,.{digits}f}" if isinstance(value, (int, float)) else ""
 
 
 def times(value: float | None) -> str:
-    """A ratio."""
+    """Format a ratio."""
     return "" if value is None else f"{value:,.2f}"
 
 
@@ -35,7 +35,7 @@ def _of(rows: list[Row], *measures: str) -> list[Row]:
 
 
 def lookups(rows: list[Row]) -> list[Section]:
-    """A section for each size and order, the fastest first."""
+    """Make a section for each size and order, the fastest first."""
     made = []
     found = _of(rows, "lookup")
     for size in sorted({row["size"] for row in found}):
@@ -59,16 +59,16 @@ def lookups(rows: list[Row]) -> list[Section]:
 
 
 def yardsticks(rows: list[Row]) -> list[Section]:
-    """What a call from Python stands on."""
-    section = Section("what a lookup from Python stands on", ["", "median ns"])
+    """Make the section with the cost of a call from Python."""
+    section = Section("cost of a call from Python", ["", "median ns"])
     for row in sorted(_of(rows, "yardstick"), key=lambda row: row["median_ns"]):
         section.lines.append([row["who"], number(row["median_ns"])])
     return [section]
 
 
 def batches(rows: list[Row]) -> list[Section]:
-    """Columns, in subjects a second."""
-    section = Section("a column at once", ["", "subscriptions", "order", "million/s"])
+    """Make the section of batch lookups, in subjects per second."""
+    section = Section("batch lookups", ["", "subscriptions", "order", "million/s"])
     for row in _of(rows, "batch"):
         rate = number(row["per_second"] / 1e6, 2)
         section.lines.append([row["who"], number(row["size"]), row["order"], rate])
@@ -76,9 +76,9 @@ def batches(rows: list[Row]) -> list[Section]:
 
 
 def memory(rows: list[Row]) -> list[Section]:
-    """Bytes a subscription."""
+    """Make the section of bytes per subscription."""
     section = Section(
-        "memory, bytes a subscription", ["", "subscriptions", "its own count", "the heap's growth"]
+        "memory, bytes per subscription", ["", "subscriptions", "own count", "heap growth"]
     )
     for row in _of(rows, "memory"):
         counts = [number(row.get("own_bytes")), number(row.get("heap_bytes"))]
@@ -87,14 +87,14 @@ def memory(rows: list[Row]) -> list[Section]:
 
 
 def changes(rows: list[Row]) -> list[Section]:
-    """Building, and single changes at size."""
-    build = Section("building, from empty to all", ["", "subscriptions", "thousand/s"])
+    """Make the sections of building and of single changes at full size."""
+    build = Section("building an index", ["", "subscriptions", "thousand/s"])
     for row in _of(rows, "build"):
         rate = number(row["per_second"] / 1e3)
         build.lines.append([row["who"], number(row["size"]), rate])
     single = Section(
-        "one change at size, and every insert while growing",
-        ["", "", "subscriptions", "median ns", "p99 ns", "longest µs", "× ours"],
+        "one change at full size, and every insert while growing",
+        ["", "", "subscriptions", "median ns", "p99 ns", "longest µs", "× subtrie"],
     )
     for row in _of(rows, "insert", "remove", "grow"):
         spread = [number(row["median_ns"]), number(row["p99_ns"]), number(row["max_ns"] / 1e3)]
@@ -104,9 +104,9 @@ def changes(rows: list[Row]) -> list[Section]:
 
 
 def readers(rows: list[Row]) -> list[Section]:
-    """Readers beside a writer."""
+    """Make the section of readers during writes."""
     section = Section(
-        "readers beside a writer, hot",
+        "readers during writes, hot",
         ["", "readers", "writer", "million/s", "changes/s", "median ns", "p99.9 ns", "longest µs"],
     )
     for row in _of(rows, "readers"):
@@ -126,8 +126,10 @@ def readers(rows: list[Row]) -> list[Section]:
 
 
 def questions(rows: list[Row]) -> list[Section]:
-    """The other questions, from Python."""
-    section = Section("other questions, 6,000 subscriptions", ["", "", "median ns", "× Python"])
+    """Make the section of the other lookup methods, from Python."""
+    section = Section(
+        "other lookup methods, 6,000 subscriptions", ["", "", "median ns", "× Python"]
+    )
     for row in _of(rows, "select", "groups", "has_interest", "count", "explain"):
         to_python = times(ratio(rows, row, to=PYTHON))
         section.lines.append([row["measure"], row["who"], number(row["median_ns"]), to_python])
@@ -135,8 +137,8 @@ def questions(rows: list[Row]) -> list[Section]:
 
 
 def wanted(rows: list[Row]) -> list[Section]:
-    """What the index is held to."""
-    section = Section("what we hold the index to", ["", "wanted", "seen", ""])
+    """Make the section of targets."""
+    section = Section("targets of the index", ["", "target", "measured", ""])
     for figure in figures(rows):
         verdict = {None: "", True: "reached", False: "missed"}[figure.reached]
         if figure.reached is False:
@@ -146,9 +148,9 @@ def wanted(rows: list[Row]) -> list[Section]:
 
 
 def lost(rows: list[Row]) -> list[Section]:
-    """Where another is ahead of ours."""
+    """Make the section of rows in which another index is faster."""
     section = Section(
-        "where another is ahead", ["", "", "subscriptions", "order", "ours is behind"]
+        "where another index is faster", ["", "", "subscriptions", "order", "subtrie is slower by"]
     )
     for row, _, behind in losing(rows):
         where = [row["measure"], row["who"], number(row["size"]), row.get("order", "")]
@@ -157,6 +159,6 @@ def lost(rows: list[Row]) -> list[Section]:
 
 
 def all_sections(rows: list[Row]) -> list[Section]:
-    """The whole table."""
+    """Return all sections."""
     parts = (lookups, yardsticks, batches, memory, changes, readers, questions, wanted, lost)
     return [section for part in parts for section in part(rows) if section.lines]

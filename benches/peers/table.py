@@ -1,4 +1,4 @@
-"""One table of a record: with colours in a terminal, plain where it is piped."""
+"""Print a record as one table: with colours in a terminal, plain in a pipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sections import Section, all_sections
 
 
 def show(record: dict[str, Any]) -> None:
-    """Prints all sections, then the notes."""
+    """Print all sections, then the notes."""
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     head = f"{record['processor']}, {record['cores']} cores, {record['date']}; {versions}"
     sections = all_sections(record["rows"])
@@ -24,7 +24,7 @@ def show(record: dict[str, Any]) -> None:
 
 
 def plain(section: Section) -> str:
-    """A section as text: the first columns to the left, figures to the right, losses marked."""
+    """Format a section as text; rows in which another index is faster are marked."""
     lines = [section.columns, *section.lines]
     widths = [max(len(line[n]) for line in lines) for n in range(len(section.columns))]
     left = [not _figures(section, n) for n in range(len(widths))]
