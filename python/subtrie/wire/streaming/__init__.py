@@ -19,6 +19,7 @@ from ._subjects import identify
 #: Another name of CloseResponse (A45).
 _ALIASES = {"CloseResp": "CloseResponse"}
 
+#: The names of all messages of the protocol.
 MESSAGES = (
     "ConnectRequest", "ConnectResponse", "SubscriptionRequest", "SubscriptionResponse",
     "UnsubscribeRequest", "PubMsg", "PubAck", "MsgProto", "Ack", "CloseRequest", "CloseResponse",

@@ -1,0 +1,64 @@
+"""The pages that list names are complete: the API and the environment variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import api_page  # noqa: E402
+
+PYTHON = sorted(
+    file
+    for folder in ("python", "tools", "benches", "tests/interop", "tests/acl")
+    for file in (ROOT / folder).rglob("*.py")
+)
+_READ = re.compile(r"""environ(?:\.get\(|\[)\s*["'](\w+)["']""")
+_OWN = re.compile(r"(?:MICROBUS|SUBTRIE)_[A-Z_]+")
+
+
+def variables(text: str) -> set[str]:
+    """The environment variables that a Python file names."""
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return set(_READ.findall(text)) | {each for each in strings if _OWN.fullmatch(each)}
+
+
+def test_the_page_of_the_api_is_up_to_date():
+    is_up_to_date = api_page.PAGE.read_text(encoding="utf-8") == api_page.page()
+    assert is_up_to_date, "run: python tools/api_page.py"
+
+
+@pytest.mark.parametrize("module", api_page.public_modules(), ids=lambda module: module.__name__)
+def test_every_public_name_has_a_text(module):
+    names = api_page.public_names(module)
+    assert not [name for name in names if not api_page.text_of(name, getattr(module, name))]
+
+
+def test_every_environment_variable_is_on_its_page():
+    page = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", page))
+    read = set().union(*(variables(file.read_text(encoding="utf-8")) for file in PYTHON))
+    assert not read - listed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'os.environ.get("SUBTRIE_ENGINE", "")',
+        'os.environ["SUBTRIE_ENGINE"]',
+        'variable("SUBTRIE_ENGINE")',
+        'NAMES = ("SUBTRIE_ENGINE",)',
+    ],
+)
+def test_a_variable_is_found_however_it_is_read(text):
+    assert variables(text) == {"SUBTRIE_ENGINE"}
