@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ._nats.duration import format_duration, parse_duration
+
 PREFIX = "Microbus-"
 BAGGAGE = "Microbus-Baggage-"
 OP_CODE = "Microbus-Op-Code"
@@ -44,36 +46,14 @@ CONTROL = frozenset(
     ]
 )
 
-_UNITS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000}
-_UNITS |= {"us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1}  # the micro sign, and the Greek letter
-_PART = re.compile(r"(?=\d|\.\d)(\d*)\.?(\d*)(ns|us|µs|μs|ms|h|m|s)", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _FRAGMENT = re.compile(r"([+-]?\d{1,18})/([+-]?\d{1,18})", re.ASCII)
-_LONGEST = 2**63 - 1  # nanoseconds
 
 
 @lru_cache(maxsize=256)
 def duration(seconds: float) -> str:
     """The text of a duration, to the nanosecond: ``20s``, ``500ms``, ``1m30s``, ``1.5µs``."""
-    total = round(seconds * 1e9)
-    if total <= 0:
-        return "0s"
-    if total < 1_000_000_000:
-        for unit, size in (("ms", 1_000_000), ("µs", 1_000), ("ns", 1)):
-            if total >= size:
-                return _decimal(total, size) + unit
-    minutes, rest = divmod(total, 60_000_000_000)
-    hours, minutes = divmod(minutes, 60)
-    text = _decimal(rest, 1_000_000_000) + "s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text
-
-
-def _decimal(total: int, size: int) -> str:
-    whole, part = divmod(total, size)
-    digits = f"{part:0{len(str(size)) - 1}d}".rstrip("0") if part else ""
-    return f"{whole}.{digits}" if digits else str(whole)
+    return format_duration(max(round(seconds * 1e9), 0))
 
 
 @lru_cache(maxsize=256)
@@ -81,12 +61,7 @@ def nanoseconds_of(text: str) -> int:
     """The nanoseconds of a duration; 0 where there is none, or it is negative or unreadable."""
     if _WHOLE.fullmatch(text):
         return max(int(text), 0) * 1_000_000
-    place, total = 1 if text.startswith("+") else 0, 0
-    while found := _PART.match(text, place):
-        whole, part, unit = found[1], found[2], _UNITS[found[3]]
-        total += int(whole or "0") * unit + int(part or "0") * unit // 10 ** len(part)
-        place = found.end()
-    return total if place == len(text) and total <= _LONGEST else 0
+    return max(parse_duration(text) or 0, 0)
 
 
 def seconds_of(text: str) -> float:

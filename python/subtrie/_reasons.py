@@ -382,6 +382,10 @@ BUS: dict[str, Reason] = {
     "readable-creds": Reason(
         "others may read the file", "chmod 600 it, or allow_readable_creds=True"
     ),
+    "creds-expired": Reason("the token in the creds has expired", "issue new creds"),
+    "creds-not-yet-valid": Reason(
+        "the token in the creds is not valid yet", "check the clock of this machine and the token"
+    ),
     "endpoint": Reason("the handler does not fit its route", "name each path argument in both"),
 }
 

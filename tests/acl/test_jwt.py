@@ -64,7 +64,7 @@ def test_claims_mean_what_the_broker_makes_of_them(tmp_path):
         for what, claims in CLAIMS.items():
             jwt, seed = operator.user(claims)
             permissions = _load(tmp_path, jwt)
-            assert permissions.known
+            assert permissions.determined
             _compared(url, connecting(jwt, seed), permissions, what)
     dead = _load(tmp_path, operator.user(CLAIMS["dead-allow"])[0])
     assert dead.publish_allow == ()
@@ -99,7 +99,7 @@ def test_the_chain_is_checked_when_keys_are_given(tmp_path):
     operator, other = Operator(), Operator()
     jwt, _ = operator.user(CLAIMS["lists"])
     trusted = [operator.key.public_key.decode()]
-    assert _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted).known
+    assert _load(tmp_path, jwt, account_jwt=operator.account_jwt, trusted=trusted).determined
     header, claims, signature = jwt.split(".")
     forged = json.loads(base64.urlsafe_b64decode(claims + "=="))
     forged["nats"]["pub"] = {"allow": [">"]}

@@ -200,7 +200,7 @@ def test_a_callout_decides_about_all_but_its_own_users(tmp_path):
     path = written(tmp_path, text + "accounts { B { users = [ { user: b } ] } }")
     assert loads(path, ENV_HERE)
     found = Permissions.load_all(path)
-    assert {name: each.known for name, each in found.items()} == {
+    assert {name: each.determined for name, each in found.items()} == {
         "u": True, "caller": False, "B/b": False,
     }  # fmt: skip
     decision = found["caller"].can_publish("a")

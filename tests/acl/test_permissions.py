@@ -89,8 +89,8 @@ def test_an_overlapping_deny_refuses_strictly_and_filters_at_the_broker():
     rules = Permissions(subscribe_allow=["a.>"], subscribe_deny=["a.b"])
     strict, broker = rules.can_subscribe("a.*"), rules.can_subscribe("a.*", model="broker")
     assert (bool(strict), bool(broker)) == (False, True)
-    assert strict.differs
-    assert broker.differs
+    assert strict.models_disagree
+    assert broker.models_disagree
     assert strict.rule == "a.b"
     assert "'broker' allows it" in strict.why
     assert not rules.can_receive("a.b", subscription="a.*", model="broker")

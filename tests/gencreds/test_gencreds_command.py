@@ -116,7 +116,7 @@ def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
     assert len(service["removed"]) == 1
     assert not service["written"]
     assert {row["line"] for row in service["publish"]} == {None, 7, 8}
-    assert service["size"] < service["room"]
+    assert service["size"] < service["limit"]
 
 
 def test_keys_are_kept_and_used_again(tree, operator):
@@ -237,7 +237,7 @@ def test_a_key_of_another_kind_signs_nothing(tree, kind):
     folder = tree(TWO)
     done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_kinds()[kind]))
     assert done.exit_code == 2
-    assert f"{kind}'s seed in the place of an account's seed" in done.output
+    assert f"{kind} seed in place of an account seed" in done.output
     assert _files() == {"account.nk"}
 
 

@@ -12,7 +12,7 @@ from servers import serving
 from subtrie import PermissionsError
 from subtrie.acl import Permissions
 from subtrie.gencreds import plan, sign
-from subtrie.gencreds._size import room
+from subtrie.gencreds._size import jwt_limit
 
 OPERATOR = Operator()
 SEED = OPERATOR.account.seed.decode()
@@ -36,7 +36,7 @@ def _of_size(name: str, room_left: int) -> Permissions:
     for length in range(1, 4000):
         permissions = Permissions(publish_allow=["p." + "x" * length], subscribe_allow=["p.>"])
         planned = plan(permissions, name=name)
-        if planned.room - planned.size <= room_left:
+        if planned.limit - planned.size <= room_left:
             return permissions
     raise AssertionError("no such size")
 
@@ -47,7 +47,7 @@ def test_the_largest_that_fits_connects_and_one_more_is_refused(tmp_path, name):
     """With all that a client of nats-py says besides."""
     largest = _of_size(name, 1)
     creds = sign(largest, SEED, name=name)
-    assert room(name) - len(creds.jwt) in (0, 1)
+    assert jwt_limit(name) - len(creds.jwt) in (0, 1)
     said = {
         "lang": "python3", "version": "2.15.0", "protocol": 1, "name": name, "no_responders": True,
         "tls_required": False,

@@ -1,4 +1,4 @@
-"""``subtrie acl diff``: what does a change grant, and a subject that shows each grant."""
+"""``subtrie acl diff``: what a change of permissions grants and revokes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.text import Text
 from .._errors import SubtrieError
 from ..acl import Diff, Grant, Permissions
 from .markdown import markdown
-from .permission_files import FILE, each_loaded, every_user, known, loaded, of_user
+from .permission_files import FILE, Selection, every_user, of_user
 from .sarif import sarif_of_grants
 from .stream import console, printable
 
 
 class _Change(NamedTuple):
-    """What changed for one user; the name is empty where it is the only one."""
+    """What changed for one user; the name is empty if it is the only one."""
 
     user: str
     diff: Diff
@@ -32,7 +32,7 @@ class _Change(NamedTuple):
 @every_user
 @click.option(
     "--no-new-access-than", "policy", type=FILE,
-    help="Hold NEW against this policy, in the place of OLD.",
+    help="Compare NEW with this policy instead of OLD.",
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "markdown", "sarif"]), default="text",
@@ -41,17 +41,15 @@ class _Change(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def diff(
     files: tuple[Path, ...],
-    user: str | None,
-    account: str | None,
-    account_jwt: Path | None,
+    selection: Selection,
     every_user: bool,
     policy: Path | None,
     form: str,
     as_json: bool,
 ) -> None:
-    """What does NEW grant that OLD does not, and the reverse? The worst comes first.
+    """Show what NEW grants that OLD does not, and the reverse; the most far-reaching first.
 
-    Exit code 1 when NEW grants anything more, 0 otherwise.
+    Exit code 1 if NEW grants anything more, 0 otherwise.
     """
     both = files if policy is None else (policy, *files)
     if len(both) != 2:
@@ -59,10 +57,10 @@ def diff(
     base, new = both
     try:
         if every_user:
-            changes = _of_each(each_loaded(base, account_jwt), each_loaded(new, account_jwt))
+            changes = _of_each(selection.load_each(base), selection.load_each(new))
         else:
-            before = known(base, loaded(base, user, account, account_jwt))
-            after = known(new, loaded(new, user, account, account_jwt))
+            before = selection.load_determined(base)
+            after = selection.load_determined(new)
             changes = [_Change("", before.diff(after), after)]
     except SubtrieError as error:
         raise click.UsageError(str(error)) from None
@@ -81,9 +79,9 @@ def diff(
 
 
 def _of_each(before: dict[str, Permissions], after: dict[str, Permissions]) -> list[_Change]:
-    """By user; one that is new had nothing, one that went has nothing."""
+    """The change for each user; a new one had no permissions, a removed one has none."""
     if ("" in before) != ("" in after):
-        raise click.UsageError("one file is of one user, the other of several: name it with --user")
+        raise click.UsageError("one file has one user, the other several: select one with --user")
     nothing = Permissions(publish_allow=(), subscribe_allow=())
     changes = []
     for name in dict.fromkeys([*after, *before]):
@@ -115,11 +113,11 @@ def _text(changes: list[_Change]) -> None:
                         (sign, colour),
                         f" {printable(str(grant))}",
                         danger,
-                        (f"  such as {printable(grant.witness)}{_queue(grant)}", "dim"),
+                        (f"  example: {printable(grant.witness)}{_queue(grant)}", "dim"),
                     )
                 )
     if not any(found for _, found, _ in changes):
-        screen.print("[green]✓[/] they grant the same")
+        screen.print("[green]✓[/] no difference")
 
 
 def _queue(grant: Grant) -> str:

@@ -1,7 +1,8 @@
-"""``subtrie acl test``: do permissions answer as a file of expected answers says?"""
+"""``subtrie acl test``: check permissions against a file of expected decisions."""
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from .._errors import SubtrieError
 from ..acl import Decision, Permissions
-from .permission_files import FILE, by_model, known, loaded, of_user
+from .permission_files import FILE, Selection, by_model, of_user
 from .stream import console, print_json, printable
 
 
@@ -19,26 +20,24 @@ from .stream import console, print_json, printable
 @click.argument("file", type=FILE, required=False)
 @of_user
 @by_model
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each expectation.")
 def test(
     expected: Path,
     file: Path | None,
-    user: str | None,
-    account: str | None,
-    account_jwt: Path | None,
+    selection: Selection,
     model: str,
     as_json: bool,
 ) -> None:
-    """Does FILE answer as EXPECTED says?
+    """Check that FILE decides as EXPECTED says.
 
     EXPECTED holds lines such as 'yes publish orders.new', 'no subscribe orders.> workers',
-    'yes receive orders.new orders.*'. A line 'of FILE [USER]' names the permissions that the lines
-    below are about, beside EXPECTED; so FILE may be left out. Blank lines and lines that begin with
-    '#' are passed over. Exit code 1 when one answer differs.
+    'yes receive orders.new orders.*'. A line 'of FILE [USER]' names the permissions for the lines
+    below it, relative to EXPECTED; then FILE may be omitted. Blank lines and lines that begin with
+    '#' are ignored. Exit code 1 if a decision differs.
     """
     permissions = None
     if file is not None:
-        permissions = known(file, loaded(file, user, account, account_jwt))
+        permissions = selection.load_determined(file)
     screen = console()
     asked = failed = 0
     try:
@@ -51,10 +50,12 @@ def test(
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == "of":
-                permissions = _named(expected, words, account_jwt)
+                permissions = _named(expected, words, selection)
                 continue
             if permissions is None:
-                raise ValueError("whose permissions? give FILE, or a line 'of FILE [USER]' above")
+                raise ValueError(
+                    "no permissions to check: pass FILE, or put a line 'of FILE [USER]' above"
+                )
             wanted, decision = _answer(permissions, words, model)
         except click.UsageError:
             raise
@@ -64,29 +65,31 @@ def test(
         asked += 1
         failed += not right
         if as_json:
-            print_json({"line": number, "expected": wanted, "right": right, "why": decision.why})
+            answer = {"line": number, "expected": wanted, "right": right}
+            print_json({**answer, "explanation": decision.explanation})
         elif not right:
-            said = f"line {number}: {printable(' '.join(words))}: {printable(decision.why)}"
+            said = f"line {number}: {printable(' '.join(words))}: {printable(decision.explanation)}"
             screen.print(Text.assemble(("✗ ", "red"), said))
     if not asked:
-        raise click.UsageError(f"{expected}: it expects nothing")
+        raise click.UsageError(f"{expected}: the file contains no expectations")
     if not as_json and not failed:
-        screen.print("[green]✓[/] every answer is as expected")
+        screen.print("[green]✓[/] all decisions are as expected")
     raise SystemExit(1 if failed else 0)
 
 
-def _named(expected: Path, words: list[str], account_jwt: Path | None) -> Permissions:
+def _named(expected: Path, words: list[str], selection: Selection) -> Permissions:
     if len(words) not in (2, 3):
         raise ValueError("write 'of FILE' or 'of FILE USER'")
     path = expected.parent / words[1]
-    return known(path, loaded(path, words[2] if len(words) == 3 else None, None, account_jwt))
+    whose = dataclasses.replace(selection, user=None, account=None)
+    return whose.load_determined(path, words[2] if len(words) == 3 else None)
 
 
 def _answer(permissions: Permissions, words: list[str], model: str) -> tuple[bool, Decision]:
     if len(words) not in (3, 4, 5) or words[0] not in ("yes", "no"):
         raise ValueError(
             "write 'yes' or 'no', then 'publish' and a subject, 'subscribe' and a pattern, or "
-            "'receive', a subject and a pattern; after a pattern perhaps a queue"
+            "'receive', a subject and a pattern; a queue may follow a pattern"
         )
     said, verb, subject, *more = words
     if verb == "publish" and not more:

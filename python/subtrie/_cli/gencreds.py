@@ -192,7 +192,7 @@ def _need(
     permissions = rules(service, plane, allow_dynamic=allow_dynamic, pin_ids=pin_ids)
     file = out if out.suffix == ".creds" else out / f"{service.host}_nats.creds"
     before = Permissions.load(file) if file.is_file() else None
-    if before is not None and not before.known:
+    if before is not None and not before.determined:
         before = None
     planned = plan(permissions, name=service.host, expires=expires, issuer_account=account)
     return Need(service, permissions, planned, file, before)

@@ -123,7 +123,7 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
         "dynamic": _dynamic(need.service),
         "notes": [dataclasses.asdict(each) for each in need.service.notes],
         "size": need.planned.size,
-        "room": need.planned.room,
+        "limit": need.planned.limit,
         "added": None if changes is None else [str(each) for each in changes.added],
         "removed": None if changes is None else [str(each) for each in changes.removed],
         "creds": str(need.file),

@@ -1,4 +1,4 @@
-"""Markdown for a comment in a review: what a change of permissions grants and takes away."""
+"""Markdown for a review comment: what a change of permissions grants and revokes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from .stream import printable
 
 
 def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> str:
-    """What changes for each user, by name; the empty one where there is but one."""
+    """Return the tables of a change.
+
+    Args:
+        changes: name, change and new permissions of each user; the name is empty for a single one.
+        title: the file that changed.
+    """
     changes = list(changes)
     lines = [f"### Permissions of {code(title)}", ""]
     for name, found, _ in changes:
-        for title, grants in (("grants more", found.added), ("grants less", found.removed)):
+        for title, grants in (("added", found.added), ("removed", found.removed)):
             if not grants:
                 continue
-            lines += [f"**{title}**" + (f" to {code(name)}" if name else ""), ""]
-            lines += ["| verb | pattern | unless | such as |", "|---|---|---|---|"]
+            lines += [f"**{title}**" + (f" for {code(name)}" if name else ""), ""]
+            lines += ["| verb | pattern | unless | example |", "|---|---|---|---|"]
             for each in grants:
                 verb = f"{each.verb} ⚠ danger" if each.danger else each.verb
                 pattern = f"{each.pattern} {each.queue}" if each.queue else each.pattern
@@ -25,13 +30,13 @@ def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> st
                 lines.append(f"| {verb} | {code(pattern)} | {unless} | {code(each.witness)} |")
             lines.append("")
     if not any(found for _, found, _ in changes):
-        lines += ["No change of what is granted.", ""]
-    lines += ["Not looked at: what accounts export, import and map.", ""]
+        lines += ["No difference.", ""]
+    lines += ["Not checked: exports, imports and mappings of accounts.", ""]
     return "\n".join(lines)
 
 
 def code(text: str) -> str:
-    """A subject as code: its backticks, stars and bars are taken care of."""
+    """Return a subject as inline code, with Markdown and HTML characters escaped."""
     escaped = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return (
         f"<code>{escaped.replace('|', '&#124;').replace('`', '&#96;').replace('*', '&#42;')}</code>"

@@ -1,8 +1,10 @@
-"""What the verbs about permissions share: which file, which user, and what refuses to load."""
+"""Options shared by the verbs about permissions: which file, which user, which model."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from .stream import printable
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
+#: How the formats of a permissions file are named in help texts.
+FORMATS = "a server configuration, a .creds file, a user JWT, or subtrie permissions JSON"
+
 
 every_user = click.option(
     "--every-user", is_flag=True, help="All users of a server configuration, one by one."
@@ -22,59 +27,101 @@ every_user = click.option(
 
 by_model = click.option(
     "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
-    help="Set inclusion, or what a running nats-server does.",
+    help="Decide by set inclusion, or as a running nats-server does.",
 )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Which user's permissions are taken from a file, and how the file may be read."""
+
+    user: str | None
+    account: str | None
+    account_jwt: Path | None
+    allow_readable: bool
+
+    @property
+    def _account_token(self) -> str | None:
+        return None if self.account_jwt is None else self.account_jwt.read_text().strip()
+
+    def load(self, path: Path, user: str | None = None) -> Permissions:
+        """Return the permissions of one user; a usage error (exit 2) if they cannot be read.
+
+        Args:
+            path: the file.
+            user: the user, instead of that of the options.
+        """
+        try:
+            return Permissions.load(
+                path,
+                user=user if user is not None else self.user,
+                account=self.account,
+                account_jwt=self._account_token,
+                allow_readable=self.allow_readable,
+            )
+        except (SubtrieError, OSError, ImportError) as error:
+            raise click.UsageError(str(error)) from None
+
+    def load_determined(self, path: Path, user: str | None = None) -> Permissions:
+        """Return the same; a usage error too if the account defines the permissions."""
+        permissions = self.load(path, user)
+        if not permissions.determined:
+            raise click.UsageError(
+                f"{path}: permissions are defined by the account JWT; pass --account-jwt"
+            )
+        return permissions
+
+    def load_each(self, path: Path, *, skip_undetermined: bool = False) -> dict[str, Permissions]:
+        """Return the permissions of every user; a usage error (exit 2) if they cannot be read.
+
+        Args:
+            path: the file.
+            skip_undetermined: skip users whose permissions come from elsewhere, with a line on
+                standard error; a usage error otherwise.
+        """
+        try:
+            loaded = Permissions.load_all(
+                path, account_jwt=self._account_token, allow_readable=self.allow_readable
+            )
+        except (SubtrieError, OSError, ImportError) as error:
+            raise click.UsageError(str(error)) from None
+        for name, permissions in loaded.items():
+            if permissions.determined:
+                continue
+            who = f"{path}: {name}" if name else str(path)
+            if not skip_undetermined:
+                raise click.UsageError(f"{who}: permissions come from an external authority")
+            message = "skipped: permissions come from an external authority"
+            click.echo(f"{printable(who)}: {message}", err=True)
+        return {name: each for name, each in loaded.items() if each.determined}
+
+
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say whose permissions are meant."""
+    """Add the options that select a user; the command gets them as ``selection``."""
+
+    @wraps(command)
+    def selected(
+        *arguments: Any,
+        user: str | None,
+        account: str | None,
+        account_jwt: Path | None,
+        allow_readable: bool,
+        **named: Any,
+    ) -> Any:
+        selection = Selection(user, account, account_jwt, allow_readable)
+        return command(*arguments, selection=selection, **named)
+
+    with_options: Callable[..., Any] = selected
     for option in (
         click.option(
-            "--account-jwt", type=FILE, help="The account's own JWT, where a user's leaves it open."
+            "--allow-readable", is_flag=True, help="Accept a creds file that others may read."
         ),
-        click.option("--account", help="Whose user, where a configuration has several accounts."),
-        click.option("--user", help="Which user, where a configuration has several."),
-    ):
-        command = option(command)
-    return command
-
-
-def loaded(
-    path: Path, user: str | None, account: str | None, account_jwt: Path | None
-) -> Permissions:
-    """The permissions in a file; a usage error (exit 2) where they cannot be read."""
-    try:
-        jwt = None if account_jwt is None else account_jwt.read_text().strip()
-        return Permissions.load(path, user=user, account=account, account_jwt=jwt)
-    except (SubtrieError, OSError, ImportError) as error:
-        raise click.UsageError(str(error)) from None
-
-
-def each_loaded(
-    path: Path, account_jwt: Path | None, *, leave_out: bool = False
-) -> dict[str, Permissions]:
-    """Those of every user in a file; a usage error (exit 2) where they cannot be read.
-
-    Users about whom an account or a callout decides are an error too, or left out, which is said.
-    """
-    try:
-        jwt = None if account_jwt is None else account_jwt.read_text().strip()
-        found = Permissions.load_all(path, account_jwt=jwt)
-    except (SubtrieError, OSError, ImportError) as error:
-        raise click.UsageError(str(error)) from None
-    for name, permissions in found.items():
-        who = f"{path}: {name}" if name else str(path)
-        if not permissions.known and not leave_out:
-            raise click.UsageError(f"{who}: an account or a callout decides, and is not at hand")
-        if not permissions.known:
-            click.echo(f"{printable(who)}: left out, as somebody else decides", err=True)
-    return {name: permissions for name, permissions in found.items() if permissions.known}
-
-
-def known(path: Path, permissions: Permissions) -> Permissions:
-    """The same, where they tell at all."""
-    if not permissions.known:
-        raise click.UsageError(
-            f"{path}: the account decides, and it is not at hand; give --account-jwt"
-        )
-    return permissions
+        click.option(
+            "--account-jwt", type=FILE,
+            help="The account's own JWT, if it defines the user's permissions.",
+        ),
+        click.option("--account", help="The user's account, if a configuration has several."),
+        click.option("--user", help="The user, if a configuration has several."),
+    ):  # fmt: skip
+        with_options = option(with_options)
+    return with_options

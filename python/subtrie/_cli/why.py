@@ -1,4 +1,4 @@
-"""``subtrie why``: may this be published or subscribed to, and which rule says so?"""
+"""``subtrie why``: decide publishes and subscriptions, and name the rule that decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from .._errors import SubtrieError
 from ..acl import Decision
-from .permission_files import FILE, by_model, loaded, of_user
+from .permission_files import FILE, FORMATS, Selection, by_model, of_user
 from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
@@ -18,7 +18,7 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
 @click.argument("subjects", nargs=-1)
 @click.option(
     "-p", "--permissions", "source", type=FILE, required=True,
-    help="A server configuration, a .creds file, a user JWT, or JSON of ours.",
+    help=f"{FORMATS[0].upper()}{FORMATS[1:]}.",
 )  # fmt: skip
 @of_user
 @click.option(
@@ -26,24 +26,22 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
 )
 @click.option("--queue", help="The queue group of a subscription.")
 @by_model
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each subject.")
 def why(
     subjects: tuple[str, ...],
     source: Path,
-    user: str | None,
-    account: str | None,
-    account_jwt: Path | None,
+    selection: Selection,
     verb: str,
     queue: str | None,
     model: str,
     as_json: bool,
 ) -> None:
-    """May each SUBJECT be published (or subscribed to), and why (not)?
+    """Decide whether each SUBJECT may be published (or subscribed to), and explain why.
 
-    Reads one per line from standard input when none is given. Exit code 0 when all may, 1 when one
-    may not or nobody can tell, 2 when one is no subject.
+    Reads one per line from standard input if none is given. Exit code 0 if all are allowed, 1 if
+    one is refused or not determined, 2 if one is not a valid subject.
     """
-    permissions = loaded(source, user, account, account_jwt)
+    permissions = selection.load(source)
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
     screen = console()
@@ -71,7 +69,7 @@ def why(
 
 
 def _line(text: str, decision: Decision) -> Text:
-    mark = (
-        ("✓ ", "green") if decision else ("? ", "yellow") if not decision.known else ("✗ ", "red")
-    )
-    return Text.assemble(mark, printable(text), ("  " + printable(decision.why), "dim"))
+    mark = ("✓ ", "green") if decision else ("✗ ", "red")
+    if not decision.determined:
+        mark = ("? ", "yellow")
+    return Text.assemble(mark, printable(text), ("  " + printable(decision.explanation), "dim"))

@@ -1,1 +1,4 @@
-"""What NATS itself defines, in one place: limits, claims, keys and files of credentials."""
+"""What NATS and Microbus define for every part: JWTs, nkeys, creds files, durations, ports.
+
+Private: used by ``acl``, ``gencreds`` and ``connector``, which add their own errors and rules.
+"""

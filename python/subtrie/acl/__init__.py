@@ -1,4 +1,4 @@
-"""Who may: permissions, loaded from where they stand, asked, compared, reviewed.
+"""Permissions of NATS connections: load, decide, compare, review and shorten them.
 
 Importing this package imports nothing optional.
 """

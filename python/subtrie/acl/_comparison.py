@@ -1,4 +1,4 @@
-"""Two permissions side by side: which grants more, what exactly, and a subject that shows it."""
+"""Comparison of two permissions as sets: relation, proof, difference, and witness subjects."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any, Self
 
 from .. import _engine
 from .._subject import Subject
-from ._rule_sets import Lists
+from ._rule_sets import RuleSets
 
 VERBS = ("publish", "subscribe")
 
-#: Microbus's trust root: port 666 of any plane (T13).
+#: Microbus's trust root: port 666 of any plane.  # T13
 DANGER = "*.danger.>"
 
 
 class Witness(Subject):
-    """A subject that one side may use and the other may not, and how.
+    """A subject that one side may use and the other may not.
 
-    ``verb`` is ``publish``, ``subscribe`` or ``respond``; ``queue`` the queue group it takes.
+    Attributes:
+        verb: ``publish``, ``subscribe`` or ``respond``.
+        queue: the queue group of the subscription; None without one.
     """
 
     __slots__ = ("queue", "verb")
@@ -28,20 +30,26 @@ class Witness(Subject):
     queue: str | None
 
     @classmethod
-    def _made(cls, text: str, queue: str | None, verb: str, dialect: str) -> Self:
+    def _create(cls, text: str, queue: str | None, verb: str, dialect: str) -> Self:
         self = cls._of(text, dialect)
         self.verb, self.queue = verb, queue
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Witness._made, (str(self), self.queue, self.verb, self.dialect)
+        return Witness._create, (str(self), self.queue, self.verb, self.dialect)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grant:
-    """One grant: what ``pattern`` matches (for ``queue``, where one is named), but for ``unless``.
+    """One grant of a difference.
 
-    ``danger`` is True where it reaches the trust root of Microbus.
+    Attributes:
+        verb: ``publish``, ``subscribe`` or ``respond``.
+        pattern: what is granted.
+        queue: the queue group it is granted for; None for any.
+        unless: patterns that are taken out of it.
+        witness: a subject that is granted.
+        danger: True if it reaches the trust root of Microbus.
     """
 
     verb: str
@@ -59,7 +67,12 @@ class Grant:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Diff:
-    """What a change grants (``added``) and takes away (``removed``), the worst first."""
+    """What a change grants and revokes; truthy if it does either.
+
+    Attributes:
+        added: what only the new permissions grant, the most far-reaching first.
+        removed: what only the old ones granted.
+    """
 
     added: tuple[Grant, ...]
     removed: tuple[Grant, ...]
@@ -69,26 +82,32 @@ class Diff:
 
 
 class Comparison:
-    """How two permissions relate; asked of the whole sets, not rule by rule."""
+    """How two permissions relate, decided on the whole sets, not rule by rule.
 
-    def __init__(self, left: Lists, right: Lists) -> None:
+    Attributes:
+        only_left: a subject that only the left side may use; None if there is none.
+        only_right: a subject that only the right side may use; None if there is none.
+    """
+
+    def __init__(self, left: RuleSets, right: RuleSets) -> None:
         self._left, self._right = left, right
         self.only_left = only(left, right)
         self.only_right = only(right, left)
 
     @property
     def relation(self) -> str:
-        """``equal``, ``subset`` (the left one grants less), ``superset`` or ``incomparable``."""
+        """``equal``, ``subset`` (the left side grants less), ``superset`` or ``incomparable``."""
         if self.only_left is None:
             return "equal" if self.only_right is None else "subset"
         return "superset" if self.only_right is None else "incomparable"
 
     @cached_property
     def proof(self) -> dict[str, dict[str, Any]] | None:
-        """Why one side lies inside the other, by direction and verb; None where neither does.
+        """Why one side is a subset of the other, by direction and verb; None if neither is.
 
-        Under ``left_in_right`` (and ``right_in_left``), by verb: ``inside``, ``[entry, [entries it
-        lies within]]``, and ``outside``, ``[entry, other side's deny, [own denies]]``.
+        Under ``left_in_right`` (and ``right_in_left``), by verb: ``inside`` holds ``[entry,
+        [entries that cover it]]``, and ``outside`` holds ``[entry, other side's deny, [own
+        denies]]``.
         """
         proof = {}
         if self.only_left is None:
@@ -101,8 +120,8 @@ class Comparison:
         return f"<Comparison {self.relation}>"
 
 
-def only(left: Lists, right: Lists) -> Witness | None:
-    """A subject of the fewest tokens that only the left side may use; None where there is none."""
+def only(left: RuleSets, right: RuleSets) -> Witness | None:
+    """Return a subject of the fewest tokens that only the left side may use; None without one."""
     found = []
     for order, verb in enumerate(VERBS):
         lists = (*left.lists(verb), *right.lists(verb))
@@ -116,24 +135,24 @@ def only(left: Lists, right: Lists) -> Witness | None:
     if not found:
         return None
     _, _, verb, subject, queue = min(found, key=lambda each: each[:2])
-    return Witness._made(subject, queue, verb, left.dialect)
+    return Witness._create(subject, queue, verb, left.dialect)
 
 
-def _only_responses(left: Lists, right: Lists) -> Witness | None:
-    """A subject that the left side may answer to, and the right side may not, or less."""
+def _only_responses(left: RuleSets, right: RuleSets) -> Witness | None:
+    """Return a subject that only the left side may answer to, or may answer more often."""
     if left.allow_responses is None:
         return None
     if right.allow_responses is not None and right.allow_responses.covers(left.allow_responses):
         return None
     if _engine.rules_overlap(*left.lists("subscribe"), [">"], [], left.cap) is None:
-        return None  # who receives nothing has nothing to answer
-    # Whoever may publish a subject anyway needs no turn for it.
+        return None  # a client that receives nothing has nothing to answer
+    # A subject that may be published anyway needs no grant.
     allow, deny = right.lists("publish")
     witness = _engine.rules_witness([">"], [], allow, deny, left.cap)
-    return None if witness is None else Witness._made(witness[0], None, "respond", left.dialect)
+    return None if witness is None else Witness._create(witness[0], None, "respond", left.dialect)
 
 
-def _proof(left: Lists, right: Lists) -> dict[str, Any]:
+def _proof(left: RuleSets, right: RuleSets) -> dict[str, Any]:
     proof = {}
     for verb in VERBS:
         lists = (*left.lists(verb), *right.lists(verb))
@@ -147,30 +166,35 @@ def _proof(left: Lists, right: Lists) -> dict[str, Any]:
     return proof
 
 
-def added(old: Lists, new: Lists) -> tuple[Grant, ...]:
-    """What only the new ones grant, the worst first."""
+def added(old: RuleSets, new: RuleSets) -> tuple[Grant, ...]:
+    """Return what only the new permissions grant, the most far-reaching first."""
     grants = []
     for verb in VERBS:
         lists = (*new.lists(verb), *old.lists(verb))
         for rule, unless, subject, queue in _engine.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
             reached = danger_in(rule, unless, new.cap)
-            # Where the trust root is in reach, the example shows that.
+            # If the trust root is in reach, the witness shows that.
             shown, shown_queue = reached or (subject, queue)
-            witness = Witness._made(shown, shown_queue, verb, new.dialect)
+            witness = Witness._create(shown, shown_queue, verb, new.dialect)
             danger = reached is not None
             grants.append(Grant(verb, pattern, group or None, tuple(unless), witness, danger))
     respond = _only_responses(new, old)
     if respond is not None:
         grants.append(Grant("respond", ">", None, (), respond, True))
-    return tuple(sorted(grants, key=_how_bad))
+    return tuple(sorted(grants, key=_reach))
 
 
 def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str | None] | None:
-    """A subject of the trust root that the rule reaches and no deny takes out, with its queue.
+    """Return a subject of the trust root that a rule reaches, with its queue; None without one.
 
-    A first token that is no plane, such as ``_INBOX`` or ``$JS``, reaches none (S0-016).
-    """
+    A first token that is not a plane, such as ``_INBOX`` or ``$JS``, reaches none.
+
+    Args:
+        rule: the allow entry.
+        deny: the deny entries of the same verb.
+        cap: the most tokens of a subject; None for no limit.
+    """  # S0-016
     plane = rule.partition(" ")[0].partition(".")[0]
     if plane not in ("*", ">") and not (plane.isascii() and plane.isalnum()):
         return None
@@ -179,7 +203,8 @@ def danger_in(rule: str, deny: Sequence[str], cap: int | None) -> tuple[str, str
     return found
 
 
-def _how_bad(grant: Grant) -> tuple[Any, ...]:
+def _reach(grant: Grant) -> tuple[Any, ...]:
+    """A sort key: the grant that reaches further comes first."""
     tokens = grant.pattern.split(".")
     literals = sum(token not in ("*", ">") for token in tokens)
     return (

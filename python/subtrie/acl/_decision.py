@@ -1,4 +1,4 @@
-"""What is answered to "may this happen?": yes or no, by which rule, after which model (A67)."""
+"""Decisions: allowed or not, by which rule, in which model."""
 
 from __future__ import annotations
 
@@ -13,46 +13,62 @@ BROKER = "broker"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decision:
-    """An answer, truthy when allowed.
+    """The answer to one question about permissions; truthy if allowed.
 
-    ``rule`` is the deciding entry (an allow entry that admits, a deny entry that refuses; None
-    where no list exists or nothing fits). A "no" without a rule names the ``nearest`` allow entry
-    and ``differs_at``, the zero-based index of the first token that differs. ``witness`` is a
-    subject that shows a "no" to a pattern. ``known`` is False where the answer lies elsewhere: in
-    the account, or in a scoped signing key. ``differs`` is True where the other model answers
-    otherwise.
+    Attributes:
+        allowed: True if the permissions allow it.
+        model: the model that decided, ``strict`` or ``broker``.
+        explanation: one line that says why; also ``why``.
+        rule: the deciding entry: an allow entry that matches or a deny entry that refuses. None if
+            there is no list, or if no entry matches.
+        nearest: without a rule, the allow entry that matches the most leading tokens.
+        differs_at: the zero-based index of the first token in which ``nearest`` differs.
+        witness: for a refused pattern, a subject of it that is not allowed.
+        determined: False if these lists do not decide: the account, a scoped signing key or an
+            external authority does; also ``known``.
+        models_disagree: True if the other model decides otherwise.
     """
 
     allowed: bool
     model: str
-    why: str
+    explanation: str
     rule: str | None = None
     nearest: str | None = None
     differs_at: int | None = None
     witness: Subject | None = None
-    known: bool = True
-    differs: bool = False
+    determined: bool = True
+    models_disagree: bool = False
+
+    @property
+    def why(self) -> str:
+        """Short name of ``explanation``."""
+        return self.explanation
+
+    @property
+    def known(self) -> bool:
+        """Short name of ``determined``."""
+        return self.determined
 
     def __bool__(self) -> bool:
         return self.allowed
 
     def compared(self, other: Decision) -> Decision:
-        """This answer, saying so where the other model answers otherwise."""
+        """Return this decision, marked if that of the other model differs."""
         if other.allowed == self.allowed:
             return self
         word = "allows it" if other.allowed else "refuses it"
-        why = f"{self.why} (the model {other.model!r} {word}: {other.why})"
-        return dataclasses.replace(self, why=why, differs=True)
+        more = f"{self.explanation} (the model {other.model!r} {word}: {other.explanation})"
+        return dataclasses.replace(self, explanation=more, models_disagree=True)
 
 
-def unknown(model: str) -> Decision:
-    """The answer where a user has no lists of its own and its account is not at hand."""
-    why = "the account or its signing key decides, and it is not at hand"
-    return Decision(False, model, why, known=False)
+def undetermined(model: str) -> Decision:
+    """Return the decision for a user without lists whose account is not given."""
+    explanation = "permissions are defined by the account JWT or a signing key, which is not given"
+    return Decision(False, model, explanation, determined=False)
 
 
 def differs_at(rule: str, subject: str) -> int:
-    """The index of the first token of the subject that the rule does not take."""
+    """Return the index of the first token of the subject that the rule does not match."""
     wanted, tokens = rule.partition(" ")[0].split("."), subject.split(".")
     for index, token in enumerate(wanted):
         if index == len(tokens):
@@ -65,26 +81,28 @@ def differs_at(rule: str, subject: str) -> int:
 
 
 def nearest(rules: Iterable[str], subject: str) -> tuple[str | None, int | None]:
-    """The rule that takes the most leading tokens (the first of them), and where it differs."""
+    """Return the first rule that matches the most leading tokens, and where it differs."""
     best: tuple[str | None, int | None] = (None, None)
     for rule in rules:
-        place = differs_at(rule, subject)
-        if best[1] is None or place > best[1]:
-            best = (rule, place)
+        index = differs_at(rule, subject)
+        if best[1] is None or index > best[1]:
+            best = (rule, index)
     return best
 
 
 def not_listed(model: str, rules: Iterable[str], subject: str, what: str) -> Decision:
-    """A "no" because no allow entry fits."""
-    rule, place = nearest(rules, subject)
+    """Return a refusal because no allow entry matches; ``what`` says what none of them does."""
+    rule, index = nearest(rules, subject)
     if rule is None:
         return Decision(False, model, "the allow list is empty")
-    why = f"no allow entry {what}; the nearest, {rule}, differs at token {place}"
-    return Decision(False, model, why, nearest=rule, differs_at=place)
+    explanation = f"no allow entry {what}; the nearest, {rule}, differs at token {index}"
+    return Decision(False, model, explanation, nearest=rule, differs_at=index)
 
 
 def not_selected(model: str, subscription: str, subject: str) -> Decision:
-    """A "no" because the subscription is for other subjects."""
-    place = differs_at(subscription, subject)
-    why = f"the subscription {subscription} does not select it: it differs at token {place}"
-    return Decision(False, model, why, nearest=subscription, differs_at=place)
+    """Return a refusal because the subscription does not match the subject."""
+    index = differs_at(subscription, subject)
+    explanation = (
+        f"the subscription {subscription} does not match the subject: it differs at token {index}"
+    )
+    return Decision(False, model, explanation, nearest=subscription, differs_at=index)

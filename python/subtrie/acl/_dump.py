@@ -1,4 +1,4 @@
-"""Permissions as text: our JSON, or a block of server configuration."""
+"""Permissions as text: subtrie permissions JSON, or a block of server configuration."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 from .._errors import refusal
-from ._rule_sets import Lists
+from .._nats.duration import format_duration
+from ._rule_sets import RuleSets
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
 
-def dump(permissions: Lists, format: str) -> str:
-    """``json`` or ``conf``; see ``Permissions.dump``."""
-    if not permissions.known:
+def dump(permissions: RuleSets, format: str) -> str:
+    """Return permissions as text in a format: see ``Permissions.dump``."""
+    if not permissions.determined:
         raise refusal("PermissionsError", "account-decides", "the dump")
     if format == "json":
         return _json(permissions)
@@ -22,7 +23,7 @@ def dump(permissions: Lists, format: str) -> str:
     raise ValueError(f"format must be 'json' or 'conf', not {format!r}")
 
 
-def _json(permissions: Lists) -> str:
+def _json(permissions: RuleSets) -> str:
     document: dict[str, Any] = {"subtrie": 1}
     for name in _LISTS:
         entries = getattr(permissions, name)
@@ -33,8 +34,8 @@ def _json(permissions: Lists) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _conf(permissions: Lists) -> str:
-    """In a configuration an empty list counts as absent, so "nothing" is a deny of everything."""
+def _conf(permissions: RuleSets) -> str:
+    """A configuration takes an empty list for absent, so "nothing" is a deny of everything."""
     block: dict[str, Any] = {}
     for verb in ("publish", "subscribe"):
         allow = getattr(permissions, f"{verb}_allow")
@@ -53,12 +54,15 @@ def _conf(permissions: Lists) -> str:
             block[verb] = sides
     limit = permissions.allow_responses
     if limit is not None:
-        block["allow_responses"] = {"max": limit.max, "expires": _duration(limit.expires)}
+        block["allow_responses"] = {
+            "max": limit.max,
+            "expires": format_duration(round(limit.expires * 1e9)),
+        }
     return f"permissions = {_written(block, '')}\n"
 
 
 def _written(value: Any, margin: str) -> str:
-    """As JSON, but for escapes: the broker knows only a few."""
+    """A value as JSON, except for escapes: the broker knows only a few."""
     inner = margin + "  "
     if isinstance(value, dict):
         rows = [f"{inner}{key}: {_written(each, inner)}\n" for key, each in value.items()]
@@ -69,8 +73,3 @@ def _written(value: Any, margin: str) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return str(value)
-
-
-def _duration(seconds: float) -> str:
-    """Nanoseconds are the broker's unit; a negative duration is no limit."""
-    return f"{round(seconds * 1e9)}ns"

@@ -1,4 +1,4 @@
-"""What a reviewer should look at: rules that reach too far, do nothing, or are too many."""
+"""Findings for a reviewer: rules that reach too far, have no effect, or are too many."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import json
 from collections.abc import Iterator
 
 from .. import _engine
+from .._nats.jwt import utc_text
 from .._nats.limits import CONTROL_LINE
+from .._nats.ports import DANGER as DANGER_PORT
+from .._nats.reserved_subjects import INBOX
 from .._subject import Subject
 from ._comparison import VERBS, danger_in
-from ._rule_sets import Lists
+from ._rule_sets import RuleSets
 
-#: What a user JWT holds besides its permissions, in bytes of JSON; then, beside its base64, header,
-#: signature, and what else a client says when it connects.
+#: Bytes of a user JWT besides its permissions, as JSON: an estimate; ``gencreds.plan`` is exact.
 _CLAIMS = 300
+#: Bytes of header and signature in base64, and of CONNECT besides the JWT.
 _AROUND = 140 + 288
 
 _ORDER = {"error": 0, "warning": 1, "note": 2}
@@ -22,9 +25,17 @@ _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: which lint rule, how bad (``error``, ``warning``, ``note``), and an example.
+    """One finding of a lint.
 
-    ``list`` and ``entry`` say what it is about, where it is about one entry: ``publish_allow`` …
+    Attributes:
+        rule: the lint rule.
+        level: ``error``, ``warning`` or ``note``.
+        message: what was found.
+        witness: a subject that shows it; None without one.
+        file: the file that holds the entry; None if it was not read from a file.
+        line: its line.
+        list: the list of the entry, as ``publish_allow``; None if it is not about one entry.
+        entry: the entry.
     """
 
     rule: str
@@ -37,14 +48,16 @@ class Finding:
     entry: str | None = None
 
 
-def lint(permissions: Lists) -> list[Finding]:
-    """All findings, the worst first."""
-    if not permissions.known:
-        return []
+def lint(permissions: RuleSets) -> list[Finding]:
+    """Return all findings, errors first."""
+    expiry = [*_expiry(permissions)]
+    if not permissions.determined:
+        return expiry
     found = [
-        *_dead_in_jwt(permissions),
-        *_wide(permissions),
-        *_idle(permissions),
+        *expiry,
+        *_unmatchable(permissions),
+        *_broad(permissions),
+        *_without_effect(permissions),
         *_responses(permissions),
         *_size(permissions),
     ]
@@ -52,7 +65,7 @@ def lint(permissions: Lists) -> list[Finding]:
 
 
 def _finding(
-    permissions: Lists,
+    permissions: RuleSets,
     rule: str,
     level: str,
     message: str,
@@ -64,13 +77,27 @@ def _finding(
     return Finding(rule, level, message, shown, file, line, *where)
 
 
-def _dead_in_jwt(permissions: Lists) -> Iterator[Finding]:
-    for where in permissions.dead:
+def _expiry(permissions: RuleSets) -> Iterator[Finding]:
+    """Findings about the time in which a token is good."""
+    validity = permissions.validity
+    fault = validity.fault()
+    if fault == "expired" and validity.expires is not None:
+        message = (
+            f"the token expired at {utc_text(validity.expires)}: no client can connect with it"
+        )
+        yield Finding("expired", "error", message)
+    elif fault is not None and validity.not_before is not None:
+        message = f"the token is not valid before {utc_text(validity.not_before)}"
+        yield Finding("not-yet-valid", "warning", message)
+
+
+def _unmatchable(permissions: RuleSets) -> Iterator[Finding]:
+    for where in permissions.unmatchable:
         message = f"{where[0]}: {where[1]} has '>' before its end and matches nothing"
         yield _finding(permissions, "dead", "error", message, where)
 
 
-def _wide(permissions: Lists) -> Iterator[Finding]:
+def _broad(permissions: RuleSets) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
@@ -78,77 +105,77 @@ def _wide(permissions: Lists) -> Iterator[Finding]:
             where = (f"{verb}_allow", entry)
             reached = _engine.rules_overlap([entry], deny, [">"], [], cap)
             if reached is None:
-                continue  # nothing is left of it: see below
+                continue  # fully denied: reported below
             if entry.split(".")[0].split(" ")[0] in ("*", ">"):
                 message = f"{verb} {entry} spans every plane: name the plane"
                 yield _finding(permissions, "plane-wildcard", "error", message, where, reached[0])
             danger = danger_in(entry, deny, cap)
             if danger is not None:
-                message = f"{verb} {entry} reaches the trust root, port 666"
+                message = f"{verb} {entry} reaches the trust root (port {DANGER_PORT})"
                 yield _finding(permissions, "danger", "error", message, where, danger[0])
             if verb == "subscribe":
                 inbox = _inbox(permissions, entry, deny)
                 if inbox is not None:
-                    message = f"subscribe {entry} hears the replies to everyone"
+                    message = f"subscribe {entry} receives replies to other clients"
                     yield _finding(permissions, "inbox", "warning", message, where, inbox[0])
 
 
-def _inbox(permissions: Lists, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
-    """Where replies arrive to somebody whom no entry names, as far as this entry hears them."""
+def _inbox(permissions: RuleSets, entry: str, deny: list[str]) -> tuple[str, str | None] | None:
+    """A reply subject of a client that no entry names, if this entry receives it."""
     entries = [entry for both in permissions.lists("subscribe") for entry in both]
     named = {token for entry in entries for token in entry.split(" ")[0].split(".")}
-    somebody = next(name for n in range(len(named) + 1) if (name := f"x{n or ''}") not in named)
-    inboxes = [f"_INBOX.{somebody}", f"_INBOX.{somebody}.>"]
+    other = next(name for n in range(len(named) + 1) if (name := f"x{n or ''}") not in named)
+    inboxes = [f"{INBOX}.{other}", f"{INBOX}.{other}.>"]
     if entry.split(" ")[0].split(".")[1:2] == ["reply"]:
-        inboxes.append(f"*.reply._.*.{somebody}.*")
+        inboxes.append(f"*.reply._.*.{other}.*")
     found: tuple[str, str | None] | None
     found = _engine.rules_overlap([entry], deny, inboxes, [], permissions.cap)
     return found
 
 
-def _idle(permissions: Lists) -> Iterator[Finding]:
+def _without_effect(permissions: RuleSets) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
         for index, entry in enumerate(allow):
             where = (f"{verb}_allow", entry)
             if _engine.rules_overlap([entry], deny, [">"], [], cap) is None:
-                message = f"{verb} {entry} is denied as a whole"
+                message = f"{verb} {entry} is denied completely"
                 yield _finding(permissions, "shadowed", "warning", message, where)
                 continue
             rest = allow[:index] + allow[index + 1 :]
-            # Of equal entries, the first stays.
+            # Of equal entries, only the later ones are redundant.
             if entry in allow[index + 1 :] and entry not in allow[:index]:
                 continue
             if _engine.rules_witness([entry], deny, rest, [], cap) is None:
-                message = f"{verb} {entry} grants nothing that the others do not"
+                message = f"{verb} {entry} is redundant: the other entries grant the same"
                 yield _finding(permissions, "redundant", "note", message, where)
         for index, entry in enumerate(deny):
             where = (f"{verb}_deny", entry)
             rest = deny[:index] + deny[index + 1 :]
             if _engine.rules_overlap(allow, [], [entry], [], cap) is None:
-                message = f"denying {verb} {entry} denies nothing that is allowed"
+                message = f"deny {verb} {entry} has no effect: nothing that it matches is allowed"
                 yield _finding(permissions, "dead", "warning", message, where)
             elif not (entry in deny[index + 1 :] and entry not in deny[:index]) and (
                 _engine.rules_overlap(allow, rest, [entry], [], cap) is None
             ):
-                message = f"denying {verb} {entry} denies nothing that the others do not"
+                message = f"deny {verb} {entry} is redundant: the other entries deny the same"
                 yield _finding(permissions, "redundant", "note", message, where)
 
 
-def _responses(permissions: Lists) -> Iterator[Finding]:
+def _responses(permissions: RuleSets) -> Iterator[Finding]:
     limit = permissions.allow_responses
     if limit is None:
         return
     often = "without limit" if limit.max < 0 else f"{limit.max} times"
     message = (
-        f"allow_responses: whoever sends a message may have an answer sent {often} to any subject, "
-        "whatever the lists say"
+        f"allow_responses: the sender of a message chooses the subject of the answer, which may be "
+        f"sent {often} whatever the lists say"
     )
     yield Finding("allow-responses", "warning", message)
 
 
-def _size(permissions: Lists) -> Iterator[Finding]:
+def _size(permissions: RuleSets) -> Iterator[Finding]:
     size = jwt_size(permissions)
     if size > CONTROL_LINE:
         message = (
@@ -158,8 +185,8 @@ def _size(permissions: Lists) -> Iterator[Finding]:
         yield Finding("size", "error", message)
 
 
-def jwt_size(permissions: Lists) -> int:
-    """About how many bytes of a control line CONNECT takes with a user JWT of these rules."""
+def jwt_size(permissions: RuleSets) -> int:
+    """Return about how many bytes CONNECT takes with a user JWT of these rules."""
     lists = {
         short: {"allow": permissions.lists(verb)[0], "deny": permissions.lists(verb)[1]}
         for verb, short in (("publish", "pub"), ("subscribe", "sub"))

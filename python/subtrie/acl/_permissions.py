@@ -1,4 +1,4 @@
-"""``Permissions``: what a connection may publish and subscribe to."""
+"""``Permissions``: what a connection may publish, subscribe to and receive."""
 
 from __future__ import annotations
 
@@ -12,26 +12,39 @@ from .._errors import refusal
 from . import _broker_model as broker
 from . import _comparison as comparison
 from . import _strict_model as strict
-from ._decision import BROKER, STRICT, Decision, unknown
+from ._decision import BROKER, STRICT, Decision, undetermined
 from ._dump import dump
 from ._lint import Finding, lint
 from ._load import load, load_all
-from ._load.loaded import Found
+from ._load.loaded import LoadedPermissions
 from ._rule_entry import check, check_published
-from ._rule_sets import Lists
+from ._rule_sets import RuleSets
 from ._session import Session
 
 
-class Permissions(Lists):
+class Permissions(RuleSets):
     """Allow and deny lists for publish and subscribe, and ``allow_responses``.
 
-    ``None`` as an allow list allows everything, ``()`` nothing. Entries are patterns; those of the
-    subscribe lists may name a queue after a blank (A69). Deny beats allow. Raises
-    ``PermissionsError`` for an entry that nats-server would not load.
-
-    The answers come in two models (A67): ``strict`` is set inclusion, ``broker`` is what a running
+    Decisions come in two models: ``strict`` is set inclusion, ``broker`` is what a running
     nats-server does. Two permissions are compared by meaning, so they are not hashable.
-    """
+
+    Args:
+        publish_allow: patterns that may be published; None for everything, ``()`` for nothing.
+        publish_deny: patterns that may not; deny takes precedence over allow.
+        subscribe_allow: patterns that may be subscribed to, as above; a queue may follow a pattern
+            after a blank.
+        subscribe_deny: patterns that may not be subscribed to.
+        allow_responses: permission to answer received messages; None for none.
+        dialect: ``server`` or ``strict``, of all patterns and subjects.
+
+    Raises:
+        PermissionsError: an entry that nats-server would not load.
+
+    Example:
+        >>> rules = Permissions(publish_allow=["orders.*"])
+        >>> bool(rules.can_publish("orders.new")), bool(rules.can_publish("stock.new"))
+        (True, False)
+    """  # A67, A69
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -41,12 +54,19 @@ class Permissions(Lists):
     def can_publish(
         self, subject: str, *, reply: str | None = None, model: str = STRICT
     ) -> Decision:
-        """May this subject be published? ``reply`` is the reply subject carried in the message.
+        """Decide whether a subject may be published.
 
-        Raises ``SubjectError``; a wildcard is a subject only to ``broker``, as ordinary text.
-        Answers from the lists alone; what messages received allow besides, ``session()`` knows.
+        Decides from the lists alone; ``session()`` also knows the messages that may be answered.
+
+        Args:
+            subject: the subject; only ``broker`` takes wildcards in it, as ordinary text.
+            reply: the reply subject that the message carries.
+            model: ``strict`` or ``broker``.
+
+        Raises:
+            SubjectError: not a valid subject.
         """
-        _model(model)
+        _check_model(model)
         if model == BROKER:
             if not isinstance(subject, str):
                 raise TypeError(f"subject must be str, not {type(subject).__name__}")
@@ -57,29 +77,36 @@ class Permissions(Lists):
             self._engine.check_subject(subject, self.dialect)
         if reply is not None:
             self._engine.check_subject(reply, self.dialect)
-        if not self.known:
-            return unknown(model)
+        if not self.determined:
+            return undetermined(model)
         answer = broker.can_publish(self, subject, reply)
         if model == STRICT:
             answer = strict.can_publish(self, subject).compared(answer)
         elif "*" not in subject.split(".") and ">" not in subject.split("."):
             answer = answer.compared(strict.can_publish(self, subject))
         if not answer and self.allow_responses is not None:
-            return _with_why(answer, "; as a reply it may be, see session()")
+            return _explained(answer, "; it may be allowed as a reply, see session()")
         return answer
 
     def can_subscribe(
         self, pattern: str, *, queue: str | None = None, model: str = STRICT
     ) -> Decision:
-        """May this pattern be subscribed to, in this queue group or without one?
+        """Decide whether a pattern may be subscribed to.
 
-        Raises ``PatternError``, and ``PermissionsError`` for a queue that is none.
+        Args:
+            pattern: the pattern.
+            queue: the queue group; None without one.
+            model: ``strict`` or ``broker``.
+
+        Raises:
+            PatternError: not a valid pattern.
+            PermissionsError: not a valid queue name.
         """
-        _model(model)
+        _check_model(model)
         self._engine.check_pattern(pattern, self.dialect)
         self._check_queue(queue)
-        if not self.known:
-            return unknown(model)
+        if not self.determined:
+            return undetermined(model)
         one = strict.can_subscribe(self, pattern, queue)
         two = broker.can_subscribe(self, pattern, queue)
         return one.compared(two) if model == STRICT else two.compared(one)
@@ -87,16 +114,25 @@ class Permissions(Lists):
     def can_receive(
         self, subject: str, *, subscription: str, queue: str | None = None, model: str = STRICT
     ) -> Decision:
-        """Is a message on this subject delivered to this subscription, as far as these lists say?
+        """Decide whether a message on a subject is delivered to a subscription.
 
-        Raises ``SubjectError``, ``PatternError``, and ``PermissionsError`` for a queue.
+        Args:
+            subject: the subject of the message.
+            subscription: the pattern of the subscription.
+            queue: its queue group; None without one.
+            model: ``strict`` or ``broker``.
+
+        Raises:
+            SubjectError: not a valid subject.
+            PatternError: not a valid pattern.
+            PermissionsError: not a valid queue name.
         """
-        _model(model)
+        _check_model(model)
         self._engine.check_subject(subject, self.dialect)
         self._engine.check_pattern(subscription, self.dialect)
         self._check_queue(queue)
-        if not self.known:
-            return unknown(model)
+        if not self.determined:
+            return undetermined(model)
         one = strict.can_receive(self, subject, subscription, queue)
         two = broker.can_receive(self, subject, subscription, queue)
         return one.compared(two) if model == STRICT else two.compared(one)
@@ -109,7 +145,7 @@ class Permissions(Lists):
         check(queue, queue, "queue", self.dialect, "PermissionsError", self._engine)
 
     def session(self, clock: Callable[[], float] = time.monotonic) -> Session:
-        """The same with a history of messages received (A70). ``clock`` gives seconds."""
+        """Return these permissions with a history of received messages; ``clock`` gives seconds."""
         return Session(self, lambda subject: self.can_publish(subject, model=BROKER), clock)
 
     # --- comparison
@@ -117,12 +153,12 @@ class Permissions(Lists):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Permissions):
             return NotImplemented
-        if (self.dialect, self.known) != (other.dialect, other.known):
+        if (self.dialect, self.determined) != (other.dialect, other.determined):
             return False
         return comparison.only(self, other) is None and comparison.only(other, self) is None
 
     def __le__(self, other: Permissions) -> bool:
-        """Does the other one grant at least as much? Raises ``PermissionsError`` as ``compare``."""
+        """Return True if ``other`` grants at least as much. Raises as ``compare``."""
         if not isinstance(other, Permissions):
             return NotImplemented
         self._comparable(other)
@@ -140,16 +176,19 @@ class Permissions(Lists):
         return other < self
 
     def compare(self, other: Permissions) -> comparison.Comparison:
-        """How the two relate, with a witness for each "no" and a proof for each "yes".
+        """Compare two permissions as sets, with a witness for each "no" and a proof for each "yes".
 
-        Raises ``PermissionsError`` where the dialects differ, where either is unknown, and where
-        it would take more work than is promised.
+        Takes polynomial time in the number and length of the entries.
+
+        Raises:
+            PermissionsError: the dialects differ, either side is undetermined, or the comparison
+                would take more than 2³⁴ steps.
         """
         self._comparable(other)
         return comparison.Comparison(self, other)
 
     def diff(self, new: Permissions) -> comparison.Diff:
-        """What only ``new`` grants (``added``) and what only this grants (``removed``).
+        """Return what only ``new`` grants (``added``) and what only these grant (``removed``).
 
         Raises ``PermissionsError`` as ``compare``.
         """
@@ -159,16 +198,16 @@ class Permissions(Lists):
     def _comparable(self, other: Permissions) -> None:
         if self.dialect != other.dialect:
             raise refusal("PermissionsError", "dialects", f"{self.dialect}, {other.dialect}")
-        if not (self.known and other.known):
+        if not (self.determined and other.determined):
             raise refusal("PermissionsError", "account-decides", "the comparison")
 
     def minimised(self) -> Self:
-        """The fewest allow rules that grant the same under these denies, then the denies needed.
+        """Return the fewest allow rules that grant the same, and the denies that are needed.
 
-        Widens nothing, adds no deny, is independent of the order of the entries and its own
+        Widens nothing, adds no deny, does not depend on the order of the entries, and is its own
         smallest form. A smallest set over both lists would be NP-hard to find, and is not unique.
         """
-        if not self.known:
+        if not self.determined:
             raise refusal("PermissionsError", "account-decides", "the comparison")
         lists: dict[str, Any] = {}
         for verb in comparison.VERBS:
@@ -179,7 +218,7 @@ class Permissions(Lists):
         return type(self)(**lists, allow_responses=self.allow_responses, dialect=self.dialect)
 
     def lint(self) -> list[Finding]:
-        """What a reviewer should look at: see ``docs/permissions.md`` for the rules."""
+        """Return what a reviewer should look at; ``docs/permissions.md`` lists the rules."""
         return lint(self)
 
     # --- files
@@ -193,27 +232,40 @@ class Permissions(Lists):
         account: str | None = None,
         account_jwt: str | None = None,
         trusted: Iterable[str] = (),
+        allow_readable: bool = False,
         env: Mapping[str, str] | None = None,
         root: str | Path | None = None,
     ) -> Permissions:
-        """Reads a server configuration, a ``.creds`` file, a user JWT or our JSON, by content.
+        """Read permissions from a file, whose format is told by its content.
 
-        ``user`` and ``account`` choose among those of a configuration. ``account_jwt`` is the
-        account's own JWT; ``trusted`` operator keys. ``env`` stands for the environment of the
-        configuration's variables (default: the process's), ``root`` for the folder that includes
-        must not leave (default: that of ``path``). Raises ``PermissionsError`` with the file, the
-        line and the entry; ``OSError`` where a file cannot be read.
+        A server configuration, a ``.creds`` file, a user JWT, or subtrie permissions JSON. An
+        expired token loads too: see ``expires`` and ``not_before``.
+
+        Args:
+            path: the file.
+            user: the user of a configuration with several.
+            account: the user's account.
+            account_jwt: the account's own JWT; with it, signatures are checked.
+            trusted: public keys of operators that must have signed the account's JWT.
+            allow_readable: accept a creds file that the group or others may read.
+            env: values of the configuration's variables; default: the process's environment.
+            root: the folder that included files must lie in; default: that of ``path``.
+
+        Raises:
+            PermissionsError: what nats-server would refuse, with ``.file`` and ``.line``.
+            OSError: a file cannot be read.
         """
-        found = load(
+        loaded = load(
             path,
             user=user,
             account=account,
             account_jwt=account_jwt,
             trusted=trusted,
+            allow_readable=allow_readable,
             env=env,
             root=root,
         )
-        return cls._found(found)
+        return cls._of(loaded)
 
     @classmethod
     def load_all(
@@ -222,41 +274,57 @@ class Permissions(Lists):
         *,
         account_jwt: str | None = None,
         trusted: Iterable[str] = (),
+        allow_readable: bool = False,
         env: Mapping[str, str] | None = None,
         root: str | Path | None = None,
     ) -> dict[str, Permissions]:
-        """Those of every user of a server configuration, by ``user`` or ``account/user``.
+        """Read the permissions of every user of a configuration, by ``user`` or ``account/user``.
 
-        A file of one user gives one, by the empty name. Otherwise as ``load``.
+        A file of one user gives one entry with the empty name. Arguments and errors are those of
+        ``load``.
         """
-        found = load_all(path, account_jwt=account_jwt, trusted=trusted, env=env, root=root)
-        return {name: cls._found(each) for name, each in found.items()}
+        loaded = load_all(
+            path,
+            account_jwt=account_jwt,
+            trusted=trusted,
+            allow_readable=allow_readable,
+            env=env,
+            root=root,
+        )
+        return {name: cls._of(each) for name, each in loaded.items()}
 
     @classmethod
-    def _found(cls, found: Found) -> Permissions:
+    def _of(cls, loaded: LoadedPermissions) -> Permissions:
         self = cls(
-            publish_allow=found.publish_allow,
-            publish_deny=found.publish_deny,
-            subscribe_allow=found.subscribe_allow,
-            subscribe_deny=found.subscribe_deny,
-            allow_responses=found.allow_responses,
-            dialect=found.dialect,
+            publish_allow=loaded.publish_allow,
+            publish_deny=loaded.publish_deny,
+            subscribe_allow=loaded.subscribe_allow,
+            subscribe_deny=loaded.subscribe_deny,
+            allow_responses=loaded.allow_responses,
+            dialect=loaded.dialect,
         )
-        self.known, self.dead, self.sources = found.known, found.dead, found.sources
+        self.determined, self.unmatchable = loaded.determined, loaded.unmatchable
+        self.sources, self.validity = loaded.sources, loaded.validity
         return self
 
     def dump(self, format: str = "json") -> str:
-        """The permissions as text: ``json`` (ours) or ``conf`` (a block of server configuration).
+        """Return the permissions as text.
 
-        Raises ``ValueError`` for another format, and where ``conf`` cannot say it.
+        Args:
+            format: ``json`` (subtrie permissions JSON) or ``conf`` (a block of a server
+                configuration).
+
+        Raises:
+            ValueError: another format.
+            PermissionsError: the permissions are undetermined.
         """
         return dump(self, format)
 
 
-def _model(name: str) -> None:
+def _check_model(name: str) -> None:
     if name not in (STRICT, BROKER):
         raise ValueError(f"model must be 'strict' or 'broker', not {name!r}")
 
 
-def _with_why(answer: Decision, more: str) -> Decision:
-    return dataclasses.replace(answer, why=answer.why + more)
+def _explained(answer: Decision, more: str) -> Decision:
+    return dataclasses.replace(answer, explanation=answer.explanation + more)

@@ -1,4 +1,4 @@
-"""The bounds of ``allow_responses`` (A70)."""
+"""The limits of ``allow_responses``."""  # A70
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResponseLimit:
-    """How often (``max``) and how long (``expires``, seconds) a received reply may be answered.
+    """How often and how long the reply subject of a received message may be published to.
 
-    A negative number is no limit; 0 stands for the broker's default, 1 and 120.
+    Attributes:
+        max: the number of answers; negative for no limit, 0 for the broker's default of 1.
+        expires: the seconds in which they may be sent; negative for no limit, 0 for the broker's
+            default of 120.
     """
 
     max: int = 1
@@ -26,6 +29,6 @@ class ResponseLimit:
         object.__setattr__(self, "expires", float(self.expires) or 120.0)
 
     def covers(self, other: ResponseLimit) -> bool:
-        """Does this limit grant whatever the other one grants?"""
+        """Return True if this limit grants whatever the other one grants."""
         often = self.max < 0 or 0 < other.max <= self.max
         return often and (self.expires < 0 or 0 < other.expires <= self.expires)

@@ -1,6 +1,6 @@
-"""One entry of a permissions list: ``pattern``, or ``pattern queue`` for subscriptions (A69).
+"""One entry of a permissions list: ``pattern``, or ``pattern queue`` for subscriptions.
 
-What nats-server refuses to load is refused, with the entry's name.
+What nats-server refuses to load is refused, and the message names the entry.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ from .._errors import PatternError, SubtrieError, refusal
 from .._rule_engine import RuleEngine
 
 
-def checked(
+def checked_entries(
     entries: Iterable[str] | None,
     field: str,
     dialect: str,
     queues: bool,
     engine: RuleEngine = _engine,
 ) -> tuple[str, ...] | None:
-    """The entries with one blank before each queue; None stays None.
+    """Return the entries with one blank before each queue; None stays None.
 
-    Raises ``PermissionsError`` for an entry the broker would not load, ``TypeError`` for what is no
-    list of texts.
+    Args:
+        entries: the entries of one list.
+        field: the name of the list, for messages.
+        dialect: the dialect of the patterns.
+        queues: True if an entry may name a queue.
+        engine: the engine that validates.
+
+    Raises:
+        PermissionsError: an entry the broker would not load.
+        TypeError: not a list of texts.
     """
     if entries is None:
         return None
@@ -51,9 +59,17 @@ def _entry(entry: object, field: str, dialect: str, queues: bool, engine: RuleEn
 def check(
     text: str, whole: str, field: str | None, dialect: str, kind: str, engine: RuleEngine = _engine
 ) -> None:
-    """Raises unless the text is a pattern of the dialect, naming the whole entry it is part of.
+    """Raise unless the text is a pattern of the dialect, naming the whole entry it is part of.
 
     Blanks beyond ASCII are refused too: the broker would split the entry there when it loads it.
+
+    Args:
+        text: the pattern or queue.
+        whole: the entry it stands in.
+        field: the name of the list; None for none.
+        dialect: the dialect of the pattern.
+        kind: the name of the error class.
+        engine: the engine that validates.
     """
     start = len(whole[: whole.find(text)].encode("utf-8", "surrogatepass"))
     for index, character in enumerate(text):
@@ -72,7 +88,7 @@ def check_published(
     start: int = 0,
     engine: RuleEngine = _engine,
 ) -> None:
-    """Raises unless the text is a pattern of the dialect; a broker reads any as a subject."""
+    """Raise unless the text is a pattern of the dialect, as ``check``; Unicode blanks may stand."""
     try:
         engine.check_pattern(text, dialect)
     except PatternError as error:

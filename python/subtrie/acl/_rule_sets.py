@@ -1,4 +1,4 @@
-"""The allow and deny lists, checked: what every question about permissions is asked of."""
+"""The allow and deny lists of one user, checked: the input of every decision and comparison."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Iterable
 from typing import ClassVar, Self
 
 from .. import _engine
+from .._nats.jwt import Validity
 from .._rule_engine import RuleEngine
 from ._response_limit import ResponseLimit
-from ._rule_entry import checked
+from ._rule_entry import checked_entries
 
 
-class Lists:
-    """What ``Permissions`` holds; see there."""
+class RuleSets:
+    """The state of ``Permissions``; see there."""
 
     __slots__ = (
         "allow_responses",
-        "dead",
+        "determined",
         "dialect",
-        "known",
         "publish_allow",
         "publish_deny",
         "sources",
         "subscribe_allow",
         "subscribe_deny",
+        "unmatchable",
+        "validity",
     )
 
     #: The engine that answers; another one in a class made by ``_using``.
@@ -51,21 +53,29 @@ class Lists:
             given = type(allow_responses).__name__
             raise TypeError(f"allow_responses must be a ResponseLimit or None, not {given}")
         engine = self._engine
-        self.publish_allow = checked(publish_allow, "publish_allow", dialect, False, engine)
-        self.publish_deny = checked(publish_deny, "publish_deny", dialect, False, engine) or ()
-        self.subscribe_allow = checked(subscribe_allow, "subscribe_allow", dialect, True, engine)
-        self.subscribe_deny = checked(subscribe_deny, "subscribe_deny", dialect, True, engine) or ()
+        self.publish_allow = checked_entries(publish_allow, "publish_allow", dialect, False, engine)
+        self.publish_deny = (
+            checked_entries(publish_deny, "publish_deny", dialect, False, engine) or ()
+        )
+        self.subscribe_allow = checked_entries(
+            subscribe_allow, "subscribe_allow", dialect, True, engine
+        )
+        self.subscribe_deny = (
+            checked_entries(subscribe_deny, "subscribe_deny", dialect, True, engine) or ()
+        )
         self.allow_responses = allow_responses
         self.dialect = dialect
-        #: False where the account or a signing key decides and is not at hand.
-        self.known = True
+        #: False if the account, a signing key or an external authority decides, and is not given.
+        self.determined = True
         #: Entries of a JWT that load and match nothing: (list, entry).
-        self.dead: tuple[tuple[str, str], ...] = ()
+        self.unmatchable: tuple[tuple[str, str], ...] = ()
         #: Where each entry was read: (list, entry) to (file, line).
         self.sources: dict[tuple[str, str], tuple[str, int]] = {}
+        #: The time in which the token is good that these were read from.
+        self.validity = Validity()
 
     def lists(self, verb: str) -> tuple[list[str], list[str]]:
-        """The allow and deny entries of a verb; ``>`` where everything is allowed."""
+        """Return the allow and deny entries of a verb; ``>`` if everything is allowed."""
         allow, deny = (
             (self.publish_allow, self.publish_deny)
             if verb == "publish"
@@ -75,8 +85,18 @@ class Lists:
 
     @property
     def cap(self) -> int | None:
-        """Most tokens of a subject in the dialect (A37)."""
+        """The most tokens of a subject in the dialect; None for no limit."""  # A37
         return 64 if self.dialect == "strict" else None
+
+    @property
+    def expires(self) -> int | None:
+        """The last second since the epoch in which the token is good; None if it never expires."""
+        return self.validity.expires
+
+    @property
+    def not_before(self) -> int | None:
+        """The first second since the epoch in which the token is good; None for no bound."""
+        return self.validity.not_before
 
     def __repr__(self) -> str:
         parts = [
@@ -88,6 +108,6 @@ class Lists:
             parts.append(f"allow_responses={self.allow_responses!r}")
         if self.dialect != "server":
             parts.append(f"dialect={self.dialect!r}")
-        if not self.known:
-            parts.append("unknown")
+        if not self.determined:
+            parts.append("undetermined")
         return f"Permissions({', '.join(parts)})"

@@ -5,7 +5,7 @@ permissions that just suffice; ``sign`` and ``write`` make a creds file of them.
 imports nothing optional.
 """
 
-from ._keys import fresh_seed, seed_in, seed_of
+from .._nats.nkey import fresh_seed, seed_in, seed_of
 from ._rules import rule, rules
 from ._scan import scan
 from ._service import Dynamic, Note, Raw, Service, Use

@@ -1,7 +1,9 @@
-"""Permissions signed with an account's key: a user JWT and its creds file (T16, T17).
+"""Permissions signed with an account's key: a user JWT and its creds file.
 
-Needs ``nkeys`` (the extra ``creds``), which signs with PyNaCl; there is no cryptography of our own.
+Needs ``nkeys`` (the extra ``creds``), which signs with PyNaCl; no cryptography is implemented here.
 """
+
+# T16, T17
 
 from __future__ import annotations
 
@@ -10,28 +12,23 @@ import os
 from pathlib import Path
 
 from .._errors import refusal
+from .._nats.creds_file import format_creds
+from .._nats.jwt import signing_input, unpadded_base64, user_claims
+from .._nats.nkey import fresh_seed, key_pair
 from ..acl import Permissions
-from ._keys import fresh_seed, key_of
-from ._size import HEADER, Plan, claims, encoded, plan, unpadded
-
-_CREDS = """-----BEGIN NATS USER JWT-----
-{jwt}
-------END NATS USER JWT------
-
-************************* IMPORTANT *************************
-The seed below is a secret: whoever has it is this user.
-
------BEGIN USER NKEY SEED-----
-{seed}
-------END USER NKEY SEED------
-
-*************************************************************
-"""
+from ._size import Plan, claims_of_permissions, plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Creds:
-    """A signed user. ``jwt`` and ``seed`` are secret: printing this shows neither."""
+    """A signed user. ``jwt`` and ``seed`` are secret: the ``repr`` shows neither.
+
+    Attributes:
+        name: the user's name.
+        public_key: the user's public key (``U…``).
+        jwt: the signed token.
+        seed: the seed of the user's key (``SU…``).
+    """
 
     name: str
     public_key: str
@@ -40,8 +37,8 @@ class Creds:
 
     @property
     def text(self) -> str:
-        """The creds file."""
-        return _CREDS.format(jwt=self.jwt, seed=self.seed)
+        """The text of the creds file."""
+        return format_creds(self.jwt, self.seed)
 
     def __repr__(self) -> str:
         return f"Creds(name={self.name!r}, public_key={self.public_key!r}, ***)"
@@ -56,28 +53,41 @@ def sign(
     issuer_account: str | None = None,
     user_seed: str | None = None,
 ) -> Creds:
-    """A user of the account with these permissions.
+    """Sign a user of an account with these permissions.
 
-    ``account_seed`` is the account's (``SA…``), or that of a signing key of ``issuer_account``;
-    ``expires`` is a number of seconds from now; ``user_seed`` keeps the user's key, a fresh one is
-    made otherwise. Raises ``PermissionsError`` for a seed of another kind, for unknown permissions
-    and for a JWT with which CONNECT would be longer than the
-    broker's control line (the costliest rules are named), ``ImportError`` without ``nkeys``.
+    Args:
+        permissions: what the user may do.
+        account_seed: the account's seed (``SA…``), or that of a signing key of ``issuer_account``.
+        name: the user's name.
+        expires: seconds from now until the token expires; None for never.
+        issuer_account: the account's public key, if a signing key of it signs.
+        user_seed: the seed of the user's key (``SU…``); by default a fresh one is made.
+
+    Raises:
+        PermissionsError: a seed of another kind, undetermined permissions, or a JWT with which
+            CONNECT would exceed the broker's control line; the message names the costliest rules.
+        ImportError: the package ``nkeys`` is missing.
     """
-    if not permissions.known:
+    if not permissions.determined:
         raise refusal("PermissionsError", "account-decides", name)
-    account = key_of(account_seed, "SA")
-    user = key_of(user_seed if user_seed is not None else fresh_seed(), "SU")
+    account = key_pair(account_seed, "SA")
+    user = key_pair(user_seed if user_seed is not None else fresh_seed(), "SU")
     check_size(plan(permissions, name=name, expires=expires, issuer_account=issuer_account), name)
     issuer, subject = account.public_key.decode(), user.public_key.decode()
-    body = claims(permissions, name, issuer, subject, expires, issuer_account)
-    signed = b".".join(encoded(part) for part in (HEADER, body))
-    jwt = b".".join((signed, unpadded(account.sign(signed)))).decode()
+    lists = claims_of_permissions(permissions)
+    claims = user_claims(lists, name, issuer, subject, expires, issuer_account)
+    signed = signing_input(claims)
+    jwt = b".".join((signed, unpadded_base64(account.sign(signed)))).decode()
     return Creds(name, subject, jwt, user.seed.decode())
 
 
 def check_size(planned: Plan, name: str) -> None:
-    """Raises ``PermissionsError`` that names the costliest rules where the JWT does not fit."""
+    """Raise ``PermissionsError`` that names the costliest rules if the JWT does not fit.
+
+    Args:
+        planned: what ``plan`` returned.
+        name: the user's name, for the message.
+    """
     if planned.fits:
         return
     error = refusal("PermissionsError", "jwt-size", f"{name}: {planned}")
@@ -87,17 +97,22 @@ def check_size(planned: Plan, name: str) -> None:
 
 
 def write(creds: Creds, path: str | Path) -> None:
-    """Writes the creds file: readable by its owner alone, whole or not at all.
+    """Write a creds file with mode 0600, atomically. A link at ``path`` is replaced, not followed.
 
-    Raises ``OSError``. A link at ``path`` is replaced, not followed.
+    Args:
+        creds: what ``sign`` returned.
+        path: the file.
+
+    Raises:
+        OSError: the file cannot be written.
     """
     write_all([(creds.text, path)])
 
 
 def write_all(files: list[tuple[str, str | Path]]) -> None:
-    """Writes texts to files of mode 0600. All are on the disk before the first takes its name.
+    """Write texts to files with mode 0600; all are on the disk before the first is renamed.
 
-    Raises ``OSError``.
+    Raises ``OSError``; then no file is changed unless renaming itself failed.
     """
     parts: list[tuple[Path, Path]] = []
     try:

@@ -1,7 +1,7 @@
-"""Permissions from where they stand: server configuration, ``.creds``, user JWT, our JSON.
+"""Permissions from a server configuration, a ``.creds`` file, a user JWT, or subtrie JSON.
 
-What nats-server refuses to load is refused here, with file, line and entry; where it is unclear
-what it would do, that is refused too.
+What nats-server refuses to load is refused here, with file, line and entry; so is what it reads in
+a way that cannot be foreseen.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from ..._file_errors import failure
+from ..._nats.creds_file import is_creds, jwt_in_creds
+from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
-from .config_users import chosen, users_of
-from .files import check_private, read_text
-from .jwt import found_in_jwt
-from .loaded import Found
-from .subtrie_json import found_in_json
+from .config_users import permissions_of_user, permissions_of_users
+from .files import read_text
+from .jwt import permissions_in_jwt
+from .loaded import LoadedPermissions
+from .subtrie_json import permissions_in_json
 
 _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-_BLOCK = re.compile(
-    r"-{3,}\s*BEGIN NATS USER JWT\s*-{3,}\s*([A-Za-z0-9_.=-]+)\s*-{3,}\s*END NATS USER JWT\s*-{3,}"
-)
 
 
 def load(
@@ -34,18 +33,19 @@ def load(
     account: str | None = None,
     account_jwt: str | None = None,
     trusted: Iterable[str] = (),
+    allow_readable: bool = False,
     env: Mapping[str, str] | None = None,
     root: str | Path | None = None,
-) -> Found:
-    """Reads what a file says of one user, told apart by content. See ``Permissions.load``."""
+) -> LoadedPermissions:
+    """Read what a file grants one user; its format is told by content: see ``Permissions.load``."""
     path = Path(path)
     text = read_text(path)
-    single = _single(path, text, account_jwt, trusted)
+    single = _single_user(path, text, account_jwt, trusted, allow_readable)
     if single is not None:
         return single
     folder = Path(root) if root is not None else path.parent
     document = parse_file(path, os.environ if env is None else env, folder)
-    return chosen(document, path, user=user, account=account)
+    return permissions_of_user(document, path, user=user, account=account)
 
 
 def load_all(
@@ -53,37 +53,44 @@ def load_all(
     *,
     account_jwt: str | None = None,
     trusted: Iterable[str] = (),
+    allow_readable: bool = False,
     env: Mapping[str, str] | None = None,
     root: str | Path | None = None,
-) -> dict[str, Found]:
-    """Reads what a file says of every user in it, by name. See ``Permissions.load_all``."""
+) -> dict[str, LoadedPermissions]:
+    """Read what a file grants each user in it, by name: see ``Permissions.load_all``."""
     path = Path(path)
     text = read_text(path)
-    single = _single(path, text, account_jwt, trusted)
+    single = _single_user(path, text, account_jwt, trusted, allow_readable)
     if single is not None:
         return {"": single}
     folder = Path(root) if root is not None else path.parent
     document = parse_file(path, os.environ if env is None else env, folder)
-    return users_of(document)
+    return permissions_of_users(document)
 
 
-def _single(path: Path, text: str, account_jwt: str | None, trusted: Iterable[str]) -> Found | None:
-    """What a file of one user says; None where it is a server configuration."""
+def _single_user(
+    path: Path,
+    text: str,
+    account_jwt: str | None,
+    trusted: Iterable[str],
+    allow_readable: bool,
+) -> LoadedPermissions | None:
+    """What a file of one user grants; None for a server configuration."""
     stripped = text.strip()
-    jwts = _BLOCK.findall(text)
-    if jwts or "BEGIN NATS USER JWT" in text:
-        if len(jwts) != 1 or text.count("BEGIN USER NKEY SEED") > 1:
+    if is_creds(text):
+        token = jwt_in_creds(text)
+        if token is None:
             raise failure("creds-blocks", path.name, path)
-        check_private(path)
-        return found_in_jwt(jwts[0], path, account_jwt, trusted)
+        check_secret_file(path, allow_readable=allow_readable)
+        return permissions_in_jwt(token, path, account_jwt, trusted)
     if _JWT.fullmatch(stripped):
-        return found_in_jwt(stripped, path, account_jwt, trusted)
-    if stripped.startswith("{") and _is_own(stripped):
-        return found_in_json(text, path)
+        return permissions_in_jwt(stripped, path, account_jwt, trusted)
+    if stripped.startswith("{") and _is_subtrie_json(stripped):
+        return permissions_in_json(text, path)
     return None
 
 
-def _is_own(text: str) -> bool:
+def _is_subtrie_json(text: str) -> bool:
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):

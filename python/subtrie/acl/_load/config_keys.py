@@ -1,21 +1,18 @@
-"""The keys nats-server knows, and what their values must be for it to load them.
+"""The keys of a server configuration that nats-server knows, and the types of their values.
 
-Blocks that say nothing of users (``cluster``, ``tls``, ``jetstream`` …) are known by name only.
+Blocks without users (``cluster``, ``tls``, ``jetstream`` …) are known by name only.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from ..._file_errors import failure
+from ..._nats.duration import parse_duration
 from .config_parser import Node
 
-#: Kinds of values: any, text, flag, number, and lengths of time in three spellings.
+#: Types of values: any, text, flag, number, and durations in three spellings.
 ANY, TEXT, FLAG, NUMBER, SPAN, SECONDS, SPAN_TEXT = range(7)
 
 _BY_KIND = {
@@ -40,19 +37,12 @@ _BY_KIND = {
 }
 _TOP = {key: kind for kind, keys in _BY_KIND.items() for key in keys.split()}
 
-#: How a client may connect; a user can be held to some of these.
+#: Types of connections; a user can be restricted to some of them.
 CONNECTIONS = {"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"}
-
-_UNITS = {
-    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-}  # fmt: skip
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_DURATION = re.compile(rf"[-+]?(?:{_PART.pattern})+")
 
 
 def top_level(document: Node) -> dict[str, Node]:
-    """The values of a configuration by key in lower case; unknown keys are refused."""
+    """Return the values of a configuration by key in lower case; unknown keys are refused."""
     values: dict[str, Node] = {}
     for key, node in document.value.items():
         kind = _TOP.get(key.lower())
@@ -68,7 +58,16 @@ def top_level(document: Node) -> dict[str, Node]:
 
 
 def keys_of(node: Node, known: Mapping[str, str], where: str) -> dict[str, Node]:
-    """The entries of a map by what their key means; keys the broker would not know are refused."""
+    """Return the entries of a map by the meaning of their key; unknown keys are refused.
+
+    Args:
+        node: the map.
+        known: the meaning of each key that nats-server knows; empty for the key itself.
+        where: the name of the map, for messages.
+
+    Raises:
+        PermissionsError: not a map, an unknown key, or two keys of one meaning.
+    """
     if not isinstance(node.value, dict):
         raise failure("config-type", where, node.file, node.line)
     found: dict[str, Node] = {}
@@ -80,14 +79,14 @@ def keys_of(node: Node, known: Mapping[str, str], where: str) -> dict[str, Node]
             raise failure("unknown-key", key, entry.file, entry.line)
         meaning = meaning or key.lower()
         if meaning in found:
-            # The broker takes either of two words for one thing, by chance.
+            # The broker takes one of two aliases, which one is random.
             raise failure("alias-twice", key, entry.file, entry.line)
         found[meaning] = entry
     return found
 
 
 def of_kind(node: Node, kind: int, key: str) -> Any:
-    """The value, where it is one of this kind; else ``config-type`` or ``duration``."""
+    """Return the value of a node if it has the type; else raise ``config-type`` or ``duration``."""
     value = node.value
     if kind == TEXT:
         right = isinstance(value, str)
@@ -110,7 +109,7 @@ def of_kind(node: Node, kind: int, key: str) -> Any:
 
 
 def texts(node: Node, key: str) -> list[Node]:
-    """One text, or an array of texts."""
+    """Return the nodes of one text or an array of texts. Raises ``PermissionsError``."""
     nodes = [node] if isinstance(node.value, str) else node.value
     if not isinstance(nodes, list):
         raise failure("config-type", key, node.file, node.line)
@@ -120,27 +119,8 @@ def texts(node: Node, key: str) -> list[Node]:
 
 
 def nanoseconds(text: str, node: Node) -> int:
-    """A duration as Go writes it, such as ``1m30s``."""
-    if text in ("0", "+0", "-0"):
-        return 0
-    if len(text) > 100 or not _DURATION.fullmatch(text):
+    """Return the nanoseconds of a duration such as ``1m30s``. Raises ``PermissionsError``."""
+    length = parse_duration(text) if len(text) <= 100 else None
+    if length is None:
         raise failure("duration", text, node.file, node.line)
-    # Each part is cut to whole nanoseconds, as the broker does.
-    whole = sum(int(Decimal(number) * _UNITS[unit]) for number, unit in _PART.findall(text))
-    if whole >= 2**63:
-        raise failure("duration", text, node.file, node.line)
-    return -whole if text.startswith("-") else whole
-
-
-def is_public_key(text: str, prefix: int) -> bool:
-    """Is it a public key of this kind: base32 of the prefix, 32 bytes and a checksum?"""
-    try:
-        raw = base64.b32decode(text + "=" * (-len(text) % 8))
-    except (ValueError, binascii.Error):
-        return False
-    checksum = int.from_bytes(raw[-2:], "little")
-    return len(raw) == 35 and raw[0] == prefix and binascii.crc_hqx(raw[:-2], 0) == checksum
-
-
-#: First bytes of public keys: a user's (U), an account's (A), a curve key (X).
-USER_KEY, ACCOUNT_KEY, CURVE_KEY = 20 << 3, 0, 23 << 3
+    return length

@@ -1,8 +1,8 @@
-"""nats-server's configuration language: maps, arrays, strings, variables, includes.
+"""Recursive-descent parser of nats-server's configuration language.
 
-The grammar is the broker's where it is sane: ``key: value``, ``key = value`` or ``key value``;
+Maps, arrays, strings, variables, includes: ``key: value``, ``key = value`` or ``key value``;
 commas, semicolons or new lines between; comments after ``#`` and ``//``; the last duplicate wins.
-What the broker reads in a way nobody means (a comma as the start of a key, say) is refused.
+What the broker accepts with a surprising meaning (a comma as the start of a key, say) is refused.
 """
 
 from __future__ import annotations
@@ -32,28 +32,38 @@ _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+")
 _ADDRESS = re.compile(r"[0-9]+\.[0-9]+\.[0-9.:-]*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
-#: A line that may hold a secret is not repeated in a message.
+#: A line that may hold a secret is not repeated in a message.  # T16
 _SECRET = re.compile("pass|token|seed|secret", re.IGNORECASE)
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 @dataclasses.dataclass(slots=True)
 class Node:
-    """A value (dict, list, str, int, float, bool, datetime) and where it stands."""
+    """A value (dict, list, str, int, float, bool, datetime) and its place in a file."""
 
     value: Any = dataclasses.field(repr=False)  # it may be a password
     file: Path
     line: int
-    used: bool = False  # a variable refers to it, so the key need not be one the broker knows
+    used: bool = False  # a variable refers to it, so the key need not be known to the broker
 
 
 def parse_file(path: Path, env: Mapping[str, str], root: Path) -> Node:
-    """The configuration as one map. Raises ``PermissionsError``, ``OSError``."""
+    """Return a configuration as one map.
+
+    Args:
+        path: the file.
+        env: values of variables that the configuration does not define.
+        root: the folder that included files must lie in.
+
+    Raises:
+        PermissionsError: a syntax error, or an include that is not possible.
+        OSError: the file cannot be read.
+    """
     return _Reader(env, root.resolve()).file(path, None, None)
 
 
 class _Reader:
-    """What all files of one configuration share."""
+    """Reads the files of one configuration; holds what they share."""
 
     def __init__(self, env: Mapping[str, str], root: Path) -> None:
         self.env, self.root = env, root
@@ -77,13 +87,13 @@ class _Reader:
                 raise
             raise failure("include-file", path.name, parent, line) from None
         self.open.append(real)
-        values = _Text(text, path, self).document()
+        values = _Parser(text, path, self).document()
         self.open.pop()
         return Node(values, path, 1)
 
 
-class _Text:
-    """One text, read from left to right."""
+class _Parser:
+    """Parses one text, from left to right."""
 
     def __init__(self, text: str, file: Path, reader: _Reader, depth: int = 0) -> None:
         self._text, self._file, self._reader = text, file, reader
@@ -106,7 +116,7 @@ class _Text:
         return values
 
     def single(self) -> Node:
-        """The text of an environment variable, which the broker parses as a value too."""
+        """The value in an environment variable, which the broker parses too."""
         self._spaces()
         node = self._value()
         self._blanks()
@@ -139,7 +149,7 @@ class _Text:
         self._at = found.end() if found else self._at
 
     def _blanks(self) -> bool:
-        """Passes over blanks, new lines and comments; was there a new line?"""
+        """Skip blanks, new lines and comments; return True if there was a new line."""
         line = False
         while True:
             character = self._peek()
@@ -194,7 +204,7 @@ class _Text:
         values[key] = dataclasses.replace(node, line=line)
 
     def _ended(self, end: str) -> bool:
-        """After a value: a comma, a semicolon or a new line, or the end of what it stands in."""
+        """Skip what ends a value: a comma, a semicolon, a new line, or the end of its block."""
         if self._blanks():
             if self._peek() in (",", ";") and self._peek():
                 self._fail("conf-separator")
@@ -206,7 +216,7 @@ class _Text:
         return character == end
 
     def _key(self) -> str | None:
-        """A key; None where the word ``include`` was read."""
+        """A key; None if it was the word ``include``."""
         quote = self._peek()
         if quote in ("'", '"'):
             stop = self._text.find(quote, self._at + 1)
@@ -238,7 +248,7 @@ class _Text:
             self._at += len(name)
         if not name or name[0] in "[{(\\-" or name[0].isdigit():
             self._fail("include-file", name)
-        # The broker joins even a path that begins with a slash to the folder it is in.
+        # The broker joins even an absolute path to the folder of the including file.
         path = self._file.parent / name.lstrip("/")
         values: dict[str, Node] = self._reader.file(path, self._file, line).value
         return values
@@ -364,7 +374,7 @@ class _Text:
             self._fail("conf-variable", name)
         reader.resolving.add(name)
         try:
-            value = _Text(reader.env[name], self._file, reader, self._depth).single().value
+            value = _Parser(reader.env[name], self._file, reader, self._depth).single().value
         except SubtrieError:
             self._fail("conf-variable", name)
         reader.resolving.discard(name)

@@ -1,4 +1,4 @@
-"""A ``permissions`` block of a server configuration, as the broker reads it."""
+"""A ``permissions`` block of a server configuration, as nats-server reads it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from ..._errors import SubtrieError
 from ..._file_errors import failure, placed
 from .._response_limit import ResponseLimit
-from .._rule_entry import checked
+from .._rule_entry import checked_entries
 from .config_keys import keys_of, nanoseconds
 from .config_parser import Node
-from .loaded import Found
+from .loaded import LoadedPermissions
 
 _WORDS = {
     **dict.fromkeys(("pub", "publish", "import"), "publish"),
@@ -23,35 +23,36 @@ _LIMIT = {
 }
 
 
-def permissions_of(node: Node) -> Found:
-    """What a block grants. Empty lists count as absent in a configuration."""
+def permissions_of(node: Node) -> LoadedPermissions:
+    """Return what a block grants; empty lists count as absent in a configuration."""
     words = keys_of(node, _WORDS, "permissions")
-    found = Found()
+    loaded = LoadedPermissions()
     lists: dict[str, list[str]] = {}
     for verb in ("publish", "subscribe"):
         if verb in words:
             for side, entry, file, line in _entries(words[verb], verb):
                 name = f"{verb}_{side}"
                 lists.setdefault(name, []).append(entry)
-                found.sources.setdefault((name, entry), (file, line))
+                loaded.sources.setdefault((name, entry), (file, line))
     for name, entries in lists.items():
-        setattr(found, name, tuple(entries))
+        setattr(loaded, name, tuple(entries))
     if "responses" in words:
-        found.allow_responses = _responses(words["responses"])
-    if found.allow_responses is not None and found.publish_allow is None:
-        found.publish_allow = ()  # then the broker allows replies only
-    return found
+        loaded.allow_responses = _responses(words["responses"])
+    if loaded.allow_responses is not None and loaded.publish_allow is None:
+        loaded.publish_allow = ()  # then the broker allows replies only
+    return loaded
 
 
 def _entries(node: Node, verb: str) -> list[tuple[str, str, str, int]]:
     """Side, entry, file and line of each entry of one verb."""
     if not isinstance(node.value, dict):
-        return _list(node, verb, "allow")
+        return _side_entries(node, verb, "allow")
     sides = keys_of(node, {"allow": "allow", "deny": "deny"}, verb)
-    return [row for side, entries in sides.items() for row in _list(entries, verb, side)]
+    return [row for side, entries in sides.items() for row in _side_entries(entries, verb, side)]
 
 
-def _list(node: Node, verb: str, side: str) -> list[tuple[str, str, str, int]]:
+def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, str, int]]:
+    """The same for one side of a verb."""
     nodes = [node] if isinstance(node.value, str) else node.value
     if not isinstance(nodes, list):
         raise failure("config-type", verb, node.file, node.line)
@@ -60,7 +61,7 @@ def _list(node: Node, verb: str, side: str) -> list[tuple[str, str, str, int]]:
         if not isinstance(each.value, str):
             raise failure("config-type", verb, each.file, each.line)
         try:
-            entries = checked([each.value], f"{verb}_{side}", "server", verb == "subscribe")
+            entries = checked_entries([each.value], f"{verb}_{side}", "server", verb == "subscribe")
         except SubtrieError as error:
             raise placed(error, each.file, each.line) from None
         rows += [(side, entry, str(each.file), each.line) for entry in entries or ()]

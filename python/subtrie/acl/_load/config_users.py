@@ -1,4 +1,4 @@
-"""Users of a server configuration, and what is said of the one that is meant."""
+"""The users of a server configuration, and what each of them is granted."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import dataclasses
 from pathlib import Path
 
 from ..._file_errors import failure
+from ..._nats.nkey import ACCOUNT_KEY, CURVE_KEY, USER_KEY, is_public_key
 from .config_keys import (
-    ACCOUNT_KEY,
     CONNECTIONS,
-    CURVE_KEY,
     FLAG,
     SECONDS,
     TEXT,
-    USER_KEY,
-    is_public_key,
     keys_of,
     of_kind,
     texts,
@@ -22,7 +19,7 @@ from .config_keys import (
 )
 from .config_parser import Node
 from .config_permissions import permissions_of
-from .loaded import Found
+from .loaded import LoadedPermissions
 
 _USER = {
     "nkey": "nkey", "user": "user", "username": "user", "pass": "password", "password": "password",
@@ -46,7 +43,7 @@ _CALLOUT = {
     "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
 }  # fmt: skip
 
-#: The account of all who name none.
+#: The account of users without an account.
 _GLOBAL = "$G"
 
 
@@ -54,7 +51,7 @@ _GLOBAL = "$G"
 class _User:
     name: str
     account: str | None
-    found: Found
+    permissions: LoadedPermissions
     node: Node
 
     @property
@@ -62,8 +59,20 @@ class _User:
         return self.name if self.account is None else f"{self.account}/{self.name}"
 
 
-def chosen(document: Node, path: Path, *, user: str | None, account: str | None) -> Found:
-    """What is said of the user that is named, or of the only one."""
+def permissions_of_user(
+    document: Node, path: Path, *, user: str | None, account: str | None
+) -> LoadedPermissions:
+    """Return what one user is granted: the one that is named, or the only one.
+
+    Args:
+        document: the parsed configuration.
+        path: its file, for messages.
+        user: the user's name; None for the only one.
+        account: the account; None for any.
+
+    Raises:
+        PermissionsError: no user, an unknown one, or several.
+    """
     users = _users(document)
     fitting = [
         each
@@ -71,24 +80,24 @@ def chosen(document: Node, path: Path, *, user: str | None, account: str | None)
         if (user is None or each.name == user) and (account is None or each.account == account)
     ]
     if len(fitting) == 1:
-        return fitting[0].found
+        return fitting[0].permissions
     if not users:
         raise failure("no-user", path.name, path)
     reason = "several-users" if fitting else "user-unknown"
     raise failure(reason, ", ".join(each.label for each in users), path)
 
 
-def users_of(document: Node) -> dict[str, Found]:
-    """What is said of each user, by ``user`` or ``account/user``."""
-    return {each.label: each.found for each in _users(document)}
+def permissions_of_users(document: Node) -> dict[str, LoadedPermissions]:
+    """Return what each user is granted, by ``user`` or ``account/user``."""
+    return {each.label: each.permissions for each in _users(document)}
 
 
 def _users(document: Node) -> list[_User]:
     values = top_level(document)
     users: list[_User] = []
-    deciding: set[str] | None = None
+    exempt: set[str] | None = None
     if "authorization" in values:
-        users, deciding = _authorization(values["authorization"])
+        users, exempt = _authorization(values["authorization"])
     single = len(users) == 1 and users[0].node is values["authorization"]
     if "accounts" in values:
         of_accounts = _accounts(values["accounts"])
@@ -100,8 +109,8 @@ def _users(document: Node) -> list[_User]:
         if each.name in seen:
             raise failure("user-twice", each.name, each.node.file, each.node.line)
         seen.add(each.name)
-        # Who is asked about somebody else's connections decides, and is not in the file.
-        each.found.known = deciding is None or each.name in deciding
+        # All other users are decided by the authorization callout, which is not in the file.
+        each.permissions.determined = exempt is None or each.name in exempt
     for operator in ("operator", "operators", "roots", "root", "root_operators", "root_operator"):
         if operator in values and ("accounts" in values or users):
             _mixed(values[operator])
@@ -122,14 +131,14 @@ def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> 
 
 
 def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
-    """The users of the block; who is not decided about elsewhere, None where all are."""
+    """The users of the block, and those exempt from the callout; None without a callout."""
     found = keys_of(node, _AUTHORIZATION, "authorization")
     for key, kind in (
         ("user", TEXT), ("password", TEXT), ("token", TEXT), ("timeout", SECONDS), ("proxy", FLAG),
     ):  # fmt: skip
         if key in found:
             of_kind(found[key], kind, key)
-    deciding = _callout(found["callout"]) if "callout" in found else None
+    exempt = _callout(found["callout"]) if "callout" in found else None
     default = permissions_of(found["defaults"]) if "defaults" in found else None
     given = {key for key in ("user", "password", "token") if key in found and found[key].value}
     if "token" in given and (len(given) > 1 or "users" in found):
@@ -137,17 +146,17 @@ def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
     if "user" in given and "users" in found:
         _mixed(found["user"])
     if "users" in found:
-        return _listed(found["users"], default, None), deciding
+        return _listed(found["users"], default, None), exempt
     # One user, or a token: neither takes the default permissions.
     for key in ("user", "token"):
         if key in given:
             name = found["user"].value if key == "user" else "token"
-            return [_User(name, None, Found(), node)], deciding
-    return [], deciding
+            return [_User(name, None, LoadedPermissions(), node)], exempt
+    return [], exempt
 
 
 def _callout(node: Node) -> set[str]:
-    """The users about whom the callout is not asked."""
+    """The users for whom the authorization callout is not asked."""
     found = keys_of(node, _CALLOUT, "auth_callout")
     if "issuer" not in found or "users" not in found:
         raise failure("callout", "auth_callout", node.file, node.line)
@@ -161,10 +170,10 @@ def _callout(node: Node) -> set[str]:
             if not isinstance(found[key].value, list):
                 raise failure("config-type", key, found[key].file, found[key].line)
             texts(found[key], key)
-    deciding = {each.value for each in found["users"].value}
-    if not deciding:
+    exempt = {each.value for each in found["users"].value}
+    if not exempt:
         raise failure("callout", "auth_callout", node.file, node.line)
-    return deciding
+    return exempt
 
 
 def _public_key(node: Node, prefix: int, key: str) -> None:
@@ -185,7 +194,7 @@ def _accounts(node: Node) -> list[_User]:
     users: list[_User] = []
     for name, each in node.value.items():
         if each.used:
-            continue  # a variable, and no account, whatever it holds
+            continue  # a variable, not an account
         found = keys_of(each, _ACCOUNT, name)
         if name == _GLOBAL:
             raise failure("account-name", name, each.file, each.line)
@@ -197,7 +206,7 @@ def _accounts(node: Node) -> list[_User]:
     return users
 
 
-def _listed(listed: Node, default: Found | None, account: str | None) -> list[_User]:
+def _listed(listed: Node, default: LoadedPermissions | None, account: str | None) -> list[_User]:
     """The users of an array."""
     if not isinstance(listed.value, list):
         raise failure("config-type", "users", listed.file, listed.line)
@@ -220,7 +229,7 @@ def _listed(listed: Node, default: Found | None, account: str | None) -> list[_U
         if "permissions" in fields:
             own = permissions_of(fields["permissions"])
         else:
-            own = Found() if default is None else dataclasses.replace(default)
+            own = LoadedPermissions() if default is None else dataclasses.replace(default)
         users.append(_User(name, account, own, entry))
     return users
 

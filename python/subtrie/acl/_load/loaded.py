@@ -1,14 +1,15 @@
-"""What a file says of one user: the lists, before they become ``Permissions``."""
+"""What a file grants one user, before it becomes ``Permissions``."""
 
 from __future__ import annotations
 
 import dataclasses
 
+from ..._nats.jwt import Validity
 from .._response_limit import ResponseLimit
 
 
 @dataclasses.dataclass(slots=True)
-class Found:
+class LoadedPermissions:
     """The arguments of ``Permissions``, and what only a file can tell."""
 
     publish_allow: tuple[str, ...] | None = None
@@ -17,14 +18,16 @@ class Found:
     subscribe_deny: tuple[str, ...] = ()
     allow_responses: ResponseLimit | None = None
     dialect: str = "server"
-    #: False where somebody else decides, who is not at hand.
-    known: bool = True
+    #: False if the account or an external authority decides, and is not given.
+    determined: bool = True
     #: Entries that load and match nothing: (list, entry).
-    dead: tuple[tuple[str, str], ...] = ()
+    unmatchable: tuple[tuple[str, str], ...] = ()
     #: Where each entry was read: (list, entry) to (file, line).
     sources: dict[tuple[str, str], tuple[str, int]] = dataclasses.field(default_factory=dict)
+    #: The time in which the token is good.
+    validity: Validity = dataclasses.field(default_factory=Validity)
 
     @classmethod
-    def unknown(cls) -> Found:
-        """Of a user about whom the file does not decide."""
-        return cls(known=False)
+    def undetermined(cls) -> LoadedPermissions:
+        """Permissions of a user about whom the file does not decide."""
+        return cls(determined=False)

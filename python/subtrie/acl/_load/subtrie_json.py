@@ -1,4 +1,4 @@
-"""Our JSON: the arguments of ``Permissions``, and ``subtrie``, the number of the format."""
+"""Subtrie permissions JSON: the arguments of ``Permissions`` and the number of the format."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 from ..._errors import SubtrieError
 from ..._file_errors import failure, placed
 from .._response_limit import ResponseLimit
-from .._rule_entry import checked
-from .loaded import Found
+from .._rule_entry import checked_entries
+from .loaded import LoadedPermissions
 
 FORMAT = 1
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
 
-def found_in_json(text: str, path: Path) -> Found:
-    """Reads what ``dump`` wrote. Raises ``PermissionsError``."""
-    document = _once(text, path)
+def permissions_in_json(text: str, path: Path) -> LoadedPermissions:
+    """Read what ``dump`` wrote. Raises ``PermissionsError``."""
+    document = _distinct(text, path)
     number = document.pop("subtrie")
     if type(number) is not int or number != FORMAT:
         raise failure("json-format", path.name, path)
     dialect = document.pop("dialect", "server")
     if dialect not in ("strict", "server"):
         raise failure("json-field", "dialect", path, field="dialect")
-    found = Found(dialect=dialect)
+    loaded = LoadedPermissions(dialect=dialect)
     for name in _LISTS:
         entries = document.pop(name, None)
         if entries is None:
@@ -35,38 +35,38 @@ def found_in_json(text: str, path: Path) -> Found:
             raise failure("json-field", name, path, field=name)
         for entry, line in zip(entries, _lines(text, name, entries), strict=True):
             try:
-                [kept] = checked([entry], name, dialect, name.startswith("subscribe")) or ()
+                [kept] = checked_entries([entry], name, dialect, name.startswith("subscribe")) or ()
             except SubtrieError as error:
                 raise placed(error, path, line) from None
-            found.sources.setdefault((name, kept), (str(path), line))
-        setattr(found, name, tuple(entries))
+            loaded.sources.setdefault((name, kept), (str(path), line))
+        setattr(loaded, name, tuple(entries))
     limit = document.pop("allow_responses", None)
     if document:
         raise failure("unknown-key", min(document), path)
     try:
-        found.allow_responses = None if limit is None else ResponseLimit(**limit)
+        loaded.allow_responses = None if limit is None else ResponseLimit(**limit)
     except (TypeError, ValueError):
         raise failure("json-field", "allow_responses", path, field="allow_responses") from None
-    return found
+    return loaded
 
 
-def _once(text: str, path: Path) -> dict[str, Any]:
-    """The object, each name in it once."""
+def _distinct(text: str, path: Path) -> dict[str, Any]:
+    """The object; a duplicate name is refused."""
 
-    def named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
             names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise failure("alias-twice", twice, path)
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise failure("alias-twice", duplicate, path)
         return values
 
-    document: dict[str, Any] = json.loads(text, object_pairs_hook=named)
+    document: dict[str, Any] = json.loads(text, object_pairs_hook=without_duplicates)
     return document
 
 
 def _lines(text: str, name: str, entries: list[str]) -> Iterator[int]:
-    """The line of each entry, as far as it is written as ``dump`` writes it; else its list's."""
+    """The line of each entry if it is written as ``dump`` writes it; else that of its list."""
     at = max(text.find(f'"{name}"'), 0)
     for entry in entries:
         spellings = (json.dumps(entry), json.dumps(entry, ensure_ascii=False))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus, unquote, unquote_to_bytes
 
 from ..._errors import refusal
+from ..._nats.path_template import path_argument
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves as it is found in a path
@@ -125,14 +126,13 @@ def fill_path(url: str) -> str:
         given.setdefault(name, []).append(value)
     parts, count = text.split("/"), 0
     for place, part in enumerate(parts):
-        if not (part.startswith("{") and part.endswith("}")):
+        template = path_argument(part)
+        if template is None:
             continue
         count += 1
-        greedy = part.endswith("...}")
-        name = part[1:-4] if greedy else part[1:-1]
-        values = given.pop(name or f"path{count}", [""])
+        values = given.pop(template.name or f"path{count}", [""])
         escaped = _segment(values[-1])
-        parts[place] = escaped.replace("%2F", "/") if greedy else escaped
+        parts[place] = escaped.replace("%2F", "/") if template.greedy else escaped
     rest = "&".join(
         f"{quote_plus(name, safe='~')}={quote_plus(value, safe='~')}"
         for name in sorted(given)

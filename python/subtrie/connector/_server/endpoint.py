@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from ... import microbus
 from ..._errors import refusal
+from ..._nats.path_template import path_argument
 from .._http.message import Message, Request
 from .._runtime import Sending
 from .._thread_pool import in_thread
@@ -182,8 +183,7 @@ def _path_arguments(path: str) -> list[tuple[int, str, bool]]:
     """Place, name and greediness of each argument; unnamed ones are ``path1``, ``path2``, …"""
     found: list[tuple[int, str, bool]] = []
     for place, part in enumerate(("/" + path.removeprefix("/")).split("/")):
-        if part.startswith("{") and part.endswith("}"):
-            greedy = part.endswith("...}")
-            name = part[1:-4] if greedy else part[1:-1]
-            found.append((place, name or f"path{len(found) + 1}", greedy))
+        argument = path_argument(part)
+        if argument is not None:
+            found.append((place, argument.name or f"path{len(found) + 1}", argument.greedy))
     return found

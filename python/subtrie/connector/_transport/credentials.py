@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..._errors import refusal
+from ..._nats.creds_file import format_creds, jwt_in_creds
+from ..._nats.jwt import utc_text, validity_of_token
+from ..._nats.secret_file import secret_file_fault
 from .._settings import variable
 
 _SIGNS = (
@@ -73,7 +75,8 @@ def gather(
 ) -> Credentials:
     """Finds the files of a service. ``creds`` names its creds file and is not looked up.
 
-    Raises ``BusError`` (``readable-creds``, ``creds-link``), ``FileNotFoundError`` for a file that
+    Raises ``BusError`` (``readable-creds``, ``creds-link``, ``creds-expired``,
+    ``creds-not-yet-valid``), ``FileNotFoundError`` for a file that
     was named and is not there.
     """
     folder = Path.cwd() if folder is None else folder
@@ -84,8 +87,9 @@ def gather(
     named = Path(creds) if creds is not None else _artifact(folder, host, "nats.creds")
     for secret in (named, key):
         if secret is not None:
-            _check_mode(secret, allow_readable)
+            _check_file(secret, allow_readable)
     text = named.read_text(encoding="utf-8") if named else _creds_of(jwt, seed)
+    _check_validity(text, str(named) if named else "MICROBUS_NATS_USER_JWT")
     digest = hashlib.sha256()
     for part in (url, user + "\0" + password if user and password else "", token):
         digest.update(part.encode() + b"|")
@@ -99,23 +103,35 @@ def gather(
 def _creds_of(jwt: str, seed: str) -> str:
     if not (jwt and seed):
         return ""
-    return (
-        f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
-        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
-    )
+    return format_creds(jwt, seed)
 
 
 def _artifact(folder: Path, host: str, name: str) -> Path | None:
     for file in (folder / f"{host}_{name}", folder / name):
         if file.is_file():
-            if file.is_symlink() and folder.resolve() not in file.resolve().parents:
+            if secret_file_fault(file, allow_readable=True) == "link":
                 raise refusal("BusError", "creds-link", str(file), field="creds")
             return file
     return None
 
 
-def _check_mode(file: Path, allow_readable: bool) -> None:
-    if os.name == "posix" and not allow_readable:
-        mode = file.stat().st_mode
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise refusal("BusError", "readable-creds", str(file), field="creds")
+def _check_file(file: Path, allow_readable: bool) -> None:
+    fault = secret_file_fault(file, allow_readable=allow_readable)
+    if fault is not None:
+        reason = "creds-link" if fault == "link" else "readable-creds"
+        raise refusal("BusError", reason, str(file), field="creds")
+
+
+def _check_validity(text: str, name: str) -> None:
+    """Refuse a token that the broker would refuse; one that is not a JWT is left to the broker."""
+    token = jwt_in_creds(text)
+    validity = None if token is None else validity_of_token(token)
+    fault = None if validity is None else validity.fault()
+    if validity is None or fault is None:
+        return
+    if fault == "expired" and validity.expires is not None:
+        shown = f"{name} (expired at {utc_text(validity.expires)})"
+        raise refusal("BusError", "creds-expired", shown, field="creds")
+    if validity.not_before is not None:
+        shown = f"{name} (valid from {utc_text(validity.not_before)})"
+        raise refusal("BusError", "creds-not-yet-valid", shown, field="creds")

@@ -1,0 +1,12 @@
+"""Subjects and queue names that nats-server keeps for itself, and the clients' inboxes."""
+
+from __future__ import annotations
+
+#: First token of the reply subjects that client libraries make.
+INBOX = "_INBOX"
+
+#: A queue group that the broker keeps for itself.
+SYSTEM_QUEUE = "_sys_"
+
+#: Reply subjects a client may not name: service imports, JetStream's acknowledgements, gateways.
+RESERVED_REPLIES = ("_R_.", "$JS.ACK.", "_GR_.", "$GR.")
