@@ -148,7 +148,7 @@ def run(log: Path, turns: int, heap: str) -> dict:
     capture = CAPTURE.read_text()
     assert summary["lines"] == turns * capture.count("\n"), summary
     assert published == turns * capture.count("<<- [PUB "), published
-    assert summary["orphans"] == summary["quarantined"] == 0, summary
+    assert summary["unmatched"] == summary["unparseable_lines"] == 0, summary
     assert unheard == turns * 29, unheard
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -39,11 +39,11 @@ def test_every_line_is_accounted_for_and_every_number_agrees(shown):
     out, said = shown
     report = read_tables(out / "tables")
     lines = (out / "trace.log").read_bytes().count(b"\n")
-    parts = [report[part] for part in ("operations", "payloads", "server", "quarantined")]
+    parts = [report[part] for part in ("operations", "payloads", "server", "unparseable_lines")]
     assert sum(parts) == report["lines"] == lines
     assert f"{lines} = {' + '.join(map(str, parts))}" in said
     assert "every number agrees with what the services counted themselves" in said
-    assert (report["quarantined"], report["orphans"]) == (0, 0)
+    assert (report["unparseable_lines"], report["unmatched"]) == (0, 0)
 
 
 def test_the_wrong_traffic_is_named_with_its_reason(shown):
@@ -75,7 +75,10 @@ def test_falsified_numbers_end_with_exit_1(shown, tmp_path):
     assert done.returncode == 1, done.stdout + done.stderr
     said = [line.removeprefix("differs").strip() for line in done.stdout.splitlines()]
     right = row[1] - 1
-    assert f"foreign, cron.hourly: the services counted {right + 1}, the audit says {right}" in said
+    assert (
+        f"other_traffic, cron.hourly: the services counted {right + 1}, the audit says {right}"
+        in said
+    )
     edge = "call graph, delivered, payments.shop token.shop 666 POST: the services counted"
     assert any(line.startswith(edge) for line in said)
     assert any(line.endswith("differing numbers: 4") for line in said), done.stdout

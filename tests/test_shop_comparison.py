@@ -46,18 +46,18 @@ def report() -> dict[str, Any]:
         "operations": 20,
         "payloads": 15,
         "server": 4,
-        "quarantined": 1,
-        "contested": 0,
-        "orphans": 0,
+        "unparseable_lines": 1,
+        "ambiguous": 0,
+        "unmatched": 0,
         "call_graph": [
             row(EDGE, published=5, refused=0, delivered=3, undelivered=2),
             row(FORGED, published=1, refused=0, delivered=1, undelivered=0),
         ],
         "replies": [{"replier": "orders.shop", "caller": "web.shop", "count": 3}],
         "undelivered": [{"subject": UNHEARD, "count": 2, "nearest": None, "differs_at": None}],
-        "malformed": [{"subject": MALFORMED, "count": 4, "heard": 4, "reason": "escape"}],
+        "malformed": [{"subject": MALFORMED, "count": 4, "delivered": 4, "reason": "escape"}],
         "spoofed": [{**spoofed, "accepted": True}],
-        "foreign": [{"subject": "cron.hourly", "count": 6, "class": "other"}],
+        "other_traffic": [{"subject": "cron.hourly", "count": 6, "class": "other"}],
         "refused": [],
     }
 
@@ -81,11 +81,14 @@ def test_a_falsified_count_is_found(name):
         ("operations",),
         ("payloads",),
         ("server",),
-        ("quarantined",),
-        ("orphans",),
+        ("unparseable_lines",),
+        ("unmatched",),
         *(("call_graph", 0, c) for c in ("published", "refused", "delivered", "undelivered")),
-        *((t, 0, "count") for t in ("replies", "undelivered", "malformed", "spoofed", "foreign")),
-        ("malformed", 0, "heard"),
+        *(
+            (t, 0, "count")
+            for t in ("replies", "undelivered", "malformed", "spoofed", "other_traffic")
+        ),
+        ("malformed", 0, "delivered"),
     ],
     ids=str,
 )

@@ -28,9 +28,9 @@ def differences(counted: Tally, report: Report, lines: int) -> list[str]:
 def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, int, int]]:
     """Every number that has two sources: what it is, the services' value, the audit's."""
     yield "lines in the log", lines, report["lines"]
-    parts = ("operations", "payloads", "server", "quarantined")
+    parts = ("operations", "payloads", "server", "unparseable_lines")
     yield "lines in all tables", lines, sum(report[part] for part in parts)
-    yield "deliveries of no publish", 0, report["orphans"]
+    yield "unmatched deliveries", 0, report["unmatched"]
 
     unheard = Counter[Any]()
     for subject, count in counted.unheard.items():
@@ -51,12 +51,12 @@ def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, in
         ("undelivered", counted.unheard, ("subject",)),
         ("malformed", counted.malformed, ("subject",)),
         ("spoofed", counted.spoofed, ("who", "claimed", "subject")),
-        ("foreign", counted.foreign, ("subject",)),
+        ("other_traffic", counted.foreign, ("subject",)),
         ("refused", Counter[Any](), ("subject",)),
     ):
         yield from _each(table, ours, _counts(report[table], key, "count"))
-    heard = _counts(report["malformed"], ("subject",), "heard")
-    yield from _each("malformed but heard", counted.rejected, heard)
+    delivered = _counts(report["malformed"], ("subject",), "delivered")
+    yield from _each("malformed, delivered", counted.rejected, delivered)
 
 
 def _counts(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], column: str) -> Counter[Any]:

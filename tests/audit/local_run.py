@@ -33,22 +33,22 @@ def counts(rows: list[dict[str, Any]]) -> Counter[str]:
     return total
 
 
-def swept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What became of each contest: the rows of ``delivery.SCHEMA``."""
+def matched(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outcome of each match group: the rows of ``delivery.SCHEMA``."""
     events = sorted(
         (row for row in rows if row["kind"] in ("subscribe", "unsubscribe", "closed", "refusal")),
         key=lambda row: (row["conn"], row["pos"]),
     )
     names = ("log", "conn", "pos", "kind", "sid", "subject", "queue", "account")
-    standing: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    active: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     if events:
         table = pa.table({name: [row[name] for row in events] for name in names})
-        for batch in subscriptions._stood(table.to_batches()):
-            for stood in batch.to_pylist():
-                standing[stood["conn"], stood["sid"]].append(stood)
+        for batch in subscriptions._spans(table.to_batches()):
+            for row in batch.to_pylist():
+                active[row["conn"], row["sid"]].append(row)
 
     def subscriber(row: dict[str, Any]) -> str:
-        before = [s for s in standing[row["conn"], row["sid"]] if s["start"] < row["pos"]]
+        before = [s for s in active[row["conn"], row["sid"]] if s["start"] < row["pos"]]
         queue = max(before, key=lambda s: s["start"])["queue"] if before else None
         return queue or f"{row['conn']} {row['sid']}"
 
@@ -66,4 +66,4 @@ def swept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return []
     columns = [pa.array(column) for column in zip(*entries, strict=True)]
     batch = pa.record_batch(columns, names=[str(i) for i in range(8)])
-    return [row for out in delivery._swept([batch]) for row in out.to_pylist()]
+    return [row for out in delivery._matched([batch]) for row in out.to_pylist()]

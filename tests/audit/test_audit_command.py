@@ -74,8 +74,8 @@ def test_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
         "payloads": 2,
         "server": 1,
     }
-    assert told["quarantined"] == len(told["quarantine"]) == 4
-    assert [row["pos"] for row in told["quarantine"]] == [
+    assert told["unparseable_lines"] == len(told["unparseable"]) == 4
+    assert [row["pos"] for row in told["unparseable"]] == [
         position_of(mixed, line) for line in (9, 10, 11, 12)
     ]
     assert told["planes"] == ["p1"]
@@ -88,13 +88,13 @@ def test_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
             "count": 1,
             "nearest": "p1.safe.443.*.b_com._.GET.x",
             "differs_at": 7,
-            "inactive": False,
+            "subscription_inactive": False,
         }
     ]
     (malformed,) = told["malformed"]
     assert malformed.pop("reason")
-    assert malformed == {"subject": "p1.safe.443.A_com.b_com._.GET.x", "count": 1, "heard": 0}
-    assert told["foreign"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
+    assert malformed == {"subject": "p1.safe.443.A_com.b_com._.GET.x", "count": 1, "delivered": 0}
+    assert told["other_traffic"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
     assert set(TABLES) <= set(told)
 
 
@@ -107,7 +107,7 @@ def position_of(path: Path, line: int) -> int:
 def test_the_sum_of_lines_is_printed(run, mixed) -> None:
     done = run(mixed)
     assert done.exit_code == 0, done.output
-    assert "lines read = operations + payloads + server + quarantined: 13 = 6 + 2 + 1 + 4" in (
+    assert "lines = operations + payloads + server + unparseable_lines: 13 = 6 + 2 + 1 + 4" in (
         done.stdout
     )
     assert "p1.safe.443.a_com.b_com._.GET.y" in done.stdout
@@ -118,7 +118,7 @@ def test_a_plane_may_be_given(run, mixed) -> None:
     told = json.loads(run(mixed, "--json", "--plane", "zz").stdout)
     assert told["planes"] == ["zz"]
     assert told["call_graph"] == told["malformed"] == told["undelivered"] == []
-    assert sum(row["count"] for row in told["foreign"]) == 4
+    assert sum(row["count"] for row in told["other_traffic"]) == 4
 
 
 @pytest.mark.requirement("P-10")

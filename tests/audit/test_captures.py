@@ -105,7 +105,7 @@ def test_undelivered_names_the_nearest_pattern_and_where_it_differs(live, truth)
     patterns = {row["subject"] for row in truth["subscriptions"]}
     for row in live["undelivered"]:
         assert row["nearest"] in patterns
-        if row["inactive"]:
+        if row["subscription_inactive"]:
             assert row["differs_at"] is None
             continue
         subject, pattern, place = parts(row["subject"]), parts(row["nearest"]), row["differs_at"]
@@ -116,7 +116,7 @@ def test_undelivered_names_the_nearest_pattern_and_where_it_differs(live, truth)
 
 def test_a_clean_log_has_nothing_wrong(live) -> None:
     assert [
-        live[name] for name in ("malformed", "foreign", "refused", "spoofed", "quarantine")
+        live[name] for name in ("malformed", "other_traffic", "refused", "spoofed", "unparseable")
     ] == [[]] * 5
     assert live["summary"]["planes"] == ["goldplane1"]
 
@@ -129,12 +129,12 @@ def test_every_line_is_accounted_for_and_no_delivery_is_an_orphan(spark, capture
     summary = tables["summary"]
     text = log.read_text()
     assert summary["lines"] == text.count("\n")
-    parts = [summary[n] for n in ("operations", "payloads", "server", "quarantined")]
+    parts = [summary[n] for n in ("operations", "payloads", "server", "unparseable_lines")]
     assert summary["lines"] == sum(parts)
     assert summary["payloads"] == text.count("MSG_PAYLOAD: [")
-    assert summary["quarantined"] == summary["orphans"] == 0
+    assert summary["unparseable_lines"] == summary["unmatched"] == 0
     expected = judge(text)
-    assert summary["contested"] == expected.contested
+    assert summary["ambiguous"] == expected.ambiguous
     assert {r["subject"]: r["count"] for r in tables["undelivered"]} == expected.undelivered
     published = sum(row["published"] for row in tables["call_graph"])
     assert published + sum(row["count"] for row in tables["replies"]) == sum(

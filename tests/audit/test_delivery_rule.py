@@ -6,25 +6,25 @@ import random
 from collections import Counter
 
 import pytest
-from local_run import counts, read, swept
+from local_run import counts, matched, read
 from trace_writer import Trace, random_trace
 from window_oracle import judge
 
 
 def by_subject(rows: list[dict], what: str) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for row in swept(rows):
+    for row in matched(rows):
         total[row["subject"]] += row[what]
     return {subject: count for subject, count in total.items() if count}
 
 
 def outcome(trace: Trace) -> dict[str, int]:
-    """The sums over all contests of a log."""
+    """The sums over all match groups of a log."""
     found: Counter[str] = Counter()
-    for row in swept(read(trace.text().encode())):
-        for name in ("published", "delivered", "heard", "contested", "orphans"):
+    for row in matched(read(trace.text().encode())):
+        for name in ("published", "delivered", "delivered_publishes", "ambiguous", "unmatched"):
             found[name] += row[name]
-        if row["state"] in ("undelivered", "handed_over"):
+        if row["state"] in ("undelivered", "forwarded"):
             found[row["state"]] += 1
     return {name: count for name, count in found.items() if count}
 
@@ -35,7 +35,7 @@ def test_a_publish_reaches_each_subscriber_once() -> None:
     trace.deliver(2, "a", "1")
     trace.deliver(2, "a", "2")
     trace.deliver(3, "a", "1")
-    assert outcome(trace) == {"published": 1, "delivered": 3, "heard": 1}
+    assert outcome(trace) == {"published": 1, "delivered": 3, "delivered_publishes": 1}
 
 
 def test_the_next_operation_of_the_connection_ends_the_window() -> None:
@@ -43,7 +43,7 @@ def test_the_next_operation_of_the_connection_ends_the_window() -> None:
     trace.publish(1, "a")
     trace.write(1, "<<- [PING]")
     trace.deliver(2, "a", "1")
-    assert outcome(trace) == {"published": 1, "delivered": 1, "orphans": 1, "undelivered": 1}
+    assert outcome(trace) == {"published": 1, "delivered": 1, "unmatched": 1, "undelivered": 1}
 
 
 def test_an_operation_of_another_connection_does_not() -> None:
@@ -52,18 +52,20 @@ def test_an_operation_of_another_connection_does_not() -> None:
     trace.write(2, "<<- [PING]")
     trace.write(1, "->> [PING]")
     trace.deliver(2, "a", "1")
-    assert outcome(trace) == {"published": 1, "delivered": 1, "heard": 1}
+    assert outcome(trace) == {"published": 1, "delivered": 1, "delivered_publishes": 1}
 
 
-@pytest.mark.parametrize(("late", "heard"), [(1.0, True), (1.000001, False)])
-def test_one_second_of_log_time_after_the_payload_line_ends_it(late: float, heard: bool) -> None:
+@pytest.mark.parametrize(("late", "delivered"), [(1.0, True), (1.000001, False)])
+def test_one_second_of_log_time_after_the_payload_line_ends_it(
+    late: float, delivered: bool
+) -> None:
     trace = Trace()
     trace.write(1, "<<- [PUB a 2]")
     trace.tick(0.9)
     trace.write(1, '<<- MSG_PAYLOAD: ["hi"]')
     trace.tick(late)
     trace.deliver(2, "a", "1")
-    assert ("heard" in outcome(trace)) is heard
+    assert ("delivered_publishes" in outcome(trace)) is delivered
 
 
 def test_any_line_past_the_second_ends_it_even_when_times_step_back() -> None:
@@ -73,7 +75,7 @@ def test_any_line_past_the_second_ends_it_even_when_times_step_back() -> None:
     trace.write(3, "->> [PING]")
     trace.tick(-1.4)
     trace.deliver(2, "a", "1")
-    assert outcome(trace) == {"published": 1, "delivered": 1, "orphans": 1, "undelivered": 1}
+    assert outcome(trace) == {"published": 1, "delivered": 1, "unmatched": 1, "undelivered": 1}
 
 
 def test_a_refused_publish_takes_no_part() -> None:
@@ -91,7 +93,12 @@ def test_a_queue_is_one_subscriber() -> None:
     trace.publish(4, "a")
     trace.deliver(2, "a", "1")
     trace.deliver(3, "a", "1")
-    assert outcome(trace) == {"published": 2, "delivered": 2, "heard": 2, "contested": 2}
+    assert outcome(trace) == {
+        "published": 2,
+        "delivered": 2,
+        "delivered_publishes": 2,
+        "ambiguous": 2,
+    }
 
 
 def test_the_window_that_ends_first_is_served_first() -> None:
@@ -102,7 +109,12 @@ def test_the_window_that_ends_first_is_served_first() -> None:
     trace.write(4, "<<- [PING]")
     trace.tick(0.5)
     trace.deliver(2, "a", "1")
-    assert outcome(trace) == {"published": 2, "delivered": 2, "heard": 2, "contested": 2}
+    assert outcome(trace) == {
+        "published": 2,
+        "delivered": 2,
+        "delivered_publishes": 2,
+        "ambiguous": 2,
+    }
 
 
 def test_size_and_reply_keep_publishes_apart() -> None:
@@ -111,7 +123,12 @@ def test_size_and_reply_keep_publishes_apart() -> None:
     trace.publish(4, "a", "four")
     trace.publish(5, "a", "one", "r")
     trace.deliver(2, "a", "1", "one")
-    assert outcome(trace) == {"published": 3, "delivered": 1, "heard": 1, "undelivered": 2}
+    assert outcome(trace) == {
+        "published": 3,
+        "delivered": 1,
+        "delivered_publishes": 1,
+        "undelivered": 2,
+    }
 
 
 def test_a_hop_to_another_broker_is_handed_over() -> None:
@@ -120,7 +137,7 @@ def test_a_hop_to_another_broker_is_handed_over() -> None:
     trace.lines.append(
         "[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - rid:9 - ->> [RMSG $G w.x 5]"
     )
-    assert outcome(trace) == {"published": 1, "handed_over": 1}
+    assert outcome(trace) == {"published": 1, "forwarded": 1}
 
 
 def test_a_hop_with_headers_names_the_account_first() -> None:
@@ -130,7 +147,7 @@ def test_a_hop_with_headers_names_the_account_first() -> None:
     trace.lines.append(
         "[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - lid:9 - ->> [HMSG $G w.x 18 20]"
     )
-    assert outcome(trace) == {"published": 1, "handed_over": 1}
+    assert outcome(trace) == {"published": 1, "forwarded": 1}
 
 
 def test_a_message_from_another_broker_takes_its_lines() -> None:
@@ -152,10 +169,10 @@ def test_every_log_is_judged_as_the_naive_pass_does(seed: int) -> None:
     rows = read(data, *edges)
     assert by_subject(rows, "published") == expected.published
     assert by_subject(rows, "delivered") == expected.delivered
-    undelivered = Counter(r["subject"] for r in swept(rows) if r["state"] == "undelivered")
+    undelivered = Counter(r["subject"] for r in matched(rows) if r["state"] == "undelivered")
     assert undelivered == expected.undelivered
-    assert sum(by_subject(rows, "contested").values()) == expected.contested
-    assert sum(by_subject(rows, "orphans").values()) == expected.orphans
+    assert sum(by_subject(rows, "ambiguous").values()) == expected.ambiguous
+    assert sum(by_subject(rows, "unmatched").values()) == expected.unmatched
     assert sum(counts(rows).values()) == len(text.split("\n")) - 1
 
 
@@ -166,7 +183,7 @@ def test_the_captures_are_judged_as_the_naive_pass_does(name: str, captures) -> 
     rows = read(data)
     assert by_subject(rows, "published") == expected.published
     assert by_subject(rows, "delivered") == expected.delivered
-    undelivered = Counter(r["subject"] for r in swept(rows) if r["state"] == "undelivered")
+    undelivered = Counter(r["subject"] for r in matched(rows) if r["state"] == "undelivered")
     assert undelivered == expected.undelivered
-    assert sum(by_subject(rows, "contested").values()) == expected.contested
-    assert expected.orphans == sum(by_subject(rows, "orphans").values()) == 0
+    assert sum(by_subject(rows, "ambiguous").values()) == expected.ambiguous
+    assert expected.unmatched == sum(by_subject(rows, "unmatched").values()) == 0

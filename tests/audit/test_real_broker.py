@@ -129,7 +129,7 @@ def tables(spark, log) -> dict[str, Any]:
 def test_every_line_is_accounted_for(tables, log) -> None:
     summary = tables["summary"]
     assert summary["lines"] == log.read_text().count("\n")
-    assert summary["quarantined"] == summary["orphans"] == 0
+    assert summary["unparseable_lines"] == summary["unmatched"] == 0
     assert summary["planes"] == ["p1"]
 
 
@@ -163,7 +163,7 @@ def test_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
 def test_what_nobody_heard_names_the_nearest(tables) -> None:
     told = {row["subject"]: row for row in tables["undelivered"]}
     route = told.pop(request("shop.example", "stock.example", "/a/b"))
-    assert (route["count"], route["differs_at"], route["inactive"]) == (1, 8, False)
+    assert (route["count"], route["differs_at"], route["subscription_inactive"]) == (1, 8, False)
     assert route["nearest"] == "p1.safe.443.*.stock_example._.GET.*"
     assert [row["subject"] for row in told.values()] == [
         "p1.reply._.stock_example.shop_example.id-1"
@@ -174,5 +174,5 @@ def test_what_nobody_heard_names_the_nearest(tables) -> None:
 def test_malformed_and_foreign_subjects_are_apart(tables) -> None:
     (malformed,) = tables["malformed"]
     assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
-    assert (malformed["count"], malformed["heard"]) == (1, 0)
-    assert tables["foreign"] == [{"subject": "orders.new", "count": 1, "class": "other"}]
+    assert (malformed["count"], malformed["delivered"]) == (1, 0)
+    assert tables["other_traffic"] == [{"subject": "orders.new", "count": 1, "class": "other"}]

@@ -119,7 +119,7 @@ def test_refusals_are_understood(rest, kind, subject, queue, sid) -> None:
 )
 def test_what_no_broker_wrote_is_quarantined(line) -> None:
     assert parse_line(line) is None
-    assert counts(read(line.encode("latin-1") + b"\n"))["quarantined"] == 1
+    assert counts(read(line.encode("latin-1") + b"\n"))["unparseable_lines"] == 1
 
 
 @pytest.mark.requirement("P-02")
@@ -128,8 +128,8 @@ def test_what_no_broker_wrote_is_quarantined(line) -> None:
 )
 def test_an_operation_with_wrong_arguments_is_quarantined(rest) -> None:
     rows = read((FRONT + rest + "\n").encode())
-    assert counts(rows)["quarantined"] == 1
-    assert [r["pos"] for r in rows if r["kind"] == "quarantine"] == [0]
+    assert counts(rows)["unparseable_lines"] == 1
+    assert [r["pos"] for r in rows if r["kind"] == "unparseable"] == [0]
 
 
 def test_go_quoting_is_resolved() -> None:
@@ -139,7 +139,12 @@ def test_go_quoting_is_resolved() -> None:
 
 def test_line_ends_and_empty_lines_count_as_lines() -> None:
     data = b"\r\n\n" + (FRONT + "<<- [PING]\r\n" + FRONT + "->> [PONG]").encode()
-    assert counts(read(data)) == {"operations": 2, "quarantined": 2, "payloads": 0, "server": 0}
+    assert counts(read(data)) == {
+        "operations": 2,
+        "unparseable_lines": 2,
+        "payloads": 0,
+        "server": 0,
+    }
 
 
 def test_overlong_lines_are_bounded() -> None:
@@ -147,8 +152,8 @@ def test_overlong_lines_are_bounded() -> None:
     operation = (FRONT + "<<- [PUB " + "y" * 400_000 + " 2]\n").encode()
     data = payload + operation + (FRONT + "<<- [PING]\n").encode() + b"z" * 500_000
     rows = read(data, 10, 3_000_000, 3_200_000)
-    assert counts(rows) == {"operations": 1, "payloads": 1, "server": 0, "quarantined": 2}
-    kept = [row for row in rows if row["kind"] == "quarantine"]
+    assert counts(rows) == {"operations": 1, "payloads": 1, "server": 0, "unparseable_lines": 2}
+    kept = [row for row in rows if row["kind"] == "unparseable"]
     assert [row["reason"] for row in kept] == ["line too long", "not a line of the broker"]
     assert max(len(row["text"]) for row in kept) <= 512
 

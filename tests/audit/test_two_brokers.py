@@ -46,18 +46,18 @@ def told(spark: Any, *logs: Path) -> tuple[dict[str, Any], list[dict[str, Any]],
 
 def test_alone_both_are_handed_over(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, logs[0])
-    assert (summary["handed_over"], summary["orphans"], undelivered) == (2, 0, [])
+    assert (summary["forwarded"], summary["unmatched"], undelivered) == (2, 0, [])
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (2, 0, 0)
 
 
 def test_the_other_broker_alone_has_no_orphan(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, logs[1])
-    assert (summary["handed_over"], summary["orphans"], undelivered) == (0, 0, [])
+    assert (summary["forwarded"], summary["unmatched"], undelivered) == (0, 0, [])
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (0, 1, 0)
 
 
 def test_with_both_logs_the_unheard_one_is_undelivered(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, *logs)
-    assert (summary["handed_over"], summary["orphans"]) == (0, 0)
+    assert (summary["forwarded"], summary["unmatched"]) == (0, 0)
     assert undelivered == [UNHEARD]
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (2, 1, 1)

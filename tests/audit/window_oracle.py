@@ -27,7 +27,7 @@ class Publish:
     end: int | None = None
     refused: bool = False
     delivered: int = 0
-    contested: bool = False
+    ambiguous: bool = False
 
 
 @dataclass
@@ -38,8 +38,8 @@ class Verdict:
     refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     delivered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     undelivered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    contested: int = 0
-    orphans: int = 0
+    ambiguous: int = 0
+    unmatched: int = 0
 
 
 def judge(text: str) -> Verdict:
@@ -73,22 +73,22 @@ def judge(text: str) -> Verdict:
         _close(publish, parsed, times)
 
     verdict = Verdict()
-    contests: dict[tuple[str, str, int], list[Publish]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[Publish]] = defaultdict(list)
     for publish in publishes:
         if publish.refused:
             verdict.refused[publish.key[0]] += 1
         else:
             verdict.published[publish.key[0]] += 1
-            contests[publish.key].append(publish)
+            groups[publish.key].append(publish)
     for key, handed in lines.items():
         verdict.delivered[key[0]] += len(handed)
-    for key, competing in contests.items():
+    for key, competing in groups.items():
         _serve(competing, lines.get(key, []), verdict)
-    verdict.orphans += sum(len(handed) for key, handed in lines.items() if key not in contests)
+    verdict.unmatched += sum(len(handed) for key, handed in lines.items() if key not in groups)
     for publish in publishes:
         if not publish.refused and not publish.delivered:
             verdict.undelivered[publish.key[0]] += 1
-    verdict.contested = sum(publish.contested for publish in publishes)
+    verdict.ambiguous = sum(publish.ambiguous for publish in publishes)
     return verdict
 
 
@@ -124,11 +124,11 @@ def _serve(competing: list[Publish], handed: list[tuple[int, str]], verdict: Ver
         inside = [p for p in competing if p.at < at < p.end]
         if len(inside) > 1:
             for publish in inside:
-                publish.contested = True
+                publish.ambiguous = True
     for publish in sorted(competing, key=lambda p: (p.end, p.at)):
         for taken in free.values():
             fitting = [at for at in taken if publish.at < at < publish.end]
             if fitting:
                 taken.remove(fitting[0])
                 publish.delivered += 1
-    verdict.orphans += sum(map(len, free.values()))
+    verdict.unmatched += sum(map(len, free.values()))

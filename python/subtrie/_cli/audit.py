@@ -1,4 +1,4 @@
-"""``subtrie audit``: what really happened, from a broker's trace log."""
+"""``subtrie audit``: audit the traffic in a broker's trace log."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ from .stream import printable
 if TYPE_CHECKING:
     from ..spark import Audit
 
-#: What each table says, as its heading.
-_HEADINGS = {
-    "call_graph": "Who calls whom",
-    "replies": "Who answers whom",
-    "undelivered": "Heard by nobody",
-    "malformed": "Wears a plane, but is no address",
-    "foreign": "Other traffic",
+#: The title of each table.
+_TITLES = {
+    "call_graph": "Call graph",
+    "replies": "Replies",
+    "undelivered": "Undelivered (no matching subscriber)",
+    "malformed": "Malformed Microbus subjects",
+    "other_traffic": "Other traffic",
     "refused": "Refused by the broker",
-    "spoofed": "Sent in another's name",
-    "quarantine": "Lines nobody could read",
+    "spoofed": "Spoofed source",
+    "unparseable": "Unparseable lines",
 }
-# A row with more of these comes first.
-_WEIGHTS = ("published", "count")
+# Rows with the largest value in the first of these columns come first.
+_RANKED_BY = ("published", "count")
 
 
 @click.command()
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object with every table.")
-@click.option("--out", type=click.Path(), help="Write the tables here, as Parquet.")
-@click.option("--plane", "planes", multiple=True, help="Take these planes, not those found.")
-@click.option("--rows", default=20, show_default=True, help="Rows to show of a table; 0 is all.")
-@click.option("--memory", default="1g", show_default=True, help="Heap of the JVM.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with every table.")
+@click.option("--out", type=click.Path(), help="Write the tables to this directory, as Parquet.")
+@click.option("--plane", "planes", multiple=True, help="Audit only these planes (default: detect).")
+@click.option(
+    "--rows", default=20, show_default=True, help="Rows to print of each table; 0 prints all."
+)
+@click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 def audit(
     logs: tuple[str, ...],
     as_json: bool,
@@ -47,10 +49,12 @@ def audit(
     rows: int,
     memory: str,
 ) -> None:
-    """Who called whom, what nobody heard, what was malformed, refused or spoofed.
+    """Audit the traffic in trace logs of nats-server.
 
-    LOG is the trace log of one nats-server (started with -DV); several are several brokers. Each
-    line is counted once; lines that no nats-server wrote are quarantined.
+    Prints the call graph and the replies, and the subjects that were undelivered, malformed,
+    refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
+    broker. Each line is counted once; lines that nats-server did not write are listed as
+    unparseable. Exit 0: the logs were read; 2: bad input.
     """
     try:
         from ..spark import CannotStart, NotAResult, local_session
@@ -80,11 +84,13 @@ def audit(
 
 
 def _bad(message: str) -> Any:
+    """Print the message and exit with 2."""
     print(f"subtrie audit: {message}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def _size(path: str) -> int:
+    """Return the size of a log, or exit with 2."""
     from ..spark import size_of
 
     try:
@@ -94,17 +100,18 @@ def _size(path: str) -> int:
 
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
-    """A log given twice would count as two brokers that saw the same traffic."""
+    """Refuse a log that is given twice: it would count as two brokers with the same traffic."""
     from ..spark import settled
 
     seen: set[str] = set()
     for path in logs:
         if settled(path) in seen:
-            _bad(f"{printable(path)} is given twice: every log is another broker's")
+            _bad(f"{printable(path)} is given twice; give one log per broker")
         seen.add(settled(path))
 
 
 def _check_plane(plane: str) -> None:
+    """Refuse a plane that is not valid."""
     from .._errors import SubtrieError
     from ..microbus import check_plane
 
@@ -115,13 +122,12 @@ def _check_plane(plane: str) -> None:
 
 
 def _print_json(result: Audit) -> None:
-    """One object; tables are streamed, never held."""
+    """Print one object; the tables are streamed, not held in memory."""
     from ..spark import TABLES
 
     write = sys.stdout.write
     write(json.dumps(result.summary)[:-1])
     for name in TABLES:
-        # `quarantined` is the count of lines; the lines themselves stand under `quarantine`.
         write(f', "{name}": [')
         for number, row in enumerate(result.rows(name)):
             write((", " if number else "") + json.dumps(row))
@@ -130,6 +136,7 @@ def _print_json(result: Audit) -> None:
 
 
 def _print_tables(result: Audit, rows: int) -> None:
+    """Print every table, then the counts."""
     from ..spark import TABLES
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
@@ -142,32 +149,39 @@ def _print_tables(result: Audit, rows: int) -> None:
     summary = result.summary
     print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
     print(
-        f"windows that competed: {summary['contested']}, deliveries without a publish: "
-        f"{summary['orphans']}, handed over to other brokers: {summary['handed_over']}"
+        f"ambiguous delivery windows: {summary['ambiguous']}, unmatched deliveries: "
+        f"{summary['unmatched']}, forwarded to other brokers: {summary['forwarded']}"
     )
     print(
-        f"lines read = operations + payloads + server + quarantined: {summary['lines']} = "
+        f"lines = operations + payloads + server + unparseable_lines: {summary['lines']} = "
         f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
-        f"{summary['quarantined']}"
+        f"{summary['unparseable_lines']}"
     )
 
 
 def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
-    """How many rows the table has, and the ``rows`` largest, in a stable order."""
+    """Return the number of rows of a table and its ``rows`` largest rows, in a stable order."""
     total = 0
 
-    def weighed() -> Any:
+    def ranked() -> Any:
+        """Yield each row after its sort key."""
         nonlocal total
         for row in result.rows(name):
-            weight = next((row[column] for column in _WEIGHTS if column in row), 0)
-            yield -weight, total, row
+            size = next((row[column] for column in _RANKED_BY if column in row), 0)
+            yield -size, total, row
             total += 1
 
-    chosen = sorted(weighed()) if rows <= 0 else heapq.nsmallest(rows, weighed())
+    chosen = sorted(ranked()) if rows <= 0 else heapq.nsmallest(rows, ranked())
     return total, [row for _, _, row in chosen]
 
 
+def _title(name: str, total: int) -> str:
+    """Return the heading of a table: its title, its name, its number of rows."""
+    return f"{_TITLES[name]}: {name}, {total} {'row' if total == 1 else 'rows'}"
+
+
 def _cell(value: Any) -> str:
+    """Return a value as the text of a table cell."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -178,10 +192,11 @@ def _cell(value: Any) -> str:
 def _rich_table(
     console: Console, name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
 ) -> None:
+    """Print a table with borders, for a terminal."""
     if not total:
-        console.print(f"\n[bold]{_HEADINGS[name]}[/]: nothing")
+        console.print(f"\n[bold]{_title(name, total)}[/]")
         return
-    table = Table(title=f"{_HEADINGS[name]} ({name}, {total})", title_justify="left")
+    table = Table(title=_title(name, total), title_justify="left")
     for column in columns:
         numbers = all(type(row[column]) is int for row in shown)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
@@ -190,10 +205,13 @@ def _rich_table(
     console.print()
     console.print(table)
     if total > len(shown):
-        console.print(f"… and {total - len(shown)} more: --rows 0, --json or --out", style="dim")
+        console.print(
+            f"… and {total - len(shown)} more (use --rows 0, --json or --out)", style="dim"
+        )
 
 
 def _escaped(text: str) -> str:
+    """Escape the markup of rich."""
     from rich.markup import escape
 
     return escape(text)
@@ -202,7 +220,8 @@ def _escaped(text: str) -> str:
 def _plain_table(
     name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
 ) -> None:
-    print(f"\n{_HEADINGS[name]} ({name}, {total})")
+    """Print a table as aligned columns, for a file or a pipe."""
+    print(f"\n{_title(name, total)}")
     if not total:
         return
     cells = [columns, *(tuple(_cell(row[column]) for column in columns) for row in shown)]
@@ -210,4 +229,4 @@ def _plain_table(
     for row in cells:
         print("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
     if total > len(shown):
-        print(f"  … and {total - len(shown)} more: --rows 0, --json or --out")
+        print(f"  … and {total - len(shown)} more (use --rows 0, --json or --out)")

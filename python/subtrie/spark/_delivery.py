@@ -1,7 +1,8 @@
-"""Who got which publish, on Spark: windows and delivery lines meet by subject, reply and size.
+"""Match deliveries with publishes on Spark, by subject, reply and size.
 
-The rule itself is ``window_sweep``; this brings together what competes. The rows of one contest
-come to one task, sorted, and pass through it as a stream; contests are hashed over the tasks.
+``_delivery_matching`` holds the rule; this module brings together what belongs together. A *match
+group* is all messages of one log, subject, reply and size. The rows of a group come to one task,
+sorted, and pass through it as a stream; groups are hashed over the tasks.
 """
 
 from __future__ import annotations
@@ -9,26 +10,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ._delivery_matching import Sweep
+from ._delivery_matching import DeliveryMatcher
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: ``pos`` is null in the row that sums a contest, and set in the row of a single message that no
-#: client here was handed: ``state`` is then ``undelivered`` or ``handed_over``. A message that went
-#: to another broker also has a row ``hopped`` for each time, and one that came from there a row
-#: ``arrived`` or ``arrived_unheard``; see ``elsewhere``.
+#: ``pos`` is null in the row that sums a match group. It is set in the row of a single message that
+#: no client of this broker received: ``state`` is then ``undelivered`` or ``forwarded``. A message
+#: sent to other brokers also has a row ``hopped`` for each of them, and one received from another
+#: broker has a row ``arrived`` or ``arrived_undelivered``; see ``cross_broker``. ``delivered``
+#: counts delivery lines, ``delivered_publishes`` the publishes that have one.
 SCHEMA = (
     "log int, subject string, reply string, size bigint, pos bigint, state string, "
-    "published bigint, delivered bigint, heard bigint, contested bigint, orphans bigint"
+    "published bigint, delivered bigint, delivered_publishes bigint, ambiguous bigint, "
+    "unmatched bigint"
 )
 _KEY = ("log", "subject", "reply", "size")
+_BATCH = 8192  # rows of an Arrow batch, and outcomes kept before they are summed
 
 
-def deliveries(rows: DataFrame, stood: DataFrame) -> DataFrame:
-    """What became of the messages of each contest. ``rows`` as of ``nats-trace``, ``stood`` as of
-    ``subscriptions``. Refused publishes take no part: the broker handed them to nobody."""
+def deliveries(rows: DataFrame, active_subscriptions: DataFrame) -> DataFrame:
+    """Decide for the messages of each match group whether they were delivered.
+
+    Refused publishes are left out: the broker delivers them to no client.
+
+    Args:
+        rows: The columns of ``nats-trace``.
+        active_subscriptions: The columns of ``subscriptions``.
+
+    Returns:
+        The columns of ``SCHEMA``.
+    """
     from pyspark.sql import functions as F
 
     kind = F.col("kind")
@@ -36,17 +49,17 @@ def deliveries(rows: DataFrame, stood: DataFrame) -> DataFrame:
         *_KEY,
         "pos",
         "end",
-        (kind == "inbound").alias("far"),
+        (kind == "inbound").alias("remote"),
         F.lit(None).cast("string").alias("to"),
     )
     hops = rows.where(kind == "hop").select(
         *_KEY,
         "pos",
         F.lit(None).cast("bigint").alias("end"),
-        F.lit(True).alias("far"),
+        F.lit(True).alias("remote"),
         F.col("conn").alias("to"),
     )
-    queued = stood.where(F.col("queue").isNotNull()).select(
+    queued = active_subscriptions.where(F.col("queue").isNotNull()).select(
         F.col("log").alias("q_log"),
         F.col("conn").alias("q_conn"),
         F.col("sid").alias("q_sid"),
@@ -70,8 +83,8 @@ def deliveries(rows: DataFrame, stood: DataFrame) -> DataFrame:
             *_KEY,
             "pos",
             F.lit(None).cast("bigint").alias("end"),
-            F.lit(False).alias("far"),
-            # A queue's name holds no blank, so the two forms cannot meet.
+            F.lit(False).alias("remote"),
+            # A queue name has no space, so it differs from every "connection sid".
             F.coalesce(F.col("queue"), F.concat_ws(" ", "conn", "sid")).alias("to"),
         )
     )
@@ -80,115 +93,125 @@ def deliveries(rows: DataFrame, stood: DataFrame) -> DataFrame:
         .unionByName(lines)
         .repartition(*_KEY)
         .sortWithinPartitions(*_KEY, "pos")
-        .mapInArrow(_swept, SCHEMA)
+        .mapInArrow(_matched, SCHEMA)
     )
 
 
-def elsewhere(delivered: DataFrame) -> DataFrame:
-    """``deliveries`` of several brokers' logs, with what became of messages handed over.
+def cross_broker(delivered: DataFrame) -> DataFrame:
+    """Follow forwarded messages into the logs of the other brokers.
 
-    Of one subject, reply and size the messages that hopped and those that arrived are paired in
-    order. A message handed over is undelivered when all its hops arrived in logs at hand and nobody
-    there heard it; it is no longer ``handed_over`` when somebody did.
+    Of one subject, reply and size, the messages that left a broker and those that arrived at one
+    are paired in order. A forwarded message becomes ``undelivered`` if all its hops arrived in
+    logs at hand and no client there received it, and ``delivered_remotely`` if one did.
+
+    Args:
+        delivered: The result of ``deliveries`` for several logs.
+
+    Returns:
+        The same columns, with the states of forwarded messages decided where they can be.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     order = Window.partitionBy("subject", "reply", "size").orderBy("log", "pos")
     state = F.col("state")
-    contest = ("subject", "reply", "size")
+    group = ("subject", "reply", "size")
     hopped = delivered.where(state == "hopped").select(
-        *contest, "log", "pos", F.row_number().over(order).alias("turn")
+        *group, "log", "pos", F.row_number().over(order).alias("turn")
     )
     arrived = delivered.where(state.startswith("arrived")).select(
-        *contest, (state == "arrived").alias("there"), F.row_number().over(order).alias("turn")
+        *group, (state == "arrived").alias("received"), F.row_number().over(order).alias("turn")
     )
-    fate = (
-        hopped.join(arrived, [*contest, "turn"], "left")
+    paired = (
+        hopped.join(arrived, [*group, "turn"], "left")
         .groupBy("log", "pos")
         .agg(
-            F.max(F.coalesce("there", F.lit(False))).alias("there"),
-            F.min(F.col("there").isNotNull()).alias("known"),
+            F.max(F.coalesce("received", F.lit(False))).alias("received"),
+            F.min(F.col("received").isNotNull()).alias("known"),
         )
     )
-    told = (
-        F.when(F.col("there"), F.lit("heard_elsewhere"))
+    decided = (
+        F.when(F.col("received"), F.lit("delivered_remotely"))
         .when(F.col("known"), F.lit("undelivered"))
         .otherwise(state)
     )
-    handed = state == "handed_over"
+    forwarded = state == "forwarded"
+    remotely = (F.col("state") == "delivered_remotely").cast("bigint")
     return (
-        delivered.where(handed)
-        .join(fate, ["log", "pos"], "left")
-        .withColumn("state", told)
-        .withColumn("heard", (F.col("state") == "heard_elsewhere").cast("bigint"))
+        delivered.where(forwarded)
+        .join(paired, ["log", "pos"], "left")
+        .withColumn("state", decided)
+        .withColumn("delivered_publishes", remotely)
         .select(*delivered.columns)
-        .unionByName(delivered.where(~F.coalesce(handed, F.lit(False))))
+        .unionByName(delivered.where(~F.coalesce(forwarded, F.lit(False))))
     )
 
 
-def _swept(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One sweep a contest."""
+def _matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run one ``DeliveryMatcher`` per match group."""
     found: list[tuple[Any, ...]] = []
     key: tuple[Any, ...] | None = None
-    sweep = Sweep()
-    sums = [0, 0, 0, 0]  # published, delivered, heard, contested
+    matcher = DeliveryMatcher()
+    sums = [0, 0, 0, 0]  # published, delivered, delivered_publishes, ambiguous
     for batch in batches:
         columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
-        for log, subject, reply, size, pos, end, far, to in zip(*columns, strict=True):
+        for log, subject, reply, size, pos, end, remote, to in zip(*columns, strict=True):
             here = (log, subject, reply, size)
             if here != key:
                 if key is not None:
-                    _close(key, sweep, sums, found)
-                key, sweep, sums = here, Sweep(), [0, 0, 0, 0]
+                    _finish(key, matcher, sums, found)
+                key, matcher, sums = here, DeliveryMatcher(), [0, 0, 0, 0]
             if end is not None:
-                sweep.window(pos, end, far)
-            elif far:
-                sweep.hop(pos, to)
+                matcher.window(pos, end, remote)
+            elif remote:
+                matcher.hop(pos, to)
             else:
-                sweep.line(pos, to)
-            if len(sweep.outcomes) >= 8192:
+                matcher.line(pos, to)
+            if len(matcher.outcomes) >= _BATCH:
                 assert key is not None
-                _settle(key, sweep, sums, found)
-        if len(found) >= 8192:
+                _add_up(key, matcher, sums, found)
+        if len(found) >= _BATCH:
             yield _batch(found)
             found = []
     if key is not None:
-        _close(key, sweep, sums, found)
+        _finish(key, matcher, sums, found)
     if found:
         yield _batch(found)
 
 
-def _settle(
-    key: tuple[Any, ...], sweep: Sweep, sums: list[int], found: list[tuple[Any, ...]]
+def _add_up(
+    key: tuple[Any, ...], matcher: DeliveryMatcher, sums: list[int], found: list[tuple[Any, ...]]
 ) -> None:
-    """Adds up what is decided, and keeps apart what no client here was handed."""
-    for outcome in sweep.outcomes:
+    """Sum the outcomes, and add a row for each message that no client here received."""
+    for outcome in matcher.outcomes:
         sums[1] += outcome.delivered
-        sums[3] += outcome.contested
+        sums[3] += outcome.ambiguous
         if outcome.inbound:
-            state = "arrived" if outcome.delivered else "arrived_unheard"
+            state = "arrived" if outcome.delivered else "arrived_undelivered"
             found.append((*key, outcome.pos, state, 0, 0, 0, 0, 0))
             continue
         found.extend((*key, outcome.pos, "hopped", 0, 0, 0, 0, 0) for _ in outcome.hops)
         sums[0] += 1
         sums[2] += outcome.delivered > 0
         if not outcome.delivered:
-            state = "handed_over" if outcome.hops else "undelivered"
+            state = "forwarded" if outcome.hops else "undelivered"
             found.append((*key, outcome.pos, state, 0, 0, 0, 0, 0))
-    sweep.outcomes.clear()
+    matcher.outcomes.clear()
 
 
-def _close(
-    key: tuple[Any, ...], sweep: Sweep, sums: list[int], found: list[tuple[Any, ...]]
+def _finish(
+    key: tuple[Any, ...], matcher: DeliveryMatcher, sums: list[int], found: list[tuple[Any, ...]]
 ) -> None:
-    sweep.finish()
-    _settle(key, sweep, sums, found)
-    # A line that no window took was handed to a client all the same.
-    found.append((*key, None, None, sums[0], sums[1] + sweep.orphans, *sums[2:], sweep.orphans))
+    """End a match group: add the row that sums it."""
+    matcher.finish()
+    _add_up(key, matcher, sums, found)
+    # A delivery line that no window took still reached a client.
+    unmatched = matcher.unmatched
+    found.append((*key, None, None, sums[0], sums[1] + unmatched, *sums[2:], unmatched))
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Return rows of ``SCHEMA`` as Arrow."""
     import pyarrow as pa
 
     names = [part.split()[0] for part in SCHEMA.split(", ")]

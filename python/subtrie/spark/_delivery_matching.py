@@ -1,10 +1,10 @@
-"""Windows take delivery lines: the rule by which the audit says who got which publish.
+"""Assign delivery lines to publish windows: the rule by which the audit matches deliveries.
 
-All of one subject, reply and size is one contest, swept in the order of the log. A window runs from
-a publish to its end; windows are served in the order of their ends (then of their beginnings), and
-for each subscriber a window takes the earliest line inside it that is still free. Serving a window
-when the sweep reaches its end has seen every line inside it, so one pass decides, with memory for
-what is open.
+All messages of one subject, reply and size are one match group, swept in the order of the log. A
+window runs from a publish to its end. Windows are served in the order of their ends (then of their
+beginnings), and for each subscriber a window takes the earliest line inside it that is still free.
+A window is served when the sweep reaches its end, and all its lines have been read by then: so one
+pass decides, with memory for the open windows only.
 """
 
 from __future__ import annotations
@@ -14,66 +14,72 @@ from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
-    """What became of one message that came in."""
+    """The deliveries of one message that the broker received."""
 
     pos: int
     inbound: bool  # from another broker, not from a client
     delivered: int  # lines to clients
     hops: tuple[tuple[str, int], ...]  # lines to other brokers: connection, position
-    contested: bool
+    ambiguous: bool
 
 
-class _Open:
-    __slots__ = ("contested", "inbound", "pos", "served")
+class _OpenWindow:
+    """A window that the sweep has entered and not left."""
+
+    __slots__ = ("ambiguous", "inbound", "pos", "served")
 
     def __init__(self, pos: int, inbound: bool) -> None:
         self.pos = pos
         self.inbound = inbound
-        self.contested = False
+        self.ambiguous = False
         self.served = False
 
 
-class Sweep:
-    """One contest. Feed it in the order of the log, then ``finish``."""
+class DeliveryMatcher:
+    """The sweep over one match group: add its lines in the order of the log, then ``finish``."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
-        self.orphans = 0
-        self._ends: list[tuple[int, int, _Open]] = []
+        self.unmatched = 0
+        self._ends: list[tuple[int, int, _OpenWindow]] = []
         self._free: dict[str, list[int]] = {}
         self._hops: dict[str, list[int]] = {}
-        self._calm: list[_Open] = []  # open and not yet contested
+        self._unambiguous: list[_OpenWindow] = []  # open and not yet ambiguous
 
     def window(self, pos: int, end: int, inbound: bool) -> None:
-        """A message came in at ``pos``; ``end`` is the first position outside its window."""
+        """Open the window of a message received at ``pos``.
+
+        ``end`` is the first position outside the window.
+        """
         self._serve(pos)
-        window = _Open(pos, inbound)
+        window = _OpenWindow(pos, inbound)
         heapq.heappush(self._ends, (end, pos, window))
-        self._calm.append(window)
+        self._unambiguous.append(window)
 
     def line(self, pos: int, subscriber: str) -> None:
-        """A message was handed to a client."""
+        """Add a line that delivers a message to a client."""
         self._serve(pos)
         if not self._ends:
-            self.orphans += 1
+            self.unmatched += 1
             return
         if len(self._ends) > 1:
-            for window in self._calm:
-                window.contested = not window.served
-            self._calm = []
+            for window in self._unambiguous:
+                window.ambiguous = not window.served
+            self._unambiguous = []
         self._free.setdefault(subscriber, []).append(pos)
 
     def hop(self, pos: int, conn: str) -> None:
-        """A message was handed to another broker."""
+        """Add a line that sends a message to another broker."""
         self._serve(pos)
         if self._ends:
             self._hops.setdefault(conn, []).append(pos)
 
     def finish(self) -> None:
-        """The log ends: serves what is open; lines left over are orphans."""
+        """Serve the windows that are open when the log ends; lines left over are unmatched."""
         self._serve(None)
 
     def _serve(self, pos: int | None) -> None:
+        """Serve the windows that end at ``pos`` or earlier, or all of them."""
         ends = self._ends
         if not ends or (pos is not None and ends[0][0] > pos):
             return
@@ -87,15 +93,15 @@ class Sweep:
                 if taken is not None:
                     hops.append((conn, taken))
             self.outcomes.append(
-                Outcome(start, window.inbound, delivered, tuple(hops), window.contested)
+                Outcome(start, window.inbound, delivered, tuple(hops), window.ambiguous)
             )
         if not ends:
-            self.orphans += sum(map(len, self._free.values()))
-            self._free, self._hops, self._calm = {}, {}, []
+            self.unmatched += sum(map(len, self._free.values()))
+            self._free, self._hops, self._unambiguous = {}, {}, []
 
 
 def _take(lines: list[int], start: int) -> int | None:
-    """Removes the earliest line after ``start``, and says where it was."""
+    """Remove and return the position of the earliest line after ``start``."""
     for i, pos in enumerate(lines):
         if pos > start:
             return lines.pop(i)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #:     size
 #: ``subscribe``, ``unsubscribe``, ``closed``  conn, sid, subject, queue, account
 #: ``refusal``  conn, user, name, subject, queue, sid, reason
-#: ``quarantine``  reason, text;  ``count``  subject (what was counted), size (how many)
+#: ``unparseable``  reason, text;  ``count``  subject (what was counted), size (how many)
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("log", "int"),
     ("kind", "string"),

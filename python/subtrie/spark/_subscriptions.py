@@ -1,8 +1,8 @@
-"""Subscriptions seen in a log: from where to where each one stood.
+"""The subscriptions of a log, each with the positions at which it begins and ends.
 
 A subscription begins at its SUB and ends at its UNSUB or DELSUB, at the end of its connection, or
-with the log. One that the broker refused never stood. A second SUB with a number in use is ignored,
-as the broker ignores it; a number may be used again after its end.
+with the log. One that the broker refused is left out. A second SUB with a subscription id in use is
+ignored, as the broker ignores it; an id may be used again after its end.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ SCHEMA = (
     "log int, conn string, sid string, pattern string, queue string, account string, "
     "start bigint, end bigint"
 )
-#: The end of what still stands when its log ends.
+#: The end of a subscription that is active when its log ends.
 NEVER = 2**62
 _KINDS = ("subscribe", "unsubscribe", "closed", "refusal")
 
 
 def subscriptions(rows: DataFrame) -> DataFrame:
-    """One row for each accepted subscription, of the rows of ``nats-trace``.
+    """Return one row for each accepted subscription, from the rows of ``nats-trace``.
 
-    ``until`` is where the next subscription with the same connection and number begins: message
-    lines that are still under way when a subscription ends belong to it up to there.
+    ``until`` is the position at which the next subscription with the same connection and id
+    begins: deliveries still in flight when a subscription ends belong to it up to there.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -35,36 +35,39 @@ def subscriptions(rows: DataFrame) -> DataFrame:
     events = rows.where(F.col("kind").isin(*_KINDS)).where(
         (F.col("kind") != "refusal") | (F.col("reason") == "subscribe")
     )
-    stood = (
+    spans = (
         events.select("log", "conn", "pos", "kind", "sid", "subject", "queue", "account")
         .repartition("log", "conn")
         .sortWithinPartitions("log", "conn", "pos")
-        .mapInArrow(_stood, SCHEMA)
+        .mapInArrow(_spans, SCHEMA)
     )
     number = Window.partitionBy("log", "conn", "sid").orderBy("start")
-    return stood.withColumn("until", F.coalesce(F.lead("start").over(number), F.lit(NEVER)))
+    return spans.withColumn("until", F.coalesce(F.lead("start").over(number), F.lit(NEVER)))
 
 
-def coverage(stood: DataFrame) -> DataFrame:
-    """Stretches in which anyone held a pattern: ``log``, ``pattern``, ``start``, ``end``."""
+def coverage(active_subscriptions: DataFrame) -> DataFrame:
+    """Return the spans in which a pattern was subscribed: ``log``, ``pattern``, ``start``, ``end``.
+
+    Overlapping subscriptions of one pattern are merged.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     order = Window.partitionBy("log", "pattern").orderBy("start", "end")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    fresh = F.coalesce(F.col("start") > F.max("end").over(before), F.lit(True))
+    begins = F.coalesce(F.col("start") > F.max("end").over(before), F.lit(True))
     return (
-        stood.select("log", "pattern", "start", "end")
-        .withColumn("fresh", fresh.cast("int"))
-        .withColumn("stretch", F.sum("fresh").over(order))
-        .groupBy("log", "pattern", "stretch")
+        active_subscriptions.select("log", "pattern", "start", "end")
+        .withColumn("begins", begins.cast("int"))
+        .withColumn("span", F.sum("begins").over(order))
+        .groupBy("log", "pattern", "span")
         .agg(F.min("start").alias("start"), F.max("end").alias("end"))
-        .drop("stretch")
+        .drop("span")
     )
 
 
-def _stood(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Follows each connection through its events, which come in order."""
+def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Follow each connection through its events, which come in order."""
     active: dict[str, list[Any]] = {}
     current: tuple[int, str] | None = None
     done: list[list[Any]] = []
@@ -97,6 +100,7 @@ def _stood(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(rows: list[list[Any]]) -> pa.RecordBatch:
+    """Return rows of ``SCHEMA`` as Arrow."""
     import pyarrow as pa
 
     text, position = pa.string(), pa.int64()

@@ -15,18 +15,18 @@ from ._decode import decode, plane_of_pattern
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_COUNTS = ("published", "delivered", "heard", "contested", "orphans")
+_COUNTS = ("published", "delivered", "delivered_publishes", "ambiguous", "unmatched")
 
 
 def subjects(rows: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Each subject once: its counts and its ``address``."""
+    """Return one row per subject, with its counts and its ``address``."""
     from pyspark.sql import functions as F
 
     state = F.col("state")
     counted = delivered.groupBy("subject").agg(
         *(F.sum(name).alias(name) for name in _COUNTS),
         F.count_if(state == "undelivered").alias("undelivered"),
-        F.count_if(state == "handed_over").alias("handed_over"),
+        F.count_if(state == "forwarded").alias("forwarded"),
         F.lit(0).cast("bigint").alias("refused"),
     )
     refused = (
@@ -34,15 +34,20 @@ def subjects(rows: DataFrame, delivered: DataFrame) -> DataFrame:
         .groupBy("subject")
         .agg(F.count("*").alias("refused"))
     )
-    zero = [F.lit(0).cast("bigint").alias(n) for n in (*_COUNTS, "undelivered", "handed_over")]
+    zero = [F.lit(0).cast("bigint").alias(n) for n in (*_COUNTS, "undelivered", "forwarded")]
     both = counted.unionByName(refused.select("subject", *zero, "refused"))
-    names = (*_COUNTS, "undelivered", "handed_over", "refused")
+    names = (*_COUNTS, "undelivered", "forwarded", "refused")
     return decode(both.groupBy("subject").agg(*(F.sum(name).alias(name) for name in names)))
 
 
-def planes(subjects: DataFrame, stood: DataFrame, given: Sequence[str] = ()) -> DataFrame:
-    """The planes of the traffic, one column ``plane``: those given, else those of canonical
-    addresses that the broker accepted, published or subscribed to."""
+def planes(
+    subjects: DataFrame, active_subscriptions: DataFrame, given: Sequence[str] = ()
+) -> DataFrame:
+    """Return the planes of the traffic, as one column ``plane``.
+
+    These are the planes given, else those of the canonical addresses that the broker accepted,
+    whether published or subscribed to.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
 
@@ -52,7 +57,8 @@ def planes(subjects: DataFrame, stood: DataFrame, given: Sequence[str] = ()) -> 
     accepted = (F.col("published") > 0) | (F.col("delivered") > 0)
     published = subjects.where(accepted & F.col("address.kind").isNotNull())
     read = F.udf(plane_of_pattern, StringType(), useArrow=False)
-    subscribed = stood.select("pattern").distinct().select(read("pattern").alias("plane"))
+    patterns = active_subscriptions.select("pattern").distinct()
+    subscribed = patterns.select(read("pattern").alias("plane"))
     return (
         published.select(F.col("address.plane").alias("plane"))
         .union(subscribed)
@@ -61,33 +67,36 @@ def planes(subjects: DataFrame, stood: DataFrame, given: Sequence[str] = ()) -> 
     )
 
 
-def sorted_out(subjects: DataFrame, planes: DataFrame) -> DataFrame:
-    """``subjects`` with ``sort``: ``request``, ``reply``, ``malformed`` (wears a plane and is no
-    canonical address) or ``foreign``."""
+def classified(subjects: DataFrame, planes: DataFrame) -> DataFrame:
+    """Add the column ``category`` to ``subjects``.
+
+    It is ``request``, ``reply``, ``malformed`` (the first token is a plane of the traffic, and the
+    subject is not a canonical address) or ``other_traffic``.
+    """
     from pyspark.sql import functions as F
 
-    worn = planes.select(F.col("plane").alias("worn"))
+    known = planes.select(F.col("plane").alias("known_plane"))
     first = F.substring_index("subject", ".", 1)
     kind = F.col("address.kind")
-    sort = (
-        F.when(F.col("worn").isNull(), "foreign")
+    category = (
+        F.when(F.col("known_plane").isNull(), "other_traffic")
         .when(kind.isNotNull(), kind)
         .otherwise("malformed")
     )
     return (
-        subjects.join(F.broadcast(worn), first == F.col("worn"), "left")
-        .withColumn("sort", sort)
-        .drop("worn")
+        subjects.join(F.broadcast(known), first == F.col("known_plane"), "left")
+        .withColumn("category", category)
+        .drop("known_plane")
     )
 
 
-def call_graph(sorted_subjects: DataFrame) -> DataFrame:
-    """Who calls whom, and what came of it."""
+def call_graph(classified_subjects: DataFrame) -> DataFrame:
+    """Return the requests, counted by caller, destination, port and method."""
     from pyspark.sql import functions as F
 
-    names = ("published", "refused", "delivered", "undelivered", "handed_over")
+    names = ("published", "refused", "delivered", "undelivered", "forwarded")
     return (
-        sorted_subjects.where(F.col("sort") == "request")
+        classified_subjects.where(F.col("category") == "request")
         .groupBy(
             F.col("address.plane").alias("plane"),
             F.col("address.source").alias("source"),
@@ -99,53 +108,63 @@ def call_graph(sorted_subjects: DataFrame) -> DataFrame:
     )
 
 
-def replies(sorted_subjects: DataFrame) -> DataFrame:
-    """Who answered whom, and how often."""
+def replies(classified_subjects: DataFrame) -> DataFrame:
+    """Return the replies, counted by the host that replied and the host that called."""
     from pyspark.sql import functions as F
 
     return (
-        sorted_subjects.where((F.col("sort") == "reply") & (F.col("published") > 0))
+        _published(classified_subjects, "reply")
         .groupBy(F.col("address.source").alias("replier"), F.col("address.host").alias("caller"))
         .agg(F.sum("published").alias("count"))
     )
 
 
-def malformed(sorted_subjects: DataFrame) -> DataFrame:
-    """What wears a plane and is no canonical address."""
+def malformed(classified_subjects: DataFrame) -> DataFrame:
+    """Return the subjects that begin with a plane and are not canonical addresses."""
     from pyspark.sql import functions as F
 
-    return sorted_subjects.where((F.col("sort") == "malformed") & (F.col("published") > 0)).select(
+    return _published(classified_subjects, "malformed").select(
         "subject",
         F.col("published").alias("count"),
-        "heard",
+        F.col("delivered_publishes").alias("delivered"),
         F.col("address.reason").alias("reason"),
     )
 
 
-def foreign(sorted_subjects: DataFrame) -> DataFrame:
-    """What is none of the planes' traffic."""
+def other_traffic(classified_subjects: DataFrame) -> DataFrame:
+    """Return the subjects outside the planes, with their class."""
     from pyspark.sql import functions as F
 
-    return sorted_subjects.where((F.col("sort") == "foreign") & (F.col("published") > 0)).select(
+    return _published(classified_subjects, "other_traffic").select(
         "subject", F.col("published").alias("count"), F.col("address.family").alias("class")
     )
 
 
+def _published(classified_subjects: DataFrame, category: str) -> DataFrame:
+    """Return the subjects of a category to which the broker accepted a publish."""
+    from pyspark.sql import functions as F
+
+    return classified_subjects.where((F.col("category") == category) & (F.col("published") > 0))
+
+
 def refused(rows: DataFrame) -> DataFrame:
-    """What the broker answered with a permissions violation. A publish refused for its reply
-    subject stands under the subject it was published to."""
+    """Return what the broker answered with a permissions violation.
+
+    A publish that was refused for its reply subject is listed under the subject it was published
+    to.
+    """
     from pyspark.sql import functions as F
 
     who = F.coalesce("user", "name", "conn").alias("who")
     kind, reason = F.col("kind"), F.col("reason")
-    told = rows.where((kind == "refusal") & (reason != "reply")).select(
+    by_subject = rows.where((kind == "refusal") & (reason != "reply")).select(
         who, "subject", reason.alias("kind")
     )
     by_reply = rows.where((kind == "publish") & (reason == "reply")).select(
         who, "subject", F.lit("publish").alias("kind")
     )
     return (
-        told.unionByName(by_reply)
+        by_subject.unionByName(by_reply)
         .groupBy("who", "subject", "kind")
         .agg(F.count("*").alias("count"))
         .select("who", "subject", "count", "kind")
@@ -153,8 +172,11 @@ def refused(rows: DataFrame) -> DataFrame:
 
 
 def spoofed(rows: DataFrame, planes: DataFrame) -> DataFrame:
-    """Publishes whose source is another host than the connection says it is (its user, else its
-    name), where that is a host. ``accepted`` of ``count`` passed the broker."""
+    """Return the publishes whose source is a host other than the connection's identity.
+
+    The identity is the connection's user, else its name, if that is a host. ``accepted`` of
+    ``count`` publishes passed the broker.
+    """
     from pyspark.sql import functions as F
 
     claim = F.udf(_claim, "struct<who: string, claimed: string, plane: string>", useArrow=False)
@@ -175,7 +197,7 @@ def spoofed(rows: DataFrame, planes: DataFrame) -> DataFrame:
 
 
 def identity(user: str | None, name: str | None) -> str | None:
-    """The host that a connection says it is: its user, else its name, where that is a host."""
+    """Return the host of a connection: its user, else its name, if that is a host."""
     for text in (user, name):
         if text:
             try:
@@ -186,6 +208,7 @@ def identity(user: str | None, name: str | None) -> str | None:
 
 
 def _claim(user: str | None, name: str | None, subject: str) -> tuple[str, str, str] | None:
+    """Return identity, claimed source and plane of a spoofed subject, else None."""
     who = identity(user, name)
     if who is None:
         return None
@@ -196,49 +219,63 @@ def _claim(user: str | None, name: str | None, subject: str) -> tuple[str, str, 
     return None if address.source == who else (who, address.source, address.plane)
 
 
-def lost(sorted_subjects: DataFrame, stood: DataFrame) -> DataFrame:
-    """Well-formed, accepted, heard by nobody: with the patterns that match, or the nearest."""
+def undelivered_matches(
+    classified_subjects: DataFrame, active_subscriptions: DataFrame
+) -> DataFrame:
+    """Match the undelivered requests and replies with all patterns of the log.
+
+    A row has the subject, how many of its publishes were undelivered, and the columns of ``match``.
+    """
     from pyspark.sql import functions as F
 
     from ._match import match
 
-    unheard = F.col("sort").isin("request", "reply") & (F.col("undelivered") > 0)
-    return match(
-        sorted_subjects.where(unheard).select("subject", F.col("undelivered").alias("count")), stood
+    undelivered = F.col("category").isin("request", "reply") & (F.col("undelivered") > 0)
+    counted = classified_subjects.where(undelivered).select(
+        "subject", F.col("undelivered").alias("count")
     )
+    return match(counted, active_subscriptions)
 
 
-def undelivered(lost: DataFrame, delivered: DataFrame, stood: DataFrame) -> DataFrame:
-    """``lost`` as it is told: ``nearest`` is the oldest pattern that matches where one does. The
-    subject is ``inactive`` when nothing that matches was subscribed at one of its publishes."""
+def undelivered(
+    undelivered_matches: DataFrame, delivered: DataFrame, active_subscriptions: DataFrame
+) -> DataFrame:
+    """Return the undelivered subjects with the nearest pattern.
+
+    ``nearest`` is the oldest pattern that matches, if one does. ``subscription_inactive`` says that
+    no matching pattern was subscribed at one or more of the publishes.
+    """
     from pyspark.sql import functions as F
 
     from ._subscriptions import coverage
 
     matches = F.size("matched") > 0
-    pairs = lost.where(matches).select("subject", F.explode("matched").alias("pattern"))
+    pairs = undelivered_matches.where(matches).select(
+        "subject", F.explode("matched").alias("pattern")
+    )
     subscribed = (
         delivered.where(F.col("state") == "undelivered")
         .select("log", "subject", "pos")
         .join(pairs, "subject")
-        .join(coverage(stood), ["log", "pattern"])
+        .join(coverage(active_subscriptions), ["log", "pattern"])
         .where((F.col("start") < F.col("pos")) & (F.col("pos") < F.col("end")))
         .select("log", "subject", "pos")
         .distinct()
         .groupBy("subject")
         .agg(F.count("*").alias("subscribed"))
     )
-    return lost.join(subscribed, "subject", "left").select(
+    inactive = matches & (F.coalesce("subscribed", F.lit(0)) < F.col("count"))
+    return undelivered_matches.join(subscribed, "subject", "left").select(
         "subject",
         "count",
         F.when(matches, F.col("matched")[0]).otherwise(F.col("nearest")).alias("nearest"),
         "differs_at",
-        (matches & (F.coalesce("subscribed", F.lit(0)) < F.col("count"))).alias("inactive"),
+        inactive.alias("subscription_inactive"),
     )
 
 
-def quarantine(rows: DataFrame) -> DataFrame:
-    """The lines that no table could take: where, why, and how they begin."""
+def unparseable(rows: DataFrame) -> DataFrame:
+    """Return the lines that could not be parsed: position, reason, and first characters."""
     from pyspark.sql import functions as F
 
-    return rows.where(F.col("kind") == "quarantine").select("log", "pos", "reason", "text")
+    return rows.where(F.col("kind") == "unparseable").select("log", "pos", "reason", "text")

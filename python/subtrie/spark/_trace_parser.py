@@ -1,6 +1,6 @@
 """From the lines of one byte range of a trace log to rows: what the audit needs of each line.
 
-Every line is counted once, as operation, payload, another line of the broker, or quarantined.
+Every line is counted once, as operation, payload, another line of the broker, or unparseable_lines.
 The reader also finds where the *window* of each publish ends: at the next inbound operation of its
 connection (payload lines aside), at its refusal, or at the first line more than one second of log
 time after its payload line. It therefore reads on past its range until every window it opened is
@@ -27,7 +27,7 @@ from ._text_encoding import as_text, clean, hop_keys, spelled
 
 #: How long after its payload line a publish may still be delivered, in microseconds of log time.
 WINDOW = 1_000_000
-_SHOWN = 512  # characters of a quarantined line that are kept
+_SHOWN = 512  # characters of a unparseable_lines line that are kept
 _REMEMBERED = 65_536  # fronts remembered
 _CLOSED = re.compile(r"\w+ connection closed")
 _WORD = re.compile(r"[A-Za-z+-]{1,12}\Z")
@@ -85,7 +85,7 @@ class TraceReader:
     def __init__(self, log_number: int) -> None:
         self.log_number = log_number
         self.batch = RowBatch(log_number)
-        self.operations = self.payloads = self.server = self.quarantined = 0
+        self.operations = self.payloads = self.server = self.unparseable_lines = 0
         self._open: dict[str, Window] = {}
         self._limits: list[tuple[int, int, Window]] = []
         self._links: dict[str, Link] = {}
@@ -132,7 +132,7 @@ class TraceReader:
 
             if link.payload:
                 if not (line.endswith('"]') or length > LONGEST):
-                    self._quarantine(here, "half a line", line, own)
+                    self._unparseable(here, "half a line", line, own)
                     continue
                 payloads += 1
                 if link.arrow == _IN and stamp is not None:
@@ -142,10 +142,10 @@ class TraceReader:
                 continue
 
             if length > LONGEST:
-                self._quarantine(here, "line too long", line, own)
+                self._unparseable(here, "line too long", line, own)
                 continue
             if line[-1] != "]":
-                self._quarantine(here, "half a line", line, own)
+                self._unparseable(here, "half a line", line, own)
                 continue
             parts = line[at + 1 : -1].split(" ")
             if "" in parts or "\t" in line:
@@ -157,7 +157,7 @@ class TraceReader:
             if reason is None:
                 operations += 1
             else:
-                self._quarantine(here, reason, line, own)
+                self._unparseable(here, reason, line, own)
         if own:
             self.operations += operations
             self.payloads += payloads
@@ -167,9 +167,9 @@ class TraceReader:
         """The log ends: closes what is open and adds the counts."""
         for window in list(self._open.values()):
             self._close(window, size)
-        counts = (self.operations, self.payloads, self.server, self.quarantined)
+        counts = (self.operations, self.payloads, self.server, self.unparseable_lines)
         for what, count in zip(
-            ("operations", "payloads", "server", "quarantined"), counts, strict=True
+            ("operations", "payloads", "server", "unparseable_lines"), counts, strict=True
         ):
             self.batch.add("count", 0, subject=what, size=count)
 
@@ -290,7 +290,7 @@ class TraceReader:
                 self._note_time(text, pos)
                 self.server += own
             else:
-                self._quarantine(pos, "not a line of the broker", line, own)
+                self._unparseable(pos, "not a line of the broker", line, own)
             return None
         front, rest = found
         stamp = self._time(front.ts)
@@ -298,7 +298,7 @@ class TraceReader:
         conn = f"{front.pid if front.pid is not None else '-'}/{front.kind}:{front.id}"
         if rest[:3] not in log.DIRECTIONS:
             if front.level == "TRC":
-                self._quarantine(pos, "half a line", line, own)
+                self._unparseable(pos, "half a line", line, own)
                 return None
             if stamp is not None:
                 self._expire(stamp, pos)
@@ -307,7 +307,7 @@ class TraceReader:
             return None
         payload = rest.startswith("MSG_PAYLOAD: [", 4)
         if not payload and rest[3:5] != " [":
-            self._quarantine(pos, "half a line" if len(rest) < 5 else "no operation", line, own)
+            self._unparseable(pos, "half a line" if len(rest) < 5 else "no operation", line, own)
             return None
         link = Link(
             conn,
@@ -366,10 +366,10 @@ class TraceReader:
                 reason=violation.kind,
             )
 
-    def _quarantine(self, pos: int, reason: str, line: str, own: bool) -> None:
+    def _unparseable(self, pos: int, reason: str, line: str, own: bool) -> None:
         if own:
-            self.quarantined += 1
-            self.batch.add("quarantine", pos, reason=reason, text=spelled(line[:_SHOWN]))
+            self.unparseable_lines += 1
+            self.batch.add("unparseable", pos, reason=reason, text=spelled(line[:_SHOWN]))
 
     def _note_time(self, text: str, pos: int) -> None:
         record = log.parse_line(text)
