@@ -1,6 +1,6 @@
-"""The exception tree, in one place, shared by both engines.
+"""The exception classes, shared by both engines.
 
-Every error is a ``ValueError`` that says what was refused, where, why, and what would work.
+Every message says what was refused, where, why, and what would work.
 """
 
 from __future__ import annotations
@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ._reasons import REASONS
+from ._reasons import IMAGE, REASONS
 
 # Longest part of a refused value that a message repeats.
 _SHOWN = 60
 
+# Reasons whose message does not repeat what was refused: bytes, or nothing in particular.
+_WITHOUT_VALUE = {*IMAGE, "index-full"}
+
 
 class SubtrieError(ValueError):
-    """An input was refused.
+    """Base class of all errors: an input was refused.
 
-    ``reason`` is a stable code of the table in ``docs/errors.md``; ``position`` a byte offset into
-    the UTF-8 of the refused text, or None; ``field`` the argument that held it, or None; ``hint``
-    what would work; ``status`` the HTTP status that fits.
+    Attributes:
+        reason: A stable code from the table in ``docs/errors.md``.
+        position: A byte offset into the UTF-8 of the refused text, or None.
+        field: The name of the refused argument, or None.
+        hint: What would work.
+        status: The HTTP status that fits.
     """
 
     def __init__(
@@ -45,32 +51,34 @@ class SubtrieError(ValueError):
 
 
 class SubjectError(SubtrieError):
-    """The text is no subject of the dialect."""
+    """The text is not a valid subject of the dialect."""
 
 
 class PatternError(SubtrieError):
-    """The text is no pattern of the dialect."""
+    """The text is not a valid pattern of the dialect."""
 
 
 class InvalidName(SubtrieError):
-    """The text breaks a naming rule of ADR-6."""
+    """The text violates a naming rule of NATS (ADR-6)."""
 
 
 class AddressError(SubtrieError):
-    """A part of a Microbus address is wrong, or a subject is no canonical address."""
+    """A part of a Microbus address is not valid, or a subject is not a canonical address."""
 
 
 class HostnameCollision(AddressError):
-    """Two hosts flatten to the same token (decision A5)."""
+    """Two hosts have the same token in a subject."""  # A5
 
 
 class WireError(SubtrieError):
-    """Bytes on the wire break the protocol.
+    """Bytes violate the protocol.
 
-    ``position`` is an offset in the stream. ``cause`` is the rule that is broken, also where
-    ``reason`` is the one word ``parse``; ``state`` what was being read (``name``, ``arguments``,
-    ``payload``); ``resume`` the offset of the first byte that no operation accounts for;
-    ``operations`` what this call finished before.
+    Attributes:
+        position: An offset in the stream.
+        cause: The code of the violated rule, also when ``reason`` is only ``parse``.
+        state: What was being read: ``name``, ``arguments`` or ``payload``.
+        resume: The offset of the first byte that belongs to no operation.
+        operations: The operations that this call completed before the error.
     """
 
     cause: str | None = None
@@ -80,31 +88,27 @@ class WireError(SubtrieError):
 
 
 class PermissionsError(SubtrieError):
-    """A permission entry or the file it came from is wrong."""
+    """A permission rule, or the file that contains it, is not valid."""
 
 
 class BusError(SubtrieError):
-    """A request over the bus failed."""
+    """A connector cannot do what was asked of it, or a request failed."""
 
 
 class UnheardPort(UserWarning):
-    """A request to port 0, which stands for any port in routes: by convention nothing listens."""
+    """A request to port 0 reaches no endpoint: in a route, port 0 stands for every port."""
 
 
 _NOUNS = {
-    "SubjectError": "not a subject",
-    "PatternError": "not a pattern",
-    "InvalidName": "not a valid name",
-    "AddressError": "not a Microbus address",
-    "HostnameCollision": "host collides",
-    "PermissionsError": "refused",
-    "BusError": "refused by the bus",
-    "SubtrieError": "no image of an index",
+    "SubjectError": "subject",
+    "PatternError": "pattern",
+    "InvalidName": "name",
+    "AddressError": "Microbus address",
 }
 
 
 def shown(value: object) -> str:
-    """The value as a message repeats it: one line, escaped, shortened."""
+    """Return the value as a message repeats it: one line, escaped, shortened."""
     if isinstance(value, str) and len(value) > _SHOWN:
         return f"{value[:_SHOWN]!a}… ({len(value)} characters)"
     if isinstance(value, int) and value.bit_length() > 4 * _SHOWN:
@@ -119,17 +123,22 @@ def refusal(
     position: int | None = None,
     field: str | None = None,
 ) -> SubtrieError:
-    """Builds the error both engines raise for a broken rule, from the table of reasons.
+    """Return the error that both engines raise, with the message of a reason.
 
-    ``value`` is the refused text; None for the bytes of an image, which no message repeats.
+    Args:
+        kind: The name of the error class.
+        reason: A code of the table of reasons.
+        value: The refused value.
+        position: A byte offset into its UTF-8.
+        field: The name of the argument.
     """
     rule = REASONS[reason]
     if reason == "surrogate" and position is None:
         position = first_surrogate(str(value))
-    place = "" if position is None else f" (byte {position})"
-    part = "" if field is None else f"{field} "
-    told = "the bytes are" if value is None else f"{part}{shown(value)} is"
-    message = f"{told} {_NOUNS[kind]}: {rule.sentence}{place}; {rule.hint}"
+    place = "" if position is None else f" (at byte {position})"
+    message = f"{rule.sentence}{place}; {rule.hint}"
+    if reason not in _WITHOUT_VALUE:
+        message = f"{_refused(kind, value, field)}: {message}"
     error: SubtrieError = _CLASSES[kind](
         message,
         reason=reason,
@@ -141,13 +150,21 @@ def refusal(
     return error
 
 
+def _refused(kind: str, value: object, field: str | None) -> str:
+    """Return what was refused: ``'a..b' is not a valid subject``, ``port 'x' is not valid``."""
+    what = shown(value) if field is None else f"{field} {shown(value)}"
+    if kind not in _NOUNS:
+        return what
+    return f"{what} is not a valid {_NOUNS[kind]}" if field is None else f"{what} is not valid"
+
+
 def wire_error(
     reason: str, cause: str, position: int, resume: int, state: str, operations: Sequence[Any]
 ) -> WireError:
-    """Builds the error both engines raise for bytes that break the protocol."""
+    """Return the error that both engines raise for bytes that violate the protocol."""
     rule = REASONS[cause]
     error = WireError(
-        f"not the protocol: {rule.sentence} (byte {position} of the stream); {rule.hint}",
+        f"protocol error: {rule.sentence} (at byte {position} of the stream); {rule.hint}",
         reason=reason,
         position=position,
         hint=rule.hint,
@@ -159,7 +176,7 @@ def wire_error(
 
 
 def first_surrogate(text: str) -> int | None:
-    """Where UTF-8 fails, counted in the bytes before it."""
+    """Return the byte offset of the first lone surrogate, or None."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""A refusal of something read from a file: it names the file and the line."""
+"""Errors in files: the message begins with the file and the line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def failure(
     position: int | None = None,
     field: str | None = None,
 ) -> SubtrieError:
-    """The error, its message led by the place; ``.file`` and ``.line`` hold it too."""
+    """Return the error for a file, with the attributes ``file`` and ``line``."""
     return placed(refusal("PermissionsError", reason, value, position, field), file, line)
 
 
 def placed(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:
-    """The same error, naming where it was read."""
+    """Add the file and the line to an error and return it."""
     if file is not None:
         place = f"{file}" if line is None else f"{file}, line {line}"
         error.args = (f"{place}: {error.args[0]}",)

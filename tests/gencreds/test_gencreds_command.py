@@ -254,8 +254,8 @@ def test_key_files_that_are_refused(tree, operator, tmp_path_factory):
         Path("link.nk"): "a link that leaves its folder",
         Path("folder.nk"): "",
         Path("nothing.nk"): "nothing.nk does not exist",
-        _seed_file("", "empty.nk"): "it is no seed",
-        _seed_file(seed[:-4] + "AAAA", "wrong.nk"): "it is no seed",
+        _seed_file("", "empty.nk"): "not a valid NKey seed",
+        _seed_file(seed[:-4] + "AAAA", "wrong.nk"): "not a valid NKey seed",
         _seed_file(f"{seed}\n{seed}", "two.nk"): "2 seeds where one is expected",
     }
     before = _files()

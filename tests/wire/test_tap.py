@@ -174,7 +174,7 @@ def test_the_command_prints_each_input_as_operations(talk, tmp_path):
     raw.write_bytes(b"PING\r\nXX")
     code, lines = command(raw, "--conn", "client")
     assert (code, lines[0]) == (1, "PING")
-    assert "! not the protocol: no operation of this connection has this name" in lines[1]
+    assert "! protocol error: this connection has no operation of this name" in lines[1]
     assert command(tmp_path / "missing")[0] == 2
 
 
