@@ -64,7 +64,7 @@ def test_falsified_numbers_end_with_exit_1(shown, tmp_path):
     out = tmp_path / "falsified"
     shutil.copytree(shown[0], out)
     counts = json.loads((out / "counts.json").read_text())
-    row = next(row for row in counts["foreign"] if row[0] == "cron.hourly")
+    row = next(row for row in counts["other_traffic"] if row[0] == "cron.hourly")
     row[1] += 1
     (out / "counts.json").write_text(json.dumps(counts))
     lines = (out / "trace.log").read_bytes().splitlines(keepends=True)

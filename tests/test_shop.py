@@ -17,10 +17,10 @@ from pathlib import Path
 import nats
 import pytest
 
-from examples.shop import broker, traffic, wrong
+from examples.shop import broker, faults, traffic
 from examples.shop.apis import Order, inventory, ledger, orders, placed, token
-from examples.shop.staff import SERVICES, staff
-from examples.shop.tally import Tally
+from examples.shop.counters import Counters
+from examples.shop.services import SERVICES, replicas
 from subtrie.connector import AckTimeout, HTTPError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,17 +32,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[broker.Broker]:
         yield running
 
 
-def together(plane: str, url: str, hosts: list[str], story) -> list[Tally]:
+def together(plane: str, url: str, hosts: list[str], story) -> list[Counters]:
     """Starts services, tells a story with them, stops them; what each of them counted.
 
     With a URL every message takes the bus, without one none does.
     """
     services = [
-        each for host in hosts for each in staff(host, plane=plane, nats=url, short_circuit=not url)
+        each
+        for host in hosts
+        for each in replicas(host, plane=plane, nats=url, short_circuit=not url)
     ]
-    tallies = [Tally() for _ in services]
-    for tally, service in zip(tallies, services, strict=True):
-        tally.watch(service)
+    all_counters = [Counters() for _ in services]
+    for counters, service in zip(all_counters, services, strict=True):
+        counters.watch(service)
 
     async def tell() -> None:
         async with AsyncExitStack() as started:
@@ -52,7 +54,7 @@ def together(plane: str, url: str, hosts: list[str], story) -> list[Tally]:
                 await story(*services)
 
     asyncio.run(tell())
-    return tallies
+    return all_counters
 
 
 @pytest.fixture(params=["nats", "memory"])
@@ -122,31 +124,31 @@ def test_the_trust_root_believes_the_subject_and_nothing_else(url):
 
 @pytest.mark.requirement("S0-041")
 def test_a_source_spelled_otherwise_reaches_no_handler(server):
-    sent = Tally()
+    sent = Counters()
 
     async def story(web, *stock):
-        async with wrong.connection(server.url, "orders.shop") as bus:
-            await wrong.mumble(bus, sent, plane="mumble", host="orders.shop")
+        async with faults.connection(server.url, "orders.shop") as bus:
+            await faults.publish_malformed(bus, sent, plane="mumble", host="orders.shop")
         for each in stock:  # who answers has read what came before
             url = f"https://{each.id}.inventory.shop/stock/bell"
             assert (await web.request("GET", url)).status == 200
-        assert sum(each.counts.rejects["source"] for each in stock) == 1
+        assert sum(each.metrics.rejects["source"] for each in stock) == 1
 
-    tallies = together("mumble", server.url, ["web.shop", "inventory.shop"], story)
+    all_counters = together("mumble", server.url, ["web.shop", "inventory.shop"], story)
     heard = "mumble.safe.443.orders%2eshop.inventory_shop._.GET.stock.bell"
-    assert sum(tallies, Tally()).rejected == {heard: 1}
-    assert not any(caller == "orders.shop" for _, caller in sum(tallies, Tally()).replies)
+    assert sum(all_counters, Counters()).rejected == {heard: 1}
+    assert not any(caller == "orders.shop" for _, caller in sum(all_counters, Counters()).replies)
     assert len(sent.malformed) == 4
 
 
 def test_a_forged_request_is_obeyed_where_no_rule_of_the_broker_stops_it(server):
-    sent = Tally()
+    sent = Counters()
 
     async def story(web, root):
         client = await nats.connect(server.url)
         astray = await client.subscribe("forged.reply._.token_shop.payments_shop.id-forger")
-        async with wrong.connection(server.url, "inventory.shop") as bus:
-            await wrong.pretend(
+        async with faults.connection(server.url, "inventory.shop") as bus:
+            await faults.publish_spoofed(
                 bus, sent, plane="forged", host="inventory.shop", victim="payments.shop"
             )
         answers = [(await astray.next_msg(20)).data for _ in range(2)]
@@ -155,8 +157,8 @@ def test_a_forged_request_is_obeyed_where_no_rule_of_the_broker_stops_it(server)
         await client.close()
 
     together("forged", server.url, ["web.shop", "token.shop"], story)
-    (astray,) = sent.unheard
-    assert sent.unheard[astray] == 2
+    (astray,) = sent.undelivered
+    assert sent.undelivered[astray] == 2
 
 
 def test_a_declined_card_gives_the_goods_back(url):
@@ -188,26 +190,26 @@ def test_a_declined_card_gives_the_goods_back(url):
 @pytest.mark.requirement("S0-127")
 @pytest.mark.parametrize("how", ["six", "mixed"])
 def test_wherever_the_services_run_customers_see_the_same(tmp_path, how):
-    def shop(how: str, url: str) -> tuple[Tally, Counter[str]]:
+    def shop(how: str, url: str) -> tuple[Counters, Counter[str]]:
         return asyncio.run(traffic.run(url, how=how, seconds=0.7, seed=5))
 
     _, alone = shop("one", "")
     with broker.running(tmp_path, users=SERVICES) as server:
-        tally, seen = shop(how, server.url)
+        counters, seen = shop(how, server.url)
     assert seen == alone
     assert seen["placed"] + seen["declined"] == 21
     assert seen["placed"] == seen["sales"] == seen["orders"]
-    assert seen["unheard"] == 9
-    assert all(vars(tally).values())
-    forged = tally.spoofed.total()
-    assert tally.handled["payments.shop", "token.shop", 666, "POST"] == seen["placed"] + forged
-    assert tally.sent["web.shop", "inventory.shop", 443, "GET"] == 2 * 21 + 3
+    assert seen["unserved"] == 9
+    assert all(vars(counters).values())
+    forged = counters.spoofed.total()
+    assert counters.handled["payments.shop", "token.shop", 666, "POST"] == seen["placed"] + forged
+    assert counters.sent["web.shop", "inventory.shop", 443, "GET"] == 2 * 21 + 3
 
 
 def test_the_same_seed_asks_the_same_questions():
     def shop(seed: int) -> Counter[str]:
-        tally, seen = asyncio.run(traffic.run("", how="one", seconds=0.7, seed=seed))
-        assert not any(vars(tally).values())  # nothing left the process
+        counters, seen = asyncio.run(traffic.run("", how="one", seconds=0.7, seed=seed))
+        assert not any(vars(counters).values())  # nothing left the process
         return seen
 
     assert shop(5) == shop(5) != shop(6)

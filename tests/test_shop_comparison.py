@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from examples.shop.comparison import differences
-from examples.shop.tally import Tally
+from examples.shop.counters import Counters
 
 EDGE = ("web.shop", "orders.shop", 443, "GET")
 FORGED = ("payments.shop", "token.shop", 666, "POST")
@@ -19,16 +19,16 @@ SPOOFED = "shop.danger.666.payments_shop.token_shop._.POST.mint"
 LINES = 40
 
 
-def counted() -> Tally:
-    return Tally(
+def counted() -> Counters:
+    return Counters(
         sent=Counter({EDGE: 5, FORGED: 1}),
         handled=Counter({EDGE: 3, FORGED: 1}),
         replies=Counter({("orders.shop", "web.shop"): 3}),
-        unheard=Counter({UNHEARD: 2}),
+        undelivered=Counter({UNHEARD: 2}),
         malformed=Counter({MALFORMED: 4}),
         rejected=Counter({MALFORMED: 4}),
         spoofed=Counter({("web.shop", "payments.shop", SPOOFED): 1}),
-        foreign=Counter({"cron.hourly": 6}),
+        other_traffic=Counter({"cron.hourly": 6}),
     )
 
 
@@ -66,12 +66,12 @@ def test_agreement():
     assert differences(counted(), report(), LINES) == []
 
 
-@pytest.mark.parametrize("name", list(vars(Tally())))
+@pytest.mark.parametrize("name", list(vars(Counters())))
 def test_a_falsified_count_is_found(name):
-    tally = counted()
-    counter = getattr(tally, name)
+    counters = counted()
+    counter = getattr(counters, name)
     counter[next(iter(counter))] += 1
-    assert differences(tally, report(), LINES)
+    assert differences(counters, report(), LINES)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_a_refusal_nobody_expected_is_found():
 
 def test_counts_survive_their_file(tmp_path):
     counted().save(tmp_path / "counts.json")
-    assert Tally.load(tmp_path / "counts.json") == counted()
+    assert Counters.load(tmp_path / "counts.json") == counted()

@@ -8,12 +8,12 @@ from typing import Any
 
 from subtrie.microbus import RequestAddress, decode
 
-from .tally import Tally, edge_of
+from .counters import Counters, edge_of
 
 Report = Mapping[str, Any]
 
 
-def differences(counted: Tally, report: Report, lines: int) -> list[str]:
+def differences(counted: Counters, report: Report, lines: int) -> list[str]:
     """One sentence for each number on which the two disagree; an empty list when none does.
 
     ``lines`` is the number of lines in the log, counted by reading it and nothing else.
@@ -25,22 +25,22 @@ def differences(counted: Tally, report: Report, lines: int) -> list[str]:
     ]
 
 
-def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, int, int]]:
+def _pairs(counted: Counters, report: Report, lines: int) -> Iterator[tuple[str, int, int]]:
     """Every number that has two sources: what it is, the services' value, the audit's."""
     yield "lines in the log", lines, report["lines"]
     parts = ("operations", "payloads", "server", "unparseable_lines")
     yield "lines in all tables", lines, sum(report[part] for part in parts)
     yield "unmatched deliveries", 0, report["unmatched"]
 
-    unheard = Counter[Any]()
-    for subject, count in counted.unheard.items():
+    undelivered = Counter[Any]()
+    for subject, count in counted.undelivered.items():
         if isinstance(decode(subject), RequestAddress):
-            unheard[edge_of(subject)] += count
+            undelivered[edge_of(subject)] += count
     edge = ("source", "destination", "port", "method")
     for column, ours in (
         ("published", counted.sent),
         ("delivered", counted.handled),
-        ("undelivered", unheard),
+        ("undelivered", undelivered),
         ("refused", Counter[Any]()),
     ):
         theirs = _counts(report["call_graph"], edge, column)
@@ -48,10 +48,10 @@ def _pairs(counted: Tally, report: Report, lines: int) -> Iterator[tuple[str, in
 
     for table, ours, key in (
         ("replies", counted.replies, ("replier", "caller")),
-        ("undelivered", counted.unheard, ("subject",)),
+        ("undelivered", counted.undelivered, ("subject",)),
         ("malformed", counted.malformed, ("subject",)),
         ("spoofed", counted.spoofed, ("who", "claimed", "subject")),
-        ("other_traffic", counted.foreign, ("subject",)),
+        ("other_traffic", counted.other_traffic, ("subject",)),
         ("refused", Counter[Any](), ("subject",)),
     ):
         yield from _each(table, ours, _counts(report[table], key, "count"))

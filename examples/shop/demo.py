@@ -28,8 +28,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from . import broker, traffic
 from .comparison import differences
-from .staff import ELSEWHERE, PLANE, SERVICES
-from .tally import Tally
+from .counters import Counters
+from .services import OTHER_PROCESSES, PLANE, SERVICES
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; 0 when every number agrees, 1 when one does not, 2 when it cannot run."""
     parser = argparse.ArgumentParser(prog="python -m examples.shop", description=__doc__)
     parser.add_argument(
-        "--how", choices=list(ELSEWHERE), default="six", help="where the services run"
+        "--how", choices=list(OTHER_PROCESSES), default="six", help="where the services run"
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where files go")
     parser.add_argument("--seconds", type=float, default=4, help="how long customers come in")
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if options.how == "one":
-            tally, seen = _open_shop("", options)
-            assert not any(vars(tally).values())  # not one message left the process
+            counters, seen = _open_shop("", options)
+            assert not any(vars(counters).values())  # not one message left the process
             console.print(summary(seen))
             return 0
         if not options.again:
@@ -72,17 +72,21 @@ def _run(options: argparse.Namespace) -> None:
     out = options.out
     with broker.running(out, users=SERVICES) as server:
         console.print(f"[bold]1[/bold]  nats-server at {server.url}, tracing to {out}/trace.log")
-        tally, seen = _open_shop(server.url, options)
-    console.print(
-        f"[bold]2[/bold]  {summary(seen)}\n   on the bus: {sum(tally.sent.values())} requests and"
-        f" events sent, {sum(tally.handled.values())} heard, {sum(tally.replies.values())} answers"
-        f" and acknowledgements; {sum(tally.unheard.values())} heard by nobody,"
-        f" {sum(tally.malformed.values())} malformed, {sum(tally.spoofed.values())} spoofed"
+        counters, seen = _open_shop(server.url, options)
+    requests, received, replies = (
+        sum(each.values()) for each in (counters.sent, counters.handled, counters.replies)
     )
-    tally.save(out / "counts.json")
+    console.print(
+        f"[bold]2[/bold]  {summary(seen)}\n   on the bus: {requests} requests and events sent,"
+        f" {received} delivered, {replies} replies and acknowledgements;"
+        f" {sum(counters.undelivered.values())} undelivered,"
+        f" {sum(counters.malformed.values())} malformed,"
+        f" {sum(counters.spoofed.values())} spoofed"
+    )
+    counters.save(out / "counts.json")
 
 
-def _open_shop(url: str, options: argparse.Namespace) -> tuple[Tally, Counter[str]]:
+def _open_shop(url: str, options: argparse.Namespace) -> tuple[Counters, Counter[str]]:
     columns = (
         TextColumn("[bold]2[/bold]  the shop is open"),
         BarColumn(30),
@@ -121,7 +125,7 @@ def summary(seen: Counter[str]) -> str:
                 ("orders", "in its notes"),
             )
         )
-        + f"; {seen['unheard']} questions that nobody serves"
+        + f"; {seen['unserved']} requests with no handler"
     )
 
 
@@ -130,7 +134,7 @@ def _audit(out: Path) -> int:
     log, tables = out / "trace.log", out / "tables"
     with log.open("rb") as opened:
         lines = sum(1 for _ in opened)
-    counted = Tally.load(out / "counts.json")
+    counted = Counters.load(out / "counts.json")
     arguments = ["audit", str(log), "--plane", PLANE, "--out", str(tables)]
     console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
     command = [sys.executable, "-m", "subtrie.cli", *arguments]

@@ -20,8 +20,8 @@ from pathlib import Path
 from subtrie.connector import serve
 
 from .broker import sign_in
-from .staff import PLANE, SERVICES, staff
-from .tally import Tally
+from .counters import Counters
+from .services import PLANE, SERVICES, replicas
 
 
 def main() -> None:
@@ -35,17 +35,17 @@ def main() -> None:
     parser.add_argument("--child", type=Path, metavar="COUNTS", help=argparse.SUPPRESS)
     given = parser.parse_args()
     logging.basicConfig(format=f"   {', '.join(given.hosts)}: %(message)s")
-    tally = Tally()
+    counters = Counters()
     connectors = []
     for host in given.hosts:
         url = sign_in(given.nats, host) if given.child else given.nats
-        connectors += staff(host, plane=given.plane, nats=url)
-    tally.watch(*connectors)
+        connectors += replicas(host, plane=given.plane, nats=url)
+    counters.watch(*connectors)
     if given.child:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     asyncio.run(serve(*connectors))
     if given.child:
-        tally.save(given.child)
+        counters.save(given.child)
 
 
 def _end_with_parent() -> None:

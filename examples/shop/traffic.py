@@ -19,10 +19,10 @@ from random import Random
 from subtrie.connector import Connector
 
 from .broker import sign_in
-from .staff import ELSEWHERE, PLANE, SERVICES, staff
-from .tally import Tally
-from .web import entries, mistake, visit
-from .wrong import chatter, connection, mumble, pretend
+from .counters import Counters
+from .faults import connection, publish_malformed, publish_other_traffic, publish_spoofed
+from .services import OTHER_PROCESSES, PLANE, SERVICES, replicas
+from .web import entries, request_unserved, visit
 
 CUSTOMERS_PER_SECOND = 30
 START_LIMIT = 60.0  # seconds
@@ -37,16 +37,16 @@ async def run(
     seed: int = 1,
     plane: str = PLANE,
     progress: Callable[[int, int], None] = lambda done, of: None,
-) -> tuple[Tally, Counter[str]]:
+) -> tuple[Counters, Counter[str]]:
     """Runs the shop for about ``seconds``; what its services counted, what its customers saw.
 
     The same seed and duration ask the same questions, wherever the services run. ``url`` is empty
     where there is no broker, and then nobody can go around the services.
     """
-    tally, seen = Tally(), Counter[str]()
+    counters, seen = Counters(), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as open_shop:
-            away = ELSEWHERE[how]
+            away = OTHER_PROCESSES[how]
             for number, hosts in enumerate(away):
                 counts = Path(folder) / f"{number}.json"
                 await open_shop.enter_async_context(_process(url, plane, hosts, counts))
@@ -54,22 +54,24 @@ async def run(
             connectors = [
                 connector
                 for host in here
-                for connector in staff(host, plane=plane, nats=url and sign_in(url, host))
+                for connector in replicas(host, plane=plane, nats=url and sign_in(url, host))
             ]
-            tally.watch(*connectors)
+            counters.watch(*connectors)
             for connector in connectors:
                 await open_shop.enter_async_context(connector)
-            await _everyone_is_there(connector)
-            await _trade(connector, seconds, seed, seen, progress)
+            await _wait_until_ready(connector)
+            await _run_customers(connector, seconds, seed, seen, progress)
             if url:
-                await _misbehave(url, plane, round(seconds * CUSTOMERS_PER_SECOND / 10), tally)
+                await _inject_faults(
+                    url, plane, round(seconds * CUSTOMERS_PER_SECOND / 10), counters
+                )
             seen.update(await entries(connector))
             # Who answers has read what was sent to it before.
-            await _everyone_is_there(connector)
-            await _everyone_is_there(connector)
+            await _wait_until_ready(connector)
+            await _wait_until_ready(connector)
         for number in range(len(away)):
-            tally += Tally.load(Path(folder) / f"{number}.json")
-    return tally + Tally(), seen  # adding drops what came to nothing
+            counters += Counters.load(Path(folder) / f"{number}.json")
+    return counters + Counters(), seen  # adding drops what came to nothing
 
 
 @asynccontextmanager
@@ -101,9 +103,9 @@ async def _end(process: Process) -> None:
         await process.wait()
 
 
-async def _everyone_is_there(connector: Connector) -> None:
+async def _wait_until_ready(connector: Connector) -> None:
     """Waits until all replicas answer to the control plane's ping."""
-    replicas = sum(len(staff(host, nats="")) for host in SERVICES)
+    replicas = sum(len(replicas(host, nats="")) for host in SERVICES)
     async with asyncio.timeout(START_LIMIT):
         while True:
             pings = connector.publish("GET", "https://all:888/ping")
@@ -112,7 +114,7 @@ async def _everyone_is_there(connector: Connector) -> None:
             await asyncio.sleep(0.05)
 
 
-async def _trade(
+async def _run_customers(
     connector: Connector,
     seconds: float,
     seed: int,
@@ -127,7 +129,7 @@ async def _trade(
         await asyncio.sleep(seconds * number / customers)
         await visit(connector, number, dice, seen)
         if number % 10 == 0:
-            await mistake(connector, dice, seen)
+            await request_unserved(connector, dice, seen)
         done += 1
         progress(done, customers)
 
@@ -136,7 +138,7 @@ async def _trade(
             visitors.create_task(customer(number))
 
 
-async def _misbehave(url: str, plane: str, times: int, tally: Tally) -> None:
+async def _inject_faults(url: str, plane: str, times: int, counters: Counters) -> None:
     """Three services that do what they should not, each on a connection of its own."""
     async with (
         connection(sign_in(url, "orders.shop"), "orders.shop") as orders,
@@ -144,9 +146,9 @@ async def _misbehave(url: str, plane: str, times: int, tally: Tally) -> None:
         connection(sign_in(url, "inventory.shop"), "inventory.shop") as inventory,
     ):
         for number in range(max(1, times)):
-            await mumble(orders, tally, plane=plane, host="orders.shop")
-            await chatter(ledger_client, tally)
+            await publish_malformed(orders, counters, plane=plane, host="orders.shop")
+            await publish_other_traffic(ledger_client, counters)
             if number % 3 == 0:
-                await pretend(
-                    inventory, tally, plane=plane, host="inventory.shop", victim="payments.shop"
+                await publish_spoofed(
+                    inventory, counters, plane=plane, host="inventory.shop", victim="payments.shop"
                 )

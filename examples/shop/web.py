@@ -46,7 +46,7 @@ async def visit(connector: Connector, customer: int, dice: Random, seen: Counter
         seen["declined"] += 1
 
 
-async def mistake(connector: Connector, dice: Random, seen: Counter[str]) -> None:
+async def request_unserved(connector: Connector, dice: Random, seen: Counter[str]) -> None:
     """Asks for what nobody serves: a route, a method and a host that are not there."""
     answers = await asyncio.gather(
         connector.request(
@@ -59,7 +59,7 @@ async def mistake(connector: Connector, dice: Random, seen: Counter[str]) -> Non
     for answer in answers:
         if not isinstance(answer, AckTimeout):
             raise AssertionError(f"somebody served a mistake: {answer!r}")
-        seen["unheard"] += 1
+        seen["unserved"] += 1
 
 
 async def entries(connector: Connector) -> dict[str, int]:

@@ -44,7 +44,7 @@ class LocalSubscription:
         self._finished = asyncio.Event()  # nothing more will come
         self._task: asyncio.Task[None] | None = None
         self._remote: Any = None
-        self._place: Any = None
+        self._registration: Any = None
 
     @property
     def _id(self) -> int:

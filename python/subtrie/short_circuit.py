@@ -86,17 +86,17 @@ class ShortCircuit:
             pending_bytes_limit=pending_bytes_limit,
         )
         try:
-            made._place = self._trie.add(subject, made, queue=queue or None)
+            made._registration = self._trie.add(subject, made, queue=queue or None)
         except SubtrieError:  # the broker takes it, so it stays, without the short circuit
-            made._place = None
+            made._registration = None
         made._start()
         self._subscriptions.append(made)
         return made
 
     def _forget(self, made: LocalSubscription) -> None:
-        if made._place is not None:
-            self._trie.remove(made._place)
-            made._place = None
+        if made._registration is not None:
+            self._trie.remove(made._registration)
+            made._registration = None
         if made in self._subscriptions:
             self._subscriptions.remove(made)
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from subtrie import BusError
-from subtrie import _control_headers as frame
+from subtrie import BusError, _control_headers
 from subtrie.connector import (
     AckTimeout,
     CallDepthExceeded,
@@ -48,8 +47,8 @@ async def test_a_request_reaches_its_handler_and_comes_back(make):
     @shop.endpoint("POST", "/order/{id}")
     async def place(id: int, order: Order, request: Request, dry: bool = False):
         assert request.source == "web.example"
-        assert request.headers[frame.FROM_VERSION] == "7"
-        assert request.headers[frame.CALL_DEPTH] == "1"
+        assert request.headers[_control_headers.FROM_VERSION] == "7"
+        assert request.headers[_control_headers.CALL_DEPTH] == "1"
         assert request.path == f"/order/{id}"
         return {"id": id, "items": [line.item for line in order.lines], "dry": dry}
 
@@ -61,7 +60,7 @@ async def test_a_request_reaches_its_handler_and_comes_back(make):
         assert (answer.status, answer.source, answer.id) == (200, HOST, shop.id)
         assert (answer.queue, answer.locality) == (HOST, "")
         assert answer.headers["Content-Type"] == "application/json"
-        assert answer.headers[frame.FROM_VERSION] == "3"
+        assert answer.headers[_control_headers.FROM_VERSION] == "3"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ async def test_nobody_there_is_an_ack_timeout(make):
                 await web.request(method, url)
             assert missed.value.status == 404
             assert time.monotonic() - begun < 5, "not the whole time budget"
-        assert web.counts.ack_timeouts == 4
+        assert web.metrics.ack_timeouts == 4
 
 
 @pytest.mark.requirement("A78")
@@ -237,8 +236,8 @@ async def test_time_budget_depth_baggage_and_language_travel_along(make):
     assert seen["Accept-Language"] == "fr"
     assert seen["X-Forwarded-For"] == "me"
     assert "X-Own" not in seen
-    assert seen[frame.CALL_DEPTH] == "2"
-    assert seen[frame.FROM_HOST] == HOST
+    assert seen[_control_headers.CALL_DEPTH] == "2"
+    assert seen[_control_headers.FROM_HOST] == HOST
     assert 0 < seen["budget"] < 5
 
 
@@ -248,7 +247,7 @@ async def test_the_65th_call_in_a_chain_is_refused(make_memory):
 
     @shop.endpoint("GET", "/again")
     async def again(request: Request):
-        depths.append(int(request.headers[frame.CALL_DEPTH]))
+        depths.append(int(request.headers[_control_headers.CALL_DEPTH]))
         await shop.request("GET", f"{URL}/again")
 
     async with shop:

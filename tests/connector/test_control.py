@@ -34,7 +34,7 @@ async def test_metrics_are_prometheus_text(make):
         answer = await web.request("GET", f"https://{HOST}:888/metrics")
         assert answer.headers["Content-Type"].startswith("text/plain")
         lines = answer.body.decode().splitlines()
-        way = "memory" if shop._transport.memory is not None else "nats"
+        way = "memory" if shop._transport.in_process is not None else "nats"
         (delivered,) = [x for x in lines if x.startswith("microbus_deliveries_total{")]
         assert f'transport="{way}"' in delivered
         (served,) = [

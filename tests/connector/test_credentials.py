@@ -12,11 +12,10 @@ import nats
 import nkeys
 import pytest
 
-from subtrie import Dispatcher
-from subtrie import _control_headers as frame
+from subtrie import Dispatcher, _control_headers
 from subtrie.connector import AckTimeout, Connector, Request
 from subtrie.connector._http.codec import write_request
-from subtrie.connector._transport import nats as bus
+from subtrie.connector._transport import nats as nats_transport
 
 from .nats_server import NatsServer
 
@@ -105,41 +104,41 @@ async def test_the_broker_holds_each_service_to_its_name(tmp_path):
         rogue = _connector("rogue.example", realm.server.url, creds=tmp_path / "elsewhere")
         shop.endpoint("GET", "/who")(lambda request: request.source)
         async with shop, web, rogue:
-            assert bus.open_connections() == 3, "one for each credentials"
+            assert nats_transport.open_connections() == 3, "one for each credentials"
             url = "https://shop.example/who"
             assert (await web.request("GET", url)).body == b"web.example"
             assert (await rogue.request("GET", url)).body == b"rogue.example"
             forged = Request("GET", "https://shop.example:443/who")
             for name, value in (
-                (frame.OP_CODE, "Req"),
-                (frame.MSG_ID, "AAAAAAAA"),
-                (frame.FROM_ID, web.id),
-                (frame.FROM_HOST, "web.example"),
+                (_control_headers.OP_CODE, "Req"),
+                (_control_headers.MSG_ID, "AAAAAAAA"),
+                (_control_headers.FROM_ID, web.id),
+                (_control_headers.FROM_HOST, "web.example"),
             ):
                 forged.headers[name] = value
-            before = shop.counts.deliveries["nats"]
-            await rogue._transport.bus.publish(
+            before = shop.metrics.deliveries["nats"]
+            await rogue._transport.nats.publish(
                 f"{PLANE}.safe.443.web_example.shop_example._.GET.who", write_request(forged)
             )
-            await rogue._transport.settle()
+            await rogue._transport.flush()
             await asyncio.sleep(0.1)
-            assert shop.counts.deliveries["nats"] == before, "the broker let nothing through"
+            assert shop.metrics.deliveries["nats"] == before, "the broker let nothing through"
             # The overwrite is worth what the broker enforces: it lets this source through.
-            await rogue._transport.bus.publish(
+            await rogue._transport.nats.publish(
                 f"{PLANE}.safe.443.rogue_example.shop_example._.GET.who", write_request(forged)
             )
             for _ in range(1000):
                 await asyncio.sleep(0.01)
-                if shop.counts.deliveries["nats"] > before:
+                if shop.metrics.deliveries["nats"] > before:
                     break
-            assert shop.counts.deliveries["nats"] == before + 1
+            assert shop.metrics.deliveries["nats"] == before + 1
         unsigned = _connector("other.example", realm.server.url)
-        before_limit, bus.CONNECT_LIMIT = bus.CONNECT_LIMIT, 0.5
+        before_limit, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.5
         try:
             with pytest.raises((ConnectionError, nats.errors.Error)):
                 await unsigned.startup()
         finally:
-            bus.CONNECT_LIMIT = before_limit
+            nats_transport.CONNECT_LIMIT = before_limit
     finally:
         realm.server.stop()
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from subtrie.connector import HTTPError, Request, RequestTimeout
-from subtrie.connector._client.pending_request import Unicast
+from subtrie.connector._client.pending_request import PendingRequest
 
 from .nats_server import NatsServer
 
@@ -18,7 +18,7 @@ URL = f"https://{HOST}"
 
 def asking_now(connector):
     """The requests it waits for; announcements aside."""
-    return [call for call in connector._calling.waiting.values() if isinstance(call, Unicast)]
+    return [call for call in connector._sender.waiting.values() if isinstance(call, PendingRequest)]
 
 
 async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):
@@ -73,15 +73,15 @@ async def _until(condition, limit=20.0):
 
 async def test_no_server_is_a_clear_error(make_nats):
     server = make_nats(HOST, nats="nats://127.0.0.1:1")
-    from subtrie.connector._transport import nats as bus
+    from subtrie.connector._transport import nats as nats_transport
 
-    before, bus.CONNECT_LIMIT = bus.CONNECT_LIMIT, 0.3
+    before, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.3
     try:
         with pytest.raises(ConnectionError, match=r"127\.0\.0\.1:1"):
             await server.startup()
     finally:
-        bus.CONNECT_LIMIT = before
-    assert bus.open_connections() == 0
+        nats_transport.CONNECT_LIMIT = before
+    assert nats_transport.open_connections() == 0
 
 
 async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
@@ -235,7 +235,7 @@ async def test_a_connection_that_takes_no_more_is_an_error_and_no_wait(make_nats
         with pytest.raises(HTTPError) as refused:  # the headers alone are more than a message
             await web.request("GET", URL, headers={"X-Large": "x" * 200_000})
         assert refused.value.status == 413
-        client, publish = web._transport.bus.client, web._transport.bus.client.publish
+        client, publish = web._transport.nats.client, web._transport.nats.client.publish
 
         async def reset(*_: object, **__: object):
             raise ConnectionResetError("lost")

@@ -7,11 +7,10 @@ import asyncio
 import nats
 import pytest
 
-from subtrie import _control_headers as frame
-from subtrie import microbus
+from subtrie import _control_headers, microbus
 from subtrie.connector import HTTPError, Request, RequestTimeout, Response
 from subtrie.connector._http.codec import read_response, write_request, write_response
-from subtrie.connector._http.fragments import Assembly, cut
+from subtrie.connector._http.fragments import Reassembler, cut
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"
@@ -31,8 +30,8 @@ async def test_bodies_of_any_size_arrive_whole_both_ways(make, size):
         body = _body(size)
         answer = await web.request("POST", BIG, body=body)
         assert answer.body == body
-        assert frame.FRAGMENT not in answer.headers
-        assert len(shop._serving.transfers) == len(web._calling.transfers) == 0
+        assert _control_headers.FRAGMENT not in answer.headers
+        assert len(shop._receiver.transfers) == len(web._sender.transfers) == 0
 
 
 async def test_a_stream_is_pinned_to_the_replica_that_acknowledged_it(make_nats):
@@ -106,10 +105,10 @@ class Sender:
     async def send(self, index, count, body, *, message_id="AAAAAAAA", source="web_example"):
         request = Request("POST", BIG.replace("/big", ":443/big"), body=body)
         for name, value in (
-            (frame.OP_CODE, "Req"),
-            (frame.MSG_ID, message_id),
-            (frame.FROM_ID, "id-1"),
-            (frame.FRAGMENT, f"{index}/{count}"),
+            (_control_headers.OP_CODE, "Req"),
+            (_control_headers.MSG_ID, message_id),
+            (_control_headers.FROM_ID, "id-1"),
+            (_control_headers.FRAGMENT, f"{index}/{count}"),
         ):
             request.headers[name] = value
         slot = "_" if index == 1 else self.shop.id
@@ -121,7 +120,11 @@ class Sender:
     async def answer(self):
         """The one answer that is no acknowledgement."""
         for _ in range(300):
-            got = [a for a in self.answers if a.headers[frame.OP_CODE] != frame.ACK]
+            got = [
+                a
+                for a in self.answers
+                if a.headers[_control_headers.OP_CODE] != _control_headers.ACK
+            ]
             if got:
                 return got[0]
             await asyncio.sleep(0.01)
@@ -154,9 +157,9 @@ async def test_interleaved_transfers_do_not_mix(make_nats, broker, plane):
         await sender.send(2, 2, b"y", message_id="BBBBBBBB")
         await asyncio.sleep(0.2)
         return {
-            answer.headers[frame.MSG_ID]: answer.body
+            answer.headers[_control_headers.MSG_ID]: answer.body
             for answer in sender.answers
-            if answer.headers[frame.OP_CODE] == "Res"
+            if answer.headers[_control_headers.OP_CODE] == "Res"
         }
 
     answers = await _with_sender(make_nats, broker, plane, story)
@@ -180,7 +183,7 @@ async def test_fragments_that_do_not_fit_end_the_transfer(make_nats, broker, pla
         return await sender.answer()
 
     answer = await _with_sender(make_nats, broker, plane, story)
-    assert (answer.headers[frame.OP_CODE], answer.status) == ("Err", status)
+    assert (answer.headers[_control_headers.OP_CODE], answer.status) == ("Err", status)
 
 
 async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
@@ -196,7 +199,7 @@ async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
 async def test_a_transfer_that_falls_silent_is_forgotten(make_nats, broker, plane):
     async def story(sender):
         await sender.send(1, 2, b"a")
-        transfers = sender.shop._serving.transfers
+        transfers = sender.shop._receiver.transfers
         for _ in range(300):
             await asyncio.sleep(0.01)
             if len(transfers) == 0 and transfers.ended(KEY):
@@ -216,13 +219,13 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
         given = dict(line.split(": ") for line in sent.split("\r\n")[1:] if line)
         for op, status, fragment in (("Ack", 202, None), ("Res", 200, "2/3"), ("Res", 200, "1/3")):
             made = Response(status, "" if op == "Ack" else "part")
-            made.headers[frame.OP_CODE] = op
-            made.headers[frame.FROM_ID] = "id-9"
-            made.headers[frame.MSG_ID] = given[frame.MSG_ID]
+            made.headers[_control_headers.OP_CODE] = op
+            made.headers[_control_headers.FROM_ID] = "id-9"
+            made.headers[_control_headers.MSG_ID] = given[_control_headers.MSG_ID]
             if fragment:
-                made.headers[frame.FRAGMENT] = fragment
+                made.headers[_control_headers.FRAGMENT] = fragment
             reply = microbus.encode_reply(
-                plane=plane, source=HOST, host=head.source, id=given[frame.FROM_ID]
+                plane=plane, source=HOST, host=head.source, id=given[_control_headers.FROM_ID]
             )
             await client.publish(reply, write_response(made))
 
@@ -232,12 +235,12 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
     async with web:
         with pytest.raises(RequestTimeout):
             await web.request("GET", BIG, timeout=10)
-        assert len(web._calling.transfers) == 0
+        assert len(web._sender.transfers) == 0
     await client.close()
 
 
 def test_the_bytes_of_a_transfer_are_capped():
-    assembly: Assembly[Request] = Assembly(max_body=10, max_fragments=4, silence=1.0)
+    assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=4, silence=1.0)
     assembly.begin(KEY, 3, now=0, ends=9)
     assert assembly.add(KEY, 1, 3, Request("GET", "x", body=b"12345"), now=0) is None
     with pytest.raises(HTTPError) as refused:
@@ -247,7 +250,7 @@ def test_the_bytes_of_a_transfer_are_capped():
 
 
 def test_the_number_of_open_transfers_is_capped():
-    assembly: Assembly[Request] = Assembly(max_body=10, max_fragments=4, silence=1.0)
+    assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=4, silence=1.0)
     for number in range(1024):
         assembly.begin(("a.b", "id-1", f"{number:08}"), 2, now=0, ends=9)
     with pytest.raises(HTTPError) as refused:

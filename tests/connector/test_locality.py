@@ -36,7 +36,9 @@ async def test_each_locality_slot_is_subscribed(make):
     shop.endpoint("GET", "/x")(_say("x"))
     async with shop:
         (endpoint,) = shop.endpoints
-        slots = [microbus.decode_subscription(place.pattern).slot for place in endpoint.places]
+        slots = [
+            microbus.decode_subscription(place.pattern).slot for place in endpoint.registrations
+        ]
         assert slots == ["", shop.id, "loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1"]
 
 
@@ -62,11 +64,11 @@ async def test_a_handlers_404_is_an_answer_and_not_asked_again(make):
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):
             await edge.request("GET", NEAR)
-        sent = edge.counts.ack_timeouts
+        sent = edge.metrics.ack_timeouts
         with pytest.raises(HTTPError) as answered:
             await edge.request("GET", f"https://{HOST}/missing")
         assert not isinstance(answered.value, AckTimeout)
-        assert edge.counts.ack_timeouts == sent
+        assert edge.metrics.ack_timeouts == sent
         assert edge.nearest.nearest(("GET", HOST, "443")) == "us-west-b"
     for replica in replicas:
         await replica.shutdown()

@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, Request, RequestTimeout, Response
-from subtrie.connector._client.pending_request import Unicast
+from subtrie.connector._client.pending_request import PendingRequest
 
 from .nats_server import NatsServer
 
@@ -71,7 +71,7 @@ class World:
             return b"%d:" % n + request.body
 
         @shop.endpoint("POST", "/thread/{n}")
-        def in_thread(n: int, request: Request):
+        def run_in_thread(n: int, request: Request):
             self.runs[n] += 1
             return b"%d:" % n + request.body
 
@@ -126,13 +126,13 @@ class World:
                 n for n, each in enumerate(done) if isinstance(each, asyncio.CancelledError)
             } == set(range(calls))
             for each in [self.web, *replicas]:
-                waits = [c for c in each._calling.waiting.values() if isinstance(c, Unicast)]
+                waits = [c for c in each._sender.waiting.values() if isinstance(c, PendingRequest)]
                 assert [c for c in waits if each is self.web] == []
             for each in replicas:
                 await each.shutdown(timeout=0.05)
-                assert not each._serving.tasks
-                assert len(each._serving.transfers) == 0 or not each.running
-        assert len(self.web._calling.transfers) == 0
+                assert not each._receiver.tasks
+                assert len(each._receiver.transfers) == 0 or not each.running
+        assert len(self.web._sender.transfers) == 0
         assert max(self.runs.values()) == 1, [n for n, times in self.runs.items() if times > 1]
 
 
@@ -142,7 +142,7 @@ async def coming_and_going(world, replicas):
         await asyncio.sleep(world.random.random() * 0.15)
         leaving = replicas.pop(0)
         await leaving.shutdown(timeout=world.random.choice((0.0, 0.05)))
-        assert not leaving._serving.tasks
+        assert not leaving._receiver.tasks
         coming = world.replica()
         replicas.append(coming)
         await coming.startup()

@@ -36,7 +36,7 @@ async def test_a_unicast_prefers_this_process(both):
         async with near:
             for _ in range(20):
                 assert (await web.request("GET", URL)).id == near.id
-            assert far.counts.deliveries["nats"] <= 20, "nothing but control traffic"
+            assert far.metrics.deliveries["nats"] <= 20, "nothing but control traffic"
             assert (await web.request("GET", f"https://{far.id}.{HOST}/")).id == far.id
         assert (await web.request("GET", URL)).id == far.id, "else the bus"
         with pytest.raises(AckTimeout):
@@ -64,7 +64,7 @@ async def test_a_multicast_takes_the_bus_and_reaches_everyone_once(both):
                 ("near.example", size),
                 ("web.example", size),
             ]
-        assert near.counts.deliveries["nats"] > 0
+        assert near.metrics.deliveries["nats"] > 0
 
 
 async def test_answers_come_back_in_process_where_the_caller_is_here(both):
@@ -72,10 +72,10 @@ async def test_answers_come_back_in_process_where_the_caller_is_here(both):
     near.endpoint("GET", "/")(lambda request: request.attested)
     async with near, web:
         await asyncio.sleep(0.3)  # announcements are over
-        before = web.counts.deliveries["nats"]
+        before = web.metrics.deliveries["nats"]
         for _ in range(10):
             assert (await web.request("GET", URL)).json() is True
-        assert web.counts.deliveries["nats"] == before
+        assert web.metrics.deliveries["nats"] == before
 
 
 async def test_one_handle_takes_both_down(both, plane):

@@ -8,11 +8,10 @@ import logging
 import nats
 import pytest
 
-from subtrie import Dispatcher, microbus
-from subtrie import _control_headers as frame
+from subtrie import Dispatcher, _control_headers, microbus
 from subtrie.connector import Request
 from subtrie.connector._http.codec import read_request, write_request
-from subtrie.connector._transport.in_process import Memory
+from subtrie.connector._transport.in_process import InProcessTransport
 
 from .recording import messages
 
@@ -21,10 +20,10 @@ HOST = "shop.example"
 
 def _raw(url=f"https://{HOST}:443/whoami", **headers):
     headers = {
-        frame.OP_CODE: "Req",
-        frame.MSG_ID: "AAAAAAAA",
-        frame.FROM_ID: "id-liar",
-        frame.FROM_HOST: "victim.example",
+        _control_headers.OP_CODE: "Req",
+        _control_headers.MSG_ID: "AAAAAAAA",
+        _control_headers.FROM_ID: "id-liar",
+        _control_headers.FROM_HOST: "victim.example",
         **headers,
     }
     request = Request("GET", url)
@@ -45,12 +44,12 @@ class Listener:
 
     async def whoami(self, request: Request):
         self.sources.append(request.source)
-        assert request.headers[frame.FROM_HOST] == request.source
+        assert request.headers[_control_headers.FROM_HOST] == request.source
         return request.source
 
     async def publish(self, subject: str, request: Request) -> None:
-        if self.shop._transport.memory is not None:
-            Memory().deliver(subject, request, kept=True)
+        if self.shop._transport.in_process is not None:
+            InProcessTransport().deliver(subject, request, kept=True)
             await asyncio.sleep(0.02)
         else:
             await self.client.publish(subject, write_request(request))
@@ -68,7 +67,7 @@ class Listener:
         async def heard(message):
             note(message.subject)
 
-        if self.shop._transport.memory is not None:
+        if self.shop._transport.in_process is not None:
             self.taken = Dispatcher.shared().subscribe(everything, lambda pair: True)
             self.taken.handler.receiver = note
         else:
@@ -79,17 +78,17 @@ class Listener:
         return self
 
     async def __aexit__(self, *_):
-        if self.shop._transport.memory is not None:
+        if self.shop._transport.in_process is not None:
             self.taken.unsubscribe()
         else:
             await self.client.close()
         await self.shop.shutdown()
 
-    async def settle(self, messages: int, answers: int = 0):
+    async def flush(self, messages: int, answers: int = 0):
         """Until so many messages were handled or rejected and so many answers heard; no more come
         after."""
         for _ in range(1000):
-            seen = len(self.sources) + sum(self.shop.counts.rejects.values())
+            seen = len(self.sources) + sum(self.shop.metrics.rejects.values())
             if seen >= messages and len(self.answers) >= answers:
                 break
             await asyncio.sleep(0.01)
@@ -101,7 +100,7 @@ async def test_the_source_of_the_subject_overwrites_the_header(make, plane):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.publish(subject, _raw())
-        await listener.settle(1, 2)
+        await listener.flush(1, 2)
         assert listener.sources == ["web.example"]
         reply = microbus.encode_reply(plane=plane, source=HOST, host="web.example", id="id-liar")
         assert listener.answers == [reply] * 2, "acknowledged and answered to the verified source"
@@ -127,9 +126,9 @@ async def test_an_unverifiable_message_is_counted_and_never_answered(make, plane
     async with Listener(make, plane) as listener:
         for _ in range(3):
             await listener.publish(MALFORMED[spelling].format(p=plane), _raw())
-        await listener.settle(3)
+        await listener.flush(3)
         assert listener.sources == listener.answers == []
-        assert listener.shop.counts.rejects == {"source": 3}
+        assert listener.shop.metrics.rejects == {"source": 3}
         said = [record for record in caplog.records if record.plane == plane]
         assert len(said) == 1, "once a minute for a plane and reason"
 
@@ -137,16 +136,20 @@ async def test_an_unverifiable_message_is_counted_and_never_answered(make, plane
 @pytest.mark.requirement("T11")
 @pytest.mark.parametrize(
     "headers",
-    [{frame.FROM_ID: "nobody"}, {frame.FROM_ID: "id-*"}, {frame.FROM_ID: "id-a.b"}],
+    [
+        {_control_headers.FROM_ID: "nobody"},
+        {_control_headers.FROM_ID: "id-*"},
+        {_control_headers.FROM_ID: "id-a.b"},
+    ],
     ids=["no-id", "wildcard", "two-tokens"],
 )
 async def test_an_answer_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.publish(subject, _raw(**headers))
-        await listener.settle(1)
+        await listener.flush(1)
         assert listener.sources == listener.answers == []
-        assert listener.shop.counts.rejects == {"return-address": 1}
+        assert listener.shop.metrics.rejects == {"return-address": 1}
 
 
 async def test_method_and_path_are_the_subjects_too(make, plane):
@@ -174,9 +177,9 @@ async def test_payloads_that_are_no_message_are_counted_and_dropped(make_nats, p
         await listener.client.flush()
         for _ in range(1000):
             await asyncio.sleep(0.01)
-            if listener.shop.counts.rejects["malformed"] == 2:
+            if listener.shop.metrics.rejects["malformed"] == 2:
                 break
-        assert listener.shop.counts.rejects == {"malformed": 2}
+        assert listener.shop.metrics.rejects == {"malformed": 2}
         assert listener.sources == []
 
 
@@ -185,7 +188,7 @@ async def test_in_process_the_message_says_that_its_source_is_attested(make):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("GET", "/")(lambda request: request.attested)
     async with shop, web:
-        in_process = shop._transport.memory is not None
+        in_process = shop._transport.in_process is not None
         assert (await web.request("GET", f"https://{HOST}")).json() is in_process
 
 
@@ -208,7 +211,9 @@ async def test_recorded_requests_with_another_source_token_or_a_forged_header(ma
         await listener.shop.subscribe("GET", "/order/{id}/line/{n}", listener.whoami)
         for token, claimed in (("web_client_example", "victim.example"), ("rogue_example", None)):
             forged = request.received()
-            forged.headers[frame.FROM_HOST] = claimed or forged.headers[frame.FROM_HOST]
+            forged.headers[_control_headers.FROM_HOST] = (
+                claimed or forged.headers[_control_headers.FROM_HOST]
+            )
             await listener.publish(
                 f"{plane}.safe.443.{token}.shop_example._.GET.order.A-17.line.3", forged
             )

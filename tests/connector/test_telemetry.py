@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from subtrie.connector import AckTimeout, HTTPError, KeptSpans, RequestTimeout
+from subtrie.connector import AckTimeout, HTTPError, RequestTimeout, TailSamplingProcessor
 
 HOST = "shop.example"
 
@@ -47,7 +47,7 @@ async def _story(make):
         with pytest.raises(HTTPError) as failed:
             await web.request("GET", f"https://{HOST}/relay/1")
     return failed.value, [
-        {k: v for k, v in each.counts.served.items() if k[1] in ("/relay/{n}", "/level")}
+        {k: v for k, v in each.metrics.served.items() if k[1] in ("/relay/{n}", "/level")}
         for each in (shop, stock)
     ]
 
@@ -168,8 +168,8 @@ async def test_the_same_counters_for_opentelemetry_on_both_transports(
 async def test_rejects_are_counted_by_reason(make_memory, meters):
     shop = make_memory(HOST)
     async with shop:
-        shop.counts.reject(shop.plane, "source", "x")
-        shop.counts.reject(shop.plane, "source", "x")
+        shop.metrics.reject(shop.plane, "source", "x")
+        shop.metrics.reject(shop.plane, "source", "x")
         counted = _read(meters, shop)
     assert counted["microbus_rejects", ("reason", "source"), ("service", HOST)] == 2
 
@@ -177,7 +177,7 @@ async def test_rejects_are_counted_by_reason(make_memory, meters):
 async def test_a_trace_is_exported_when_its_handler_failed_or_somebody_asks(make, spans, caplog):
     caplog.set_level(logging.CRITICAL)
     exporter = InMemorySpanExporter()
-    trace.get_tracer_provider().add_span_processor(KeptSpans(exporter))
+    trace.get_tracer_provider().add_span_processor(TailSamplingProcessor(exporter))
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("GET", "/{how}")
@@ -211,7 +211,7 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_somebody_asks(make
 
 def test_what_is_kept_has_a_bound():
     exporter = InMemorySpanExporter()
-    kept = KeptSpans(exporter, capacity=3)
+    kept = TailSamplingProcessor(exporter, capacity=3)
     provider = TracerProvider()
     provider.add_span_processor(kept)
     tracer = provider.get_tracer("test")

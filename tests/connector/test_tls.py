@@ -12,8 +12,8 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector
-from subtrie.connector._transport import nats as bus
-from subtrie.connector._transport.credentials import gather
+from subtrie.connector._transport import nats as nats_transport
+from subtrie.connector._transport.credentials import load_credentials
 
 from .certificates import Authority
 from .nats_server import NatsServer
@@ -59,12 +59,12 @@ async def test_services_with_the_same_files_share_a_connection(server, authority
     a, b, c = (_connector(f"{name}.example", server, plane) for name in "abc")
     c.endpoint("GET", "/")(lambda: "over TLS")
     async with c:
-        assert bus.open_connections() == 1
+        assert nats_transport.open_connections() == 1
         async with a:
-            assert bus.open_connections() == 2
+            assert nats_transport.open_connections() == 2
             async with b:
-                assert bus.open_connections() == 2
-                clients = [each._transport.bus.client for each in (a, b, c)]
+                assert nats_transport.open_connections() == 2
+                clients = [each._transport.nats.client for each in (a, b, c)]
                 assert clients[0] is clients[1] is not clients[2]
                 assert all(each.connected_url.scheme in ("nats", "tls") for each in clients)
                 assert all(each._transport._io_writer.get_extra_info("cipher") for each in clients)
@@ -72,32 +72,32 @@ async def test_services_with_the_same_files_share_a_connection(server, authority
                     assert (await each.request("GET", "https://c.example/")).body == b"over TLS"
             # b has left, its connection is still a's
             assert (await a.request("GET", "https://c.example/")).body == b"over TLS"
-            assert bus.open_connections() == 2
-        assert bus.open_connections() == 1
-    assert bus.open_connections() == 0
+            assert nats_transport.open_connections() == 2
+        assert nats_transport.open_connections() == 1
+    assert nats_transport.open_connections() == 0
 
 
 @pytest.mark.requirement("S0-122", "S0-123")
 def test_own_files_first_each_looked_up_alone(authority, tmp_path):
     url = "nats://h:1"
-    alone = gather(url, HOST)
+    alone = load_credentials(url, HOST)
     assert (alone.ca, alone.cert, alone.key) == (tmp_path / "ca.pem", None, None)
     authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
-    shared = gather(url, HOST)
+    shared = load_credentials(url, HOST)
     assert (shared.cert, shared.key) == (tmp_path / "cert.pem", tmp_path / "key.pem")
     own = tmp_path / f"{HOST}_cert.pem"
     authority.vouch(HOST, own, tmp_path / f"{HOST}_key.pem")
     (tmp_path / f"{HOST}_key.pem").unlink()
-    mixed = gather(url, HOST)
+    mixed = load_credentials(url, HOST)
     assert (mixed.cert, mixed.key) == (own, tmp_path / "key.pem")
     (tmp_path / "key.pem").unlink()
-    certless = gather(url, HOST)
+    certless = load_credentials(url, HOST)
     assert (certless.cert, certless.key) == (None, None), "one without the other is no use"
     assert len({each.digest for each in (alone, shared, mixed)}) == 3
     assert certless.digest == alone.digest, "what is not used does not count"
     Authority("another").write(tmp_path / f"{HOST}_ca.pem")
-    assert gather(url, HOST).ca == tmp_path / f"{HOST}_ca.pem"
-    assert gather(url, HOST).digest != alone.digest
+    assert load_credentials(url, HOST).ca == tmp_path / f"{HOST}_ca.pem"
+    assert load_credentials(url, HOST).digest != alone.digest
 
 
 @pytest.mark.requirement("A30")
@@ -105,9 +105,9 @@ def test_a_key_that_others_may_read_is_refused(authority, tmp_path):
     authority.vouch("everyone", tmp_path / "cert.pem", tmp_path / "key.pem")
     (tmp_path / "key.pem").chmod(0o644)
     with pytest.raises(BusError) as refused:
-        gather("nats://h:1", HOST)
+        load_credentials("nats://h:1", HOST)
     assert refused.value.reason == "readable-creds"
-    assert gather("nats://h:1", HOST, allow_readable=True).key == tmp_path / "key.pem"
+    assert load_credentials("nats://h:1", HOST, allow_readable=True).key == tmp_path / "key.pem"
 
 
 async def test_who_shows_no_certificate_or_a_strange_one_does_not_get_in(
@@ -120,7 +120,7 @@ async def test_who_shows_no_certificate_or_a_strange_one_does_not_get_in(
     stranger.vouch("b.example", tmp_path / "b.example_cert.pem", tmp_path / "b.example_key.pem")
     with pytest.raises(ConnectionError):
         await _connector("b.example", server, plane).startup()
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
 
 
 async def test_a_server_that_the_authority_does_not_know_is_not_trusted(server, tmp_path, plane):
@@ -129,7 +129,7 @@ async def test_a_server_that_the_authority_does_not_know_is_not_trusted(server, 
     begun = time.monotonic()
     with pytest.raises(ConnectionError, match="certificate"):
         await _connector(HOST, server, plane).startup()
-    assert time.monotonic() - begun < bus.CONNECT_LIMIT, "asking again would not help"
+    assert time.monotonic() - begun < nats_transport.CONNECT_LIMIT, "asking again would not help"
 
 
 async def test_an_encrypted_connection_comes_back_with_every_handler(
@@ -143,11 +143,11 @@ async def test_an_encrypted_connection_comes_back_with_every_handler(
     async with shop, web:
         for _ in range(2):
             await asyncio.to_thread(server.kill)
-            while web._transport.bus.connected or shop._transport.bus.connected:
+            while web._transport.nats.connected or shop._transport.nats.connected:
                 await asyncio.sleep(0.01)
             await asyncio.to_thread(server.start)
-            while not (web._transport.bus.connected and shop._transport.bus.connected):
+            while not (web._transport.nats.connected and shop._transport.nats.connected):
                 await asyncio.sleep(0.01)
-            await shop._transport.settle()
+            await shop._transport.flush()
             for n in range(20):
                 assert (await web.request("GET", f"https://{HOST}/{n}")).body == b"%d" % n

@@ -17,8 +17,8 @@ from operators import Operator, connecting
 from raw_client import RawClient
 from servers import serving
 
-from examples.shop.staff import SERVICES, staff
-from examples.shop.web import entries, mistake, visit
+from examples.shop.services import SERVICES, replicas
+from examples.shop.web import entries, request_unserved, visit
 from subtrie.acl import Permissions
 from subtrie.connector import HTTPError
 from subtrie.gencreds import Creds, Service, rules, scan, sign, write
@@ -54,7 +54,9 @@ class Shop:
         return RawClient(self.url, **connecting(creds.jwt, creds.seed))
 
 
-async def _trade(shop: Shop, without: tuple[str, str] | None = None) -> tuple[Counter[str], str]:
+async def _run_customers(
+    shop: Shop, without: tuple[str, str] | None = None
+) -> tuple[Counter[str], str]:
     """Opens the shop, all of it on the bus, each service with its creds; lets customers in.
 
     ``without`` takes a rule from a service.
@@ -68,7 +70,7 @@ async def _trade(shop: Shop, without: tuple[str, str] | None = None) -> tuple[Co
             if without is not None and without[0] == host:
                 given = _without(given, without[1])
             write(shop.creds(host, given), file)
-            for connector in staff(
+            for connector in replicas(
                 host, plane=PLANE, nats=shop.url, creds=file, short_circuit=False, round_trip=0.5
             ):
                 patterns = [p for e in connector.endpoints for p in e.patterns()]
@@ -85,7 +87,7 @@ async def _trade(shop: Shop, without: tuple[str, str] | None = None) -> tuple[Co
             for customer in range(CUSTOMERS):
                 await visit(connector, customer, dice, seen)
             if without is None:
-                await mistake(connector, dice, seen)
+                await request_unserved(connector, dice, seen)
                 seen.update(await entries(connector))
         except HTTPError as error:
             failed = str(error)
@@ -108,7 +110,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     operator = Operator()
     with serving(folder / "server", operator.config + "trace: true\n") as url:
         made = Shop(url, folder, operator, services, granted)
-        made.seen, _ = asyncio.run(_trade(made))
+        made.seen, _ = asyncio.run(_run_customers(made))
         made.log = (folder / "server" / "server.log").read_text()
         yield made
 
@@ -196,7 +198,7 @@ def test_a_customer_is_turned_away_where_a_rule_is_gone(shop, host, rule):
     assert (host, "publish" if "payments_shop" in rule else "subscribe", rule) in _not_implicit(
         shop
     )
-    seen, failed = asyncio.run(_trade(shop, (host, rule)))
+    seen, failed = asyncio.run(_run_customers(shop, (host, rule)))
     assert seen["placed"] == 0
     assert "ack timeout" in failed
 

@@ -31,7 +31,7 @@ URL = f"https://{HIS}"
 _LINE = 8 << 20  # bytes: an event may be large
 
 
-class Serving:
+class PeerService:
     """The peer as a service; its lines."""
 
     def __init__(self, url: str, *more: str) -> None:
@@ -39,7 +39,7 @@ class Serving:
         self.events: list[str] = []
         self.id = ""
 
-    async def __aenter__(self) -> Serving:
+    async def __aenter__(self) -> PeerService:
         self.process = await asyncio.create_subprocess_exec(
             *PEER, *self.arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT, limit=_LINE
         )

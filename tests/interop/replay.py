@@ -25,9 +25,11 @@ import nats
 
 from subtrie.connector import Connector, Endpoint, HTTPError, RandomIds, Response
 from tests.connector.nats_server import NatsServer
-from tests.interop.cast import (
-    Cast,
+from tests.interop.differences import difference
+from tests.interop.differences import field as header
+from tests.interop.roles import (
     NearestByUrl,
+    RecordedRole,
     ask,
     asked_for,
     configuration_of,
@@ -39,9 +41,7 @@ from tests.interop.cast import (
     version_of,
     without_locality,
 )
-from tests.interop.compare import compare
-from tests.interop.compare import field as header
-from tests.interop.plot import Plot, nested_in, plot_for, whole_body
+from tests.interop.scenario import RoleScenario, nested_in, scenario_for, whole_body
 from tests.interop.wire import Recorded, Recording, read
 
 LIMIT = 15.0  # seconds for one message to come
@@ -111,7 +111,7 @@ class Player:
         await self.client.flush()
         await self.client.flush()
 
-    async def play(self, plot: Plot, outcome: Outcome, given_up: Any) -> None:
+    async def play(self, plot: RoleScenario, outcome: Outcome, given_up: Any) -> None:
         """Plays one scenario and compares what comes."""
         for message in plot.messages:
             if message.message_id in plot.unplayed:
@@ -124,9 +124,9 @@ class Player:
                     self.heard[message.key].popleft()
                     outcome.not_compared += 1
                     continue
-                difference = compare(message, self.heard[message.key].popleft())
-                if difference:
-                    outcome.failures.append(f"{plot.name}: {message}: {difference}")
+                found = difference(message, self.heard[message.key].popleft())
+                if found:
+                    outcome.failures.append(f"{plot.name}: {message}: {found}")
                 outcome.messages += 1
             elif self.role in message.delivered_to:
                 if plot.late(message):
@@ -162,10 +162,10 @@ class Replay:
         )
         for name in configuration_of(recording, service):
             self.connector.config(name, default="")
-        self.cast = Cast(self.connector)
+        self.roles = RecordedRole(self.connector)
         late = {p for s in truth["scenarios"] for p in s.get("subscribed") or ()}
         first = [each for each in self.subscriptions if each[0] not in late]
-        subscribe_all(self.connector, routes_of(service["host"], first), self.cast.handle)
+        subscribe_all(self.connector, routes_of(service["host"], first), self.roles.handle)
         self.late: list[Endpoint] = []
         # In the order of the run: the bytes of equal-looking messages are told apart by it.
         outside = recording.messages(truth.get("outside_scenarios", []))
@@ -175,7 +175,7 @@ class Replay:
             self.exchanges.setdefault(message.message_id, []).append(message)
         for message in [*outside, *(m for _, messages in self.scenarios for m in messages)]:
             if message.service == role and message.is_answer:
-                self.cast.answers.setdefault(message.message_id, []).append(message)
+                self.roles.answers.setdefault(message.message_id, []).append(message)
 
     async def run(self) -> Outcome:
         """Every scenario in which the role has a part, then every other exchange."""
@@ -207,7 +207,7 @@ class Replay:
         self, player: Player, scenario: dict[str, Any], messages: list[Recorded]
     ) -> None:
         outcome = self.outcome
-        plot = plot_for(self.role, self.connector.host, scenario, messages)
+        plot = scenario_for(self.role, self.connector.host, scenario, messages)
         try:
             async with asyncio.timeout(20 * LIMIT):
                 await self._play(player, plot)
@@ -221,9 +221,9 @@ class Replay:
         else:
             outcome.exchanges += 1
 
-    async def _play(self, player: Player, plot: Plot) -> None:
-        self.cast.nested |= plot.nested
-        self.cast.ends |= {
+    async def _play(self, player: Player, plot: RoleScenario) -> None:
+        self.roles.nested |= plot.nested
+        self.roles.ends |= {
             message.message_id: place
             for place, message in enumerate(plot.messages)
             if message.service == self.role and message.is_answer
@@ -258,7 +258,7 @@ class Replay:
         if statuses and sorted(statuses) != sorted(told):
             self.outcome.failures.append(f"{plot.name}: statuses {statuses}, not {told}")
 
-    def _own_doing(self, plot: Plot, statuses: list[int]) -> list[Any]:
+    def _own_doing(self, plot: RoleScenario, statuses: list[int]) -> list[Any]:
         """What the role starts by itself in this scenario."""
         scenario = plot.scenario
         if scenario.get("caller") == self.connector.host:
@@ -276,17 +276,17 @@ class Replay:
         pairs = [each for each in self.subscriptions if each[0] in new]
         for method, route, queue in routes_of(self.connector.host, pairs):
             self.late.append(
-                await self.connector.subscribe(method, route, self.cast.handle, queue=queue)
+                await self.connector.subscribe(method, route, self.roles.handle, queue=queue)
             )
-        assert {place.pattern for each in self.late for place in each.places} >= new
+        assert {place.pattern for each in self.late for place in each.registrations} >= new
         if scenario.get("unsubscribed"):
-            gone = sum(len(each.places) for each in self.late)
+            gone = sum(len(each.registrations) for each in self.late)
             assert gone == scenario["unsubscribed"], f"{gone} subscriptions taken down"
             for endpoint in self.late:
                 await endpoint.unsubscribe()
             self.late.clear()
 
-    async def _call(self, plot: Plot, statuses: list[int]) -> None:
+    async def _call(self, plot: RoleScenario, statuses: list[int]) -> None:
         """What the recorded caller did, as often as it did, with the URL as it gave it."""
         own = [nested_in(plot.messages, m, plot.messages.index(m)) for m in plot.own]
         calls = plot.scenario.get("calls", 1)
@@ -299,7 +299,7 @@ class Replay:
                 await asyncio.gather(*beside)
                 beside.clear()
 
-    async def _call_once(self, plot: Plot, statuses: list[int]) -> None:
+    async def _call_once(self, plot: RoleScenario, statuses: list[int]) -> None:
         scenario, first = plot.scenario, plot.own[0]
         options = options_of(first, whole_body(plot.messages, first))
         method, url = scenario["method"], scenario["url"]

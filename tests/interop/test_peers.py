@@ -12,7 +12,7 @@ import pytest
 
 from examples.interop.peer import service
 from subtrie.connector import AckTimeout, HTTPError
-from tests.interop.peer_process import HIS, OURS, URL, Serving, call, joined
+from tests.interop.peer_process import HIS, OURS, URL, PeerService, call, joined
 
 
 async def test_we_call_the_peer(server):
@@ -24,7 +24,7 @@ async def test_we_call_the_peer(server):
         heard.append((request.source, request.body))
 
     ours.endpoint("GET", "/back")(lambda request: f"back to {request.source}")
-    async with Serving(server.url) as his, ours:
+    async with PeerService(server.url) as his, ours:
         hello = await ours.request("GET", f"{URL}/hello/a%20b")
         assert b"a b" in hello.body
         assert (hello.source, hello.id, hello.queue) == (HIS, his.id, HIS)
@@ -109,7 +109,7 @@ async def test_two_replicas_one_of_each_kind_share_the_work(server):
     mixed = joined(server, HIS)
     service(mixed)
     caller = joined(server)
-    async with Serving(server.url) as his, mixed, caller:
+    async with PeerService(server.url) as his, mixed, caller:
         answers = [await caller.request("GET", f"{URL}/hello/x") for _ in range(60)]
         assert {answer.id for answer in answers} == {his.id, mixed.id}
 
@@ -118,7 +118,7 @@ async def test_the_nearest_replica_is_found(server):
     near = joined(server, locality="us-west-b-1")
     far = joined(server, HIS, locality="eu-1")
     service(far)
-    async with Serving(server.url, "--locality", "us-west-b-2") as his, far, near:
+    async with PeerService(server.url, "--locality", "us-west-b-2") as his, far, near:
         answers = [await near.request("GET", f"{URL}/hello/x") for _ in range(40)]
         assert {answer.id for answer in answers[-10:]} == {his.id}
         assert answers[-1].locality == "us-west-b-2"

@@ -14,9 +14,15 @@ import pytest
 from subtrie.connector import OWN, Connector
 from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
 from tests.connector.nats_server import NatsServer
-from tests.interop.cast import configuration_of, deployment_of, routes_of, subscribe_all, version_of
-from tests.interop.compare import compare
+from tests.interop.differences import difference
 from tests.interop.replay import run
+from tests.interop.roles import (
+    configuration_of,
+    deployment_of,
+    routes_of,
+    subscribe_all,
+    version_of,
+)
 from tests.interop.wire import Recorded, headers_of, read
 
 RECORDING = Path(__file__).resolve().parents[1] / "recordings" / "go_live"
@@ -137,7 +143,7 @@ def test_the_comparison_masks_what_it_may_and_nothing_else(before, after, same):
         b"Traceparent: 00-ab-cd-01\r\n\r\nbody"
     )
     assert before in payload
-    assert (compare(_recorded(payload), payload.replace(before, after)) == "") is same
+    assert (difference(_recorded(payload), payload.replace(before, after)) == "") is same
 
 
 def test_a_run_that_replays_nothing_or_something_else_fails(tmp_path):

@@ -9,7 +9,7 @@ import nats
 import pytest
 
 from subtrie.connector import Connector
-from tests.interop.compare import field
+from tests.interop.differences import field
 from tests.interop.wire import read
 
 RECORDING = Path(__file__).resolve().parents[1] / "recordings" / "go_live"
@@ -92,7 +92,7 @@ async def test_the_header_says_another_name(server, recorded):
             assert len(answers) == 2
             assert all(f".shop_example.{TOKEN}.id-" in to for to, _ in answers)
         assert set(shop.sources) == {REAL, "last.example"}
-        assert not shop.connector.counts.rejects
+        assert not shop.connector.metrics.rejects
 
 
 @pytest.mark.requirement("S0-041")
@@ -116,10 +116,10 @@ async def test_the_source_token_is_not_canonical(server, recorded, token):
     altered = subject.replace(f".{TOKEN}.", f".{token}.")
     assert altered != subject
     async with Shop(server.url) as shop:
-        before = shop.connector.counts.rejects.total()
+        before = shop.connector.metrics.rejects.total()
         assert await shop.asked(altered, payload) == []
         assert set(shop.sources) == {"last.example"}
-        assert shop.connector.counts.rejects.total() == before + 1
+        assert shop.connector.metrics.rejects.total() == before + 1
 
 
 async def test_the_source_token_names_another_service(server, recorded):

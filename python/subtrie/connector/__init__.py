@@ -15,11 +15,11 @@ from ._http.codec import read_request, read_response, write_request, write_respo
 from ._http.headers import Headers
 from ._http.message import Request, Response
 from ._ids import FixedIds, Ids, RandomIds
-from ._metrics import Counts
+from ._metrics import Metrics
 from ._run import run, serve
 from ._server.endpoint import OWN, Endpoint
-from ._server.rate_limiter import Throttle
-from ._tail_sampling import KeptSpans
+from ._server.rate_limiter import RateLimiter
+from ._tail_sampling import TailSamplingProcessor
 from ._typed import Client, Event
 
 __all__ = [
@@ -30,20 +30,20 @@ __all__ = [
     "Client",
     "Config",
     "Connector",
-    "Counts",
     "Endpoint",
     "Event",
     "FixedIds",
     "HTTPError",
     "Headers",
     "Ids",
-    "KeptSpans",
+    "Metrics",
     "RandomIds",
+    "RateLimiter",
     "Request",
     "RequestTimeout",
     "Response",
     "ShortCircuit",
-    "Throttle",
+    "TailSamplingProcessor",
     "read_request",
     "read_response",
     "run",

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from .. import microbus
 from .._errors import HostnameCollision, refusal
-from . import _settings as environment
+from . import _settings
 from ._cloud_locality import CLOUDS
 from ._control.configuration import Config
 from ._control.control import announce
 from ._http.message import Response
 from ._ids import Ids, RandomIds
-from ._lifecycle import Life
+from ._lifecycle import Lifecycle
 from ._server.endpoint import OWN, Endpoint, Handler, Queue
 from ._server.middleware import Middleware
 from ._typed import Event
@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
 
-class Connector(Life):
+class Connector(Lifecycle):
     """One instance of a service.
 
     ``host`` is its identity. What is not given comes from the environment: ``MICROBUS_PLANE``,
@@ -58,18 +58,20 @@ class Connector(Life):
         super().__init__(microbus.check_identity_host(host), ids or RandomIds())
         self.version = int(version)
         self.id = id or self.ids.instance()
-        self.plane = environment.plane(plane)
-        self._place = environment.locality(locality)  # a cloud says at startup where that is
-        self.locality = "" if self._place in CLOUDS else self._place
-        self.deployment = environment.deployment(deployment, nats)
+        self.plane = _settings.plane(plane)
+        self._configured_locality = _settings.locality(
+            locality
+        )  # a cloud says at startup where that is
+        self.locality = "" if self._configured_locality in CLOUDS else self._configured_locality
+        self.deployment = _settings.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments
         # Refused here, where the mistake is, and not in the first answer.
         self._reply_pattern = microbus.encode_reply_subscription(
             plane=self.plane, host=self.host, id=self.id
         )
         self.nearest = None
-        self._short_circuit = environment.short_circuit(short_circuit)
-        self._broker = environment.broker(nats, self._short_circuit)
+        self._short_circuit = _settings.short_circuit(short_circuit)
+        self._broker = _settings.broker(nats, self._short_circuit)
         self._creds, self._allow_readable_creds = creds, allow_readable_creds
         self._fixed_round_trip = round_trip
         self._hosts: dict[str, str] = {}  # token to host (A5)
@@ -86,7 +88,7 @@ class Connector(Life):
 
         The first one given is the outermost. What it returns is answered; what it raises too.
         """
-        self._serving.middleware.append(step)
+        self._receiver.middleware.append(step)
         return step
 
     @property
@@ -124,12 +126,12 @@ class Connector(Life):
         self._add(endpoint)
         if self._running and self._transport is not None:
             try:
-                await endpoint.activate(self._serving)
+                await endpoint.activate(self._receiver)
             except BaseException:
                 self._forget(endpoint)
                 raise
-            await self._transport.settle()
-            self._soon(announce(self, [endpoint.host]))
+            await self._transport.flush()
+            self._spawn(announce(self, [endpoint.host]))
         return endpoint
 
     def on(self, event: Event, *, queue: Queue = OWN) -> Callable[[Function], Function]:

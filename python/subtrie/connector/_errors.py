@@ -42,7 +42,7 @@ class HTTPError(BusError):
         self.stack = stack or []
         super().__init__(message, reason=self.reason_code, status=status)
 
-    def say(self, message: str) -> None:
+    def set_message(self, message: str) -> None:
         """Says it better."""
         self.message, self.args = message, (message,)
 
@@ -95,18 +95,18 @@ def reason_phrase(status: int) -> str:
         return ""
 
 
-def converted(error: BaseException) -> HTTPError:
+def to_http_error(error: BaseException) -> HTTPError:
     """The error a caller is to see for what a handler raised: its own, or a plain 500."""
     if isinstance(error, HTTPError):
         if not error.stack and error.__traceback__ is not None:
-            error.stack = stack_of(error)
+            error.stack = stack_frames(error)
         return error
     if isinstance(error, BusError):
-        return HTTPError(str(error), status=error.status, stack=stack_of(error))
-    return HTTPError(str(error) or type(error).__name__, status=500, stack=stack_of(error))
+        return HTTPError(str(error), status=error.status, stack=stack_frames(error))
+    return HTTPError(str(error) or type(error).__name__, status=500, stack=stack_frames(error))
 
 
-def stack_of(error: BaseException) -> list[dict[str, Any]]:
+def stack_frames(error: BaseException) -> list[dict[str, Any]]:
     """Where an error was raised, innermost first, without the frames of this package."""
     here = os.path.dirname(__file__)
     frames = [

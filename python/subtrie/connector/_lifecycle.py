@@ -16,22 +16,22 @@ import os
 from collections.abc import Awaitable, Callable
 
 from .._errors import refusal
-from . import _settings as environment
-from ._client.client import Caller
+from . import _settings
+from ._client.client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._control.configuration import Configuration
-from ._control.control import Control, announce, ask_for_trace
+from ._control.control import ControlPlane, announce, ask_for_trace
 from ._control.peer_cache import PeerCache
 from ._ids import Ids
 from ._locality import NearestReplicas
 from ._server.endpoint import Endpoint
-from ._server.receiver import Serving
-from ._tail_sampling import to_be_asked
+from ._server.receiver import RequestReceiver
+from ._tail_sampling import claim_export
 from ._telemetry import watch
 from ._timers import Timers
-from ._tracing import look_for_provider
-from ._transport import Memory, Place, Transport
-from ._transport.credentials import gather
+from ._tracing import detect_provider
+from ._transport import InProcessTransport, Registration, Transport
+from ._transport.credentials import load_credentials
 from ._transport.nats import connect
 
 logger = logging.getLogger("subtrie.connector")
@@ -45,7 +45,7 @@ _AT_ONCE = 256  # endpoints that are taken down beside each other
 Hook = Callable[[], Awaitable[None] | None]
 
 
-class Life(Caller):
+class Lifecycle(RequestClient):
     """Starts and stops: what is subscribed when, who may be asked when."""
 
     _broker: str
@@ -54,20 +54,20 @@ class Life(Caller):
     _allow_readable_creds: bool
     _fixed_round_trip: float | None
     _reply_pattern: str
-    _place: str  # the locality, or the cloud that knows it
+    _configured_locality: str  # the locality, or the cloud that knows it
 
     def __init__(self, host: str, ids: Ids) -> None:
         super().__init__(host, ids)
         self._configuration = Configuration(self)
-        self._control = Control(self, self._configuration, lambda: self._endpoints)
+        self._control = ControlPlane(self, self._configuration, lambda: self._endpoints)
         self._cache = PeerCache(self)
-        self._serving = Serving(self)
-        self._serving.on_failure = self._failed
+        self._receiver = RequestReceiver(self)
+        self._receiver.on_failure = self._failed
         self._endpoints: list[Endpoint] = []
         self._own_endpoints: list[Endpoint] = []  # the control plane's
         self._startup_hooks: list[Hook] = []
         self._shutdown_hooks: list[Hook] = []
-        self._reply_place: Place | None = None
+        self._reply_registration: Registration | None = None
 
     @property
     def running(self) -> bool:
@@ -85,12 +85,12 @@ class Life(Caller):
             raise refusal("BusError", "running", self.host)
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._loop)
-        if environment.debugging():
+        if _settings.debugging():
             logger.setLevel(logging.DEBUG)
-        look_for_provider()
+        detect_provider()
         watch(self)
         try:
-            limit = environment.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
+            limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
             async with asyncio.timeout(limit):
                 await self._rise()
         except BaseException:
@@ -98,7 +98,7 @@ class Life(Caller):
             raise
         self._running = True
         hosts = [endpoint.host for endpoint in [*self._own_endpoints, *self._endpoints]]
-        self._soon(announce(self, hosts))
+        self._spawn(announce(self, hosts))
         self._log("startup")
 
     async def _rise(self) -> None:
@@ -106,22 +106,22 @@ class Life(Caller):
         await self._configuration.refresh()
         self._own_endpoints += self._cache.endpoints
         for endpoint in self._own_endpoints:
-            await endpoint.activate(self._serving)
+            await endpoint.activate(self._receiver)
         for hook in self._startup_hooks:
             await _run_hook(hook)
         self._own_endpoints += self._control.endpoints()
         for endpoint in [*self._own_endpoints, *self._endpoints]:
-            await endpoint.activate(self._serving)
+            await endpoint.activate(self._receiver)
         assert self._transport is not None
-        await self._transport.settle()
+        await self._transport.flush()
 
     async def _open(self) -> None:
-        if self._place in CLOUDS:
-            self.locality = await locality_in(self._place)
+        if self._configured_locality in CLOUDS:
+            self.locality = await locality_in(self._configured_locality)
         self.nearest = NearestReplicas(self.locality) if self.locality else None
-        bus = None
+        nats = None
         if self._broker:
-            credentials = gather(
+            credentials = load_credentials(
                 self._broker,
                 self.host,
                 creds=self._creds,
@@ -133,21 +133,23 @@ class Life(Caller):
                     "use a file %s_nats.creds",
                     self.host,
                 )
-            bus = await connect(credentials, self.host)
-        self._transport = Transport(Memory() if self._short_circuit else None, bus, self._watchers)
-        self._has_bus = bus is not None
+            nats = await connect(credentials, self.host)
+        self._transport = Transport(
+            InProcessTransport() if self._short_circuit else None, nats, self._watchers
+        )
+        self._has_broker = nats is not None
         self._fragment_size = self._transport.max_payload - HEAD_ROOM
         if self._fragment_size < HEAD_ROOM:
             raise refusal("BusError", "payload-limit", f"{self._transport.max_payload} bytes")
         round_trip = self._fixed_round_trip
         if round_trip is None:
             round_trip = await self._transport.round_trip()
-        self._serving.open(round_trip)
-        self._calling.open(round_trip)
-        self._reply_place = await self._transport.subscribe(
-            self._reply_pattern, self.id, self._calling.from_memory, self._calling.from_bus
+        self._receiver.open(round_trip)
+        self._sender.open(round_trip)
+        self._reply_registration = await self._transport.subscribe(
+            self._reply_pattern, self.id, self._sender.receive_local, self._sender.receive_payload
         )
-        await self._transport.settle()
+        await self._transport.flush()
 
     async def shutdown(self, *, timeout: float | None = None) -> None:
         """Takes the endpoints down, lets handlers finish within ``timeout`` seconds (24), leaves.
@@ -159,7 +161,7 @@ class Life(Caller):
             return
         self._running = False
         if timeout is None:
-            timeout = environment.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
+            timeout = _settings.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
         try:
             await self._close(timeout, hooks=True)
         except asyncio.CancelledError:  # in a hurry: nothing is waited for, nothing left behind
@@ -182,26 +184,26 @@ class Life(Caller):
                 except Exception as error:
                     failed = failed or error
         if self._transport is not None:
-            await self._transport.settle()
-        await self._serving.finish(timeout)
+            await self._transport.flush()
+        await self._receiver.finish(timeout)
         for endpoint in caches:
             await endpoint.deactivate()
         if hooks and len(self._cache) and self._transport is not None:
-            await self._transport.settle()
+            await self._transport.flush()
             await self._cache.offload(self, min(timeout, _OFFLOAD_LIMIT))
         self._own_endpoints = []
         for task in list(self._background):
             task.cancel()
-        self._calling.close()
-        if self._reply_place is not None:
-            await self._reply_place.unsubscribe()
-            self._reply_place = None
+        self._sender.close()
+        if self._reply_registration is not None:
+            await self._reply_registration.unsubscribe()
+            self._reply_registration = None
         if self._transport is not None:
-            await self._transport.settle()
+            await self._transport.flush()
             await self._transport.close()
             self._transport = None
         self._timers.close()
-        self._has_bus, self._loop = False, None
+        self._has_broker, self._loop = False, None
         if failed is not None:
             raise failed
 
@@ -216,10 +218,10 @@ class Life(Caller):
         return hook
 
     def _failed(self, trace_id: str) -> None:
-        if to_be_asked(trace_id):
+        if claim_export(trace_id):
             # Not as a call of the handler's: it has no time left, and is not traced.
             copy = contextvars.Context()
-            copy.run(self._soon, ask_for_trace(self, trace_id))
+            copy.run(self._spawn, ask_for_trace(self, trace_id))
 
     def _log(self, text: str) -> None:
         logger.info(text, extra={"service": self.host, "id": self.id, "plane": self.plane})

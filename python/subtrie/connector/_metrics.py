@@ -12,7 +12,7 @@ _LOG_EVERY = 60.0  # seconds, for one plane and reason (A25)
 _logged: dict[tuple[str, str], float] = {}
 
 
-class Counts:
+class Metrics:
     """Plain counters; reading them costs nothing to those who count."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Counts:
             )
 
 
-def prometheus_text(counts: Counts, host: str, instance: str) -> bytes:
+def prometheus_text(metrics: Metrics, host: str, instance: str) -> bytes:
     """The counters in the text form of Prometheus. Raises ``ImportError`` without its package."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
@@ -53,8 +53,8 @@ def prometheus_text(counts: Counts, host: str, instance: str) -> bytes:
     class Collector:
         def collect(self):  # type: ignore[no-untyped-def]
             for name, help_, label, values in (
-                ("deliveries", "Messages received, by transport", "transport", counts.deliveries),
-                ("rejects", "Messages refused, by reason", "reason", counts.rejects),
+                ("deliveries", "Messages received, by transport", "transport", metrics.deliveries),
+                ("rejects", "Messages refused, by reason", "reason", metrics.rejects),
             ):
                 family = CounterMetricFamily(
                     f"microbus_{name}", help_, labels=["service", "id", label]
@@ -63,8 +63,8 @@ def prometheus_text(counts: Counts, host: str, instance: str) -> bytes:
                     family.add_metric([*common, key], count)
                 yield family
             for name, help_, total in (
-                ("ack_timeouts", "Requests nobody acknowledged", counts.ack_timeouts),
-                ("request_timeouts", "Requests out of time", counts.timeouts),
+                ("ack_timeouts", "Requests nobody acknowledged", metrics.ack_timeouts),
+                ("request_timeouts", "Requests out of time", metrics.timeouts),
             ):
                 family = CounterMetricFamily(f"microbus_{name}", help_, labels=["service", "id"])
                 family.add_metric(common, total)
@@ -74,7 +74,7 @@ def prometheus_text(counts: Counts, host: str, instance: str) -> bytes:
                 "Time handlers took",
                 labels=["service", "id", "port", "route", "method", "code"],
             )
-            for (port, route, method, status), (times, seconds) in sorted(counts.served.items()):
+            for (port, route, method, status), (times, seconds) in sorted(metrics.served.items()):
                 served.add_metric(
                     [*common, port, route, method, str(status)],
                     count_value=int(times),

@@ -9,22 +9,22 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from .. import _control_headers as frame
+from .. import _control_headers
 from ._http.message import Message
 from ._ids import Ids
 from ._known_responders import KnownResponders
 from ._locality import NearestReplicas
-from ._metrics import Counts
+from ._metrics import Metrics
 from ._timers import Timers
 from ._transport import Transport, Watcher
 
 logger = logging.getLogger("subtrie.connector")
 
 
-_alive: weakref.WeakSet[Sending] = weakref.WeakSet()
+_alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 
 
-class Sending:
+class Runtime:
     """Who a connector is, and its loop and transports once it runs."""
 
     version: int
@@ -38,38 +38,38 @@ class Sending:
 
     def __init__(self, host: str, ids: Ids) -> None:
         self.host, self.ids = host, ids
-        self.counts = Counts()
+        self.metrics = Metrics()
         self.known_responders = KnownResponders()
         self._fragment_size = 1 << 19  # bytes; the transports say it better
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timers: Timers
-        self._has_bus = False
+        self._has_broker = False
         self._running = False
-        self._signatures: dict[tuple[str, str | None], dict[str, list[str]]] = {}
+        self._sender_headers: dict[tuple[str, str | None], dict[str, list[str]]] = {}
         self._background: set[asyncio.Task[Any]] = set()
         self._watchers: list[Watcher] = []
         _alive.add(self)
 
-    def signature(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
+    def sender_headers(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
         """The control headers that say who sends this kind of message; not to be changed.
 
         Acknowledgements do not tell the version, requests neither queue nor locality.
         """
-        signed = self._signatures.get((op, queue))
+        signed = self._sender_headers.get((op, queue))
         if signed is None:
             signed = {
-                frame.OP_CODE: [op],
-                frame.FROM_HOST: [self.host],
-                frame.FROM_ID: [self.id],
+                _control_headers.OP_CODE: [op],
+                _control_headers.FROM_HOST: [self.host],
+                _control_headers.FROM_ID: [self.id],
             }
-            if self.version and op != frame.ACK:
-                signed[frame.FROM_VERSION] = [str(self.version)]
+            if self.version and op != _control_headers.ACK:
+                signed[_control_headers.FROM_VERSION] = [str(self.version)]
             if queue is not None:
-                signed[frame.QUEUE] = [queue]
-            if self.locality and op != frame.REQUEST:
-                signed[frame.LOCALITY] = [self.locality]
-            self._signatures[op, queue] = signed
+                signed[_control_headers.QUEUE] = [queue]
+            if self.locality and op != _control_headers.REQUEST:
+                signed[_control_headers.LOCALITY] = [self.locality]
+            self._sender_headers[op, queue] = signed
         return signed
 
     def watch(self, watcher: Watcher) -> Watcher:
@@ -88,7 +88,7 @@ class Sending:
     async def _publish(self, subject: str, message: Message) -> None:
         """Over the bus, from whatever loop."""
         transport, loop = self._transport, self._loop
-        if transport is None or transport.bus is None or loop is None:
+        if transport is None or transport.nats is None or loop is None:
             return
         if loop is asyncio.get_running_loop():
             await transport.publish(subject, message)
@@ -101,22 +101,24 @@ class Sending:
         if not self._deliver(subject, message):
             await self._publish(subject, message)
 
-    def away(self) -> bool:
+    def disconnected(self) -> bool:
         """Whether the connection is lost, and being made again, right now."""
-        bus = self._transport.bus if self._transport is not None else None
-        return bus is not None and not bus.connected
+        nats = self._transport.nats if self._transport is not None else None
+        return nats is not None and not nats.connected
 
-    async def prove(self, timeout: float) -> bool:
+    async def responds(self, timeout: float) -> bool:
         """Whether the connection answers within ``timeout`` seconds; True where there is none."""
-        bus = self._transport.bus if self._transport is not None else None
+        nats = self._transport.nats if self._transport is not None else None
         loop = self._loop
-        if bus is None or loop is None:
+        if nats is None or loop is None:
             return True
         if loop is asyncio.get_running_loop():
-            return await bus.prove(timeout)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(bus.prove(timeout), loop))
+            return await nats.responds(timeout)
+        return await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(nats.responds(timeout), loop)
+        )
 
-    def _on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
+    def _run_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
         """Runs a step on this connector's loop: now, if we are there."""
         try:
             here: Any = asyncio.get_running_loop()
@@ -128,9 +130,9 @@ class Sending:
         elif loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(step, *arguments)
 
-    def _soon(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Runs something beside everything else, on this connector's loop."""
-        self._on_loop(self._begin, work)
+        self._run_on_loop(self._begin, work)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -147,7 +149,7 @@ def _after_fork() -> None:
     """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
     for each in list(_alive):
         each._transport, each._loop = None, None
-        each._has_bus, each._running = False, False
+        each._has_broker, each._running = False, False
 
 
 if hasattr(os, "register_at_fork"):

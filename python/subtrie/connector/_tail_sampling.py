@@ -1,8 +1,8 @@
 """Spans that are exported only if somebody asks for their trace: ``/trace?id=…`` on port 888.
 
-Most traces are never looked at; those of failed requests are. ``KeptSpans`` keeps the latest spans
-of a process and exports those of one trace when the control plane asks. A handler that fails with
-500 or more asks everyone on the plane, once a trace, so that all of its spans are there to see.
+Most traces are never looked at; those of failed requests are. ``TailSamplingProcessor`` keeps the
+latest spans of a process and exports those of one trace when the control plane asks. A handler that
+with 500 or more asks everyone on the plane, once a trace, so that all of its spans are there to see.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ except ImportError:  # the SDK is the application's choice
     trace = None  # type: ignore[assignment]
     SpanProcessor = object  # type: ignore[assignment, misc]
 
-_all: weakref.WeakSet[KeptSpans] = weakref.WeakSet()
+_all: weakref.WeakSet[TailSamplingProcessor] = weakref.WeakSet()
 _ASKED = 4096  # traces
 _asked: OrderedDict[str, None] = OrderedDict()
 
 
-class KeptSpans(SpanProcessor):
-    """A span processor: ``provider.add_span_processor(KeptSpans(exporter))``.
+class TailSamplingProcessor(SpanProcessor):
+    """A span processor: ``provider.add_span_processor(TailSamplingProcessor(exporter))``.
 
     ``exporter`` is any exporter of OpenTelemetry; ``capacity`` the number of spans kept, the oldest
     go first.
@@ -85,7 +85,7 @@ def export_trace(trace_id: str) -> None:
             flush(5000)
 
 
-def to_be_asked(trace_id: str) -> bool:
+def claim_export(trace_id: str) -> bool:
     """Whether everyone should be asked for a trace: where spans are kept, and once."""
     if not trace_id or not len(_all) or trace_id in _asked:
         return False

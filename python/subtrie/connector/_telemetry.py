@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ._runtime import Sending
+from ._runtime import Runtime
 
 try:
     from opentelemetry import metrics
@@ -18,11 +18,11 @@ try:
 except ImportError:  # it is optional
     metrics = None  # type: ignore[assignment]
 
-_watched: weakref.WeakSet[Sending] = weakref.WeakSet()
+_watched: weakref.WeakSet[Runtime] = weakref.WeakSet()
 _made: list[Any] = []  # the instruments, once for the process
 
 
-def watch(connector: Sending) -> None:
+def watch(connector: Runtime) -> None:
     """From now on the counters of a connector are told to whoever collects."""
     _watched.add(connector)
     if metrics is not None and not _made:
@@ -55,28 +55,28 @@ def _callback(rows: Any) -> Any:
     return observe
 
 
-def _deliveries(connector: Sending) -> Iterable[Row]:
-    return [({"transport": way}, n) for way, n in connector.counts.deliveries.items()]
+def _deliveries(connector: Runtime) -> Iterable[Row]:
+    return [({"transport": way}, n) for way, n in connector.metrics.deliveries.items()]
 
 
-def _rejects(connector: Sending) -> Iterable[Row]:
-    return [({"reason": reason}, n) for reason, n in connector.counts.rejects.items()]
+def _rejects(connector: Runtime) -> Iterable[Row]:
+    return [({"reason": reason}, n) for reason, n in connector.metrics.rejects.items()]
 
 
-def _ack_timeouts(connector: Sending) -> Iterable[Row]:
-    return [({}, connector.counts.ack_timeouts)]
+def _ack_timeouts(connector: Runtime) -> Iterable[Row]:
+    return [({}, connector.metrics.ack_timeouts)]
 
 
-def _timeouts(connector: Sending) -> Iterable[Row]:
-    return [({}, connector.counts.timeouts)]
+def _timeouts(connector: Runtime) -> Iterable[Row]:
+    return [({}, connector.metrics.timeouts)]
 
 
-def _requests(connector: Sending) -> Iterable[Row]:
-    return [(_labels(key), times) for key, (times, _) in list(connector.counts.served.items())]
+def _requests(connector: Runtime) -> Iterable[Row]:
+    return [(_labels(key), times) for key, (times, _) in list(connector.metrics.served.items())]
 
 
-def _seconds(connector: Sending) -> Iterable[Row]:
-    return [(_labels(key), spent) for key, (_, spent) in list(connector.counts.served.items())]
+def _seconds(connector: Runtime) -> Iterable[Row]:
+    return [(_labels(key), spent) for key, (_, spent) in list(connector.metrics.served.items())]
 
 
 def _labels(key: tuple[str, str, str, int]) -> dict[str, str | int]:

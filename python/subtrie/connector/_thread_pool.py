@@ -12,16 +12,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-AT_ONCE = 64
+MAX_THREADS = 64
 
 _pool: ThreadPoolExecutor | None = None
 
 
-async def in_thread(function: Callable[[], Any]) -> Any:
+async def run_in_thread(function: Callable[[], Any]) -> Any:
     """Calls a function in one of the threads, with the context of the task that waits for it."""
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="subtrie-handler")
+        _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="subtrie-handler")
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(_pool, context.run, function)
 

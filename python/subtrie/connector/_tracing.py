@@ -58,7 +58,7 @@ NO_SPAN = Span()
 _enabled = False
 
 
-def look_for_provider() -> None:
+def detect_provider() -> None:
     """Finds out whether anybody listens to spans: each time a connector starts."""
     global _enabled
     _enabled = trace is not None and not isinstance(
@@ -66,7 +66,7 @@ def look_for_provider() -> None:
     )
 
 
-def traced() -> bool:
+def tracing_enabled() -> bool:
     """Whether spans are made."""
     return _enabled
 
@@ -82,21 +82,21 @@ class _NoSpan:
 _NO_SPAN = _NoSpan()
 
 
-def serving_span(service: str, port: int, path: str, request: Request) -> Span:
+def server_span(service: str, port: int, path: str, request: Request) -> Span:
     """The span of a handler, child of the caller's, entered already; to be closed."""
     if not _enabled:
         return NO_SPAN
-    return _serving_span(service, port, path, request)
+    return _server_span(service, port, path, request)
 
 
-def calling_span(method: str, url: str, host: str) -> Any:
+def client_span(method: str, url: str, host: str) -> Any:
     """The span of a request that is sent."""
     if not _enabled:
         return _NO_SPAN
-    return _calling_span(method, url, host)
+    return _client_span(method, url, host)
 
 
-def _serving_span(service: str, port: int, path: str, request: Request) -> Span:
+def _server_span(service: str, port: int, path: str, request: Request) -> Span:
     carrier = {name.lower(): request.headers[name] for name in request.headers}
     context = propagate.extract(carrier)
     attributes: dict[str, Any] = {
@@ -116,7 +116,7 @@ def _serving_span(service: str, port: int, path: str, request: Request) -> Span:
 
 
 @contextmanager
-def _calling_span(method: str, url: str, host: str) -> Iterator[Span]:
+def _client_span(method: str, url: str, host: str) -> Iterator[Span]:
     attributes = {"http.request.method": method, "url.full": url, "microbus.service": host}
     with trace.get_tracer("subtrie.connector").start_as_current_span(
         f"{method} {url.split('?')[0]}", kind=SpanKind.CLIENT, attributes=attributes

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import microbus
-from ._client.requester import Asking
+from ._client.requester import Requester
 from ._http.message import Response
-from ._server.annotations import hints_of
+from ._server.annotations import type_hints
 from ._server.argument_binding import _is_body, structured
 
 
@@ -32,10 +32,10 @@ class Client:
 
         def make(stub: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
             signature = inspect.signature(stub)
-            hints = hints_of(stub)
+            hints = type_hints(stub)
             answered = hints.get("return", Any)
 
-            async def called(connector: Asking, /, *positional: Any, **named: Any) -> Any:
+            async def called(connector: Requester, /, *positional: Any, **named: Any) -> Any:
                 timeout = named.pop("timeout", None) if "timeout" not in hints else None
                 given = signature.bind(*positional, **named)
                 given.apply_defaults()

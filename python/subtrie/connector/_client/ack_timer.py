@@ -18,16 +18,16 @@ _LATE = 0.25  # of the time-out: a loop that is later than this was blocked
 class Line(Protocol):
     """The connection that acknowledgements come by."""
 
-    def away(self) -> bool:
+    def disconnected(self) -> bool:
         """Whether it is lost right now."""
         ...
 
-    async def prove(self, timeout: float) -> bool:
+    async def responds(self, timeout: float) -> bool:
         """Whether it answers in time; then everything sent before the answer has been read."""
         ...
 
 
-class AckClock:
+class AckTimer:
     """Calls back once when no acknowledgement came in time."""
 
     __slots__ = ("_due", "_expired", "_handle", "_line", "_loop", "_timeout", "_trial")
@@ -48,18 +48,18 @@ class AckClock:
         self._handle = self._loop.call_at(self._due, self._ring)
 
     def _ring(self) -> None:
-        if self._line.away() or self._loop.time() - self._due > self._timeout * _LATE:
+        if self._line.disconnected() or self._loop.time() - self._due > self._timeout * _LATE:
             self._arm()
         else:
             self._trial = self._loop.create_task(self._try())
 
     async def _try(self) -> None:
-        answered = await self._line.prove(self._timeout)
+        answered = await self._line.responds(self._timeout)
         ends = self._loop.time() + self._timeout * _GRACE
         await asyncio.sleep(self._timeout * _GRACE)
         late = self._loop.time() - ends
         self._trial = None
-        if not answered or self._line.away() or late > self._timeout * _LATE:
+        if not answered or self._line.disconnected() or late > self._timeout * _LATE:
             self._arm()
         else:
             self._expired()

@@ -8,19 +8,19 @@ from typing import Any
 from .._http.message import Response
 from .._http.url import Params
 from .._ids import Ids
-from .._runtime import Sending
-from .._tracing import traced
-from .request_builder import compose
-from .response_stream import Multicast
-from .sender import Calling
+from .._runtime import Runtime
+from .._tracing import tracing_enabled
+from .request_builder import build_request
+from .response_stream import ResponseStream
+from .sender import Sender
 
 
-class Caller(Sending):
+class RequestClient(Runtime):
     """Asks others."""
 
     def __init__(self, host: str, ids: Ids) -> None:
         super().__init__(host, ids)
-        self._calling = Calling(self)
+        self._sender = Sender(self)
 
     async def request(
         self,
@@ -40,9 +40,9 @@ class Caller(Sending):
         answers with an error, below it ``AckTimeout``, ``RequestTimeout``, ``CallDepthExceeded``;
         ``AddressError`` for the URL.
         """
-        request, where, budget = compose(
+        request, where, budget = build_request(
             self,
-            self._calling.round_trip,
+            self._sender.round_trip,
             method,
             url,
             params=params,
@@ -51,9 +51,9 @@ class Caller(Sending):
             headers=headers,
             timeout=timeout,
         )
-        calling = self._calling
-        if self.nearest is None and not traced():
-            return await calling.once(request, where.text, budget)
+        calling = self._sender
+        if self.nearest is None and not tracing_enabled():
+            return await calling.send_once(request, where.text, budget)
         return await calling.request(request, where, budget)
 
     def publish(
@@ -66,14 +66,14 @@ class Caller(Sending):
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
-    ) -> Multicast:
+    ) -> ResponseStream:
         """Asks everyone: an asynchronous iterator of their answers, an error in ``.error``.
 
         It is sent now, iterated or not. Raises what is the caller's own mistake, as ``request``.
         """
-        request, where, budget = compose(
+        request, where, budget = build_request(
             self,
-            self._calling.round_trip,
+            self._sender.round_trip,
             method,
             url,
             params=params,
@@ -82,4 +82,4 @@ class Caller(Sending):
             headers=headers,
             timeout=timeout,
         )
-        return self._calling.publish(request, where.text, budget)
+        return self._sender.publish(request, where.text, budget)

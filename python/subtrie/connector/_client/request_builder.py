@@ -10,21 +10,21 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import refusal
 from .._errors import CallDepthExceeded, HTTPError, RequestTimeout
 from .._http.headers import Headers
 from .._http.json_codec import json_bytes
 from .._http.message import Request
-from .._http.request_context import inbound, passed_on
-from .._http.url import Location, Params, fill_path, locate, path_of, with_params
-from .._runtime import Sending
+from .._http.request_context import current_request, forwarded_headers
+from .._http.url import Params, ParsedURL, decode_path, fill_path, parse_url, with_params
+from .._runtime import Runtime
 
 DEEPEST = 64  # calls in a chain
 
 
-def compose(
-    connector: Sending,
+def build_request(
+    connector: Runtime,
     round_trip: float,
     method: str,
     url: str,
@@ -34,7 +34,7 @@ def compose(
     body: bytes | str | None,
     headers: Mapping[str, str] | None,
     timeout: float | None,
-) -> tuple[Request, Location, float]:
+) -> tuple[Request, ParsedURL, float]:
     """The request, where it goes, and its time budget in seconds.
 
     Raises what a caller made wrong: ``AddressError``, ``RequestTimeout`` where no time is
@@ -42,8 +42,8 @@ def compose(
     """
     if connector._transport is None:
         raise refusal("BusError", "not-started", connector.host)
-    context = inbound.get()
-    budget, depth = frame.DEFAULT_BUDGET if timeout is None else float(timeout), 0
+    context = current_request.get()
+    budget, depth = _control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
     if context is not None:
         depth = context.depth
         left = context.deadline - asyncio.get_running_loop().time()
@@ -55,11 +55,11 @@ def compose(
         raise RequestTimeout("timeout", trace=connector.ids.trace())
     if depth >= DEEPEST:
         raise CallDepthExceeded(trace=connector.ids.trace())
-    budget = min(budget, frame.LONGEST_BUDGET)
+    budget = min(budget, _control_headers.LONGEST_BUDGET)
     if params or "{" in url:
         url = fill_path(with_params(url, params))
-    where = locate(url)
-    values: dict[str, list[str]] = {} if context is None else passed_on(context.headers)
+    where = parse_url(url)
+    values: dict[str, list[str]] = {} if context is None else forwarded_headers(context.headers)
     content = b""
     if json is not None:
         content = json_bytes(json)
@@ -73,15 +73,15 @@ def compose(
     if headers:
         given = headers if isinstance(headers, Headers) else Headers(headers)
         for name, several in given._values.items():
-            if name not in frame.CONTROL and name not in ("Host", "Content-Length"):
+            if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length"):
                 values[name] = several
-    values |= connector.signature(frame.REQUEST)
-    values[frame.CALL_DEPTH] = [str(depth + 1)]
-    values[frame.TIME_BUDGET] = [frame.duration(budget)]
+    values |= connector.sender_headers(_control_headers.REQUEST)
+    values[_control_headers.CALL_DEPTH] = [str(depth + 1)]
+    values[_control_headers.TIME_BUDGET] = [_control_headers.duration(budget)]
     request = Request(
         method.upper(),
         where.text,
-        path=path_of(where.path),
+        path=decode_path(where.path),
         url_query=where.query,
         headers=Headers._of(values),
         body=content,

@@ -9,7 +9,7 @@ from .._http.message import Response
 from .._http.url import Params
 
 
-class Asking(Protocol):
+class Requester(Protocol):
     """``request`` asks one, ``publish`` asks everyone; ``host`` is who asks."""
 
     host: str

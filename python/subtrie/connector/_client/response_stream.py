@@ -10,14 +10,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from .._errors import RequestTimeout
 from .._http.message import Response
 from .._known_responders import KnownResponders
-from .ack_timer import AckClock, Line
+from .ack_timer import AckTimer, Line
 
 
-class Multicast(AsyncIterator[Response]):
+class ResponseStream(AsyncIterator[Response]):
     """The answers to one multicast: iterate over them, each once."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Multicast(AsyncIterator[Response]):
         self._no_more_acks = False
         self._instances: dict[str, bool] = {}  # seen; True once it has answered
         self._queues: set[str] = set()
-        self._clock: AckClock | None = None
+        self._clock: AckTimer | None = None
         self._total = loop.call_at(self.expires, self._timed_out)
         self.round_trip = 0.0
 
@@ -48,19 +48,19 @@ class Multicast(AsyncIterator[Response]):
         """From now on acknowledgements are expected."""
         self.round_trip = timeout
         if not self._done:
-            self._clock = AckClock(self.loop, timeout, self._acks_are_over, line)
+            self._clock = AckTimer(self.loop, timeout, self._acks_are_over, line)
 
-    def hear(self, response: Response) -> None:
+    def receive(self, response: Response) -> None:
         """Takes an acknowledgement or an answer; runs on the caller's loop."""
         if self._done:
-            if response.headers.get(frame.OP_CODE) != frame.ACK:
+            if response.headers.get(_control_headers.OP_CODE) != _control_headers.ACK:
                 self._known.drop(self.subject)
             return
         instance = f"{response.id}.{response.source}"
         self._queues.add(response.queue or instance)
         if self._expected and self._queues == self._expected:
             self._no_more_acks = True
-        if response.headers.get(frame.OP_CODE) == frame.ACK:
+        if response.headers.get(_control_headers.OP_CODE) == _control_headers.ACK:
             self._instances.setdefault(instance, False)
             if self.on_ack is not None:
                 self.on_ack(response)
@@ -107,7 +107,7 @@ class Multicast(AsyncIterator[Response]):
         self._closed()
         self._changed.set()
 
-    def __aiter__(self) -> Multicast:
+    def __aiter__(self) -> ResponseStream:
         return self
 
     async def __anext__(self) -> Response:

@@ -8,55 +8,55 @@ from __future__ import annotations
 
 import asyncio
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import SubtrieError
 from .._errors import HTTPError, RequestTimeout, read_error
 from .._http.codec import read_response
-from .._http.fragments import SILENCE, Assembly
+from .._http.fragments import SILENCE, Reassembler
 from .._http.message import Message, Request, Response
 from .._identity import reply_address
-from .._runtime import Sending
-from .pending_request import Unicast
-from .response_stream import Multicast
+from .._runtime import Runtime
+from .pending_request import PendingRequest
+from .response_stream import ResponseStream
 
 
-class Hearing:
+class ResponseReceiver:
     """Who waits for an answer on one connector, and the answers that arrive in parts."""
 
-    def __init__(self, connector: Sending) -> None:
+    def __init__(self, connector: Runtime) -> None:
         self.connector = connector
-        self.waiting: dict[str, Unicast | Multicast] = {}
+        self.waiting: dict[str, PendingRequest | ResponseStream] = {}
         self.round_trip = 0.0  # seconds; known once the transports are
-        self.transfers: Assembly[Response]
+        self.transfers: Reassembler[Response]
         self._sweep: asyncio.TimerHandle | None = None
 
     def open(self, round_trip: float) -> None:
         """Ready to hear."""
         self.round_trip = round_trip
-        self.transfers = Assembly(
+        self.transfers = Reassembler(
             max_body=self.connector.max_body,
             max_fragments=self.connector.max_fragments,
             silence=SILENCE * round_trip,
         )
 
-    def from_memory(self, subject: str, message: Message) -> bool:
+    def receive_local(self, subject: str, message: Message) -> bool:
         """Takes a live answer, in the sender's thread."""
         if isinstance(message, Request) or self.connector._loop is None:
             return False
-        self.connector.counts.deliveries["memory"] += 1
+        self.connector.metrics.deliveries["memory"] += 1
         self._hear(subject, message)
         return True
 
-    async def from_bus(self, subject: str, payload: bytes) -> None:
+    async def receive_payload(self, subject: str, payload: bytes) -> None:
         """Takes the payload of an answer."""
-        self.connector.counts.deliveries["nats"] += 1
+        self.connector.metrics.deliveries["nats"] += 1
         if reply_address(subject) is None:
-            self.connector.counts.reject(self.connector.plane, "source", subject)
+            self.connector.metrics.reject(self.connector.plane, "source", subject)
             return
         try:
             response = read_response(payload)
         except SubtrieError:
-            self.connector.counts.reject(self.connector.plane, "malformed", subject)
+            self.connector.metrics.reject(self.connector.plane, "malformed", subject)
             return
         self._hear(subject, response)
 
@@ -64,44 +64,47 @@ class Hearing:
         connector, values = self.connector, response.headers._values
         address = reply_address(subject)
         if address is None or address.host != connector.host or address.id != connector.id:
-            connector.counts.reject(connector.plane, "source", subject)
+            connector.metrics.reject(connector.plane, "source", subject)
             return
-        values[frame.FROM_HOST] = [address.source]
+        values[_control_headers.FROM_HOST] = [address.source]
         response.source = address.source
-        op = values.get(frame.OP_CODE, [""])[0]
-        message_id = values.get(frame.MSG_ID, [""])[0]
-        if op not in (frame.ACK, frame.RESPONSE, frame.ERROR) or not message_id:
-            connector.counts.reject(connector.plane, "malformed", subject)
+        op = values.get(_control_headers.OP_CODE, [""])[0]
+        message_id = values.get(_control_headers.MSG_ID, [""])[0]
+        if (
+            op not in (_control_headers.ACK, _control_headers.RESPONSE, _control_headers.ERROR)
+            or not message_id
+        ):
+            connector.metrics.reject(connector.plane, "malformed", subject)
             return
         call = self.waiting.get(message_id)
         if call is None:
             return  # too late: the caller has given up
-        if frame.FRAGMENT in values and op != frame.ACK:
-            index, count = frame.fragment_of(values[frame.FRAGMENT][0])
+        if _control_headers.FRAGMENT in values and op != _control_headers.ACK:
+            index, count = _control_headers.fragment_of(values[_control_headers.FRAGMENT][0])
             if count > 1:
-                connector._on_loop(self._assemble, call, response, index, count)
+                connector._run_on_loop(self._assemble, call, response, index, count)
                 return
         self._tell(call, response)
 
-    def _tell(self, call: Unicast | Multicast, response: Response) -> None:
-        if response.headers._values[frame.OP_CODE][0] == frame.ERROR and isinstance(
-            call, Multicast
-        ):
+    def _tell(self, call: PendingRequest | ResponseStream, response: Response) -> None:
+        if response.headers._values[_control_headers.OP_CODE][
+            0
+        ] == _control_headers.ERROR and isinstance(call, ResponseStream):
             response.error = read_error(response.body, response.status)
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:
             here = None
         if here is call.loop:
-            call.hear(response)
+            call.receive(response)
         elif not call.loop.is_closed():
-            call.loop.call_soon_threadsafe(call.hear, response)
+            call.loop.call_soon_threadsafe(call.receive, response)
 
     def _assemble(
-        self, call: Unicast | Multicast, response: Response, index: int, count: int
+        self, call: PendingRequest | ResponseStream, response: Response, index: int, count: int
     ) -> None:
         values = response.headers._values
-        key = (response.source, response.id, values[frame.MSG_ID][0])
+        key = (response.source, response.id, values[_control_headers.MSG_ID][0])
         if self.transfers.ended(key):
             return
         loop = asyncio.get_running_loop()
@@ -118,19 +121,21 @@ class Hearing:
         if whole is not None:
             self._tell(call, whole)
 
-    def _break_off(self, call: Unicast | Multicast, response: Response, error: HTTPError) -> None:
-        if isinstance(call, Unicast):
+    def _break_off(
+        self, call: PendingRequest | ResponseStream, response: Response, error: HTTPError
+    ) -> None:
+        if isinstance(call, PendingRequest):
             call.loop.call_soon_threadsafe(call.fail, error)
         else:
             response.error, response.status, response.body = error, error.status, b""
-            call.loop.call_soon_threadsafe(call.hear, response)
+            call.loop.call_soon_threadsafe(call.receive, response)
 
     def _sweep_transfers(self) -> None:
         loop = asyncio.get_running_loop()
         self._sweep = None
         for _, _, message_id in self.transfers.overdue(loop.time()):
             call = self.waiting.get(message_id)
-            if isinstance(call, Unicast):
+            if isinstance(call, PendingRequest):
                 late = RequestTimeout("fragments of the answer are missing")
                 call.loop.call_soon_threadsafe(call.fail, late)
         if len(self.transfers):
@@ -139,7 +144,7 @@ class Hearing:
     def close(self) -> None:
         """Ends every wait: the connector goes away."""
         for call in list(self.waiting.values()):
-            if isinstance(call, Unicast):
+            if isinstance(call, PendingRequest):
                 call.fail(HTTPError("the connector is shutting down", status=503))
             else:
                 call._timed_out()

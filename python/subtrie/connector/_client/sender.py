@@ -9,24 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import SubtrieError, refusal
 from .._errors import AckTimeout, HTTPError, RequestTimeout, read_error
 from .._http.fragments import cut, fragment_of_request
 from .._http.message import Request, Response
-from .._http.url import Location
+from .._http.url import ParsedURL
 from .._identity import request_address, request_subject
 from .._locality import has_slot
 from .._timers import Timers
-from .._tracing import calling_span, inject
-from .pending_request import Unicast
-from .response_stream import Multicast
-from .responses import Hearing
+from .._tracing import client_span, inject
+from .pending_request import PendingRequest
+from .response_stream import ResponseStream
+from .responses import ResponseReceiver
 
 logger = logging.getLogger("subtrie.connector")
 
 
-class Calling(Hearing):
+class Sender(ResponseReceiver):
     """The sending side of one connector."""
 
     def _new_id(self) -> str:
@@ -37,14 +37,14 @@ class Calling(Hearing):
 
     # --- unicast
 
-    async def request(self, request: Request, where: Location, budget: float) -> Response:
+    async def request(self, request: Request, where: ParsedURL, budget: float) -> Response:
         """Sends to one, nearest first where that is known, and returns its answer or raises."""
         connector = self.connector
-        with calling_span(request.method, where.text, connector.host) as span:
+        with client_span(request.method, where.text, connector.host) as span:
             inject(request.headers)
             try:
                 if connector.nearest is None or has_slot(where.host):
-                    response = await self.once(request, where.text, budget)
+                    response = await self.send_once(request, where.text, budget)
                 else:
                     response = await self._nearest(request, where, budget)
             except HTTPError as error:
@@ -54,7 +54,7 @@ class Calling(Hearing):
             span.end(response.status)
             return response
 
-    async def _nearest(self, request: Request, where: Location, budget: float) -> Response:
+    async def _nearest(self, request: Request, where: ParsedURL, budget: float) -> Response:
         nearest = self.connector.nearest
         assert nearest is not None
         key = (request.method, where.host.lower(), where.port)
@@ -63,21 +63,25 @@ class Calling(Hearing):
         ends = loop.time() + budget
         if known:
             try:
-                response = await self.once(request, where.within(f"loc-{known}"), budget, kept=True)
+                response = await self.send_once(
+                    request, where.within(f"loc-{known}"), budget, kept=True
+                )
             except AckTimeout:
                 nearest.forget(key)
                 left = ends - loop.time()
                 if left <= 0:
                     raise RequestTimeout("timeout") from None
-                request.headers._values[frame.TIME_BUDGET] = [frame.duration(left)]
-                response = await self.once(request, where.text, left)
+                request.headers._values[_control_headers.TIME_BUDGET] = [
+                    _control_headers.duration(left)
+                ]
+                response = await self.send_once(request, where.text, left)
         else:
-            response = await self.once(request, where.text, budget)
+            response = await self.send_once(request, where.text, budget)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
 
-    async def once(
+    async def send_once(
         self, request: Request, url: str, budget: float, *, kept: bool = False
     ) -> Response:
         """Sends to one and returns its answer, or raises its error."""
@@ -85,10 +89,10 @@ class Calling(Hearing):
         subject = request_subject(connector.plane, connector.host, request.method, url)
         request.url = url
         message_id = self._new_id()
-        request.headers._values[frame.MSG_ID] = [message_id]
+        request.headers._values[_control_headers.MSG_ID] = [message_id]
         loop = asyncio.get_running_loop()
         timers = connector._timers if loop is connector._loop else Timers(loop)
-        call = Unicast(loop, timers, connector.counts, subject, budget)
+        call = PendingRequest(loop, timers, connector.metrics, subject, budget)
         self.waiting[message_id] = call
         try:
             request.caller = call
@@ -96,30 +100,30 @@ class Calling(Hearing):
             if connector._deliver(subject, request, kept=kept):
                 if not call.acked:
                     call.await_ack(self.round_trip, connector)
-            elif connector._has_bus:
+            elif connector._has_broker:
                 request.caller = None
                 await self._send(request, call)
             else:
                 raise AckTimeout()
             response = await call.future
         except AckTimeout as error:
-            connector.counts.ack_timeouts += 1
-            error.say("ack timeout: " + url.partition("?")[0])
+            connector.metrics.ack_timeouts += 1
+            error.set_message("ack timeout: " + url.partition("?")[0])
             error.trace = connector.ids.trace()
             raise
         except RequestTimeout as error:
-            connector.counts.timeouts += 1
-            error.say("timeout: " + url.partition("?")[0])
+            connector.metrics.timeouts += 1
+            error.set_message("timeout: " + url.partition("?")[0])
             error.trace = connector.ids.trace()
             raise
         finally:
             del self.waiting[message_id]
             call.close()
-        if response.headers._values[frame.OP_CODE][0] == frame.ERROR:
+        if response.headers._values[_control_headers.OP_CODE][0] == _control_headers.ERROR:
             raise read_error(response.body, response.status)
         return response
 
-    async def _send(self, request: Request, call: Unicast | Multicast) -> None:
+    async def _send(self, request: Request, call: PendingRequest | ResponseStream) -> None:
         """Over the bus, in fragments where it must be.
 
         Whoever acknowledged the first fragment heard it there, so the others take the same way.
@@ -136,17 +140,21 @@ class Calling(Hearing):
             def send_rest(ack: Response) -> None:
                 if ack.id not in sent:
                     sent.add(ack.id)
-                    connector._soon(self._send_rest(request, parts, call, ack.id))
+                    connector._spawn(self._send_rest(request, parts, call, ack.id))
 
             call.on_ack = send_rest
         await connector._publish(call.subject, first)
-        if isinstance(call, Unicast):
+        if isinstance(call, PendingRequest):
             call.await_ack(self.round_trip, connector)
         else:
             call.await_acks(self.round_trip, connector)
 
     async def _send_rest(
-        self, request: Request, parts: list[bytes], call: Unicast | Multicast, instance: str
+        self,
+        request: Request,
+        parts: list[bytes],
+        call: PendingRequest | ResponseStream,
+        instance: str,
     ) -> None:
         """The other fragments, to the instance that acknowledged the first (S0-043)."""
         address = request_address(call.subject)
@@ -160,14 +168,14 @@ class Calling(Hearing):
 
     # --- multicast
 
-    def publish(self, request: Request, url: str, budget: float) -> Multicast:
+    def publish(self, request: Request, url: str, budget: float) -> ResponseStream:
         """Sends to all; the answers are read from what is returned."""
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
         inject(request.headers)
         message_id = self._new_id()
-        request.headers._values[frame.MSG_ID] = [message_id]
-        call = Multicast(
+        request.headers._values[_control_headers.MSG_ID] = [message_id]
+        call = ResponseStream(
             asyncio.get_running_loop(),
             subject,
             budget,
@@ -175,14 +183,14 @@ class Calling(Hearing):
             lambda: self._retire(message_id),
         )
         self.waiting[message_id] = call
-        if connector._has_bus:
-            connector._soon(self._publish(request, call))
+        if connector._has_broker:
+            connector._spawn(self._publish(request, call))
         else:
             connector._deliver(subject, request)
             call.await_acks(self.round_trip, connector)
         return call
 
-    async def _publish(self, request: Request, call: Multicast) -> None:
+    async def _publish(self, request: Request, call: ResponseStream) -> None:
         try:
             await self._send(request, call)
         except Exception as error:

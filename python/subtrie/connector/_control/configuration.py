@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .._client.requester import Asking
+from .._client.requester import Requester
 from .._errors import AckTimeout, HTTPError
 
 logger = logging.getLogger("subtrie.connector")
@@ -46,7 +46,7 @@ class Config(Generic[Value]):
 class Configuration:
     """All values of one connector."""
 
-    def __init__(self, connector: Asking) -> None:
+    def __init__(self, connector: Requester) -> None:
         self.connector = connector
         self.values: dict[str, Config[Any]] = {}
 

@@ -8,25 +8,25 @@ from functools import partial
 from typing import Any
 
 from ..._errors import SubtrieError
-from .._client.requester import Asking
+from .._client.requester import Requester
 from .._http.message import Request, Response
 from .._metrics import prometheus_text
-from .._runtime import Sending
+from .._runtime import Runtime
 from .._server.endpoint import OWN, Endpoint
 from .._tail_sampling import export_trace
-from .._thread_pool import in_thread
+from .._thread_pool import run_in_thread
 from .configuration import Configuration
 from .openapi import description
 
 _JSON = {"Content-Type": "application/json"}
 
 
-class Control:
+class ControlPlane:
     """The routes every connector serves."""
 
     def __init__(
         self,
-        connector: Sending,
+        connector: Runtime,
         configuration: Configuration,
         served: Callable[[], Iterable[Endpoint]],
     ) -> None:
@@ -68,7 +68,7 @@ class Control:
     def metrics(self, request: Request) -> Response:
         """The counters as Prometheus reads them; 501 where its package is not installed."""
         try:
-            text = prometheus_text(self.connector.counts, self.connector.host, self.connector.id)
+            text = prometheus_text(self.connector.metrics, self.connector.host, self.connector.id)
         except ImportError:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
@@ -77,7 +77,7 @@ class Control:
         """Exports what is kept of the trace ``id``, 32 hexadecimal digits."""
         trace_id = request.query.get("id", [""])[0]
         if re.fullmatch(r"[0-9a-fA-F]{32}", trace_id):
-            await in_thread(partial(export_trace, trace_id))
+            await run_in_thread(partial(export_trace, trace_id))
         return Response(200, b"{}", headers=_JSON)
 
     def on_new_subs(self, request: Request) -> Response:
@@ -94,7 +94,7 @@ class Control:
         return Response(200, description(self.connector, self._served()), headers=headers)
 
 
-async def announce(connector: Asking, hosts: list[str]) -> None:
+async def announce(connector: Requester, hosts: list[str]) -> None:
     """Tells everyone which hosts have new subscriptions; nobody's answer matters."""
     try:
         answers = connector.publish(
@@ -106,7 +106,7 @@ async def announce(connector: Asking, hosts: list[str]) -> None:
         pass
 
 
-async def ask_for_trace(connector: Asking, trace_id: str) -> None:
+async def ask_for_trace(connector: Requester, trace_id: str) -> None:
     """Has everyone export their spans of a trace; nobody's answer matters."""
     try:
         answers = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})

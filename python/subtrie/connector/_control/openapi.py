@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from typing import Any, Union
 
 from .._http.message import Request, Response
-from .._runtime import Sending
+from .._runtime import Runtime
 from .._server.endpoint import Endpoint
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _ANY_METHOD = ("get", "post")
 
 
-def description(connector: Sending, endpoints: Iterable[Endpoint]) -> bytes:
+def description(connector: Runtime, endpoints: Iterable[Endpoint]) -> bytes:
     """The document of the endpoints that are subscribed now, without the control plane's."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:

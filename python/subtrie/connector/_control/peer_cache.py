@@ -12,12 +12,12 @@ import logging
 from collections import OrderedDict
 from functools import cached_property
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import SubtrieError
-from .._client.requester import Asking
+from .._client.requester import Requester
 from .._errors import HTTPError
 from .._http.message import Request, Response
-from .._runtime import Sending
+from .._runtime import Runtime
 from .._server.endpoint import OWN, Endpoint
 
 logger = logging.getLogger("subtrie.connector")
@@ -28,7 +28,7 @@ _ROOM = 32 << 20  # bytes
 class PeerCache:
     """The part of the cache that this instance holds, least recently used thrown out first."""
 
-    def __init__(self, connector: Sending) -> None:
+    def __init__(self, connector: Runtime) -> None:
         self.connector = connector
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
@@ -51,7 +51,7 @@ class PeerCache:
             raise HTTPError(f"foreign host '{request.source}'")
         query = {name: values[0] for name, values in request.query.items()}
         action, key = query.get("do", ""), query.get("key", "")
-        own = request.headers.get(frame.FROM_ID) == self.connector.id
+        own = request.headers.get(_control_headers.FROM_ID) == self.connector.id
         if action in ("weight", "len"):
             return Response(200, str(self._size if action == "weight" else len(self._held)))
         if action == "clear":
@@ -100,7 +100,7 @@ class PeerCache:
         while self._size > _ROOM:
             self._drop(next(iter(self._held)))
 
-    async def offload(self, asking: Asking, timeout: float) -> int:
+    async def offload(self, asking: Requester, timeout: float) -> int:
         """Hands what it holds to another replica, latest first; how many were taken over.
 
         Its own routes must be down already. Ends at ``timeout`` seconds, or where nobody is left.

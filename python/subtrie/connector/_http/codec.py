@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NoReturn
 from urllib.parse import quote
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import refusal
 from .._errors import reason_phrase
 from .headers import Headers, canonical
 from .message import Request, Response
-from .url import locate, path_of
+from .url import decode_path, parse_url
 
 Values = dict[str, list[str]]
 
@@ -74,7 +74,7 @@ def read_request(data: bytes) -> Request:
         _refuse(data)
     if target.startswith("/"):
         target = f"https://{values.get('Host', [''])[0]}{target}"
-    where = locate(target)
+    where = parse_url(target)
     values.pop("Host", None)
     values.pop("Content-Length", None)
     if values.get("User-Agent") == ["Go-http-client/1.1"]:  # Go's own, set by nobody
@@ -82,7 +82,7 @@ def read_request(data: bytes) -> Request:
     return Request(
         method,
         where.text,
-        path=path_of(where.path),
+        path=decode_path(where.path),
         url_query=where.query,
         headers=Headers._of(values),
         body=body,
@@ -145,7 +145,11 @@ def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
 
 def is_response(message: Request | Response) -> bool:
     """Whether the message tells of an answer, by its operation code."""
-    return message.headers.get(frame.OP_CODE) in (frame.ACK, frame.RESPONSE, frame.ERROR)
+    return message.headers.get(_control_headers.OP_CODE) in (
+        _control_headers.ACK,
+        _control_headers.RESPONSE,
+        _control_headers.ERROR,
+    )
 
 
 def _body(connection: object, data: bytes) -> bytes:

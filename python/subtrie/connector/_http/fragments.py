@@ -39,7 +39,7 @@ class _Transfer(Generic[Part]):
         self.size = 0
 
 
-class Assembly(Generic[Part]):
+class Reassembler(Generic[Part]):
     """The transfers that are under way to one connector, requests or responses."""
 
     def __init__(self, *, max_body: int, max_fragments: int, silence: float) -> None:

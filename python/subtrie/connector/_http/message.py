@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from .._errors import HTTPError
 from .headers import Headers
 from .json_codec import json_value
-from .url import query_of
+from .url import parse_query
 
 
-class Waiting(Protocol):
+class LocalCaller(Protocol):
     """A caller within this process: it needs no message to be told that it was heard."""
 
     acked: bool
@@ -71,14 +71,14 @@ class Request:
         self.source = ""
         self.attested = False
         self.budget = 0.0
-        self.caller: Waiting | None = None
+        self.caller: LocalCaller | None = None
         self._query: dict[str, list[str]] | None = None
 
     @property
     def query(self) -> dict[str, list[str]]:
         """The arguments of the query, each name with its values in order."""
         if self._query is None:
-            self._query = query_of(self.url_query)
+            self._query = parse_query(self.url_query)
         return self._query
 
     def json(self) -> Any:
@@ -127,17 +127,17 @@ class Response:
     @property
     def id(self) -> str:
         """The instance that answered."""
-        return self.headers.get(frame.FROM_ID, "")
+        return self.headers.get(_control_headers.FROM_ID, "")
 
     @property
     def queue(self) -> str | None:
         """The queue the answer was given for, or None."""
-        return self.headers.get(frame.QUEUE) or None
+        return self.headers.get(_control_headers.QUEUE) or None
 
     @property
     def locality(self) -> str:
         """Where the one who answered stands, as in ``us-west-b-1``; empty where it is not said."""
-        return self.headers.get(frame.LOCALITY, "")
+        return self.headers.get(_control_headers.LOCALITY, "")
 
     def json(self) -> Any:
         """The body read as JSON; None where it is empty. Raises ``HTTPError`` 400."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .headers import Headers
 
 
-class Inbound(NamedTuple):
+class RequestContext(NamedTuple):
     """The request being handled: its headers, its depth, and when (on the loop's clock) it ends."""
 
     headers: Headers
@@ -17,13 +17,13 @@ class Inbound(NamedTuple):
 
 
 #: The request that the running task handles, or None.
-inbound: ContextVar[Inbound | None] = ContextVar("subtrie_inbound", default=None)
+current_request: ContextVar[RequestContext | None] = ContextVar("subtrie_inbound", default=None)
 
 _PASSED_ON = ("Accept-Language", "Microbus-Actor")
 _PASSED_ON_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
 
 
-def passed_on(headers: Headers) -> dict[str, list[str]]:
+def forwarded_headers(headers: Headers) -> dict[str, list[str]]:
     """The headers that travel along, and no others."""
     return {
         name: values

@@ -23,7 +23,7 @@ _UNFIT = re.compile("[\x00-\x20\x7f\ud800-\udfff]")
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
-class Location(NamedTuple):
+class ParsedURL(NamedTuple):
     """A URL with its port: ``https://shop.example:443/order?x=1``."""
 
     text: str
@@ -44,7 +44,7 @@ class Location(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def locate(url: str) -> Location:
+def parse_url(url: str) -> ParsedURL:
     """Takes a URL apart and gives it its port: 80 for http, else 443.
 
     Raises ``AddressError`` where it is no URL with a host. What a host and a port may be is left
@@ -65,7 +65,7 @@ def locate(url: str) -> Location:
     if _UNFIT.search(query):
         query = _UNFIT.sub(lambda unfit: _escaped(unfit[0]), query)
     text = f"{scheme}://{host}:{port}{path}{query}"
-    return Location(text, scheme, host, port, path, query[1:])
+    return ParsedURL(text, scheme, host, port, path, query[1:])
 
 
 def _sound_path(path: str) -> str:
@@ -147,7 +147,7 @@ def _segment(text: str) -> str:
     )
 
 
-def query_of(text: str) -> dict[str, list[str]]:
+def parse_query(text: str) -> dict[str, list[str]]:
     """The arguments of a query, each name with its values in order."""
     found: dict[str, list[str]] = {}
     if text:
@@ -156,6 +156,6 @@ def query_of(text: str) -> dict[str, list[str]]:
     return found
 
 
-def path_of(text: str) -> str:
+def decode_path(text: str) -> str:
     """The decoded path of an escaped one."""
     return unquote(text, errors="surrogateescape") if "%" in text else text

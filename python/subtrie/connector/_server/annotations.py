@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any
 
 
-def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Name and type of each annotated parameter, and of ``return``."""
     while isinstance(function, partial):
         function = function.func

@@ -28,7 +28,7 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 Binder = Callable[[Request], Any]
 
 
-def binder_of(
+def argument_binder(
     handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
 ) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
     """How to call a handler with these type hints: a function from a request to its arguments.

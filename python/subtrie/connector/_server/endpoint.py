@@ -18,11 +18,11 @@ from ... import microbus
 from ..._errors import refusal
 from ..._nats.path_template import path_argument
 from .._http.message import Message, Request
-from .._runtime import Sending
-from .._thread_pool import in_thread
-from .._transport import Place
-from .annotations import hints_of
-from .argument_binding import binder_of
+from .._runtime import Runtime
+from .._thread_pool import run_in_thread
+from .._transport import Registration
+from .annotations import type_hints
+from .argument_binding import argument_binder
 
 _QUEUE = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -38,14 +38,14 @@ Queue = str | None | _Own
 Handler = Callable[..., Any]
 
 
-class Receiving(Protocol):
+class EndpointReceiver(Protocol):
     """Takes what arrives for an endpoint, from either transport."""
 
-    def from_memory(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
+    def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
         """Takes a live message; False where nobody is here any more."""
         ...
 
-    async def from_bus(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+    async def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
         """Takes the payload of a bus message."""
         ...
 
@@ -59,7 +59,7 @@ class Endpoint:
 
     def __init__(
         self,
-        connector: Sending,
+        connector: Runtime,
         method: str,
         route: str,
         handler: Handler,
@@ -81,11 +81,11 @@ class Endpoint:
         if self.queue is not None and not _QUEUE.fullmatch(self.queue):
             raise refusal("BusError", "queue-wildcard", self.queue, field="queue")
         self.connector = connector
-        self.places: list[Place] = []
+        self.registrations: list[Registration] = []
         self.on_unsubscribe: Callable[[Endpoint], None] | None = None
         self._arguments = _path_arguments(self.path)
-        self.hints = hints_of(handler)
-        self.bind = binder_of(handler, self.hints, [name for _, name, _ in self._arguments])
+        self.hints = type_hints(handler)
+        self.bind = argument_binder(handler, self.hints, [name for _, name, _ in self._arguments])
         self.is_async = _is_async(handler)
         for pattern in self.patterns():  # refused now, not at startup
             assert pattern
@@ -93,7 +93,7 @@ class Endpoint:
     @property
     def active(self) -> bool:
         """Whether it is subscribed."""
-        return bool(self.places)
+        return bool(self.registrations)
 
     @property
     def name(self) -> str:
@@ -127,34 +127,37 @@ class Endpoint:
             self.on_unsubscribe(self)
         await self.deactivate()
 
-    async def activate(self, receiving: Receiving) -> None:
+    async def activate(self, receiving: EndpointReceiver) -> None:
         """Subscribes every pattern, if that is not done yet."""
-        if self.places:
+        if self.registrations:
             return
         transport = self.connector._transport
         assert transport is not None
-        receiver, on_bus = partial(receiving.from_memory, self), partial(receiving.from_bus, self)
+        receiver, on_payload = (
+            partial(receiving.receive_local, self),
+            partial(receiving.receive_payload, self),
+        )
         try:
             for pattern in self.patterns():
-                place = await transport.subscribe(pattern, self.queue, receiver, on_bus)
-                self.places.append(place)
+                registration = await transport.subscribe(pattern, self.queue, receiver, on_payload)
+                self.registrations.append(registration)
         except BaseException:
             await self.deactivate()
             raise
 
     async def deactivate(self) -> None:
         """Takes the subscriptions down."""
-        places, self.places = self.places, []
-        await asyncio.gather(*(place.unsubscribe() for place in places))
+        registrations, self.registrations = self.registrations, []
+        await asyncio.gather(*(registration.unsubscribe() for registration in registrations))
 
     def fill_arguments(self, request: Request) -> None:
         """Reads the path arguments out of the path of a request."""
         if not self._arguments:
             return
         parts = request.path.split("/")
-        for place, name, greedy in self._arguments:
-            if place < len(parts):
-                request.arguments[name] = "/".join(parts[place:]) if greedy else parts[place]
+        for index, name, greedy in self._arguments:
+            if index < len(parts):
+                request.arguments[name] = "/".join(parts[index:]) if greedy else parts[index]
 
     async def call(self, request: Request) -> Any:
         """Calls the handler: on this loop, or in a thread where it is a plain function."""
@@ -164,7 +167,7 @@ class Endpoint:
             return await result
         if self.control:
             return self.handler(*positional, **named)
-        result = await in_thread(partial(self.handler, *positional, **named))
+        result = await run_in_thread(partial(self.handler, *positional, **named))
         return await result if hasattr(result, "__await__") else result
 
     def __repr__(self) -> str:
@@ -180,10 +183,10 @@ def _is_async(handler: Handler) -> bool:
 
 
 def _path_arguments(path: str) -> list[tuple[int, str, bool]]:
-    """Place, name and greediness of each argument; unnamed ones are ``path1``, ``path2``, …"""
+    """Index, name and greediness of each argument; unnamed ones are ``path1``, ``path2``, …"""
     found: list[tuple[int, str, bool]] = []
-    for place, part in enumerate(("/" + path.removeprefix("/")).split("/")):
+    for index, part in enumerate(("/" + path.removeprefix("/")).split("/")):
         argument = path_argument(part)
         if argument is not None:
-            found.append((place, argument.name or f"path{len(found) + 1}", argument.greedy))
+            found.append((index, argument.name or f"path{len(found) + 1}", argument.greedy))
     return found

@@ -1,7 +1,7 @@
 """So many requests a second for each caller, and no more: 429 for the rest (A71).
 
 A bucket of tokens for each verified source, never for what a header claims; the same object sees
-the same on both transports. ``connector.middleware(Throttle(50))`` is all it takes.
+the same on both transports. ``connector.middleware(RateLimiter(50))`` is all it takes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .middleware import CallNext
 _CALLERS = 65_536
 
 
-class Throttle:
+class RateLimiter:
     """Middleware: ``rate`` requests a second for each caller, ``burst`` at once (as ``rate``).
 
     A connector may share one with others. ``clock`` counts seconds. Buckets of at most 65,536

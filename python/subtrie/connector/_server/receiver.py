@@ -12,33 +12,33 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from ... import _control_headers as frame
+from ... import _control_headers
 from ..._errors import SubtrieError
 from .._errors import HTTPError
 from .._http.codec import read_request
-from .._http.fragments import SILENCE, Assembly, Key
+from .._http.fragments import SILENCE, Key, Reassembler
 from .._http.headers import Headers
 from .._http.message import Message, Request, Response
 from .._identity import request_address, return_subject
-from .._runtime import Sending
+from .._runtime import Runtime
 from .endpoint import Endpoint
-from .runner import Handling
+from .runner import HandlerRunner
 
 logger = logging.getLogger("subtrie.connector")
 
 
-class Serving(Handling):
+class RequestReceiver(HandlerRunner):
     """The receiving side of one connector."""
 
-    def __init__(self, connector: Sending) -> None:
+    def __init__(self, connector: Runtime) -> None:
         super().__init__(connector)
-        self.transfers: Assembly[Request]
+        self.transfers: Reassembler[Request]
         self._sweep: asyncio.TimerHandle | None = None
 
     def open(self, round_trip: float) -> None:
         """Ready to receive."""
         super().open(round_trip)
-        self.transfers = Assembly(
+        self.transfers = Reassembler(
             max_body=self.connector.max_body,
             max_fragments=self.connector.max_fragments,
             silence=SILENCE * round_trip,
@@ -46,13 +46,13 @@ class Serving(Handling):
 
     # --- arrival
 
-    def from_memory(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
+    def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
         """Takes a live message, in the sender's thread; False where nobody is here any more."""
         connector = self.connector
         loop = connector._loop
         if loop is None or loop.is_closed() or not isinstance(message, Request):
             return False
-        connector.counts.deliveries["memory"] += 1
+        connector.metrics.deliveries["memory"] += 1
         caller, message.caller = message.caller, None
         answer_to = self._admit(subject, message, attested=True, live=caller is not None)
         if answer_to is None:
@@ -62,27 +62,29 @@ class Serving(Handling):
         else:
             acknowledgement = self._acknowledgement(endpoint, message)
             if not connector._deliver(answer_to, acknowledgement, kept=False):
-                connector._soon(connector._publish(answer_to, acknowledgement))
+                connector._spawn(connector._publish(answer_to, acknowledgement))
         failed = _too_large(connector) if len(message.body) > connector.max_body else None
-        connector._on_loop(self._start, endpoint, message, answer_to, failed, caller)
+        connector._run_on_loop(self._start, endpoint, message, answer_to, failed, caller)
         return True
 
-    async def from_bus(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+    async def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
         """Takes the payload of a bus message."""
         connector = self.connector
-        connector.counts.deliveries["nats"] += 1
+        connector.metrics.deliveries["nats"] += 1
         if request_address(subject) is None:
-            connector.counts.reject(connector.plane, "source", subject)
+            connector.metrics.reject(connector.plane, "source", subject)
             return
         try:
             request = read_request(payload)
         except SubtrieError:
-            connector.counts.reject(connector.plane, "malformed", subject)
+            connector.metrics.reject(connector.plane, "malformed", subject)
             return
         answer_to = self._admit(subject, request, attested=False)
         if answer_to is None:
             return
-        index, count = frame.fragment_of(request.headers.get(frame.FRAGMENT, ""))
+        index, count = _control_headers.fragment_of(
+            request.headers.get(_control_headers.FRAGMENT, "")
+        )
         failed: HTTPError | None = None
         whole: Request | None = request
         if count > 1:
@@ -117,33 +119,36 @@ class Serving(Handling):
         connector, headers = self.connector, request.headers._values
         address = request_address(subject)
         if address is None or address.plane != connector.plane:
-            connector.counts.reject(connector.plane, "source", subject)
+            connector.metrics.reject(connector.plane, "source", subject)
             return None
-        headers[frame.FROM_HOST] = [address.source]
+        headers[_control_headers.FROM_HOST] = [address.source]
         request.source, request.attested = address.source, attested
         # The broker has judged the subject, not the request line: the subject is what counts.
         request.method, request.path = address.method, address.path
         if live:
             return ""
         try:
-            instance, message_id = headers[frame.FROM_ID][0], headers[frame.MSG_ID][0]
+            instance, message_id = (
+                headers[_control_headers.FROM_ID][0],
+                headers[_control_headers.MSG_ID][0],
+            )
         except KeyError:
-            connector.counts.reject(connector.plane, "return-address", subject)
+            connector.metrics.reject(connector.plane, "return-address", subject)
             return None
         answer_to = return_subject(connector.plane, connector.host, address.source, instance)
         if answer_to is None or not message_id:
-            connector.counts.reject(connector.plane, "return-address", subject)
+            connector.metrics.reject(connector.plane, "return-address", subject)
             return None
         return answer_to
 
     def _acknowledgement(self, endpoint: Endpoint, request: Request) -> Response:
         values = request.headers._values
-        signature = self.connector.signature(frame.ACK, endpoint.queue)
+        signature = self.connector.sender_headers(_control_headers.ACK, endpoint.queue)
         headers = {**signature, "Connection": ["close"]}
-        headers[frame.MSG_ID] = values[frame.MSG_ID]
+        headers[_control_headers.MSG_ID] = values[_control_headers.MSG_ID]
         made = Response.__new__(Response)
-        fragment = values.get(frame.FRAGMENT)
-        made.status = 100 if fragment and frame.fragment_of(fragment[0])[1] > 1 else 202
+        fragment = values.get(_control_headers.FRAGMENT)
+        made.status = 100 if fragment and _control_headers.fragment_of(fragment[0])[1] > 1 else 202
         made.body, made.headers, made.source, made.error = b"", Headers._of(headers), "", None
         return made
 
@@ -177,8 +182,8 @@ class Serving(Handling):
 
 def _key(request: Request) -> Key:
     values = request.headers._values
-    return request.source, values[frame.FROM_ID][0], values[frame.MSG_ID][0]
+    return request.source, values[_control_headers.FROM_ID][0], values[_control_headers.MSG_ID][0]
 
 
-def _too_large(connector: Sending) -> HTTPError:
+def _too_large(connector: Runtime) -> HTTPError:
     return HTTPError(f"more than {connector.max_body} bytes", status=413)

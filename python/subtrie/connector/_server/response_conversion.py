@@ -9,7 +9,7 @@ from .._http.json_codec import json_bytes
 from .._http.message import Response
 
 
-def response_of(result: Any) -> Response:
+def to_response(result: Any) -> Response:
     """The response for what a handler returned. Raises ``TypeError`` for what is no JSON."""
     if type(result) is dict:  # what most handlers return
         return _made(json_bytes(result), "application/json")

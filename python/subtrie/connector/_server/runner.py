@@ -13,26 +13,26 @@ import logging
 import time
 from collections.abc import Callable
 
-from ... import _control_headers as frame
-from .._errors import HTTPError, RequestTimeout, converted, error_body
+from ... import _control_headers
+from .._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from .._http.fragments import cut
 from .._http.headers import Headers
-from .._http.message import Request, Response, Waiting
-from .._http.request_context import Inbound, inbound
-from .._runtime import Sending
-from .._tracing import NO_SPAN, serving_span
+from .._http.message import LocalCaller, Request, Response
+from .._http.request_context import RequestContext, current_request
+from .._runtime import Runtime
+from .._tracing import NO_SPAN, server_span
 from .deadline import Deadline
 from .endpoint import Endpoint
 from .middleware import Middleware, around
-from .response_conversion import response_of
+from .response_conversion import to_response
 
 logger = logging.getLogger("subtrie.connector")
 
 
-class Handling:
+class HandlerRunner:
     """The requests that one connector's handlers are at work on."""
 
-    def __init__(self, connector: Sending) -> None:
+    def __init__(self, connector: Runtime) -> None:
         self.connector = connector
         self.middleware: list[Middleware] = []
         self.tasks: set[asyncio.Task[None]] = set()
@@ -44,12 +44,12 @@ class Handling:
         """Ready to work."""
         self._round_trip = round_trip
         self._context = contextvars.copy_context()
-        self._context.run(inbound.set, None)
+        self._context.run(current_request.set, None)
 
     def _budget(self, request: Request) -> float:
-        texts = request.headers._values.get(frame.TIME_BUDGET)
-        budget = frame.seconds_of(texts[0]) if texts else 0.0
-        return min(budget or frame.DEFAULT_BUDGET, frame.LONGEST_BUDGET)
+        texts = request.headers._values.get(_control_headers.TIME_BUDGET)
+        budget = _control_headers.seconds_of(texts[0]) if texts else 0.0
+        return min(budget or _control_headers.DEFAULT_BUDGET, _control_headers.LONGEST_BUDGET)
 
     def _start(
         self,
@@ -57,7 +57,7 @@ class Handling:
         request: Request,
         answer_to: str,
         failed: HTTPError | None = None,
-        caller: Waiting | None = None,
+        caller: LocalCaller | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         task = loop.create_task(
@@ -74,7 +74,7 @@ class Handling:
         request: Request,
         answer_to: str,
         failed: HTTPError | None,
-        caller: Waiting | None,
+        caller: LocalCaller | None,
     ) -> None:
         connector, values = self.connector, request.headers._values
         task = asyncio.current_task(loop)
@@ -86,13 +86,17 @@ class Handling:
             if endpoint.timeout is not None and endpoint.timeout < budget:
                 budget = endpoint.timeout
             request.budget = budget
-            values[frame.TIME_BUDGET] = [frame.duration(budget)]
-            depth = values.get(frame.CALL_DEPTH)
+            values[_control_headers.TIME_BUDGET] = [_control_headers.duration(budget)]
+            depth = values.get(_control_headers.CALL_DEPTH)
             left = budget - self._round_trip
             ends = loop.time() + left
-            inbound.set(Inbound(request.headers, frame.number_of(depth[0]) if depth else 0, ends))
+            current_request.set(
+                RequestContext(
+                    request.headers, _control_headers.number_of(depth[0]) if depth else 0, ends
+                )
+            )
             if not endpoint.control:
-                span = serving_span(connector.host, endpoint.port, endpoint.path, request)
+                span = server_span(connector.host, endpoint.port, endpoint.path, request)
             response: Response | None = None
             result: object = None
             limit: Deadline | None = None
@@ -113,7 +117,7 @@ class Handling:
                         result = await endpoint.call(request)
                 finally:
                     limit.stop()
-                response = response_of(result)
+                response = to_response(result)
                 if len(response.body) > connector.max_body:
                     raise HTTPError(
                         f"an answer of more than {connector.max_body} bytes", status=413
@@ -126,7 +130,7 @@ class Handling:
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:
-                failed = converted(error)
+                failed = to_http_error(error)
             if failed is not None:
                 response = self._error_response(endpoint, failed, span.trace_id)
                 if response.status >= 500 and self.on_failure is not None:
@@ -142,7 +146,7 @@ class Handling:
                     await self._respond(answer_to, made)
                 except HTTPError as error:  # the caller will run out of time
                     logger.warning("an answer to %s is lost: %s", request.source, error)
-            connector.counts.serve(
+            connector.metrics.serve(
                 endpoint.port_text,
                 endpoint.path,
                 request.method,
@@ -193,11 +197,13 @@ class Handling:
     ) -> Response:
         """The response as it travels; ``own`` where it is the handler's own, who may keep it."""
         connector = self.connector
-        op = frame.RESPONSE if failed is None else frame.ERROR
+        op = _control_headers.RESPONSE if failed is None else _control_headers.ERROR
         values = response.headers._values
         if own:
             values = {
-                n: v for n, v in values.items() if n not in frame.CONTROL and n != "Content-Length"
+                n: v
+                for n, v in values.items()
+                if n not in _control_headers.CONTROL and n != "Content-Length"
             }
             made = Response.__new__(Response)
             made.status, made.body, made.error = response.status, response.body, None
@@ -205,8 +211,8 @@ class Handling:
         else:
             made = response
         made.source = connector.host
-        values |= connector.signature(op, endpoint.queue)
-        values[frame.MSG_ID] = request.headers._values[frame.MSG_ID]
+        values |= connector.sender_headers(op, endpoint.queue)
+        values[_control_headers.MSG_ID] = request.headers._values[_control_headers.MSG_ID]
         return made
 
     async def _respond(self, answer_to: str, made: Response) -> None:
@@ -218,7 +224,7 @@ class Handling:
             if len(parts) > 1:
                 made = made.received()
                 made.body = part
-                made.headers._values[frame.FRAGMENT] = [f"{place}/{len(parts)}"]
+                made.headers._values[_control_headers.FRAGMENT] = [f"{place}/{len(parts)}"]
             await connector._publish(answer_to, made)
 
     async def finish(self, timeout: float) -> None:

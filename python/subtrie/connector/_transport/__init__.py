@@ -18,10 +18,10 @@ from typing import Any
 from ..._errors import refusal
 from .._http.codec import write_request, write_response
 from .._http.message import Message, Request
-from .in_process import Memory, Receiver
-from .nats import Bus, BusReceiver
+from .in_process import InProcessTransport, MessageReceiver
+from .nats import NatsConnection, PayloadReceiver
 
-__all__ = ["Memory", "Place", "Transport", "Watcher"]
+__all__ = ["InProcessTransport", "Registration", "Transport", "Watcher"]
 
 #: Takes ``in`` or ``out``, a subject and the payload, of whatever passes over the bus.
 Watcher = Callable[[str, str, bytes], None]
@@ -31,14 +31,14 @@ logger = logging.getLogger("subtrie.connector")
 _MEMORY_PAYLOAD = 1 << 20
 
 
-class Place:
+class Registration:
     """One subscription on every transport there is."""
 
     def __init__(
-        self, pattern: str, queue: str | None, local: Any, bus: Bus | None, remote: Any
+        self, pattern: str, queue: str | None, local: Any, nats: NatsConnection | None, remote: Any
     ) -> None:
         self.pattern, self.queue = pattern, queue
-        self._local, self._bus, self._remote = local, bus, remote
+        self._local, self._nats, self._remote = local, nats, remote
 
     async def unsubscribe(self) -> None:
         """Takes it down; nothing to do the second time."""
@@ -46,38 +46,45 @@ class Place:
         remote, self._remote = self._remote, None
         if local is not None:
             local.unsubscribe()
-        if remote is not None and self._bus is not None:
-            await self._bus.unsubscribe(remote)
+        if remote is not None and self._nats is not None:
+            await self._nats.unsubscribe(remote)
 
 
 class Transport:
     """The transports of one connector."""
 
     def __init__(
-        self, memory: Memory | None, bus: Bus | None, watchers: Sequence[Watcher] = ()
+        self,
+        in_process: InProcessTransport | None,
+        nats: NatsConnection | None,
+        watchers: Sequence[Watcher] = (),
     ) -> None:
-        if memory is None and bus is None:
+        if in_process is None and nats is None:
             raise refusal("BusError", "no-transport", "the connector")
-        self.memory, self.bus, self._watchers = memory, bus, watchers
+        self.in_process, self.nats, self._watchers = in_process, nats, watchers
 
     @property
     def max_payload(self) -> int:
         """The largest message the bus takes, in bytes."""
-        return self.bus.max_payload if self.bus else _MEMORY_PAYLOAD
+        return self.nats.max_payload if self.nats else _MEMORY_PAYLOAD
 
     async def subscribe(
-        self, pattern: str, queue: str | None, receiver: Receiver, on_bus: BusReceiver
-    ) -> Place:
+        self,
+        pattern: str,
+        queue: str | None,
+        receiver: MessageReceiver,
+        on_payload: PayloadReceiver,
+    ) -> Registration:
         """Subscribes wherever messages may come from."""
-        heard = self._watched(on_bus) if self._watchers else on_bus
-        remote = await self.bus.subscribe(pattern, queue, heard) if self.bus else None
-        local = self.memory.subscribe(pattern, queue, receiver) if self.memory else None
-        return Place(pattern, queue, local, self.bus, remote)
+        heard = self._watched(on_payload) if self._watchers else on_payload
+        remote = await self.nats.subscribe(pattern, queue, heard) if self.nats else None
+        local = self.in_process.subscribe(pattern, queue, receiver) if self.in_process else None
+        return Registration(pattern, queue, local, self.nats, remote)
 
-    def _watched(self, on_bus: BusReceiver) -> BusReceiver:
+    def _watched(self, on_payload: PayloadReceiver) -> PayloadReceiver:
         async def heard(subject: str, payload: bytes) -> None:
             self._show("in", subject, payload)
-            await on_bus(subject, payload)
+            await on_payload(subject, payload)
 
         return heard
 
@@ -90,32 +97,34 @@ class Transport:
 
     def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
         """Tries within the process; False where nobody there hears the subject."""
-        return self.memory is not None and self.memory.deliver(subject, message, kept=kept) > 0
+        return (
+            self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
+        )
 
     async def publish(self, subject: str, message: Message) -> None:
         """Sends over the bus. Nothing happens without one."""
-        if self.bus is not None:
+        if self.nats is not None:
             payload = as_bytes(message)
             if self._watchers:
                 self._show("out", subject, payload)
-            await self.bus.publish(subject, payload)
+            await self.nats.publish(subject, payload)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Returns when what was subscribed counts for others."""
-        if self.bus is not None:
-            await self.bus.settle()
+        if self.nats is not None:
+            await self.nats.flush()
         else:
             await asyncio.sleep(0)
 
     async def round_trip(self) -> float:
         """How long an acknowledgement may take, in seconds."""
-        return await self.bus.round_trip() if self.bus else 0.01
+        return await self.nats.round_trip() if self.nats else 0.01
 
     async def close(self) -> None:
         """Leaves the bus."""
-        bus, self.bus = self.bus, None
-        if bus is not None:
-            await bus.release()
+        nats, self.nats = self.nats, None
+        if nats is not None:
+            await nats.release()
 
 
 def as_bytes(message: Message) -> bytes:

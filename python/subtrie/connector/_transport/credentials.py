@@ -65,7 +65,7 @@ class Credentials:
         return options
 
 
-def gather(
+def load_credentials(
     url: str,
     host: str,
     *,

@@ -12,16 +12,18 @@ from ..._dispatcher import Dispatcher, HandlerSubscription
 from .._http.message import Message
 
 #: Takes a subject and a message of its own; False where it can take none any more.
-Receiver = Callable[[str, Message], bool]
+MessageReceiver = Callable[[str, Message], bool]
 
 
-class Memory:
+class InProcessTransport:
     """Delivers within the process, in the sender's thread."""
 
     def __init__(self, dispatcher: Dispatcher | None = None) -> None:
         self._dispatcher = dispatcher or Dispatcher.shared()
 
-    def subscribe(self, pattern: str, queue: str | None, receiver: Receiver) -> HandlerSubscription:
+    def subscribe(
+        self, pattern: str, queue: str | None, receiver: MessageReceiver
+    ) -> HandlerSubscription:
         """Has a receiver called for each message whose subject the pattern matches."""
         return self._dispatcher.subscribe(pattern, _Pair(receiver), queue=queue)
 
@@ -44,7 +46,7 @@ class _Pair:
 
     __slots__ = ("receiver",)
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: MessageReceiver) -> None:
         self.receiver = receiver
 
     def __call__(self, delivery: tuple[str, Message]) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("subtrie.connector")
 
 #: Takes a subject and a payload.
-BusReceiver = Callable[[str, bytes], Awaitable[None]]
+PayloadReceiver = Callable[[str, bytes], Awaitable[None]]
 
 CONNECT_LIMIT = 5.0  # seconds for the first connection
 RECONNECT_WAIT = 0.25  # seconds between attempts to get it back
@@ -31,7 +31,7 @@ _LONG = 86_400  # seconds
 _DRAIN_LIMIT = 2.0  # seconds for one subscription
 
 
-class Bus:
+class NatsConnection:
     """One connection, of one event loop."""
 
     def __init__(self, key: tuple[int, str], host: str, loop: asyncio.AbstractEventLoop) -> None:
@@ -61,7 +61,7 @@ class Bus:
             self._ready.cancelled() or self._ready.exception() is not None or self.client.is_closed
         )
 
-    async def subscribe(self, pattern: str, queue: str | None, receiver: BusReceiver) -> Any:
+    async def subscribe(self, pattern: str, queue: str | None, receiver: PayloadReceiver) -> Any:
         """Subscribes; the answer is nats-py's subscription. ``settle`` says when it counts."""
 
         async def heard(message: Any) -> None:
@@ -102,14 +102,14 @@ class Bus:
             message = f"the connection takes it not: {error or type(error).__name__}"
             raise HTTPError(message, status=503) from error
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Returns when the server has dealt with all that was sent; soon, if it is away."""
         # The first answer may leave before what the client still holds back.
         for _ in range(2):
-            if not await self.prove(2.0):
+            if not await self.responds(2.0):
                 return
 
-    async def prove(self, timeout: float) -> bool:
+    async def responds(self, timeout: float) -> bool:
         """Whether the server answers within ``timeout`` seconds.
 
         What it sent before it answered has been read then.
@@ -138,7 +138,7 @@ class Bus:
         if len(self.client.servers) != 1:
             return 0.3
         begun = time.perf_counter()
-        if not await self.prove(2.0):
+        if not await self.responds(2.0):
             return 0.25
         spent = time.perf_counter() - begun
         return int((2 * spent + 0.149) * 10) / 10
@@ -205,31 +205,31 @@ class Bus:
         logger.info("%s: connected to NATS again", self._host)
 
 
-_pool: dict[tuple[int, str], Bus] = {}
+_pool: dict[tuple[int, str], NatsConnection] = {}
 
 
-async def connect(credentials: Credentials, host: str) -> Bus:
+async def connect(credentials: Credentials, host: str) -> NatsConnection:
     """The connection of these credentials on this loop: an open one, or a new one.
 
     ``host`` names a new connection. Raises ``ConnectionError``, or what nats-py raises.
     """
     loop = asyncio.get_running_loop()
     key = (id(loop), credentials.digest)
-    bus = _pool.get(key)
+    connection = _pool.get(key)
     # Nobody shares a connection that is closed, nor one of a loop that is no more.
-    if bus is None or bus.loop is not loop or bus.closed:
-        bus = _pool[key] = Bus(key, host, loop)
-        bus._ready = loop.create_task(bus._connect(credentials))
-    bus._users += 1
+    if connection is None or connection.loop is not loop or connection.closed:
+        connection = _pool[key] = NatsConnection(key, host, loop)
+        connection._ready = loop.create_task(connection._connect(credentials))
+    connection._users += 1
     try:
-        await asyncio.shield(bus._ready)
+        await asyncio.shield(connection._ready)
     except BaseException:
-        bus._users -= 1
-        if bus._users == 0 and _pool.get(key) is bus:
+        connection._users -= 1
+        if connection._users == 0 and _pool.get(key) is connection:
             del _pool[key]
-            bus._ready.cancel()
+            connection._ready.cancel()
         raise
-    return bus
+    return connection
 
 
 def open_connections() -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie import BusError, SubtrieError
-from subtrie import _control_headers as frame
+from subtrie import BusError, SubtrieError, _control_headers
 from subtrie.connector import Headers, Request, Response
 from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
-from subtrie.connector._http.url import fill_path, locate, with_params
+from subtrie.connector._http.url import fill_path, parse_url, with_params
 
 from .recording import messages, truth
 
@@ -33,7 +32,7 @@ def test_an_answer_to_head_keeps_its_body():
 )
 def test_urls_are_written_as_go_writes_them(scenario):
     line = scenario["messages"][0]["first_line"]
-    assert f"{scenario['method']} {locate(fill_path(scenario['url'])).text} HTTP/1.1" == line
+    assert f"{scenario['method']} {parse_url(fill_path(scenario['url'])).text} HTTP/1.1" == line
 
 
 def test_params_fill_the_path_first():
@@ -116,22 +115,22 @@ def test_an_empty_answer_says_its_length_last_and_204_not_at_all():
     ],
 )
 def test_durations_are_written_as_go_writes_them(seconds, text):
-    assert frame.duration(seconds) == text
-    assert frame.seconds_of(text) == pytest.approx(seconds)
+    assert _control_headers.duration(seconds) == text
+    assert _control_headers.seconds_of(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "-5s", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."])
 def test_durations_that_are_none_count_as_absent(text):
-    assert frame.seconds_of(text) == (0.005 if text == "5" else 0)
+    assert _control_headers.seconds_of(text) == (0.005 if text == "5" else 0)
 
 
 def test_fragments_are_read_or_whole():
-    assert frame.fragment_of("2/3") == (2, 3)
+    assert _control_headers.fragment_of("2/3") == (2, 3)
     for text in ("", "a/b", "1/2/3", "1/٣", " 1/2"):
-        assert frame.fragment_of(text) == (1, 1)
+        assert _control_headers.fragment_of(text) == (1, 1)
     # As Go reads them; whoever puts fragments together refuses them.
     for text, read in (("0/3", (0, 3)), ("1/0", (1, 0)), ("-1/2", (-1, 2)), ("7/3", (7, 3))):
-        assert frame.fragment_of(text) == read
+        assert _control_headers.fragment_of(text) == read
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ def test_fragments_are_read_or_whole():
 )
 def test_a_query_stays_as_its_caller_wrote_it(url, line):
     """Go writes it so, and reads it so; what no request line can hold is escaped."""
-    written = write_request(Request("GET", locate(url).text))
+    written = write_request(Request("GET", parse_url(url).text))
     assert written.decode().split("\r\n")[0] == f"GET {line} HTTP/1.1"
     again = read_request(written)
     assert again.url == line

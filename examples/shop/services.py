@@ -32,7 +32,7 @@ SERVICES: dict[str, Callable[..., Connector]] = {
 LOCALITIES = {"inventory.shop": ("us-west-b-1", "us-east-a-1")}
 
 #: Which services share a process other than that of web, for each way to run the shop.
-ELSEWHERE: dict[str, tuple[tuple[str, ...], ...]] = {
+OTHER_PROCESSES: dict[str, tuple[tuple[str, ...], ...]] = {
     "one": (),
     "six": (
         ("token.shop",),
@@ -45,7 +45,7 @@ ELSEWHERE: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def staff(
+def replicas(
     host: str, *, plane: str = PLANE, nats: str | None = None, **more: Any
 ) -> list[Connector]:
     """The replicas of one service, not yet started; ``nats`` is empty where there is no broker."""

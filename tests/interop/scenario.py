@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from subtrie._errors import SubtrieError
 from subtrie.microbus import RequestAddress, decode
-from tests.interop.cast import CACHE, CONTROL, Nested
+from tests.interop.roles import CACHE, CONTROL, Nested
 from tests.interop.wire import Recorded
 
 #: Answers of our own that no recording can foresee, by path on port 888, and why.
@@ -23,7 +23,7 @@ WORDED_OTHERWISE = {
 
 
 @dataclass
-class Plot:
+class RoleScenario:
     """One scenario for one role."""
 
     name: str
@@ -53,9 +53,11 @@ class Plot:
         return None
 
 
-def plot_for(role: str, host: str, scenario: dict[str, Any], messages: list[Recorded]) -> Plot:
+def scenario_for(
+    role: str, host: str, scenario: dict[str, Any], messages: list[Recorded]
+) -> RoleScenario:
     """Reads one scenario."""
-    plot = Plot(scenario["name"], messages, scenario)
+    plot = RoleScenario(scenario["name"], messages, scenario)
     caused: set[str] = set()
     for place, request in enumerate(messages):
         if not request.is_request or role not in request.delivered_to:
@@ -149,7 +151,7 @@ def answered(messages: list[Recorded], request: Recorded) -> int:
     return places[-1] if places else len(messages)
 
 
-def _what_is_held(plot: Plot, request: Recorded, answer: Recorded) -> None:
+def _what_is_held(plot: RoleScenario, request: Recorded, answer: Recorded) -> None:
     """The cache's own client, which puts values in, is no part of the connector."""
     query = parse_qs(request.method_and_url[1].partition("?")[2])
     if query.get("do") == ["load"]:

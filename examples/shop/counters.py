@@ -25,20 +25,20 @@ def edge_of(subject: str) -> Edge:
 
 
 @dataclass
-class Tally:
+class Counters:
     """Counts of one service, or of the whole shop when added up."""
 
     sent: Counter[Edge] = field(default_factory=Counter)
     handled: Counter[Edge] = field(default_factory=Counter)
     replies: Counter[tuple[str, str]] = field(default_factory=Counter)  # replier, caller
-    unheard: Counter[str] = field(default_factory=Counter)  # subject; nobody answered
+    undelivered: Counter[str] = field(default_factory=Counter)  # subject; nobody answered
     malformed: Counter[str] = field(default_factory=Counter)  # subject, as sent
     rejected: Counter[str] = field(default_factory=Counter)  # subject, as refused on arrival
     spoofed: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # who, claimed, subject
-    foreign: Counter[str] = field(default_factory=Counter)  # subject of another plane
+    other_traffic: Counter[str] = field(default_factory=Counter)  # subject that is not on the plane
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def watch(self, *connectors: Connector) -> None:
         """Counts what connectors send over the bus and what they hear from it.
@@ -57,13 +57,13 @@ class Tally:
                 if isinstance(to, RequestAddress):
                     self.handled[edge_of(subject)] += 1
                 if message_id in asked:  # somebody answers, or one of these heard it
-                    self.unheard[asked.pop(message_id)] -= 1
+                    self.undelivered[asked.pop(message_id)] -= 1
             elif isinstance(to, ReplyAddress):
                 self.replies[to.source, to.host] += 1
             else:
                 self.sent[edge_of(subject)] += 1
                 asked[message_id] = subject
-                self.unheard[subject] += 1
+                self.undelivered[subject] += 1
 
         for connector in connectors:
             connector.watch(count)
@@ -76,11 +76,11 @@ class Tally:
         path.write_text(json.dumps(tables, indent=1) + "\n")
 
     @classmethod
-    def load(cls, path: Path) -> Tally:
+    def load(cls, path: Path) -> Counters:
         """Reads what ``save`` wrote."""
-        tally = cls()
+        counters = cls()
         for name, rows in json.loads(path.read_text()).items():
-            counter: Counter[object] = getattr(tally, name)
+            counter: Counter[object] = getattr(counters, name)
             for key, count in rows:
                 counter[tuple(key) if isinstance(key, list) else key] += count
-        return tally
+        return counters

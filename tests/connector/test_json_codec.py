@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subtrie.connector._http import json_codec as json_text
+from subtrie.connector._http import json_codec
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -25,10 +25,10 @@ def test_values_go_there_and_back(value):
         usual = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         with pytest.raises(UnicodeEncodeError):
-            json_text.json_bytes(value)
+            json_codec.json_bytes(value)
         return
-    assert json_text.json_bytes(value) == usual
-    assert json_text.json_value(usual) == value == json.loads(usual)
+    assert json_codec.json_bytes(value) == usual
+    assert json_codec.json_value(usual) == value == json.loads(usual)
 
 
 @given(st.binary(max_size=40) | st.text('[]{}",:0123456789.eE-truefalsn \ufeff').map(str.encode))
@@ -39,12 +39,12 @@ def test_bytes_are_read_as_the_standard_library_reads_them(body):
         except ValueError as error:
             return type(error), str(error)
 
-    assert outcome(json_text.json_value) == outcome(json.loads)
+    assert outcome(json_codec.json_value) == outcome(json.loads)
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-be"])
 def test_other_encodings_and_spaces_are_read(coding):
-    assert json_text.json_value(' {"a": "é"}\n'.encode(coding)) == {"a": "é"}
+    assert json_codec.json_value(' {"a": "é"}\n'.encode(coding)) == {"a": "é"}
 
 
 def test_what_is_no_json_is_refused_and_nothing_is_left_behind():
@@ -56,10 +56,10 @@ def test_what_is_no_json_is_refused_and_nothing_is_left_behind():
     for value, kinds in ((circle, (ValueError, RecursionError)), (object(), TypeError)):
         for _ in range(3):
             with pytest.raises(kinds):
-                json_text.json_bytes({"a": value})
+                json_codec.json_bytes({"a": value})
     with pytest.raises(RecursionError):
-        json_text.json_bytes(deep)
-    assert json_text.json_bytes({"a": 1}) == b'{"a":1}'
+        json_codec.json_bytes(deep)
+    assert json_codec.json_bytes({"a": 1}) == b'{"a":1}'
     while isinstance(deep, list):  # taken apart one by one: freeing it at once goes deep too
         deep = deep.pop()
 
@@ -70,9 +70,9 @@ def test_objects_of_classes_are_objects():
         x: int
         y: tuple[int, ...]
 
-    assert json_text.json_bytes([Point(1, (2, 3)), {4}]) == b'[{"x":1,"y":[2,3]},[4]]'
+    assert json_codec.json_bytes([Point(1, (2, 3)), {4}]) == b'[{"x":1,"y":[2,3]},[4]]'
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython has one")
 def test_the_interpreters_own_encoder_is_in_use():
-    assert json_text._encode is not None
+    assert json_codec._encode is not None

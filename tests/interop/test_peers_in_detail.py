@@ -13,7 +13,7 @@ import pytest
 from examples.interop.peer import service
 from subtrie._control_headers import seconds_of
 from subtrie.connector import AckTimeout, HTTPError, Response
-from tests.interop.peer_process import EXACT, HIS, OURS, URL, Serving, call, joined
+from tests.interop.peer_process import EXACT, HIS, OURS, URL, PeerService, call, joined
 
 
 def relayed(url: str, method: str = "GET") -> dict[str, str]:
@@ -38,7 +38,7 @@ async def test_what_belongs_to_the_whole_chain_travels_through_the_peer(server):
         "X-Forwarded-Proto": "https",
         "Accept-Language": "de, en;q=0.5",
     }
-    async with Serving(server.url, "--version", "9") as his, us:
+    async with PeerService(server.url, "--version", "9") as his, us:
         params = relayed(f"https://{OURS}/seen")
         headers = {**chain, "X-Private": "ours alone"}
         answer = await us.request("GET", f"{URL}/relay", params=params, headers=headers, timeout=10)
@@ -63,7 +63,7 @@ async def test_a_chain_ends_at_its_64th_call(server):
         url = f"https://{OURS}/deeper"
         return (await us.request("GET", f"{URL}/relay", params=relayed(url))).body
 
-    async with Serving(server.url), us:
+    async with PeerService(server.url), us:
         status = await status_of(us.request("GET", f"https://{OURS}/deeper", timeout=120))
     assert status == 508 or not EXACT
     assert depths == list(range(1, 64, 2))  # every other call is the peer's
@@ -72,7 +72,7 @@ async def test_a_chain_ends_at_its_64th_call(server):
 async def test_every_method_and_path_arrives_as_it_was_sent(server):
     us, seen = joined(server), []
     us.endpoint("ANY", ":0/seen")(lambda request: seen.append((request.method, request.url)))
-    async with Serving(server.url), us:
+    async with PeerService(server.url), us:
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "PATCH"):
             answer = await us.request(method, f"{URL}:1234/any?a=1&b=%26")
             assert answer.status == 200
@@ -136,7 +136,7 @@ async def test_errors_keep_status_and_properties_through_the_peer(server):
     async def teapot():
         return Response(418, b"a normal answer")
 
-    async with Serving(server.url), us:
+    async with PeerService(server.url), us:
         with pytest.raises(HTTPError) as failed:
             await us.request("GET", f"{URL}/fail")
         assert failed.value.status == 418
@@ -161,7 +161,7 @@ async def test_errors_keep_status_and_properties_through_the_peer(server):
 async def test_time_runs_out_where_it_should(server):
     us = joined(server)
     service(us)
-    async with Serving(server.url), us:
+    async with PeerService(server.url), us:
         with pytest.raises(HTTPError) as late:  # not above one round trip: nothing is handled
             await us.request("GET", f"{URL}/slow?ms=1", timeout=0.02)
         assert late.value.status == 408
@@ -189,7 +189,7 @@ async def test_a_multicast_reaches_every_queue_and_everyone_without_one(server):
     replica = joined(server, "third.example")
     hears(replica, "without as well", queue=None)
     body = b"0123456789abcdef" * 40_000  # in three fragments
-    async with Serving(server.url) as his, us, other, replica:
+    async with PeerService(server.url) as his, us, other, replica:
         for _ in range(2):  # the second time the responders are known
             heard.clear()
             answers = [a async for a in us.publish("POST", f"{URL}:417/on-event", body=body)]
@@ -238,7 +238,7 @@ async def test_the_peer_multicasts_and_gets_every_answer(server):
 
 
 async def test_the_control_plane_of_the_peer(server):
-    async with Serving(server.url) as his, joined(server) as us:
+    async with PeerService(server.url) as his, joined(server) as us:
         pong = await us.request("GET", f"https://{his.id}.all:888/ping")
         assert (pong.json(), pong.id) == ({"pong": 0}, his.id)
         assert pong.queue is None
@@ -254,7 +254,7 @@ async def test_the_control_plane_of_the_peer(server):
 async def test_localities_written_by_the_caller(server):
     us = joined(server, locality="us-west-b-1")
     service(us)
-    async with Serving(server.url, "--locality", "eu-central-a") as his, us:
+    async with PeerService(server.url, "--locality", "eu-central-a") as his, us:
         for slot in ("loc-eu", "loc-eu-central", "loc-eu-central-a", his.id):
             answer = await us.request("GET", f"https://{slot}.{HIS}/hello/x")
             assert (answer.id, answer.locality) == (his.id, "eu-central-a")
@@ -273,7 +273,7 @@ async def test_the_peer_finds_the_nearest_of_us(server):
         each.endpoint("GET", "/where")(lambda each=each: each.locality)
     # A caller without a locality: whoever asks the peer must not ask near ones itself.
     asking = joined(server, "asking.example")
-    async with Serving(server.url, "--locality", "us-west-b-1"), near, far, asking:
+    async with PeerService(server.url, "--locality", "us-west-b-1"), near, far, asking:
         url = f"https://{OURS}/where"
         where = [
             (await asking.request("GET", f"{URL}/relay", params=relayed(url))).body.decode()
@@ -299,7 +299,7 @@ async def test_much_at_once(server):
         params = relayed(f"https://{OURS}/big?n={n}")
         return len((await us.request("GET", f"{URL}/relay", params=params)).body) == n
 
-    async with Serving(server.url), us:
+    async with PeerService(server.url), us:
         done = await asyncio.gather(
             *(echo(n) for n in range(6)), *(relay(n) for n in range(40)), relay(500_000)
         )

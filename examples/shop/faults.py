@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from subtrie import microbus
 
-from .tally import Tally
+from .counters import Counters
 
 FORGED = b"""POST https://token.shop:666/mint HTTP/1.1\r
 Host: token.shop:666\r
@@ -39,7 +39,9 @@ async def connection(url: str, host: str) -> AsyncIterator[Client]:
         await client.close()
 
 
-async def pretend(bus: Client, tally: Tally, *, plane: str, host: str, victim: str) -> None:
+async def publish_spoofed(
+    bus: Client, counters: Counters, *, plane: str, host: str, victim: str
+) -> None:
     """Asks the trust root for a token in another service's name.
 
     Nothing stops it but a rule of the broker. The token is minted; only its answer goes astray.
@@ -48,13 +50,13 @@ async def pretend(bus: Client, tally: Tally, *, plane: str, host: str, victim: s
         plane=plane, port=666, source=victim, host="token.shop", method="POST", path="/mint"
     )
     astray = microbus.encode_reply(plane=plane, source="token.shop", host=victim, id="id-forger")
-    tally.sent[victim, "token.shop", 666, "POST"] += 1
-    tally.spoofed[host, victim, subject] += 1
-    tally.unheard[astray] += 2  # the acknowledgement and the answer
+    counters.sent[victim, "token.shop", 666, "POST"] += 1
+    counters.spoofed[host, victim, subject] += 1
+    counters.undelivered[astray] += 2  # the acknowledgement and the answer
     await bus.publish(subject, FORGED)
 
 
-async def mumble(bus: Client, tally: Tally, *, plane: str, host: str) -> None:
+async def publish_malformed(bus: Client, counters: Counters, *, plane: str, host: str) -> None:
     """Publishes what wears the plane's name and is no address: it decodes to nothing."""
     source = microbus.flatten_host(host)
     spelled_twice = source.replace("_", "%2e")  # would be a second spelling of the same identity
@@ -64,12 +66,12 @@ async def mumble(bus: Client, tally: Tally, *, plane: str, host: str) -> None:
         f"{plane}.safe.0443.{source}.inventory_shop._.GET.stock.bell",
         f"{plane}.safe.443.{source}",
     ):
-        tally.malformed[subject] += 1
+        counters.malformed[subject] += 1
         await bus.publish(subject, b"")
 
 
-async def chatter(bus: Client, tally: Tally) -> None:
+async def publish_other_traffic(bus: Client, counters: Counters) -> None:
     """Publishes what belongs to no plane at all."""
     for subject in ("cron.hourly", "_INBOX.nobody.1"):
-        tally.foreign[subject] += 1
+        counters.other_traffic[subject] += 1
         await bus.publish(subject, b"")

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
-from subtrie import _control_headers as frame
+from subtrie import _control_headers
 from subtrie.connector import Connector, HTTPError, Request, Response
 from subtrie.connector._locality import Key, NearestReplicas
 from subtrie.microbus import decode_subscription
@@ -48,7 +48,7 @@ def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
 def version_of(recording: Recording, service: dict[str, Any]) -> int:
     """What the service writes into its messages; the truth may tell otherwise."""
     for _, payload in recording.published.get(service["name"], ()):
-        told = headers_of(payload).get(frame.FROM_VERSION)
+        told = headers_of(payload).get(_control_headers.FROM_VERSION)
         if told:
             return int(told[0])
     return 0
@@ -99,7 +99,7 @@ class NearestByUrl(NearestReplicas):
         super().forget((asked_for.get(), "", ""))
 
 
-class Cast:
+class RecordedRole:
     """What each request is answered with, by its message id, and what is asked before that."""
 
     def __init__(self, connector: Connector) -> None:
@@ -110,7 +110,7 @@ class Cast:
 
     async def handle(self, request: Request) -> Response:
         """Asks what the recorded handler asked, then answers as it did."""
-        message_id = request.headers[frame.MSG_ID]
+        message_id = request.headers[_control_headers.MSG_ID]
         asking: list[tuple[Nested, asyncio.Task[Any]]] = []
         for nested in self.nested.get(message_id, ()):
             # What was answered before this was asked was waited for; the rest ran beside it.
@@ -175,7 +175,7 @@ def options_of(message: Recorded, body: bytes) -> dict[str, Any]:
     headers = {
         name: values[0]
         for name, values in message.headers.items()
-        if name not in frame.CONTROL and name not in _NOT_THE_CALLERS
+        if name not in _control_headers.CONTROL and name not in _NOT_THE_CALLERS
     }
     timeout = message.budget if message.depth == 1 else None
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.interop.compare import field
+from tests.interop.differences import field
 
 
 async def test_each_side_sees_what_it_sends_and_hears_in_order(make_nats):

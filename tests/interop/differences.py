@@ -10,7 +10,7 @@ from tests.interop.wire import Recorded
 _LESS = 8.0  # seconds that a nested budget may have lost more than the recorded one
 
 
-def compare(recorded: Recorded, ours: bytes) -> str:
+def difference(recorded: Recorded, ours: bytes) -> str:
     """What is different, but for masked fields; empty where nothing is."""
     theirs_masked, ours_masked = _masked(recorded.payload), _masked(ours)
     if theirs_masked == ours_masked:

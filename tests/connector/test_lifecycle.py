@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
-from subtrie.connector import Connector, HTTPError
-from subtrie.connector import _settings as environment
-from subtrie.connector._transport import nats as bus
-from subtrie.connector._transport.credentials import gather
+from subtrie.connector import Connector, HTTPError, _settings
+from subtrie.connector._transport import nats as nats_transport
+from subtrie.connector._transport.credentials import load_credentials
 
 HOST = "shop.example"
 
@@ -28,8 +27,8 @@ async def test_the_startup_hook_can_already_ask(make, plane):
     async def ask():
         order.append((await shop.request("GET", "https://stock.example/level")).body)
         assert not shop.endpoints[0].active, "nobody asks us before we are ready"
-        assert shop._reply_place.pattern == f"{plane}.reply._.*.shop_example.{shop.id}"
-        assert shop._reply_place.queue == shop.id
+        assert shop._reply_registration.pattern == f"{plane}.reply._.*.shop_example.{shop.id}"
+        assert shop._reply_registration.queue == shop.id
 
     @shop.on_shutdown
     def leave():
@@ -52,7 +51,7 @@ async def test_a_failing_startup_leaves_nothing_behind(make):
     with pytest.raises(RuntimeError):
         await shop.startup()
     assert len(Dispatcher.shared()) == before
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
     with pytest.raises(RuntimeError):
         await shop.startup()  # it may be tried again
 
@@ -74,7 +73,7 @@ async def test_shutdown_finishes_what_is_being_handled(make):
         await shop.shutdown()
         assert (await asking).body == b"done"
         await shop.shutdown()  # nothing to do twice
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
 
 
 async def test_a_handler_that_does_not_finish_is_cancelled_and_answered(make):
@@ -111,11 +110,11 @@ async def test_subscriptions_do_not_depend_on_callers(make):
     shop.endpoint("GET", "/x")(lambda: None)
     async with shop:
         callers = [make(f"caller{n}.example") for n in range(3)]
-        places = [place.pattern for place in shop.endpoints[0].places]
+        places = [place.pattern for place in shop.endpoints[0].registrations]
         for caller in callers:
             async with caller:
                 await caller.request("GET", f"https://{HOST}/x")
-        assert [place.pattern for place in shop.endpoints[0].places] == places
+        assert [place.pattern for place in shop.endpoints[0].registrations] == places
         assert all(pattern.split(".")[3] == "*" for pattern in places)
 
 
@@ -147,20 +146,20 @@ def test_hosts_ids_planes_and_localities_are_checked_at_once():
 
 
 def test_variables_choose_transports_and_deployment(monkeypatch):
-    assert environment.broker(None, True) == ""
-    assert environment.broker(None, False) == "nats://127.0.0.1:4222"
-    assert environment.deployment(None) == "TESTING"
+    assert _settings.broker(None, True) == ""
+    assert _settings.broker(None, False) == "nats://127.0.0.1:4222"
+    assert _settings.deployment(None) == "TESTING"
     for value, expected in (("0", False), ("FALSE", False), ("1", True), ("", True)):
         monkeypatch.setenv("MICROBUS_SHORT_CIRCUIT", value)
-        assert environment.short_circuit(None) is expected
+        assert _settings.short_circuit(None) is expected
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    assert environment.deployment(None) == "LOCAL"
+    assert _settings.deployment(None) == "LOCAL"
     monkeypatch.setenv("MICROBUS_NATS", "nats://127.0.0.1:4222")
-    assert environment.deployment(None) == "LOCAL"
+    assert _settings.deployment(None) == "LOCAL"
     monkeypatch.setenv("MICROBUS_NATS", "nats://bus.example:4222")
-    assert environment.deployment(None) == "PROD"
+    assert _settings.deployment(None) == "PROD"
     monkeypatch.setenv("MICROBUS_DEPLOYMENT", "lab")
-    assert environment.deployment(None) == "LAB"
+    assert _settings.deployment(None) == "LAB"
     monkeypatch.setenv("MICROBUS_LOCALITY", "us-west")
     assert Connector(HOST).locality == "us-west"
 
@@ -168,21 +167,27 @@ def test_variables_choose_transports_and_deployment(monkeypatch):
 @pytest.mark.requirement("S0-122", "S0-123")
 def test_the_own_creds_file_before_the_shared_one(tmp_path):
     url = "nats://h:1"
-    none = gather(url, HOST)
+    none = load_credentials(url, HOST)
     shared = tmp_path / "nats.creds"
     shared.write_text("shared")
     shared.chmod(0o600)
-    assert gather(url, HOST).creds == "shared"
+    assert load_credentials(url, HOST).creds == "shared"
     own = tmp_path / f"{HOST}_nats.creds"
     own.write_text("own")
     own.chmod(0o600)
-    assert gather(url, HOST).creds == "own"
-    assert gather(url, "web.example").creds == "shared"
-    digests = {none.digest, gather(url, HOST).digest, gather(url, "web.example").digest}
+    assert load_credentials(url, HOST).creds == "own"
+    assert load_credentials(url, "web.example").creds == "shared"
+    digests = {
+        none.digest,
+        load_credentials(url, HOST).digest,
+        load_credentials(url, "web.example").digest,
+    }
     assert len(digests) == 3
     shared.write_text("own")
-    assert gather(url, HOST).digest == gather(url, "web.example").digest, "content counts"
-    assert "own" not in repr(gather(url, HOST))
+    assert load_credentials(url, HOST).digest == load_credentials(url, "web.example").digest, (
+        "content counts"
+    )
+    assert "own" not in repr(load_credentials(url, HOST))
 
 
 @pytest.mark.requirement("A30")
@@ -191,16 +196,16 @@ def test_secrets_that_others_may_read_are_refused(tmp_path):
     file.write_text("secret")
     file.chmod(0o640)
     with pytest.raises(BusError) as refused:
-        gather("nats://h:1", HOST)
+        load_credentials("nats://h:1", HOST)
     assert refused.value.reason == "readable-creds"
-    assert gather("nats://h:1", HOST, allow_readable=True).creds == "secret"
+    assert load_credentials("nats://h:1", HOST, allow_readable=True).creds == "secret"
     file.unlink()
     folder = tmp_path.parent / f"{tmp_path.name}-elsewhere"
     folder.mkdir()
     (folder / "x").write_text("secret")
     file.symlink_to(folder / "x")
     with pytest.raises(BusError) as refused:
-        gather("nats://h:1", HOST)
+        load_credentials("nats://h:1", HOST)
     assert refused.value.reason == "creds-link"
 
 
@@ -209,14 +214,17 @@ async def test_one_connection_for_each_distinct_credentials(make_nats, tmp_path)
     one, two, three = make_nats("a.example"), make_nats("b.example"), make_nats("c.example")
     file = tmp_path / "c.example_nats.creds"
     async with one, two:
-        assert bus.open_connections() == 1
+        assert nats_transport.open_connections() == 1
         file.write_text("not asked for by this server\n")
         file.chmod(0o600)
-        assert gather(one._broker, "c.example").digest != gather(one._broker, "a.example").digest
+        assert (
+            load_credentials(one._broker, "c.example").digest
+            != load_credentials(one._broker, "a.example").digest
+        )
         file.unlink()
         async with three:
-            assert bus.open_connections() == 1
-    assert bus.open_connections() == 0
+            assert nats_transport.open_connections() == 1
+    assert nats_transport.open_connections() == 0
 
 
 def test_the_default_plane_is_the_fixtures(plane):
@@ -252,7 +260,7 @@ async def test_starting_and_hooks_have_a_time_limit(make, monkeypatch):
     with pytest.raises(TimeoutError):
         await shop.shutdown()
     assert (stopped, shop.running) == ([1, 1], False)
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
 
 
 async def test_debug_logging_and_a_word_about_deprecated_variables(make_nats, monkeypatch, caplog):

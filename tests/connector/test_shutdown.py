@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
-from subtrie.connector._transport import nats as bus
+from subtrie.connector._transport import nats as nats_transport
 
 HOST = "shop.example"
 URL = f"https://{HOST}/"
@@ -60,21 +60,21 @@ async def test_a_flush_that_is_given_up_does_not_make_the_connection_deaf(make_n
     shop, web = make_nats(HOST), make_nats("web.example")
     shop.endpoint("GET", "/")(lambda: "here")
     async with shop, web:
-        line = web._transport.bus
-        assert line is shop._transport.bus
+        line = web._transport.nats
+        assert line is shop._transport.nats
         for _ in range(5):
-            await line.prove(0)
-            proving = asyncio.create_task(line.prove(5))
+            await line.responds(0)
+            proving = asyncio.create_task(line.responds(5))
             await asyncio.sleep(0)
             proving.cancel()
             starting = asyncio.create_task(make_nats("late.example").startup())
             await asyncio.sleep(0.001)
             starting.cancel()
             await asyncio.gather(proving, starting, return_exceptions=True)
-        assert await line.prove(20)
+        assert await line.responds(20)
         assert (await web.request("GET", URL)).body == b"here"
         assert not line._asking
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
 
 
 async def test_a_shutdown_that_is_cancelled_leaves_nothing_behind(make):
@@ -98,11 +98,11 @@ async def test_a_shutdown_that_is_cancelled_leaves_nothing_behind(make):
         with pytest.raises(HTTPError) as told:
             await asking
         assert told.value.status == 503
-        assert not shop._serving.tasks
+        assert not shop._receiver.tasks
         assert not shop.running
         await shop.startup()
         await shop.shutdown()
-    assert bus.open_connections() == 0
+    assert nats_transport.open_connections() == 0
 
 
 async def test_a_replica_that_leaves_in_the_middle_of_a_transfer(make_nats):
@@ -123,7 +123,7 @@ async def test_a_replica_that_leaves_in_the_middle_of_a_transfer(make_nats):
 
         web._publish = held_back
         asking = asyncio.create_task(web.request("POST", URL, body=bytes(300_000), timeout=1))
-        while not len(leaving._serving.transfers):
+        while not len(leaving._receiver.transfers):
             await asyncio.sleep(0.001)
         await leaving.shutdown()
         gone.set()

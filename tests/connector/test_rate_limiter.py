@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from subtrie import _control_headers as frame
-from subtrie.connector import HTTPError, Request, Throttle
+from subtrie import _control_headers
+from subtrie.connector import HTTPError, RateLimiter, Request
 
 HOST = "shop.example"
 
@@ -22,7 +22,7 @@ class Clock:
 
 def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
     clock = Clock()
-    throttle = Throttle(2, burst=3, clock=clock)
+    throttle = RateLimiter(2, burst=3, clock=clock)
     assert [throttle.admit("a") for _ in range(4)] == [0, 0, 0, 0.5]
     assert throttle.admit("b") == 0, "everyone has their own"
     clock.now += 0.25
@@ -39,12 +39,12 @@ def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
 @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0.5), (float("nan"), 1)])
 def test_a_throttle_that_lets_nothing_through_is_refused(rate, burst):
     with pytest.raises(ValueError, match="throttle"):
-        Throttle(rate, burst=burst)
+        RateLimiter(rate, burst=burst)
 
 
 def test_callers_are_forgotten_when_there_are_too_many(monkeypatch):
     monkeypatch.setattr("subtrie.connector._server.rate_limiter._CALLERS", 3)
-    throttle = Throttle(1, clock=Clock())
+    throttle = RateLimiter(1, clock=Clock())
     for name in "abcd":
         throttle.admit(name)
     assert throttle.admit("a") == 0, "forgotten, so its bucket is full"
@@ -60,7 +60,7 @@ async def _story(make, throttle):
         for n in range(4):
             for caller in (web, other):
                 # What it says of itself in a header changes nothing.
-                forged = {frame.FROM_HOST: f"somebody{n}.else"}
+                forged = {_control_headers.FROM_HOST: f"somebody{n}.else"}
                 try:
                     answer = await caller.request("GET", f"https://{HOST}/{n}", headers=forged)
                     told.append((caller.host, answer.body))
@@ -74,7 +74,7 @@ async def _story(make, throttle):
 
 @pytest.mark.requirement("S0-132", "A71")
 async def test_it_sees_the_same_on_both_transports(make_memory, make_nats):
-    told = [await _story(make, Throttle(1, burst=2, clock=Clock())) for make in
+    told = [await _story(make, RateLimiter(1, burst=2, clock=Clock())) for make in
             (make_memory, make_nats)]  # fmt: skip
     assert told[0] == told[1]
     slow = (429, {"retryAfter": 1.0})
@@ -98,7 +98,7 @@ async def test_one_throttle_for_both_transports_at_once(make_memory, broker, pla
         return await call_next(request)
 
     shop.middleware(note)
-    shop.middleware(Throttle(1, burst=2, clock=Clock()))
+    shop.middleware(RateLimiter(1, burst=2, clock=Clock()))
     shop.endpoint("GET", "/")(lambda: None)
     async with shop, near, far:
         await near.request("GET", f"https://{HOST}/")
