@@ -122,7 +122,7 @@ async def test_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, gi
 async def test_what_is_no_zone_stops_the_service_from_starting(metadata, zone):
     metadata.zone = zone
     shop = Connector("shop.example", plane="p", nats="", locality="AWS")
-    with pytest.raises(ConnectionError, match="no zone from the metadata service of AWS"):
+    with pytest.raises(ConnectionError, match="the metadata service of AWS gave no zone"):
         await shop.startup()
     assert not shop.running
     metadata.zone = "us-east-1a"

@@ -1,9 +1,12 @@
-"""Connectors: services on the Microbus, in this process and over NATS, for asyncio.
+"""Microbus services on asyncio: requests, events and endpoints, in process and over NATS.
 
 ``from subtrie.connector import Connector``. Needs the extra ``nats``: ``pip install
-'subtrie[nats]'``. From the ground up: ``http`` (messages), ``transport`` (this process, NATS),
-``serving`` and ``asking`` (the two sides of a request), ``control`` (port 888), then a connector's
-``life`` and the ``connector`` itself; ``short_circuit`` stands alone, for programs of nats-py.
+'subtrie[nats]'``.
+
+Layers, from the bottom: ``_http`` (messages and their encoding), ``_transport`` (in process and
+NATS), ``_client`` and ``_server`` (the two sides of a request), ``_control`` (the control plane on
+port 888), ``_lifecycle`` (start and stop) and ``_connector``. ``subtrie.short_circuit`` is
+independent of these, for programs that use nats-py directly.
 """
 
 from .._errors import BusError

@@ -1,5 +1,7 @@
-"""A service on the bus: who it is, what it serves, what it tells. Its calls: ``caller``; its start
-and its end: ``life``."""
+"""The ``Connector``: one instance of a service, with its identity, endpoints and configuration.
+
+Sending requests is in ``_client``, starting and stopping in ``_lifecycle``.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,32 @@ Value = TypeVar("Value")
 
 
 class Connector(Lifecycle):
-    """One instance of a service.
+    """One instance of a service on the Microbus.
 
-    ``host`` is its identity. What is not given comes from the environment: ``MICROBUS_PLANE``,
-    ``MICROBUS_LOCALITY``, ``MICROBUS_DEPLOYMENT``, ``MICROBUS_NATS`` (``nats``; empty for no
-    broker), ``MICROBUS_SHORT_CIRCUIT``. The locality ``AWS`` or ``GCP`` is looked up at
-    ``startup``: the machine's zone. ``creds`` is a file; else the files of the working folder
-    count. ``max_body`` is in bytes, for whole bodies in and out. ``ids`` and ``round_trip`` (in
-    seconds) are for tests and replays that must repeat.
+    Arguments that are not given come from the environment: ``MICROBUS_PLANE``,
+    ``MICROBUS_LOCALITY``, ``MICROBUS_DEPLOYMENT``, ``MICROBUS_NATS`` and
+    ``MICROBUS_SHORT_CIRCUIT``.
 
-    Raises ``AddressError`` for a host, an id, a plane or a locality that is none.
+    Args:
+        host: The host name of the service, which is its identity.
+        version: The version of the service, sent with requests and responses.
+        id: The id of this instance; random by default.
+        plane: The plane: connectors of different planes do not receive each other's messages.
+        locality: Where the instance runs, broadest part first (``us-west-b-1``). ``AWS`` or
+            ``GCP`` asks the cloud's metadata service for the zone at ``startup``.
+        deployment: ``PROD``, ``LAB``, ``LOCAL`` or ``TESTING``.
+        nats: The URL of the broker; an empty text for no broker.
+        creds: The creds file. Without it, the files in the working directory are used.
+        allow_readable_creds: Accept secret files that other users of the machine may read.
+        short_circuit: Whether messages within the process bypass the broker; true by default.
+        max_body: The largest body in bytes, in and out, whole and not per fragment.
+        max_fragments: The largest number of fragments of one message.
+        ids: The source of identifiers; give ``FixedIds`` for reproducible runs.
+        round_trip: The time to wait for an acknowledgement in seconds; measured by default.
+
+    Raises:
+        AddressError: The host, the id, the plane or the locality is not valid.
+        ValueError: The deployment is not one of the four.
     """
 
     def __init__(
@@ -61,11 +79,11 @@ class Connector(Lifecycle):
         self.plane = _settings.plane(plane)
         self._configured_locality = _settings.locality(
             locality
-        )  # a cloud says at startup where that is
+        )  # a cloud's name is resolved at startup
         self.locality = "" if self._configured_locality in CLOUDS else self._configured_locality
         self.deployment = _settings.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments
-        # Refused here, where the mistake is, and not in the first answer.
+        # An invalid id fails here rather than when the first response is sent.
         self._reply_pattern = microbus.encode_reply_subscription(
             plane=self.plane, host=self.host, id=self.id
         )
@@ -74,7 +92,7 @@ class Connector(Lifecycle):
         self._broker = _settings.broker(nats, self._short_circuit)
         self._creds, self._allow_readable_creds = creds, allow_readable_creds
         self._fixed_round_trip = round_trip
-        self._hosts: dict[str, str] = {}  # token to host (A5)
+        self._hosts: dict[str, str] = {}  # subject token to host (A5)
 
     async def __aenter__(self) -> Connector:
         await self.startup()
@@ -84,24 +102,35 @@ class Connector(Lifecycle):
         await self.shutdown()
 
     def middleware(self, step: Middleware) -> Middleware:
-        """Puts ``await step(request, call_next)`` around every handler but the control plane's.
+        """Run ``await step(request, call_next)`` around every handler except the control plane's.
 
-        The first one given is the outermost. What it returns is answered; what it raises too.
+        The first step added is the outermost. Its return value is the response, and an exception
+        it raises is the error response. Usable as a decorator.
         """
         self._receiver.middleware.append(step)
         return step
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The service's own endpoints, without the control plane."""
+        """The service's own endpoints, without the control plane's."""
         return tuple(self._endpoints)
 
     def endpoint(
         self, method: str, route: str, *, queue: Queue = OWN, timeout: float | None = None
     ) -> Callable[[Function], Function]:
-        """Serves a route with the function below, which stays as it is. Before ``startup``.
+        """Serve a route with the decorated function. Use before ``startup``.
 
-        Raises ``AddressError`` (405 for an unknown method), ``HostnameCollision``, ``BusError``.
+        Args:
+            method: The HTTP method, or ``ANY``.
+            route: The route: ``/p``, ``:444/p``, ``//other.host/p`` or a whole URL.
+            queue: The queue group: the host of the service unless given, ``None`` for no queue.
+            timeout: The longest time a request may take, in seconds.
+
+        Raises:
+            AddressError: The route is not valid, or the method is unknown (status 405).
+            HostnameCollision: Another host of this connector becomes the same subject token.
+            BusError: The connector has started, the queue name is not valid, or the function has
+                parameters that a request cannot fill.
         """
 
         def add(handler: Function) -> Function:
@@ -121,7 +150,24 @@ class Connector(Lifecycle):
         queue: Queue = OWN,
         timeout: float | None = None,
     ) -> Endpoint:
-        """Serves one more route, at once where the connector runs; ``.unsubscribe()`` ends it."""
+        """Serve another route at run time, immediately if the connector is running.
+
+        Args:
+            method: The HTTP method, or ``ANY``.
+            route: The route, as for ``endpoint``.
+            handler: The function that handles requests.
+            queue: The queue group: the host of the service unless given, ``None`` for no queue.
+            timeout: The longest time a request may take, in seconds.
+
+        Returns:
+            The endpoint; its ``unsubscribe()`` stops serving the route.
+
+        Raises:
+            AddressError: The route is not valid, or the method is unknown (status 405).
+            HostnameCollision: Another host of this connector becomes the same subject token.
+            BusError: The queue name is not valid, or the function has parameters that a request
+                cannot fill.
+        """
         endpoint = Endpoint(self, method, route, handler, queue=queue, timeout=timeout)
         self._add(endpoint)
         if self._running and self._transport is not None:
@@ -135,14 +181,21 @@ class Connector(Lifecycle):
         return endpoint
 
     def on(self, event: Event, *, queue: Queue = OWN) -> Callable[[Function], Function]:
-        """Hears an event with the function below. Before ``startup``."""
+        """Subscribe the decorated function to an event. Use before ``startup``.
+
+        Args:
+            event: The event.
+            queue: The queue group: the host of the service unless given, ``None`` for no queue.
+        """
         return self.endpoint("POST", event.route, queue=queue)
 
     def _add(self, endpoint: Endpoint) -> None:
         token = microbus.flatten_host(endpoint.host)
         other = self._hosts.setdefault(token, endpoint.host)
         if other != endpoint.host:
-            message = f"host {endpoint.host!r} collides with {other!r}: both are {token!r} (A5)"
+            message = (
+                f"host {endpoint.host!r} collides with {other!r}: both become the token {token!r}"
+            )
             raise HostnameCollision(message, reason="collision", field="route")
         endpoint.on_unsubscribe = self._forget
         self._endpoints.append(endpoint)
@@ -152,8 +205,16 @@ class Connector(Lifecycle):
             self._endpoints.remove(endpoint)
 
     async def trigger(self, event: Event, body: Any = None) -> list[Response]:
-        """Publishes an event of this service; returns the answers of all who heard it."""
-        return [answer async for answer in self.publish("POST", event.url, json=body)]
+        """Publish an event of this service.
+
+        Args:
+            event: The event.
+            body: The payload, sent as JSON.
+
+        Returns:
+            The responses of all subscribers.
+        """
+        return [response async for response in self.publish("POST", event.url, json=body)]
 
     def config(
         self,
@@ -162,7 +223,16 @@ class Connector(Lifecycle):
         default: Value,
         parse: Callable[[str], Value] = str,  # type: ignore[assignment]
     ) -> Config[Value]:
-        """A value that ``configurator.core`` may set; ``default`` where it does not. ``.get()``."""
+        """Declare a configuration value that ``configurator.core`` may set.
+
+        Args:
+            name: The name of the value.
+            default: The value if the configurator does not set it.
+            parse: Converts the configurator's text to the value.
+
+        Returns:
+            The configuration value; ``.get()`` returns what is in force.
+        """
         config = Config(name, default, parse)
         self._configuration.values[name] = config
         return config

@@ -1,10 +1,12 @@
-"""Who sent it, and to whom: the subject alone says so, on both transports.
+"""Sender and destination of a message, read from its subject alone.
 
-The strict rule (S0-040, S0-041, A7, A25): a canonical address of this plane, a source that is an
-identity in its one spelling, ``danger`` exactly for port 666; else there is no source, and the
-message is rejected before anybody reads it. It holds as far as the broker has enforced who may
-publish under which source (S0-119); in process the sender's connector attests it (S0-133).
+A subject that is not a canonical address of this plane (source in canonical form, ``danger`` for
+port 666 and for no other) has no verified source, and its message is rejected before anything else
+reads it. A source is as trustworthy as the broker's permissions on who may publish it; within the
+process the sending connector attests it.
 """
+
+# S0-040, S0-041, S0-119, S0-133, A7, A25
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from .._errors import SubtrieError
 
 @lru_cache(maxsize=8192)
 def request_address(subject: str) -> RequestAddress | None:
-    """The address of a request, or None where the message must be rejected."""
+    """Return the address of a request, or None if the message must be rejected."""
     try:
         address = microbus.decode(subject)
     except SubtrieError:
@@ -27,7 +29,7 @@ def request_address(subject: str) -> RequestAddress | None:
 
 @lru_cache(maxsize=1024)
 def reply_address(subject: str) -> ReplyAddress | None:
-    """The address of an answer, or None where the message must be rejected."""
+    """Return the address of a response, or None if the message must be rejected."""
     try:
         address = microbus.decode(subject)
     except SubtrieError:
@@ -37,7 +39,7 @@ def reply_address(subject: str) -> ReplyAddress | None:
 
 @lru_cache(maxsize=8192)
 def return_subject(plane: str, source: str, host: str, instance: str) -> str | None:
-    """Where an answer to an instance goes; None where the instance is no instance."""
+    """Return the subject of responses to an instance, or None if the instance id is not valid."""
     try:
         return microbus.encode_reply(plane=plane, source=source, host=host, id=instance)
     except SubtrieError:
@@ -46,5 +48,5 @@ def return_subject(plane: str, source: str, host: str, instance: str) -> str | N
 
 @lru_cache(maxsize=8192)
 def request_subject(plane: str, source: str, method: str, url: str) -> str:
-    """The subject of a request to a URL. Raises ``AddressError``."""
+    """Return the subject of a request to a URL. Raises ``AddressError``."""
     return microbus.request_from_url(plane=plane, source=source, method=method, url=url)

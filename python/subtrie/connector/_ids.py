@@ -1,4 +1,4 @@
-"""Names nobody can guess: of instances, of messages, of traces."""
+"""Random identifiers: of instances, messages and traces."""
 
 from __future__ import annotations
 
@@ -13,48 +13,55 @@ _BEYOND = bytes(range(248, 256))
 
 
 class Ids(Protocol):
-    """Where a connector gets its identifiers from."""
+    """A source of identifiers for a connector."""
 
     def instance(self) -> str:
-        """``id-`` and ten characters."""
+        """Return ``id-`` and ten characters."""
         ...
 
     def message(self) -> str:
-        """Eight characters: the only tie between an answer and its request."""
+        """Return eight characters, by which a response is matched to its request."""
         ...
 
     def trace(self) -> str:
-        """32 hexadecimal digits, for requests that are not traced otherwise."""
+        """Return 32 hexadecimal digits, for requests without an OpenTelemetry trace."""
         ...
 
 
 class RandomIds:
-    """From the system's source of randomness."""
+    """Identifiers from the operating system's random generator."""
 
     def __init__(self) -> None:
         self._stock: list[str] = []
 
     def instance(self) -> str:
-        """``id-`` and ten of ``0-9a-z``."""
+        """Return ``id-`` and ten of ``0-9a-z``."""
         return "id-" + "".join(secrets.choice(_LOWER) for _ in range(10))
 
     def message(self) -> str:
-        """Eight of ``0-9A-Za-z``. Drawn a hundred at a time: asking the system costs more."""
+        """Return eight of ``0-9A-Za-z``."""
         try:
             return self._stock.pop()
         except IndexError:
-            # Bytes beyond the last whole multiple of 62 would favour some characters.
+            # Several at once: a system call costs more than a message id. Bytes beyond the last
+            # multiple of 62 are dropped, since they would favour some characters.
             drawn = secrets.token_bytes(4096).translate(_LETTERS, _BEYOND).decode()
             self._stock = [drawn[i : i + 8] for i in range(0, len(drawn) - 7, 8)]
             return self._stock.pop()
 
     def trace(self) -> str:
-        """32 hexadecimal digits."""
+        """Return 32 hexadecimal digits."""
         return secrets.token_hex(16)
 
 
 class FixedIds:
-    """Given identifiers first, then counted ones: for tests and replays that must repeat."""
+    """Given identifiers first, then counted ones: for reproducible tests and replays.
+
+    Args:
+        instance: The id of the instance.
+        messages: The first message ids; then come ``00000001``, ``00000002``, …
+        traces: The first trace ids; then come zeros.
+    """
 
     def __init__(
         self,
@@ -69,16 +76,16 @@ class FixedIds:
         self._count = 0
 
     def instance(self) -> str:
-        """The given one."""
+        """Return the given id."""
         return self._instance
 
     def message(self) -> str:
-        """The next of the given ones, then ``00000001``, ``00000002``, …"""
+        """Return the next of the given ids, then ``00000001``, ``00000002`` and so on."""
         for given in self._messages:
             return given
         self._count += 1
         return f"{self._count:08d}"
 
     def trace(self) -> str:
-        """The next of the given ones, then zeros."""
+        """Return the next of the given ids, then zeros."""
         return next(self._traces, "0" * 32)

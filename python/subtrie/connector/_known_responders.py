@@ -1,4 +1,4 @@
-"""Who answered a multicast last time, so that the next one need not wait for nobody."""
+"""The responders of earlier multicasts, so that the next one ends without waiting for a timeout."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections import OrderedDict
 
 from .. import microbus
 
-_KEPT = 65_536
+_KEPT = 65_536  # subjects; bounds the memory of a caller with many URLs
 
 
 class KnownResponders:
-    """Who answered a subject last time: queues, and instances without one."""
+    """The responders last seen for each subject: queue names, and instances without a queue."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, frozenset[str]] = OrderedDict()
 
     def get(self, subject: str) -> frozenset[str]:
-        """Whom to expect; empty where nobody is known."""
+        """Return the expected responders of a subject; empty if unknown."""
         return self._known.get(subject, frozenset())
 
     def keep(self, subject: str, responders: frozenset[str]) -> None:
-        """Who has answered now."""
+        """Remember the responders of a subject."""
         self._known[subject] = responders
         self._known.move_to_end(subject)
         if len(self._known) > _KEPT:
             self._known.popitem(last=False)
 
     def drop(self, subject: str) -> None:
-        """Nobody knows any more."""
+        """Forget the responders of a subject."""
         self._known.pop(subject, None)
 
     def drop_hosts(self, hosts: set[str]) -> None:
-        """These hosts have new subscriptions."""
+        """Forget the responders of hosts that have new subscriptions."""
         tokens = {microbus.flatten_host(host) for host in hosts if host}
         for subject in [s for s in self._known if s.split(".", 5)[4] in tokens]:
             del self._known[subject]

@@ -1,9 +1,9 @@
-"""The life of a connector, from its transports to its leaving.
+"""Starting and stopping a connector.
 
-Transports, then the subscription for answers, which is there before anything can be asked (S0-077,
-S0-078), then the configuration, ``on_startup`` (which may call others already, S0-079), the
-control plane, the endpoints, and the announcement of all that. Leaving goes the other way:
-endpoints down, ``on_shutdown``, handlers finished, answers down, transports closed.
+Startup opens the transports and the subscription for responses, which must exist before the first
+request is sent; then it reads the configuration, calls ``on_startup`` (which may send requests),
+subscribes the control plane and the endpoints, and announces them. Shutdown goes the other way:
+endpoints, ``on_shutdown``, running handlers, the subscription for responses, transports.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from ._transport.nats import connect
 
 logger = logging.getLogger("subtrie.connector")
 
-HEAD_ROOM = 64 << 10  # bytes of a message that are left to headers
+HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 _STARTUP_LIMIT = 120.0  # seconds
-_SHUTDOWN_LIMIT = 24.0
-_OFFLOAD_LIMIT = 4.0
-_AT_ONCE = 256  # endpoints that are taken down beside each other
+_SHUTDOWN_LIMIT = 24.0  # seconds
+_OFFLOAD_LIMIT = 4.0  # seconds
+_AT_ONCE = 256  # endpoints unsubscribed concurrently
 
 Hook = Callable[[], Awaitable[None] | None]
 
 
 class Lifecycle(RequestClient):
-    """Starts and stops: what is subscribed when, who may be asked when."""
+    """Startup and shutdown of a connector: the order of subscriptions and hooks."""
 
     _broker: str
     _short_circuit: bool
@@ -54,7 +54,7 @@ class Lifecycle(RequestClient):
     _allow_readable_creds: bool
     _fixed_round_trip: float | None
     _reply_pattern: str
-    _configured_locality: str  # the locality, or the cloud that knows it
+    _configured_locality: str  # a locality, or the name of a cloud
 
     def __init__(self, host: str, ids: Ids) -> None:
         super().__init__(host, ids)
@@ -71,15 +71,17 @@ class Lifecycle(RequestClient):
 
     @property
     def running(self) -> bool:
-        """Whether it can be asked: between the end of ``startup`` and ``shutdown``."""
+        """Whether the connector serves requests: from the end of ``startup`` to ``shutdown``."""
         return self._running
 
     async def startup(self) -> None:
-        """Connects, subscribes, announces. A failure leaves nothing behind.
+        """Connect, subscribe and announce. If it fails, everything is closed again.
 
-        Raises ``BusError``, ``ConnectionError`` where no broker answers, or no cloud that is to
-        say the locality, ``TimeoutError`` after ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s), what a
-        hook raises.
+        Raises:
+            BusError: The connector is running already, has no transport, or its creds are refused.
+            ConnectionError: The broker, or the metadata service for the locality, does not answer.
+            TimeoutError: It took longer than ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s).
+            Exception: Whatever an ``on_startup`` function raises.
         """
         if self._loop is not None:
             raise refusal("BusError", "running", self.host)
@@ -92,7 +94,7 @@ class Lifecycle(RequestClient):
         try:
             limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
             async with asyncio.timeout(limit):
-                await self._rise()
+                await self._start()
         except BaseException:
             await self._close(1.0, hooks=False)
             raise
@@ -101,7 +103,7 @@ class Lifecycle(RequestClient):
         self._spawn(announce(self, hosts))
         self._log("startup")
 
-    async def _rise(self) -> None:
+    async def _start(self) -> None:
         await self._open()
         await self._configuration.refresh()
         self._own_endpoints += self._cache.endpoints
@@ -129,8 +131,8 @@ class Lifecycle(RequestClient):
             )
             if credentials.from_variables:
                 logger.warning(
-                    "signing in by MICROBUS_NATS_USER, _TOKEN or _USER_JWT is deprecated: "
-                    "use a file %s_nats.creds",
+                    "authentication with MICROBUS_NATS_USER, MICROBUS_NATS_TOKEN or "
+                    "MICROBUS_NATS_USER_JWT is deprecated: use the file %s_nats.creds",
                     self.host,
                 )
             nats = await connect(credentials, self.host)
@@ -146,16 +148,24 @@ class Lifecycle(RequestClient):
             round_trip = await self._transport.round_trip()
         self._receiver.open(round_trip)
         self._sender.open(round_trip)
+        # S0-077, S0-078: responses can arrive before the first request leaves.
         self._reply_registration = await self._transport.subscribe(
             self._reply_pattern, self.id, self._sender.receive_local, self._sender.receive_payload
         )
         await self._transport.flush()
 
     async def shutdown(self, *, timeout: float | None = None) -> None:
-        """Takes the endpoints down, lets handlers finish within ``timeout`` seconds (24), leaves.
+        """Unsubscribe the endpoints, let running handlers finish, and disconnect.
 
-        Each ``on_shutdown`` has as long. ``MICROBUS_SHUTDOWN_TIME_BUDGET`` says another. Raises
-        what ``on_shutdown`` raises, after everything is closed. Nothing to do twice.
+        Does nothing if the connector is not running.
+
+        Args:
+            timeout: Seconds for running handlers, and for each ``on_shutdown`` function; by default
+                ``MICROBUS_SHUTDOWN_TIME_BUDGET``, else 24.
+
+        Raises:
+            Exception: The first error that an ``on_shutdown`` function raised, after everything is
+                closed.
         """
         if self._loop is None or not self._running:
             return
@@ -164,7 +174,7 @@ class Lifecycle(RequestClient):
             timeout = _settings.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
         try:
             await self._close(timeout, hooks=True)
-        except asyncio.CancelledError:  # in a hurry: nothing is waited for, nothing left behind
+        except asyncio.CancelledError:  # cancelled: close without waiting
             await asyncio.shield(self._close(0.0, hooks=False))
             raise
         self._log("shutdown")
@@ -208,18 +218,18 @@ class Lifecycle(RequestClient):
             raise failed
 
     def on_startup(self, hook: Hook) -> Hook:
-        """Has a function called when others can be asked and nobody asks us yet; a decorator."""
+        """Call the decorated function at startup: requests can be sent, none are served yet."""
         self._startup_hooks.append(hook)
         return hook
 
     def on_shutdown(self, hook: Hook) -> Hook:
-        """Has a function called when nobody asks us any more and others still can be asked."""
+        """Call the decorated function at shutdown: none are served, requests can be sent."""
         self._shutdown_hooks.append(hook)
         return hook
 
     def _failed(self, trace_id: str) -> None:
         if claim_export(trace_id):
-            # Not as a call of the handler's: it has no time left, and is not traced.
+            # In a context of its own: the handler's has no time left, and its span has ended.
             copy = contextvars.Context()
             copy.run(self._spawn, ask_for_trace(self, trace_id))
 

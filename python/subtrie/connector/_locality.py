@@ -1,9 +1,11 @@
-"""Which replica to ask: the nearest that answers (S0-048, S0-049, A75).
+"""Routing to the nearest replica by locality.
 
-For each method, host and port the caller remembers how much of its own locality it shared with
-who answered, and addresses that slot next time. It narrows as nearer ones answer, and begins anew
-when nobody acknowledges there, and after a day.
+For each method, host and port a caller remembers the longest locality prefix it shares with a
+replica that responded, and addresses that prefix next time. The prefix grows as nearer replicas
+respond; it is forgotten if nobody acknowledges there, and after a day.
 """
+
+# S0-048, S0-049, A75
 
 from __future__ import annotations
 
@@ -14,27 +16,27 @@ from collections.abc import Callable
 from ..microbus import common_locality
 
 _KEPT = 65_536
-_LASTS = 86_400.0  # seconds that what was learnt is believed
+_EXPIRES_AFTER = 86_400.0  # seconds until a learned prefix expires
 
 Key = tuple[str, str, str]  # method, host, port
 
 
 def has_slot(host: str) -> bool:
-    """Whether the caller has written an instance or a locality before the host, in any case."""
+    """Return whether a host begins with an instance or a locality label, in any case."""
     return host[:4].lower().startswith(("id-", "loc-"))
 
 
 class NearestReplicas:
-    """What a caller has learnt of where its callees stand."""
+    """The locality prefixes that a caller has learned for the services it calls."""
 
     def __init__(self, locality: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.locality, self._clock = locality, clock
         self._known: OrderedDict[Key, tuple[str, float]] = OrderedDict()
 
     def nearest(self, key: Key) -> str:
-        """The narrowest locality in common that has answered; empty where none is known."""
-        known, learnt = self._known.get(key, ("", 0.0))
-        if known and self._clock() - learnt > _LASTS:
+        """Return the longest shared locality that has responded; empty if none is known."""
+        known, learned = self._known.get(key, ("", 0.0))
+        if known and self._clock() - learned > _EXPIRES_AFTER:
             del self._known[key]
             return ""
         if known:
@@ -42,13 +44,13 @@ class NearestReplicas:
         return known
 
     def learn(self, key: Key, locality: str) -> None:
-        """Takes note of where an answer came from; never widens."""
+        """Record the locality of a response; never widens what is known."""
         known, _ = self._known.get(key, ("", 0.0))
         if len(locality) <= len(known):
             return
         try:
             common = common_locality(self.locality, locality)
-        except ValueError:  # a responder may write anything there
+        except ValueError:  # the header is the responder's own text
             return
         if len(common) > len(known):
             self._known[key] = common, self._clock()
@@ -57,5 +59,5 @@ class NearestReplicas:
                 self._known.popitem(last=False)
 
     def forget(self, key: Key) -> None:
-        """Nobody acknowledged there."""
+        """Forget a prefix at which nobody acknowledged."""
         self._known.pop(key, None)

@@ -1,4 +1,4 @@
-"""What a connector counts: deliveries by transport, rejects by reason, time-outs, answers."""
+"""Counters of a connector: deliveries, rejects, timeouts, requests served."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from collections import Counter
 
 logger = logging.getLogger("subtrie.connector")
 
-_LOG_EVERY = 60.0  # seconds, for one plane and reason (A25)
+_LOG_EVERY = 60.0  # seconds between log entries of one plane and reason (A25)
 _logged: dict[tuple[str, str], float] = {}
 
 
 class Metrics:
-    """Plain counters; reading them costs nothing to those who count."""
+    """Plain counters, which exporters read.
+
+    ``deliveries`` by transport (``memory``, ``nats``); ``rejects`` by reason; ``ack_timeouts``;
+    ``timeouts``; ``served`` by port, route, method and status: the number of requests and the
+    seconds spent.
+    """
 
     def __init__(self) -> None:
         self.deliveries: Counter[str] = Counter()  # "memory", "nats"
@@ -23,7 +28,15 @@ class Metrics:
         self.served: dict[tuple[str, str, str, int], list[float]] = {}
 
     def serve(self, port: str, route: str, method: str, status: int, seconds: float) -> None:
-        """One more request was handled."""
+        """Count a request that was handled.
+
+        Args:
+            port: The port of the endpoint.
+            route: The path of the endpoint.
+            method: The method of the request.
+            status: The status of the response.
+            seconds: How long the handler took.
+        """
         kept = self.served.get((port, route, method, status))
         if kept is None:
             kept = self.served[port, route, method, status] = [0.0, 0.0]
@@ -31,7 +44,13 @@ class Metrics:
         kept[1] += seconds
 
     def reject(self, plane: str, reason: str, subject: str) -> None:
-        """One more message was refused; said in the log once a minute for a plane and reason."""
+        """Count a rejected message, and log it at most once a minute for a plane and reason.
+
+        Args:
+            plane: The connector's plane.
+            reason: Why it was rejected.
+            subject: The subject of the message.
+        """
         self.rejects[reason] += 1
         now = time.monotonic()
         if now - _logged.get((plane, reason), -_LOG_EVERY) >= _LOG_EVERY:
@@ -44,7 +63,16 @@ class Metrics:
 
 
 def prometheus_text(metrics: Metrics, host: str, instance: str) -> bytes:
-    """The counters in the text form of Prometheus. Raises ``ImportError`` without its package."""
+    """Return the counters in the text format of Prometheus.
+
+    Args:
+        metrics: The counters.
+        host: The host of the service.
+        instance: The id of the instance.
+
+    Raises:
+        ImportError: The package ``prometheus_client`` is not installed.
+    """
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
 
@@ -54,7 +82,7 @@ def prometheus_text(metrics: Metrics, host: str, instance: str) -> bytes:
         def collect(self):  # type: ignore[no-untyped-def]
             for name, help_, label, values in (
                 ("deliveries", "Messages received, by transport", "transport", metrics.deliveries),
-                ("rejects", "Messages refused, by reason", "reason", metrics.rejects),
+                ("rejects", "Messages rejected, by reason", "reason", metrics.rejects),
             ):
                 family = CounterMetricFamily(
                     f"microbus_{name}", help_, labels=["service", "id", label]
@@ -63,15 +91,15 @@ def prometheus_text(metrics: Metrics, host: str, instance: str) -> bytes:
                     family.add_metric([*common, key], count)
                 yield family
             for name, help_, total in (
-                ("ack_timeouts", "Requests nobody acknowledged", metrics.ack_timeouts),
-                ("request_timeouts", "Requests out of time", metrics.timeouts),
+                ("ack_timeouts", "Requests without an acknowledgement", metrics.ack_timeouts),
+                ("request_timeouts", "Requests that timed out", metrics.timeouts),
             ):
                 family = CounterMetricFamily(f"microbus_{name}", help_, labels=["service", "id"])
                 family.add_metric(common, total)
                 yield family
             served = SummaryMetricFamily(
                 "microbus_server_request_duration_seconds",
-                "Time handlers took",
+                "Time spent in handlers",
                 labels=["service", "id", "port", "route", "method", "code"],
             )
             for (port, route, method, status), (times, seconds) in sorted(metrics.served.items()):

@@ -1,4 +1,4 @@
-"""The main function of a program of connectors."""
+"""The main function of a program that runs connectors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ._connector import Connector
 
 
 async def serve(*connectors: Connector) -> None:
-    """Starts them in order, waits for SIGINT or SIGTERM, stops them in reverse."""
+    """Start connectors in order, wait for SIGINT or SIGTERM, and stop them in reverse order."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
             loop.add_signal_handler(number, stop.set)
-        except NotImplementedError:  # this loop has no signals
+        except NotImplementedError:  # the event loop does not support signal handlers
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     started: list[Connector] = []
     try:
@@ -28,5 +28,5 @@ async def serve(*connectors: Connector) -> None:
 
 
 def run(*connectors: Connector) -> None:
-    """Runs connectors until the process is asked to end (SIGINT, SIGTERM)."""
+    """Run connectors in a new event loop until SIGINT or SIGTERM."""
     asyncio.run(serve(*connectors))

@@ -1,4 +1,4 @@
-"""What the parts of a connector share: who it is, its loop, its transports, how it sends."""
+"""State shared by the parts of a connector: identity, event loop, transports, background tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 
 
 class Runtime:
-    """Who a connector is, and its loop and transports once it runs."""
+    """The identity of a connector, and its event loop and transports while it runs."""
 
     version: int
     id: str
@@ -40,7 +40,7 @@ class Runtime:
         self.host, self.ids = host, ids
         self.metrics = Metrics()
         self.known_responders = KnownResponders()
-        self._fragment_size = 1 << 19  # bytes; the transports say it better
+        self._fragment_size = 1 << 19  # bytes; set from the transport's limit at startup
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timers: Timers
@@ -52,9 +52,9 @@ class Runtime:
         _alive.add(self)
 
     def sender_headers(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
-        """The control headers that say who sends this kind of message; not to be changed.
+        """Return the control headers that identify the sender; callers must not modify them.
 
-        Acknowledgements do not tell the version, requests neither queue nor locality.
+        Acknowledgements carry no version; requests carry neither queue nor locality.
         """
         signed = self._sender_headers.get((op, queue))
         if signed is None:
@@ -73,20 +73,22 @@ class Runtime:
         return signed
 
     def watch(self, watcher: Watcher) -> Watcher:
-        """Has ``watcher(direction, subject, payload)`` called for what passes over the bus.
+        """Call ``watcher(direction, subject, payload)`` for every message on the bus.
 
-        ``out`` before it is sent, ``in`` before anything else looks at it. Before ``startup``.
+        The direction is ``out`` before a message is sent, and ``in`` before a received message is
+        processed. Messages within the process are not shown. Use before ``startup``,
+        also as a decorator.
         """
         self._watchers.append(watcher)
         return watcher
 
     def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
-        """In process; ``kept`` is False where the sender does not look at the message again."""
+        """Deliver in process; ``kept`` is False if the sender does not use the message again."""
         transport = self._transport
         return transport is not None and transport.deliver(subject, message, kept=kept)
 
     async def _publish(self, subject: str, message: Message) -> None:
-        """Over the bus, from whatever loop."""
+        """Publish over the bus, from any event loop."""
         transport, loop = self._transport, self._loop
         if transport is None or transport.nats is None or loop is None:
             return
@@ -97,17 +99,17 @@ class Runtime:
             await asyncio.wrap_future(sending)
 
     async def _send(self, subject: str, message: Message) -> None:
-        """In process where anyone there listens, else over the bus."""
+        """Deliver in process if a subscriber is there, else publish over the bus."""
         if not self._deliver(subject, message):
             await self._publish(subject, message)
 
     def disconnected(self) -> bool:
-        """Whether the connection is lost, and being made again, right now."""
+        """Return whether the connection to the broker is lost and being re-established."""
         nats = self._transport.nats if self._transport is not None else None
         return nats is not None and not nats.connected
 
     async def responds(self, timeout: float) -> bool:
-        """Whether the connection answers within ``timeout`` seconds; True where there is none."""
+        """Return whether the broker answers within ``timeout`` seconds; True without a broker."""
         nats = self._transport.nats if self._transport is not None else None
         loop = self._loop
         if nats is None or loop is None:
@@ -119,7 +121,7 @@ class Runtime:
         )
 
     def _run_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Runs a step on this connector's loop: now, if we are there."""
+        """Run a step on this connector's event loop: immediately if that is the running one."""
         try:
             here: Any = asyncio.get_running_loop()
         except RuntimeError:
@@ -131,7 +133,7 @@ class Runtime:
             loop.call_soon_threadsafe(step, *arguments)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Runs something beside everything else, on this connector's loop."""
+        """Start a background task on this connector's event loop."""
         self._run_on_loop(self._begin, work)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -146,7 +148,8 @@ class Runtime:
 
 
 def _after_fork() -> None:
-    """A child has none of its parent's loops and connections: nothing of it may send (S0-134)."""
+    """Disconnect the parent's connectors: a child has neither their loops nor their connections."""
+    # S0-134
     for each in list(_alive):
         each._transport, each._loop = None, None
         each._has_broker, each._running = False, False

@@ -1,7 +1,7 @@
-"""What the surroundings say: variables, and the flat files that stand in for them.
+"""Settings from environment variables and ``env.yaml``.
 
-A variable of the process wins; else ``env.local.yaml`` before ``env.yaml``, in the working folder
-before the folders above it. Only ``NAME: value`` lines are read from them.
+A variable of the process comes first, then ``env.local.yaml``, then ``env.yaml``, in the working
+directory and then in its parents. Only lines ``NAME: value`` are read from the files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 
 def variable(name: str) -> str:
-    """The value of a variable, empty where nobody sets it."""
+    """Return the value of a variable, or an empty text if it is not set."""
     if name in os.environ:
         return os.environ[name]
     folder = Path.cwd()
@@ -45,37 +45,47 @@ def _lines(file: Path) -> dict[str, str]:
 
 
 def under_test() -> bool:
-    """Whether pytest runs a test right now."""
+    """Return whether pytest is running a test."""
     return bool(os.environ.get("PYTEST_CURRENT_TEST"))
 
 
 def plane(given: str | None) -> str:
-    """The plane of a connector: what is given, the variable, the running test, ``microbus`` (A77).
+    """Return the plane of a connector: the argument, the variable, the running test, ``microbus``.
 
-    Raises ``AddressError`` for what is no plane.
+    Raises:
+        AddressError: The plane is not valid.
     """
+    # A77
     return check_plane(given or variable("MICROBUS_PLANE") or default_plane())
 
 
 def locality(given: str | None) -> str:
-    """Where a connector stands; empty where nobody says, ``AWS`` or ``GCP`` where a cloud knows.
+    """Return the locality, empty if none is set; ``AWS`` or ``GCP`` if the cloud determines it.
 
-    Raises ``AddressError``.
+    Raises:
+        AddressError: The locality is not valid.
     """
     text = variable("MICROBUS_LOCALITY") if given is None else given
     return cloud_of(text) or (check_locality(text) if text else "")
 
 
 def deployment(given: str | None, url: str | None = None) -> str:
-    """PROD, LAB, LOCAL or TESTING. Raises ``ValueError`` for any other.
+    """Return ``PROD``, ``LAB``, ``LOCAL`` or ``TESTING``.
 
-    Unset, it is TESTING under a test, PROD where a broker elsewhere is named (``url``, else the
-    variable), LOCAL else.
+    If unset, it is ``TESTING`` under a test, ``PROD`` if the broker is on another machine, else
+    ``LOCAL``.
+
+    Args:
+        given: The connector's argument.
+        url: The URL of the broker; by default the variable's.
+
+    Raises:
+        ValueError: The text is not one of the four.
     """
     text = (given or variable("MICROBUS_DEPLOYMENT")).upper()
     if text:
         if text not in DEPLOYMENTS:
-            raise ValueError(f"a deployment is one of {', '.join(DEPLOYMENTS)}, not {text!r}")
+            raise ValueError(f"deployment must be one of {', '.join(DEPLOYMENTS)}, not {text!r}")
         return text
     if under_test():
         return "TESTING"
@@ -84,25 +94,25 @@ def deployment(given: str | None, url: str | None = None) -> str:
 
 
 def short_circuit(given: bool | None) -> bool:
-    """Whether calls within the process bypass the broker: unless ``0`` or ``false`` is said."""
+    """Return whether messages within the process bypass the broker: unless ``0`` or ``false``."""
     if given is not None:
         return given
     return variable("MICROBUS_SHORT_CIRCUIT").lower() not in ("0", "false")
 
 
 def broker(given: str | None, short: bool) -> str:
-    """The URL of the broker; empty for none: the short circuit needs no other transport."""
+    """Return the URL of the broker; empty for none, which needs the short circuit."""
     url = variable("MICROBUS_NATS") if given is None else given
     return url or ("" if short else DEFAULT_URL)
 
 
 def debugging() -> bool:
-    """Whether the log is to hold everything: ``MICROBUS_LOG_DEBUG``."""
+    """Return whether ``MICROBUS_LOG_DEBUG`` asks for debug messages in the log."""
     return variable("MICROBUS_LOG_DEBUG").lower() not in ("", "0", "false")
 
 
 def budget(name: str, otherwise: float) -> float:
-    """A time budget in seconds, written as Go writes durations."""
+    """Return a time budget in seconds, from a variable written as a Go duration."""
     from .._control_headers import seconds_of
 
     return seconds_of(variable(name)) or otherwise

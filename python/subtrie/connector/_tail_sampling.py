@@ -1,8 +1,9 @@
-"""Spans that are exported only if somebody asks for their trace: ``/trace?id=…`` on port 888.
+"""Tail sampling: spans are kept, and exported only for traces that are asked for.
 
 Most traces are never looked at; those of failed requests are. ``TailSamplingProcessor`` keeps the
-latest spans of a process and exports those of one trace when the control plane asks. A handler that
-with 500 or more asks everyone on the plane, once a trace, so that all of its spans are there to see.
+latest spans of a process and exports those of one trace when the control plane asks for it
+(``/trace?id=…`` on port 888). A handler that fails with 500 or more asks every connector on the
+plane, once for each trace.
 """
 
 from __future__ import annotations
@@ -15,34 +16,37 @@ from typing import Any
 try:
     from opentelemetry import trace
     from opentelemetry.sdk.trace import SpanProcessor
-except ImportError:  # the SDK is the application's choice
+except ImportError:  # the SDK is optional
     trace = None  # type: ignore[assignment]
     SpanProcessor = object  # type: ignore[assignment, misc]
 
 _all: weakref.WeakSet[TailSamplingProcessor] = weakref.WeakSet()
-_ASKED = 4096  # traces
+_REMEMBERED = 4096  # traces that were asked for
 _asked: OrderedDict[str, None] = OrderedDict()
 
 
 class TailSamplingProcessor(SpanProcessor):
-    """A span processor: ``provider.add_span_processor(TailSamplingProcessor(exporter))``.
+    """A span processor that exports the spans of a trace on request.
 
-    ``exporter`` is any exporter of OpenTelemetry; ``capacity`` the number of spans kept, the oldest
-    go first.
+    ``provider.add_span_processor(TailSamplingProcessor(exporter))``.
+
+    Args:
+        exporter: Any span exporter of OpenTelemetry.
+        capacity: The number of spans to keep; the oldest are dropped first.
     """
 
     def __init__(self, exporter: Any, *, capacity: int = 8192) -> None:
         self._exporter = exporter
         self._kept: deque[Any] = deque(maxlen=capacity)
-        self._chosen: OrderedDict[str, None] = OrderedDict()  # traces asked for
+        self._chosen: OrderedDict[str, None] = OrderedDict()  # traces to export
         self._lock = threading.Lock()
         _all.add(self)
 
     def on_start(self, span: Any, parent_context: Any = None) -> None:
-        """Nothing is kept before it is finished."""
+        """Do nothing: a span is kept when it ends."""
 
     def on_end(self, span: Any) -> None:
-        """Keeps a span that was sampled; exports it where its trace was asked for already."""
+        """Keep a sampled span, or export it if its trace was asked for already."""
         if span.context is None or not span.context.trace_flags.sampled:
             return
         with self._lock:
@@ -52,10 +56,10 @@ class TailSamplingProcessor(SpanProcessor):
         self._exporter.export([span])
 
     def export(self, trace_id: str) -> int:
-        """Exports the spans of a trace, those kept now and those still to end; how many now."""
+        """Export the spans of a trace, now and as they end; return how many were exported now."""
         with self._lock:
             self._chosen[trace_id] = None
-            if len(self._chosen) > _ASKED:
+            if len(self._chosen) > _REMEMBERED:
                 self._chosen.popitem(last=False)
             wanted = [s for s in self._kept if f"{s.context.trace_id:032x}" == trace_id]
             for span in wanted:
@@ -65,18 +69,17 @@ class TailSamplingProcessor(SpanProcessor):
         return len(wanted)
 
     def shutdown(self) -> None:
-        """Forgets what was never asked for."""
+        """Drop the spans that were not asked for."""
         self._kept.clear()
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """What nobody asked for stays."""
+        """Do nothing and return True: spans leave only when asked for."""
         return True
 
 
 def export_trace(trace_id: str) -> None:
-    """Exports what this process knows of a trace, and what other processors hold back. It waits
-    for the exporters."""
+    """Export this process's spans of a trace, and flush other processors. Waits for exporters."""
     for each in list(_all):
         each.export(trace_id.lower())
     if trace is not None:
@@ -86,10 +89,10 @@ def export_trace(trace_id: str) -> None:
 
 
 def claim_export(trace_id: str) -> bool:
-    """Whether everyone should be asked for a trace: where spans are kept, and once."""
+    """Return True once for each trace, if spans are kept: then its export should be requested."""
     if not trace_id or not len(_all) or trace_id in _asked:
         return False
     _asked[trace_id] = None
-    if len(_asked) > _ASKED:
+    if len(_asked) > _REMEMBERED:
         _asked.popitem(last=False)
     return True

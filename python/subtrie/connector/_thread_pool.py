@@ -1,6 +1,7 @@
-"""Threads for handlers that are plain functions: their own, so that nobody else's work is in front.
+"""The thread pool for handlers that are not coroutine functions.
 
-A thread cannot be stopped: a function that passes its deadline runs on, its caller is answered.
+It is separate from asyncio's default executor, so that other work does not delay handlers. A thread
+cannot be stopped: a handler that passes its deadline runs on after its caller was answered.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-MAX_THREADS = 64
+MAX_THREADS = 64  # of handlers that run at once; more wait
 
 _pool: ThreadPoolExecutor | None = None
 
 
 async def run_in_thread(function: Callable[[], Any]) -> Any:
-    """Calls a function in one of the threads, with the context of the task that waits for it."""
+    """Call a function in the thread pool, with the context variables of the calling task."""
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="subtrie-handler")
@@ -28,7 +29,7 @@ async def run_in_thread(function: Callable[[], Any]) -> Any:
 
 def _after_fork() -> None:
     global _pool
-    _pool = None  # its threads are the parent's
+    _pool = None  # the threads exist in the parent only
 
 
 if hasattr(os, "register_at_fork"):

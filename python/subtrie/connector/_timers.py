@@ -1,8 +1,7 @@
-"""Time limits by the thousand: most are called off, so making and ending one must cost next to
-nothing.
+"""Timeouts on one event-loop timer: cheap to add and cheap to cancel.
 
-One timer of the loop stands for all: it rings when the earliest limit is due. Limits that were
-called off are swept out once they are more than half.
+Most timeouts of a connector are cancelled. They are kept in a heap with one loop timer for the
+earliest; cancelled ones stay in the heap and are removed when they are more than half of it.
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from math import inf
 
-#: When, number, and what to call; None once it is called off.
-Limit = list[object]
+#: Time, sequence number, and the function to call; None once cancelled.
+Timeout = list[object]
 
-_SWEEP_AT = 512
+_SWEEP_AT = 512  # cancelled timeouts before the heap is first rebuilt
 
 
 class Timers:
-    """The limits of one event loop; used from that loop alone."""
+    """The timeouts of one event loop; to be used on that loop only."""
 
     __slots__ = ("_armed", "_dead", "_handle", "_heap", "_loop", "_number")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._heap: list[Limit] = []
+        self._heap: list[Timeout] = []
         self._armed = inf
         self._handle: asyncio.TimerHandle | None = None
         self._dead = 0
@@ -34,17 +33,22 @@ class Timers:
     def __len__(self) -> int:
         return len(self._heap) - self._dead
 
-    def at(self, when: float, call: Callable[[], None]) -> Limit:
-        """Has something called at a time on the loop's clock."""
+    def at(self, when: float, call: Callable[[], None]) -> Timeout:
+        """Call ``call`` at a time on the loop's clock; return a handle for ``cancel``.
+
+        Args:
+            when: The time, on the loop's clock.
+            call: The function to call.
+        """
         self._number += 1
-        limit: Limit = [when, self._number, call]
+        limit: Timeout = [when, self._number, call]
         heappush(self._heap, limit)
         if when < self._armed:
             self._arm(when)
         return limit
 
-    def cancel(self, limit: Limit) -> None:
-        """Calls a limit off; nothing to do where it was reached."""
+    def cancel(self, limit: Timeout) -> None:
+        """Cancel a timeout; does nothing if it has fired."""
         if limit[2] is None:
             return
         limit[2] = None
@@ -55,7 +59,7 @@ class Timers:
             self._dead = 0
 
     def close(self) -> None:
-        """No limit rings any more."""
+        """Cancel all timeouts."""
         self._heap.clear()
         self._dead = 0
         self._armed = inf
@@ -66,11 +70,11 @@ class Timers:
         if self._handle is not None:
             self._handle.cancel()
         self._armed = when
-        self._handle = self._loop.call_at(when, self._ring)
+        self._handle = self._loop.call_at(when, self._fire)
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         self._armed, self._handle = inf, None
-        now = self._loop.time() + 1e-6  # what the loop's clock cannot tell apart
+        now = self._loop.time() + 1e-6  # the resolution of the loop's clock
         heap = self._heap
         while heap:
             when, _, call = heap[0]
@@ -87,6 +91,6 @@ class Timers:
                 try:
                     call()  # type: ignore[operator]
                 except Exception as error:
-                    context = {"message": "a time limit failed", "exception": error}
+                    context = {"message": "a timeout callback failed", "exception": error}
                     self._loop.call_exception_handler(context)
-            heap = self._heap  # a sweep puts another in its place
+            heap = self._heap  # a callback may have rebuilt it

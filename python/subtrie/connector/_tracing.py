@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry, where its API is installed and somebody has set a provider.
+"""OpenTelemetry spans, if its API is installed and a tracer provider is set.
 
-The context travels in ``Traceparent`` on both transports, so the spans are the same (S0-131).
-Nothing is done, and nothing paid, where no provider was set before the connectors started.
+The trace context travels in the header ``Traceparent`` on both transports, so the spans are the
+same. Without a provider at startup no span is created.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ._http.message import Request
 try:
     from opentelemetry import propagate, trace
     from opentelemetry.trace import ProxyTracerProvider, SpanKind, Status, StatusCode
-except ImportError:  # it is optional
+except ImportError:  # the package is optional
     trace = None  # type: ignore[assignment]
 
 
 class Span:
-    """A span that may be none."""
+    """A span, or nothing if tracing is off."""
 
     __slots__ = ("_scope", "_span")
 
@@ -31,27 +31,27 @@ class Span:
 
     @property
     def trace_id(self) -> str:
-        """32 hexadecimal digits; empty where nothing is traced."""
+        """The trace id as 32 hexadecimal digits; empty if tracing is off."""
         if self._span is None:
             return ""
         context = self._span.get_span_context()
         return f"{context.trace_id:032x}" if context.is_valid else ""
 
     def end(self, status: int, error: HTTPError | None = None) -> None:
-        """Says how it went."""
+        """Record the status and the error."""
         if self._span is not None:
             self._span.set_attribute("http.response.status_code", status)
             if error is not None:
                 self._span.set_status(Status(StatusCode.ERROR, error.message))
 
     def close(self) -> None:
-        """Leaves it, where it was entered; nothing to do twice."""
+        """Leave the span's context; does nothing the second time."""
         if self._scope is not None:
             scope, self._scope = self._scope, None
             scope.__exit__(None, None, None)
 
 
-#: The span of what is not traced.
+#: The span when tracing is off.
 NO_SPAN = Span()
 
 
@@ -59,7 +59,7 @@ _enabled = False
 
 
 def detect_provider() -> None:
-    """Finds out whether anybody listens to spans: each time a connector starts."""
+    """Check whether a tracer provider is set; called each time a connector starts."""
     global _enabled
     _enabled = trace is not None and not isinstance(
         trace.get_tracer_provider(), ProxyTracerProvider
@@ -67,7 +67,7 @@ def detect_provider() -> None:
 
 
 def tracing_enabled() -> bool:
-    """Whether spans are made."""
+    """Return whether spans are created."""
     return _enabled
 
 
@@ -83,14 +83,14 @@ _NO_SPAN = _NoSpan()
 
 
 def server_span(service: str, port: int, path: str, request: Request) -> Span:
-    """The span of a handler, child of the caller's, entered already; to be closed."""
+    """Return the entered span of a handler, child of the caller's; the caller must close it."""
     if not _enabled:
         return NO_SPAN
     return _server_span(service, port, path, request)
 
 
 def client_span(method: str, url: str, host: str) -> Any:
-    """The span of a request that is sent."""
+    """Return a context manager with the span of a sent request."""
     if not _enabled:
         return _NO_SPAN
     return _client_span(method, url, host)
@@ -125,7 +125,7 @@ def _client_span(method: str, url: str, host: str) -> Iterator[Span]:
 
 
 def inject(headers: Headers) -> None:
-    """Writes the context of the current span into the headers of a request."""
+    """Write the current trace context into the headers of a request."""
     if _enabled:
         carrier: dict[str, str] = {}
         propagate.inject(carrier)

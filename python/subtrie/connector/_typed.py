@@ -1,4 +1,4 @@
-"""Services as Python sees them: clients with named calls, and events."""
+"""Typed clients and events: the interface of a service as Python functions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,30 @@ from ._server.argument_binding import _is_body, structured
 
 
 class Client:
-    """The calls of one service, each a stub below ``@client.call(method, route)``.
+    """The endpoints of one service as functions, declared by ``@client.call(method, route)``.
 
-    ``await client.name(connector, **arguments)`` asks; the stub's annotations say what becomes
-    the body (a dataclass, a ``dict``, ``bytes``), what is filled into path and query, and what
-    the answer is read as.
+    ``await client.name(connector, **arguments)`` sends the request. The annotations of the declared
+    function decide which argument is the body (a dataclass, a ``dict``, ``bytes``), which ones go
+    into path and query, and how the response is converted. A ``timeout`` in seconds may be given
+    unless the function declares an argument of that name.
+
+    Args:
+        host: The host name of the service.
     """
 
     def __init__(self, host: str) -> None:
         self.host = host
 
     def call(self, method: str, route: str) -> Callable[[Callable[..., Any]], Any]:
-        """Makes a stub a call. Raises ``AddressError`` for a route or a method that is none."""
+        """Return a decorator that turns a function declaration into a request.
+
+        Args:
+            method: The HTTP method.
+            route: The route, as for ``Connector.endpoint``.
+
+        Raises:
+            AddressError: The route or the method is not valid.
+        """
         method = microbus.check_method(method)
         host, port, path = microbus.resolve_route(host=self.host, route=route)
         url = f"https://{host}:{port}{path if path.startswith('/') else '/' + path}"
@@ -33,9 +45,9 @@ class Client:
         def make(stub: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
             signature = inspect.signature(stub)
             hints = type_hints(stub)
-            answered = hints.get("return", Any)
+            result_type = hints.get("return", Any)
 
-            async def called(connector: Requester, /, *positional: Any, **named: Any) -> Any:
+            async def call(connector: Requester, /, *positional: Any, **named: Any) -> Any:
                 timeout = named.pop("timeout", None) if "timeout" not in hints else None
                 given = signature.bind(*positional, **named)
                 given.apply_defaults()
@@ -52,22 +64,30 @@ class Client:
                 response = await connector.request(
                     method, url, params=params, timeout=timeout, **sent
                 )
-                return read_as(answered, response)
+                return read_as(result_type, response)
 
-            called.__name__ = stub.__name__
-            called.__doc__ = stub.__doc__
-            called.__wrapped__ = stub  # type: ignore[attr-defined]
-            setattr(self, stub.__name__, called)
-            return called
+            call.__name__ = stub.__name__
+            call.__doc__ = stub.__doc__
+            call.__wrapped__ = stub  # type: ignore[attr-defined]
+            setattr(self, stub.__name__, call)
+            return call
 
         return make
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the client of {self.host} has no call {name!r}")
+        raise AttributeError(f"the client of {self.host} declares no function {name!r}")
 
 
 def read_as(wanted: Any, response: Response) -> Any:
-    """The answer as an annotation wants it; an error status raises ``HTTPError``."""
+    """Convert a response to an annotated type.
+
+    Args:
+        wanted: The annotation; ``Response`` returns the response itself.
+        response: The response.
+
+    Raises:
+        HTTPError: The response is an error, or does not fit the annotation.
+    """
     if wanted is Response:
         return response
     response.raise_for_status()
@@ -77,11 +97,19 @@ def read_as(wanted: Any, response: Response) -> Any:
         return response.body
     if wanted is str and not response.headers.get("Content-Type", "").startswith("application/"):
         return response.body.decode()
-    return structured("answer", wanted, response.json())
+    return structured("response", wanted, response.json())
 
 
 class Event:
-    """What a service tells whoever listens: ``POST`` on port 417 of its host."""
+    """An event of a service: ``POST`` on port 417 of its host.
+
+    Args:
+        host: The host name of the service that publishes it.
+        route: The path of the event.
+
+    Raises:
+        AddressError: The host or the path is not valid.
+    """
 
     def __init__(self, host: str, route: str) -> None:
         self.host = microbus.check_identity_host(host)
