@@ -1,4 +1,4 @@
-"""What holds for any bytes where Python reads them: the capture format, logs, snapshots.
+"""Properties of what Python reads from any bytes: the capture format, logs, snapshots.
 
 The targets that Rust has are in ``src/``; ``run_texts.py`` runs these under Atheris. The tests call
 them too, on every seed, so that nothing here rots.

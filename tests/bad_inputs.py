@@ -288,7 +288,7 @@ def questions() -> Iterator[Question]:
 
 
 def answer(engine: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What an engine makes of a question, in the table's form."""
+    """Return the answer of an engine to a question, in the form of the table."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -19,7 +19,7 @@ ODD = [
     "65536", ":", "@", "?", "#", "[", "]", "\\", "`", "$", "&", "+", "=", "~", "|", '"', "'", "<",
 ]  # fmt: skip
 
-#: What is no text at all.
+#: Values that are not text.
 NO_TEXT: list[Any] = [None, 0, 1.5, b"a", [], object]
 
 
@@ -301,7 +301,7 @@ def questions(random: Random, family: int) -> Iterator[Question]:
 
 
 def answer(engine: ModuleType, name: str, arguments: Any, keywords: Any) -> object:
-    """What the engine says, in a form that compares: the value, or all there is in a refusal."""
+    """Return the answer of the engine in comparable form: the value, or all fields of the error."""
     return outcome(lambda: getattr(engine, name)(*arguments, **keywords))
 
 

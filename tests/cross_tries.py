@@ -133,7 +133,7 @@ class _Side:
         return outcome(lambda: getattr(self, f"_{question}")())
 
     def odd(self, which: int) -> object:
-        """What nobody should do with an index."""
+        """Misuse an index."""
         trie, handles = self.trie, self.handles
         foreign = self.engine.SubjectTrie()
         calls: list[Any] = [

@@ -49,7 +49,7 @@ def changed(image: bytes, word: int, value: int) -> bytes:
 
 
 class Damage(NamedTuple):
-    """What happened to the example: one word, counted from a section if one is named."""
+    """One word of the image that is changed, counted from a section if one is named."""
 
     word: int = 0
     value: int = 0
@@ -68,7 +68,7 @@ class Damage(NamedTuple):
         return bytes_of(words) if self.keeps_sums else repaired(bytes_of(words))
 
     def written(self) -> dict[str, Any]:
-        """What differs from no damage."""
+        """Return the fields that differ from an undamaged image."""
         return {
             name: value
             for name, value in self._asdict().items()

@@ -13,7 +13,7 @@ def at(pattern, length):
 
 
 def part(rules, length, size):
-    """What all the rules share, of this many tokens and a queue of this many (0: no queue)."""
+    """Return the pattern that all rules share, for a number of tokens and of queue tokens."""
     shared = ["*"] * (length + size)
     for rule in rules:
         pattern, _, group = rule.partition(" ")
@@ -27,7 +27,7 @@ def part(rules, length, size):
 
 
 def holds(left, right, claims, most=float("inf")):
-    """Do the claims show left = (allow, deny) to lie inside right?"""
+    """Check that the claims prove that left = (allow, deny) is inside right."""
     needs = {(rule,): {*right[0], *left[1]} for rule in left[0]}
     needs.update({(rule, deny): set(left[1]) for rule in left[0] for deny in right[1]})
     given = {tuple(claim[:-1]): claim[-1] for claims_of in claims for claim in claims_of}

@@ -1,9 +1,9 @@
-"""No seed and no password of the tests stands in what anything prints, logs or raises (T16).
+"""Check that no seed and no password of the tests is printed, logged or raised.
 
 Hooks of pytest for the whole suite: what each test printed and logged and how it failed, every
 refusal of the package as it is made, every ``Creds`` as text, and all that commands print, in this
 process or in another. A test in which a secret is found fails. ``SECRETS`` are the password the
-tests use, and the seeds as they are made; besides, nothing may look like a seed.
+tests use, and generated NKey seeds; also, nothing may look like a seed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import subtrie
 #: The password of the tests: no other is to be used where one is kept secret.
 PASSWORD = "hidden-word"
 
-#: It, and the seeds as they are made.
+#: The password, and each generated seed.
 SECRETS = {PASSWORD}
 
 #: Any of them: a seed of NATS is S, the kind, and base32.

@@ -190,7 +190,7 @@ def test_the_classes_refuse_what_the_engine_refuses(engine_in_use):
 
 
 @pytest.mark.parametrize("dialect", ["", "Strict", "adr6", "\ud800", None, 7])
-def test_a_dialect_nobody_knows(engine, dialect):
+def test_an_unknown_dialect_is_refused(engine, dialect):
     for call in (
         lambda: engine.check_subject("a", dialect),
         lambda: engine.check_pattern("a", dialect),
@@ -240,8 +240,8 @@ def test_a_subject_of_65400_dots_is_refused_at_once(engine):
 
 
 @pytest.mark.requirement("T8")
-def test_depth_is_no_recursion(engine):
-    """Where bounds are lifted, 30,000 tokens are walked, drawn, counted and taken out."""
+def test_deep_subjects_do_not_exhaust_the_stack(engine):
+    """With limits raised, 30,000 tokens are matched, drawn, counted and removed."""
     trie = engine.SubjectTrie(max_tokens=100_000, max_length=1_000_000)
     deep = ".".join("a" * 30_000)
     plain = trie.add(deep, "deep")
@@ -283,7 +283,7 @@ def test_tokens_that_collide_in_a_known_hash(engine):
     ("given", "kind"),
     [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError), (b"", TypeError)],
 )
-def test_bounds_that_are_no_bounds(engine, name, given, kind):
+def test_invalid_limits_are_refused(engine, name, given, kind):
     for call in (
         lambda: engine.check_subject("a", **{name: given}),
         lambda: engine.check_pattern("a", **{name: given}),
@@ -294,7 +294,7 @@ def test_bounds_that_are_no_bounds(engine, name, given, kind):
         assert not isinstance(caught.value, SubtrieError)
 
 
-def test_a_bound_of_more_than_64_bits_is_no_bound(engine):
+def test_a_limit_of_more_than_64_bits_is_unlimited(engine):
     engine.check_subject(".".join("a" * 500), max_tokens=2**70)
     engine.check_subject("a" * 5000, max_length=2**70)
 
@@ -305,7 +305,7 @@ def test_cut_slot_gives_plain_text_whatever_class_it_was_given(engine):
 
 
 def test_whole_columns_give_the_reasons_of_single_texts(engine):
-    """``decode_batch`` says why a row is no address; ``match_batch`` gives it no match."""
+    """``decode_batch`` says why a row is not an address; ``match_batch`` gives it no match."""
     rows = [row for row in ROWS["decode"] if isinstance(_arguments(row)["subject"], str)]
     texts = [_arguments(row)["subject"] for row in rows]
     batch = engine.decode_batch(texts)

@@ -1,4 +1,4 @@
-"""Whole columns: every Arrow layout, nulls, bytes that are no text; rows equal scalar answers."""
+"""Whole columns: every Arrow layout, nulls, invalid UTF-8; rows equal scalar answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAYOUTS = {
 
 
 class _Interface:
-    """Somebody else's array: nothing but the Arrow C interface."""
+    """An array of another library, with the Arrow C interface only."""
 
     def __init__(self, inner):
         self._inner = inner
@@ -136,7 +136,7 @@ def test_values_are_those_of_the_moment(engine):
         found.values(1)
 
 
-def test_bytes_that_are_no_text(engine):
+def test_bytes_that_are_not_utf8(engine):
     data = [b"ok", b"\xff", b"a\xed\xa0\x80", b"caf\xc3", None]
     column = pa.array(data, pa.binary())
     batch = engine.decode_batch(column)

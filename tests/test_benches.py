@@ -19,7 +19,7 @@ BENCHES = ROOT / "benches"
 
 @pytest.fixture
 def load(monkeypatch):
-    """Modules of the benchmarks and the tools, which are no package."""
+    """Import modules of the benchmarks and the tools, which are not packages."""
     for folder in (BENCHES, BENCHES / "peers", ROOT / "tools"):
         monkeypatch.syspath_prepend(str(folder))
     return importlib.import_module
@@ -168,7 +168,7 @@ def test_pictures_are_drawn_the_same_twice(load):
 
 
 def test_a_record_names_no_machine(load):
-    """What is kept: processor, cores, load, versions, rows; no host, no path."""
+    """A record has processor, cores, load, versions and rows, but no host and no path."""
     for path in (BENCHES / "records").glob("peers-*.json"):
         record = json.loads(path.read_text())
         assert set(record) == {

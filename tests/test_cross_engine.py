@@ -26,7 +26,7 @@ def test_both_engines_agree_on_random_programs():
 
 
 def test_the_questions_are_worth_asking():
-    """Most are right, many are refused for all sorts of reasons, few are no text at all."""
+    """Most are right, many are refused for all sorts of reasons, few are not text."""
     answered, reasons, functions = Counter(), Counter(), Counter()
     for number in range(3000):
         for question, native, _ in cross_engine.ask(7, number):

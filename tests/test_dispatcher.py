@@ -41,7 +41,7 @@ def test_queue_groups_take_turns_across_patterns(dispatcher):
     assert heard == [1, 2, 1, 2]
 
 
-def test_nobody_is_zero(dispatcher):
+def test_dispatch_without_a_matching_handler_returns_0(dispatcher):
     assert dispatcher.dispatch("a.x", None) == 0
     assert dispatcher.handlers("a.x") == ()
 
@@ -283,7 +283,7 @@ def test_a_partial_of_an_async_callable_needs_its_loop(dispatcher):
             dispatcher.subscribe("a", handler)
 
 
-def test_a_coroutine_that_nobody_would_run_is_an_error(dispatcher):
+def test_a_handler_that_returns_a_coroutine_without_a_loop_is_an_error(dispatcher):
     """Bug: a handler that returned a coroutine was counted, and its message was lost."""
     heard = []
 
@@ -300,7 +300,7 @@ def test_a_coroutine_that_nobody_would_run_is_an_error(dispatcher):
     assert sorted(heard) == [1, 2, 2]
 
 
-def test_what_is_no_loop_is_refused_when_subscribing(dispatcher):
+def test_an_invalid_loop_is_refused_when_subscribing(dispatcher):
     """Bug: it failed at the first message."""
     with pytest.raises(TypeError, match="loop must be an event loop, not str"):
         dispatcher.subscribe("a", print, loop="loop")

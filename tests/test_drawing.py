@@ -160,7 +160,7 @@ def test_many_subscriptions_and_long_tokens_are_shortened(engine):
 
 
 @pytest.mark.parametrize("format", ["", "svg", "DOT", "text "])
-def test_a_format_nobody_knows(engine, format):
+def test_an_unknown_format_is_refused(engine, format):
     with pytest.raises(ValueError, match="format must be 'text', 'dot' or 'mermaid'"):
         engine.SubjectTrie().draw(format)
 

@@ -1,6 +1,6 @@
 """Every pattern to depth 4 over {a, b, *, >} against every subject to depth 5 over {a, b, x}.
 
-The oracle spells out what a pattern selects, by the sentences of seed 001, one bit a subject. No
+The oracle computes what a pattern matches, by the NATS documentation, one bit per subject. No
 pattern names ``x``, and subjects go one token deeper than patterns, so that one set of subjects
 holds a counter-example to every wrong answer about two patterns.
 """

@@ -1,4 +1,4 @@
-"""What an index keeps, the garbage collector knows; what it drops, it drops with no lock held."""
+"""The garbage collector sees all values of an index, and values are dropped without a lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images that nobody should have written: an error of ours or an answer, and nothing else."""
+"""Damaged and crafted images give a SubtrieError or an answer, and nothing else."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def test_noise(engine):
             assert asked(engine, repaired(noise), True) in ("image-header", "image-length")
 
 
-def test_what_a_header_claims_makes_no_room(engine):
-    """Whatever numbers a small image names, opening it takes little memory."""
+def test_sizes_in_a_header_do_not_allocate_memory(engine):
+    """Opening a small image takes little memory, whatever sizes its header has."""
     image = damaged_images.example()
     claims = [changed(image, word, 2**61) for word in range(2, 24)]
     claims += [

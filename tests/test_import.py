@@ -1,4 +1,4 @@
-"""Which engine answers after ``import subtrie``, and what the import brings along."""
+"""The engine in use after ``import subtrie``, and what the import loads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_environment_chooses(name):
     assert (done.stdout.strip(), done.stderr) == (f"{name}|SUBTRIE_ENGINE={name}", "")
 
 
-def test_an_engine_nobody_knows_is_an_error():
+def test_an_unknown_engine_is_an_error():
     done = python(ENGINE, SUBTRIE_ENGINE="nonsense")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (

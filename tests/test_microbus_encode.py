@@ -327,7 +327,7 @@ def test_request_never_has_trust_reply(engine):
 
 
 @pytest.mark.requirement("S0-017")
-def test_planes_do_not_hear_each_other(engine):
+def test_a_pattern_does_not_match_another_plane(engine):
     subject = engine.encode_request(**REQUEST)
     other = engine.encode_subscription(**(SUBSCRIPTION | {"plane": "other", "path": "/{...}"}))
     same = engine.encode_subscription(**(SUBSCRIPTION | {"path": "/{...}"}))
@@ -336,7 +336,7 @@ def test_planes_do_not_hear_each_other(engine):
 
 
 @pytest.mark.requirement("S0-050", "S0-051")
-def test_a_slot_is_heard_in_that_slot_only(engine):
+def test_a_request_to_a_slot_matches_that_slot_only(engine):
     slots = ("", "id-1", "loc-us", "loc-us-west")
     for published in slots:
         subject = engine.encode_request(**(REQUEST | {"slot": published}))
@@ -373,7 +373,7 @@ def test_wildcards_of_a_route(engine):
 
 
 @pytest.mark.requirement("A16")
-def test_any_port_does_not_hear_666(engine):
+def test_any_port_does_not_match_666(engine):
     pattern = engine.encode_subscription(**(SUBSCRIPTION | {"port": 0}))
     assert not engine.matches(pattern, engine.encode_request(**(REQUEST | {"port": 666})))
 

@@ -393,7 +393,7 @@ def test_unknown_method_is_405(engine):
     assert (caught.value.field, caught.value.status) == ("method", 405)
 
 
-def test_route_hears_what_the_url_publishes(engine):
+def test_a_route_matches_the_subject_of_its_url(engine):
     pattern = route(engine, ":443/caf%C3%A9/{x}", host="h")
     assert engine.matches(pattern, request(engine, "https://h/café/1"))
 

@@ -1,4 +1,4 @@
-"""What the Go framework answers, row by row: the same bytes, or a difference that is decided."""
+"""Vectors of the Go framework: the same bytes, or a difference with a decision."""
 
 from __future__ import annotations
 

@@ -457,7 +457,7 @@ def test_both_system_prefixes_are_reserved_each_with_its_time(engine, subject, e
     assert names.reserved("orders.new") is None
 
 
-def test_what_is_no_question_is_an_error(engine):
+def test_arguments_of_the_wrong_type_are_refused(engine):
     for arguments in [(7, "stream"), ("a", 7), ("a", None), (b"a", "stream")]:
         with pytest.raises(TypeError):
             engine.check_name(*arguments)

@@ -22,7 +22,7 @@ QUEUES = ["", " q", " q", " w", " q.*", " >", " *"]
 
 
 def held(rules, subject, queue):
-    """Does one of the rules speak of this subject and this queue (None: no queue)?"""
+    """Whether one of the rules matches this subject and this queue (None: no queue)."""
     for rule in rules:
         pattern, _, group = rule.partition(" ")
         if subtrie.reference.matches(pattern, subject) and (
@@ -331,7 +331,7 @@ def test_more_work_than_promised_is_refused(engine, name):
 
 
 @pytest.mark.requirement("T8")
-def test_depth_is_no_recursion(engine):
+def test_deep_patterns_do_not_exhaust_the_stack(engine):
     deep = ".".join(["a"] * 20_000)
     before = sys.getrecursionlimit()
     assert engine.rules_witness([f"{deep}.>"], [], [f"{deep}.*"], []) == (f"{deep}.x.x", None)

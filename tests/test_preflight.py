@@ -1,4 +1,4 @@
-"""What ``make`` says when something is missing: all of it at once, each with the command."""
+"""``make`` lists everything that is missing at once, each with the command to install it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOOLS = ("sh", "cut", "sed", "grep", "readlink", "dirname", "cat")
 
 
 class Machine:
-    """A crafted PATH: the plain tools, and whichever compilers and runtimes a test puts on it."""
+    """A crafted PATH with the basic tools, and the compilers and runtimes that a test adds."""
 
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"
@@ -69,7 +69,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_everything_there(machine):
+def test_a_complete_machine_passes(machine):
     machine.python()
     machine.rust()
     machine.java()
@@ -77,7 +77,7 @@ def test_everything_there(machine):
     assert (said.returncode, said.stdout, said.stderr) == (0, "python3\n", "")
 
 
-def test_an_empty_machine_is_told_everything_at_once(machine):
+def test_an_empty_machine_gets_the_whole_list_at_once(machine):
     machine.script("apt-get", "exit 0")
     said = machine.preflight()
     assert (said.returncode, said.stdout) == (2, "")
@@ -114,7 +114,7 @@ def test_python_too_old(machine, version):
     assert f"Python 3.11 or newer (python3 is {version})" in said.stderr
 
 
-def test_a_newer_python_beside_an_old_one_is_taken(machine):
+def test_a_newer_python_is_preferred_to_an_old_one(machine):
     machine.python("3.9 venv")
     machine.python("3.12 venv", name="python3.12")
     machine.rust()
@@ -152,7 +152,7 @@ def test_old_rust_of_rustup_is_updated_by_rustup(machine):
     assert "rustup update stable" in machine.preflight().stderr
 
 
-def test_rust_off_the_path(machine, tmp_path):
+def test_rust_that_is_not_on_the_path(machine, tmp_path):
     machine.python()
     machine.java()
     home = tmp_path / "cargo"
@@ -184,7 +184,7 @@ def test_java_version(machine, version, fits):
     assert fits or f"java on PATH is {version}" in said.stderr
 
 
-def test_java_home_wins(machine):
+def test_java_home_takes_precedence_over_the_path(machine):
     machine.python()
     machine.rust()
     old = machine.java("11.0.2")
@@ -197,7 +197,7 @@ def test_java_home_wins(machine):
     assert "JAVA_HOME=/nowhere has no bin/java" in said.stderr
 
 
-def test_java_without_a_release_file_is_asked(machine):
+def test_java_without_a_release_file_is_started_for_its_version(machine):
     machine.python()
     machine.rust()
     machine.script("java", """echo 'openjdk version "11.0.22" 2024-01-16' >&2""")
@@ -206,7 +206,7 @@ def test_java_without_a_release_file_is_asked(machine):
     assert machine.preflight().returncode == 0
 
 
-def test_java_cut_down_by_jlink(machine):
+def test_java_without_the_vector_module(machine):
     machine.python()
     machine.rust()
     machine.java(modules="java.base java.logging")
@@ -225,7 +225,7 @@ def test_only_what_the_target_needs(machine):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the tools are for POSIX shells")
-def test_says_so_at_once(machine):
+def test_it_answers_within_a_second(machine):
     machine.python()
     started = time.perf_counter()
     assert machine.preflight().returncode == 2
@@ -233,7 +233,7 @@ def test_says_so_at_once(machine):
 
 
 def test_make_stops_before_any_long_step(machine, tmp_path):
-    """The target of the Makefile itself ends with what is missing, and makes nothing."""
+    """A target of the Makefile fails with the list of what is missing, and creates nothing."""
     make = shutil.which("make")
     assert make
     shutil.copy(ROOT / "Makefile", machine.clone / "Makefile")

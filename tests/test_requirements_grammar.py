@@ -1,4 +1,4 @@
-"""Seed 001 and the subject rules of ADR-6, statement by statement, on both engines."""
+"""The subject rules of the NATS documentation and ADR-6, by statement, on both engines."""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ def test_wildcards_are_whole_tokens(engine, pattern):
         ),
     ],
 )
-def test_parts_of_tokens_are_no_wildcards_in_strict(engine, pattern, reason, position):
+def test_wildcard_characters_inside_a_token_are_refused_in_strict(
+    engine, pattern, reason, position
+):
     assert refused(engine.check_pattern, pattern) == (reason, position)
 
 
@@ -287,8 +289,8 @@ def test_ascii_is_preferred_and_utf8_is_asked_for(engine):
 
 @pytest.mark.requirement("S2-006")
 def test_where_the_documents_differ_on_the_characters_of_a_token(engine):
-    """Both documents say "alphanumeric" in prose; the grammar of ADR-6 says printable ASCII but for
-    dot, asterisk and gt. We follow the grammar (A27), so this is all that prose would refuse."""
+    """Both documents say "alphanumeric" in prose; the grammar of ADR-6 says printable ASCII except
+    dot, asterisk and gt. The grammar counts (A27), so this is all that prose would refuse."""
     prose = {chr(code) for code in range(128) if chr(code).isalnum()}
     taken = set()
     for code in range(128):
@@ -356,7 +358,7 @@ def test_two_types_for_what_is_published_and_what_is_subscribed_to():
     assert not issubclass(subtrie.Pattern, subtrie.Subject)
     with pytest.raises(SubjectError):
         subtrie.Subject("a.*")
-    with pytest.raises(SubjectError):  # a pattern is no subject, even where its text may be one
+    with pytest.raises(SubjectError):  # a pattern is not a subject, even if its text may be one
         subtrie.Pattern("a.*").matches(subtrie.Pattern("a.*"))
 
 

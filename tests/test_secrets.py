@@ -1,4 +1,4 @@
-"""The search for secrets finds them wherever they are shown (T16); see ``secrets_watch``."""
+"""The search for secrets in ``secrets_watch`` finds each way of showing one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-#: Each test shows a secret in another way, but for the last ones.
+#: Each test shows a secret in another way, except the last ones.
 SHOWN = """
 import logging, subprocess, sys
 import click, nkeys, pytest

@@ -1,4 +1,4 @@
-"""How an index changes: added, removed, cleared, copied, on both engines."""
+"""Changes of an index: add, remove, clear, copy, on both engines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_churn_leaves_memory_flat(trie):
     assert trie.match("kept") == ("kept",)
 
 
-def test_text_is_what_a_str_subclass_holds_not_what_it_prints(trie):
+def test_the_value_of_a_str_subclass_counts_and_not_its_str(trie):
     class Name(str, enum.Enum):  # noqa: UP042 - its str() is the point
         A = "a.b"
 

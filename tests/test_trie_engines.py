@@ -50,7 +50,7 @@ QUEUES = st.none() | st.sampled_from(["q", "w", "a.b"])
 
 
 def outcome(ask):
-    """What came out, comparable between engines: handles by id, errors by all they say."""
+    """Return an outcome comparable between engines: handles by id, errors by all fields."""
     try:
         return plain(ask())
     except SubtrieError as error:

@@ -1,4 +1,4 @@
-"""What can be asked by pattern, explained and drawn, on both engines."""
+"""Lookups by pattern, explanations and drawings of an index, on both engines."""
 
 from __future__ import annotations
 

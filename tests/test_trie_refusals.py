@@ -1,4 +1,4 @@
-"""What an index refuses, and that nothing has changed then, on both engines."""
+"""Refusals of an index, which leave it unchanged, on both engines."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_patterns_are_checked(engine, trie, ask, text):
 
 
 @pytest.mark.parametrize("text", [None, 1, b"a", ["a"], ("a",)], ids=repr)
-def test_what_is_no_text_is_a_TypeError(trie, text):
+def test_a_subject_that_is_not_text_is_a_type_error(trie, text):
     with pytest.raises(TypeError, match="subject must be str"):
         trie.match(text)
     with pytest.raises(TypeError, match="pattern must be str"):

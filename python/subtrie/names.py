@@ -51,6 +51,7 @@ ADR6 = Source(
     ("server", "client"),
 )
 
+#: The levels of strictness: the rules of ADR-6, those of the Go client, those of the CLI.
 LEVELS = ("adr6", "go-client", "cli")
 
 _SINGLES = {
