@@ -154,13 +154,13 @@ fn questions_by_pattern_look_at_what_agrees() {
         let found = index.matching(query).unwrap().len();
         let all = patterns.iter().filter(|p| overlaps(query, p).is_some());
         assert_eq!((found, all.count()), (expected, expected), "{query}");
-        assert!(index.work_of(query, true).unwrap() <= most, "{query}");
+        assert!(index.query_work(query, true).unwrap() <= most, "{query}");
         let covered = index.covered_by(query).unwrap().len();
         assert_eq!(
             covered,
             patterns.iter().filter(|p| covers(query, p)).count()
         );
-        assert!(index.work_of(query, false).unwrap() <= most, "{query}");
+        assert!(index.query_work(query, false).unwrap() <= most, "{query}");
     }
     let mut scratch = Scratch::default();
     let subject = "p.safe.443.src.host-7._.GET.v1.none";

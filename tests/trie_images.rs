@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Image, Index, Scratch, Ticket, words};
+use subtrie::trie::{Image, Index, Scratch, SubscriptionRef, as_words};
 
 /// Words of the header.
 const HEADER: usize = 32;
@@ -30,7 +30,7 @@ fn rows() -> impl Strategy<Value = Vec<(String, usize)>> {
     prop::collection::vec((pattern, 0usize..3), 0..80)
 }
 
-fn ids(tickets: &[Ticket]) -> Vec<u64> {
+fn ids(tickets: &[SubscriptionRef]) -> Vec<u64> {
     tickets.iter().map(|ticket| ticket.id).collect()
 }
 
@@ -52,7 +52,7 @@ fn ask(words: &[u64], verify: bool) {
         assert!(found.len() <= image.len() + 1 + scratch.work());
         let _ = image.has_interest(subject, &mut scratch);
     }
-    if let Ok((held, next)) = image.held() {
+    if let Ok((held, next)) = image.subscriptions() {
         assert_eq!(held.len(), image.len());
         assert!(held.iter().all(|row| row.id < next));
     }
@@ -67,7 +67,7 @@ proptest! {
     ) {
         let index = made(&rows, &dropped);
         let bytes = index.to_image((Some(70), None));
-        let words = words(&bytes);
+        let words = as_words(&bytes);
         let image = Image::open(&words, bytes.len(), true).unwrap();
         prop_assert!(image.has_table());
         prop_assert_eq!(image.given(), (Some(70), None));
@@ -81,13 +81,13 @@ proptest! {
             prop_assert_eq!(image.count(&subject, &mut scratch), Ok(own.len()));
             prop_assert_eq!(image.has_interest(&subject, &mut scratch), Ok(!own.is_empty()));
         }
-        let (held, next) = image.held().unwrap();
+        let (held, next) = image.subscriptions().unwrap();
         prop_assert_eq!(next, index.next_id());
-        let tickets = index.tickets();
+        let tickets = index.subscriptions();
         prop_assert_eq!(held.len(), tickets.len());
         for (held, ticket) in held.into_iter().zip(tickets) {
             prop_assert_eq!(held.id, ticket.id);
-            prop_assert_eq!(&*held.pattern, index.pattern(ticket));
+            prop_assert_eq!(Some(&*held.pattern), index.pattern(ticket).as_deref());
             prop_assert_eq!(held.queue.as_deref(), index.queue(ticket));
             prop_assert_eq!(held.turn, index.turn(ticket));
         }
@@ -101,7 +101,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let bytes = made(&rows, &[]).to_image((None, None));
-        let good = words(&bytes).into_owned();
+        let good = as_words(&bytes).into_owned();
         let mut bad = good.clone();
         for (place, value, how) in edits {
             let at = place.index(bad.len());
@@ -130,7 +130,7 @@ proptest! {
 fn a_flipped_bit_is_noticed() {
     let rows: Vec<(String, usize)> = (0..40).map(|n| (format!("a.{n}.*"), n % 3)).collect();
     let bytes = made(&rows, &[]).to_image((None, None));
-    let good = words(&bytes).into_owned();
+    let good = as_words(&bytes).into_owned();
     assert!(Image::open(&good, bytes.len(), true).is_ok());
     for at in 0..good.len() {
         let mut bad = good.clone();

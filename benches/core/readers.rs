@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{Index, Scratch, Sides};
+use subtrie::trie::{Index, LeftRight, Scratch};
 
 use super::clock::{Spread, corrected, cost};
 use super::files::{Workload, insert};
@@ -74,12 +74,12 @@ impl Reader for (&Locked, Scratch) {
 }
 
 /// Two copies; what `SubjectTrie` stands on.
-impl Shared for Sides<Index> {
+impl Shared for LeftRight<Index> {
     const SCHEME: &'static str = "two sides";
     type Reader<'a> = (&'a Self, Scratch);
 
     fn new(index: Index) -> Self {
-        let twin = index.twin();
+        let twin = index.clone_shared();
         Self::new(index, twin)
     }
 
@@ -96,7 +96,7 @@ impl Shared for Sides<Index> {
     }
 }
 
-impl Reader for (&Sides<Index>, Scratch) {
+impl Reader for (&LeftRight<Index>, Scratch) {
     fn count(&mut self, subject: &str) -> usize {
         let (sides, scratch) = self;
         sides.read(|index| index.count(subject, scratch).unwrap_or(0))
@@ -115,7 +115,7 @@ const OVER: u64 = 2;
 
 /// Prints a row for each scheme, number of readers and rate of changes.
 pub fn measure(workload: &Workload) {
-    scheme::<Sides<Index>>(workload);
+    scheme::<LeftRight<Index>>(workload);
     scheme::<Locked>(workload);
 }
 

@@ -1,7 +1,7 @@
 //! Images of an index: no bytes do worse than an error or a wrong answer, within a bound of work.
 
 use subtrie::grammar::{Bounds, Dialect, Form, check};
-use subtrie::trie::{Image, Index, Scratch, words};
+use subtrie::trie::{Image, Index, Scratch, as_words};
 
 /// Words of the header; the last two are the sums of the content and of the header.
 const HEADER: usize = 32;
@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 pub fn image(data: &[u8]) {
     let ([how], rest) = super::options::<1>(data);
     let mut image = if how & 1 == 0 {
-        words(rest).into_owned()
+        as_words(rest).into_owned()
     } else {
         damaged(rest)
     };
@@ -49,7 +49,7 @@ fn damaged(data: &[u8]) -> Vec<u64> {
             let _ = index.insert(pattern, queue);
         }
     }
-    let mut image = words(&index.to_image((None, None))).into_owned();
+    let mut image = as_words(&index.to_image((None, None))).into_owned();
     for edit in data[end..].get(1..).unwrap_or_default().chunks_exact(10) {
         let (place, word) = edit.split_at(2);
         let place = usize::from(place[0]) << 8 | usize::from(place[1]);
@@ -74,7 +74,7 @@ fn ask(words: &[u64], length: usize) {
             assert!(found.len() <= image.len() + 1 + scratch.work());
             let _ = image.has_interest(subject, &mut scratch);
         }
-        if let Ok((held, next)) = image.held() {
+        if let Ok((held, next)) = image.subscriptions() {
             assert_eq!(held.len(), image.len());
             assert!(held.iter().all(|row| row.id < next));
         }

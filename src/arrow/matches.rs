@@ -6,18 +6,18 @@ use std::thread;
 use arrow_buffer::{BooleanBufferBuilder, Buffer};
 
 use super::Column;
-use crate::trie::{Bench, Index, Reached, Reading};
+use crate::trie::{BatchMatches, Index, LookupTarget, Scratch};
 
 /// Where a batch looks up its subjects, a portion at a time, so that changes find their way between
 /// two portions.
 pub trait Source: Sync {
     /// Lends what there is to read.
-    fn look(&self, work: &mut dyn FnMut(Reading<'_>));
+    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>));
 }
 
 impl Source for Index {
-    fn look(&self, work: &mut dyn FnMut(Reading<'_>)) {
-        work(Reading::Live(self));
+    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
+        work(LookupTarget::Index(self));
     }
 }
 
@@ -74,7 +74,7 @@ pub fn match_columns(
 /// What the values of a column reach, in the runs that the threads were given.
 struct Runs {
     each: usize,
-    runs: Vec<Reached>,
+    runs: Vec<BatchMatches>,
 }
 
 fn match_values(source: &impl Source, column: &Column, threads: usize) -> Runs {
@@ -107,22 +107,22 @@ fn match_values(source: &impl Source, column: &Column, threads: usize) -> Runs {
     Runs { each, runs }
 }
 
-fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> Reached {
-    let mut reached = Reached::default();
-    reached.ids.reserve(values.len());
-    reached.ends.reserve(values.len());
-    reached.valid.reserve(values.len());
-    let mut bench = Bench::default();
+fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> BatchMatches {
+    let mut batch = BatchMatches::default();
+    batch.ids.reserve(values.len());
+    batch.ends.reserve(values.len());
+    batch.valid.reserve(values.len());
+    let mut scratch = Scratch::default();
     let mut at = values.start;
     while at < values.end {
         let portion = at..values.end.min(at + PORTION);
         at = portion.end;
-        source.look(&mut |reading| {
+        source.look(&mut |target| {
             let texts = portion.clone().map(|value| column.bytes(value));
-            reading.reach(texts, &mut bench, &mut reached);
+            target.match_batch(texts, &mut scratch, &mut batch);
         });
     }
-    reached
+    batch
 }
 
 /// The result as it grows, row by row.

@@ -1,34 +1,51 @@
-//! Bytes across the border without a copy: anything with the buffer protocol.
+//! The bytes of a Python object with the buffer protocol: borrowed if they are read-only, else
+//! copied.
 //!
-//! One of the places that hold `unsafe`: an exported buffer stays where it is until it is released,
-//! and this keeps it until then.
+//! One of the modules with `unsafe` code: an exported buffer stays in place until it is released,
+//! and [`Bytes`] holds it until then.
 #![allow(unsafe_code)]
 
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-/// Bytes that somebody else owns and has lent. Nobody may write to them meanwhile.
-pub struct Borrowed(PyBuffer<u8>);
+/// The bytes of a Python object. They do not change.
+pub struct Bytes(Source);
 
-impl Borrowed {
-    /// Borrows the bytes of an object; `TypeError` or `BufferError` where it has none in one piece.
+enum Source {
+    /// Read-only memory of the object.
+    Borrowed(PyBuffer<u8>),
+    /// A copy of memory that Python code may write to at any time.
+    Copied(Vec<u8>),
+}
+
+impl Bytes {
+    /// The bytes of an object; `TypeError` without the buffer protocol, `BufferError` if they are
+    /// not contiguous. Copies a writable buffer, such as that of a `bytearray`.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let buffer = PyBuffer::<u8>::get(object)?;
         if !buffer.is_c_contiguous() {
             return Err(pyo3::exceptions::PyBufferError::new_err(
-                "an image must be one piece of bytes",
+                "an image must be contiguous bytes",
             ));
         }
-        Ok(Self(buffer))
+        Ok(Self(if buffer.readonly() {
+            Source::Borrowed(buffer)
+        } else {
+            Source::Copied(buffer.to_vec(object.py())?)
+        }))
     }
 
     /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        let length = self.0.len_bytes();
+    pub fn as_slice(&self) -> &[u8] {
+        let buffer = match &self.0 {
+            Source::Borrowed(buffer) => buffer,
+            Source::Copied(bytes) => return bytes,
+        };
+        let length = buffer.len_bytes();
         if length == 0 {
             return &[];
         }
-        // SAFETY: the buffer is contiguous, and exported for as long as `self` lives.
-        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast::<u8>(), length) }
+        // SAFETY: the buffer is contiguous, read-only, and exported for as long as `self` lives.
+        unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), length) }
     }
 }

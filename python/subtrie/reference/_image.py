@@ -126,7 +126,7 @@ def opened(image: Any, verify: bool) -> Opened:
         raise TypeError(f"verify must be bool, not {type(verify).__name__}")
     view = memoryview(image)
     if not view.c_contiguous or view.format not in ("B", "b", "c"):
-        raise BufferError("an image must be one piece of bytes")
+        raise BufferError("an image must be contiguous bytes")
     data = view.tobytes()  # whoever owns it may write to it meanwhile
     if data[:8] != _MAGIC:
         raise _refused("image-magic")

@@ -11,13 +11,13 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::state::Guarded;
+use super::state::SharedState;
 use super::subject_trie::SubjectTrie;
 use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
 use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, view, wrapped};
 use crate::python::fork::block_fork;
-use crate::trie::Reading;
+use crate::trie::LookupTarget;
 
 /// What each subject of a column matches: ids of subscriptions, row after row.
 ///
@@ -41,15 +41,15 @@ enum Offsets {
 }
 
 /// A trie whose subjects are looked up without the GIL.
-struct Trie<'a>(&'a Guarded);
+struct Trie<'a>(&'a SharedState);
 
 impl Source for Trie<'_> {
-    fn look(&self, work: &mut dyn FnMut(Reading<'_>)) {
+    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
         block_fork(|| {
             self.0.read(|state| match &state.image {
                 // An image that was opened once opens again.
-                Some(image) => drop(image.read(|image| work(Reading::Image(image)))),
-                None => work(Reading::Live(&state.index)),
+                Some(image) => drop(image.read(|image| work(LookupTarget::Image(image)))),
+                None => work(LookupTarget::Index(&state.index)),
             });
         });
     }
@@ -64,12 +64,12 @@ pub fn match_batch(
     let py = subjects.py();
     let columns = columns(subjects)?;
     let this = trie.get();
-    this.departed.expect();
+    this.retained.add_result();
     let found = py.detach(|| match_columns(&Trie(&this.state), &columns, threads.0));
     if let Ok(found) = found {
         return Ok(Matches::new(found, trie.clone().unbind()));
     }
-    this.departed.release();
+    this.retained.remove_result();
     Err(PyOverflowError::new_err(
         "an id is beyond int32: build the index anew",
     ))
@@ -77,7 +77,7 @@ pub fn match_batch(
 
 impl Drop for Matches {
     fn drop(&mut self) {
-        self.trie.get().departed.release();
+        self.trie.get().retained.remove_result();
     }
 }
 

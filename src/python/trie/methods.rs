@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple, PyType};
 
+use super::build::{id_of, is_subscription, shared};
+use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
-use super::opened::Opened;
-use super::rows::{id_of, is_subscription, shared};
-use super::state::{Desk, Kept, Part, Row, State, change, replace};
-use super::subject_trie::{SubjectTrie, asked};
+use super::state::{NewRow, ObjectKind, Objects, State, ThreadScratch, change, replace};
+use super::subject_trie::{SubjectTrie, look_up};
 use crate::python::args::{Limit, Threads, bound, dialect, text};
 use crate::python::errors::{ErrorClass, type_error};
-use crate::trie::{Index, Ticket};
+use crate::trie::{Index, SubscriptionRef};
 
 #[pymethods]
 impl SubjectTrie {
@@ -38,13 +38,13 @@ impl SubjectTrie {
     /// `strict` or `server`.
     #[getter]
     fn dialect(&self) -> &'static str {
-        self.rules.dialect.name()
+        self.builder.dialect.name()
     }
 
     /// Most tokens of a subject or pattern; None where only the bytes are bounded.
     #[getter]
     fn max_tokens(&self) -> Option<u64> {
-        let own = self.rules.dialect.bounds().max_tokens;
+        let own = self.builder.dialect.bounds().max_tokens;
         let own = (own != usize::MAX).then_some(own as u64);
         self.given.0.or(own)
     }
@@ -52,7 +52,9 @@ impl SubjectTrie {
     /// Most bytes of a subject or pattern.
     #[getter]
     fn max_length(&self) -> u64 {
-        self.given.1.unwrap_or(self.rules.bounds.max_length as u64)
+        self.given
+            .1
+            .unwrap_or(self.builder.bounds.max_length as u64)
     }
 
     /// Subscribes `value` to `pattern`, as a member of a queue group if one is named.
@@ -64,10 +66,10 @@ impl SubjectTrie {
         queue: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = pattern.py();
-        let row = self.rules.admitted(pattern, value, queue)?;
-        self.live(py)?;
+        let row = self.builder.validate(pattern, value, queue)?;
+        self.ensure_index(py)?;
         let made = self
-            .rules
+            .builder
             .subscribe(py, &self.state, &self.next_id, vec![row])?;
         made.into_iter()
             .next()
@@ -77,14 +79,14 @@ impl SubjectTrie {
     /// Adds rows `(pattern, value[, queue])`: all, or none of them.
     fn update<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = rows.py();
-        let mut admitted = Vec::new();
+        let mut valid = Vec::new();
         for row in rows.try_iter()? {
-            admitted.push(self.rules.admitted_row(&row?)?);
+            valid.push(self.builder.validate_row(&row?)?);
         }
-        self.live(py)?;
+        self.ensure_index(py)?;
         let made = self
-            .rules
-            .subscribe(py, &self.state, &self.next_id, admitted)?;
+            .builder
+            .subscribe(py, &self.state, &self.next_id, valid)?;
         PyList::new(py, made)
     }
 
@@ -97,20 +99,20 @@ impl SubjectTrie {
             return Ok(false);
         };
         let py = subscription.py();
-        self.live(py)?;
-        let gone = change(&self.state, |state| state.remove(id, subscription));
-        if let Some(kept) = &gone[0] {
-            self.departed.take_in(py, id, &kept.value);
+        self.ensure_index(py)?;
+        let removed = change(&self.state, |state| state.remove(id, subscription));
+        if let Some(objects) = &removed[0] {
+            self.retained.retain(py, id, &objects.value);
         }
-        Ok(gone[0].is_some()) // what is gone is dropped here, after the locks
+        Ok(removed[0].is_some()) // the objects are dropped here, after the locks
     }
 
     /// Takes all subscriptions out. Ids are not given again.
     fn clear(&self, py: Python<'_>) {
-        let ids = self.state.read(|state| state.index.tickets());
-        let gone = change(&self.state, State::clear);
-        for (ticket, kept) in ids.iter().zip(&gone[0].0) {
-            self.departed.take_in(py, ticket.id, &kept.value);
+        let ids = self.state.read(|state| state.index.subscriptions());
+        let removed = change(&self.state, State::clear);
+        for (found, objects) in ids.iter().zip(&removed[0].0) {
+            self.retained.retain(py, found.id, &objects.value);
         }
         self.is_image.store(false, Ordering::Release);
     }
@@ -128,14 +130,12 @@ impl SubjectTrie {
     /// The subscriptions that match, in order of insertion.
     fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
-        self.live(py)?;
-        let handles = asked(subject, |desk, text| {
+        self.ensure_index(py)?;
+        let handles = look_up(subject, |scratch, text| {
             self.state.read(|state| {
-                let Desk {
-                    scratch, tickets, ..
-                } = desk;
-                state.index.match_into(text, scratch, tickets)?;
-                Ok(state.parts(py, tickets, Part::Handle))
+                let ThreadScratch { lookup, found, .. } = scratch;
+                state.index.match_into(text, lookup, found)?;
+                Ok(state.objects(py, found, ObjectKind::Handle))
             })
         })?;
         PyTuple::new(py, handles)
@@ -143,17 +143,17 @@ impl SubjectTrie {
 
     /// The values a broker would deliver to: all plain ones, one of each queue group (A19).
     fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.live(subject.py())?;
+        self.ensure_index(subject.py())?;
         self.matched(subject, Index::select_into)
     }
 
     /// The values that match: plain ones, and by queue name over all patterns (A18).
     fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
-        self.live(py)?;
-        let (plain, queues) = asked(subject, |desk, text| {
+        self.ensure_index(py)?;
+        let (plain, queues) = look_up(subject, |scratch, text| {
             self.state.read(|state| {
-                let groups = state.index.groups(text, &mut desk.scratch)?;
+                let groups = state.index.groups(text, &mut scratch.lookup)?;
                 let queues: Vec<(String, Vec<Py<PyAny>>)> = groups
                     .queues
                     .iter()
@@ -161,11 +161,11 @@ impl SubjectTrie {
                         let name = members
                             .first()
                             .and_then(|&oldest| state.index.queue(oldest));
-                        let values = state.parts(py, members, Part::Value);
+                        let values = state.objects(py, members, ObjectKind::Value);
                         (name.unwrap_or_default().to_owned(), values)
                     })
                     .collect();
-                Ok((state.parts(py, &groups.plain, Part::Value), queues))
+                Ok((state.objects(py, &groups.plain, ObjectKind::Value), queues))
             })
         })?;
         let mapping = PyDict::new(py);
@@ -190,32 +190,32 @@ impl SubjectTrie {
 
     /// Does any subscription match?
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
-        asked(subject, |desk, text| {
+        look_up(subject, |scratch, text| {
             self.state.read(|state| match &state.image {
-                Some(image) => image.read(|image| image.has_interest(text, &mut desk.scratch))?,
-                None => state.index.has_interest(text, &mut desk.scratch),
+                Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup))?,
+                None => state.index.has_interest(text, &mut scratch.lookup),
             })
         })
     }
 
     /// How many subscriptions match, queue members too.
     fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
-        asked(subject, |desk, text| {
+        look_up(subject, |scratch, text| {
             self.state.read(|state| match &state.image {
-                Some(image) => image.read(|image| image.count(text, &mut desk.scratch))?,
-                None => state.index.count(text, &mut desk.scratch),
+                Some(image) => image.read(|image| image.count(text, &mut scratch.lookup))?,
+                None => state.index.count(text, &mut scratch.lookup),
             })
         })
     }
 
     /// The subscriptions whose pattern has a subject in common with `pattern`.
     fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.related(pattern, Index::matching)
+        self.query(pattern, Index::matching)
     }
 
     /// The subscriptions whose pattern matches nothing but what `pattern` matches.
     fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.related(pattern, Index::covered_by)
+        self.query(pattern, Index::covered_by)
     }
 
     /// The subscriptions that match, or up to `limit` nearest patterns.
@@ -229,19 +229,20 @@ impl SubjectTrie {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
-        self.live(py)?;
-        let (matches, nearest) = asked(subject, |desk, text| {
-            self.state.read_alone(|state| {
-                let found = state.index.explain(text, limit.0, &mut desk.scratch)?;
-                let (tickets, places): (Vec<Ticket>, Vec<usize>) =
-                    found.nearest.into_iter().unzip();
-                let nearest = state.parts(py, &tickets, Part::Handle);
-                let nearest: Vec<_> = nearest.into_iter().zip(places).collect();
-                Ok((state.parts(py, &found.matches, Part::Handle), nearest))
+        self.ensure_index(py)?;
+        let (matches, nearest) = look_up(subject, |scratch, text| {
+            self.state.read_excluding_writers(|state| {
+                let explanation = state.index.explain(text, limit.0, &mut scratch.lookup)?;
+                let (found, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
+                    explanation.nearest.into_iter().unzip();
+                let nearest = state.objects(py, &found, ObjectKind::Handle);
+                let nearest: Vec<_> = nearest.into_iter().zip(tokens).collect();
+                let matches = state.objects(py, &explanation.matches, ObjectKind::Handle);
+                Ok((matches, nearest))
             })
         })?;
         let text = text(subject, "subject", ErrorClass::Subject)?;
-        shared!(py, "explained")?.call1((text, self.rules.dialect.name(), matches, nearest))
+        shared!(py, "explained")?.call1((text, self.builder.dialect.name(), matches, nearest))
     }
 
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
@@ -253,10 +254,10 @@ impl SubjectTrie {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.live(py)?;
+        self.ensure_index(py)?;
         let handles = self
             .state
-            .read(|state| state.parts(py, &state.index.tickets(), Part::Handle));
+            .read(|state| state.objects(py, &state.index.subscriptions(), ObjectKind::Handle));
         PyList::new(py, handles)?.try_iter()
     }
 
@@ -268,8 +269,8 @@ impl SubjectTrie {
             return Ok(false);
         };
         Ok(self.state.read(|state| {
-            let kept = state.index.find(id).and_then(|ticket| state.get(ticket));
-            kept.is_some_and(|kept| kept.handle.is(subscription))
+            let objects = state.index.find(id).and_then(|found| state.get(found));
+            objects.is_some_and(|objects| objects.handle.is(subscription))
         }))
     }
 
@@ -277,13 +278,15 @@ impl SubjectTrie {
         format!(
             "<SubjectTrie of {} subscriptions, dialect '{}'>",
             self.__len__(),
-            self.rules.dialect.name()
+            self.builder.dialect.name()
         )
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        self.live(py)?;
-        Ok(self.state.read_alone(|state| state.index.to_string()))
+        self.ensure_index(py)?;
+        Ok(self
+            .state
+            .read_excluding_writers(|state| state.index.to_string()))
     }
 
     /// Draws the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
@@ -298,7 +301,7 @@ impl SubjectTrie {
     ///
     /// Cost: all of it.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.live(py)?;
+        self.ensure_index(py)?;
         let image = self.state.read(|state| state.index.to_image(self.given));
         Ok(PyBytes::new(py, &image))
     }
@@ -317,15 +320,15 @@ impl SubjectTrie {
         verify: bool,
     ) -> PyResult<Self> {
         let py = image.py();
-        let opened = Opened::open(image, values.map(Bound::unbind), verify)?;
-        let (dialect, given, next, has_table) = opened.terms(py)?;
+        let opened = OpenedImage::open(image, values.map(Bound::unbind), verify)?;
+        let (dialect, given, next, has_table) = opened.header(py)?;
         let trie = Self::empty(dialect, given);
         let opened = Arc::new(opened);
         trie.state.write(|state| state.image = Some(opened.clone()));
         trie.is_image.store(true, Ordering::Release);
         trie.next_id.store(next, Ordering::Relaxed);
         if !has_table {
-            trie.live(py)?;
+            trie.ensure_index(py)?;
         }
         Ok(trie)
     }
@@ -338,10 +341,10 @@ impl SubjectTrie {
 
     /// Counts and memory, of both copies. Cost: all patterns are looked at.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.live(py)?;
+        self.ensure_index(py)?;
         let (stats, slots) = self
             .state
-            .read_alone(|state| (state.index.stats(), state.kept.capacity()));
+            .read_excluding_writers(|state| (state.index.stats(), state.objects.capacity()));
         shared!(py, "TrieStats")?.call1((
             stats.subscriptions,
             stats.patterns,
@@ -349,22 +352,22 @@ impl SubjectTrie {
             stats.queues,
             stats.depth,
             stats.shapes,
-            2 * (stats.memory + slots * size_of::<Kept>()),
+            2 * (stats.memory + slots * size_of::<Objects>()),
         ))
     }
 
     /// An independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        self.live(py)?;
-        let twin = Self::empty(self.rules.dialect, self.given);
+        self.ensure_index(py)?;
+        let copy = Self::empty(self.builder.dialect, self.given);
         let fresh = self.state.read(|state| State {
             index: state.index.clone(),
-            ..state.twin(py)
+            ..state.clone_shared(py)
         });
-        drop(replace(py, &twin.state, fresh));
+        drop(replace(py, &copy.state, fresh));
         let next = self.next_id.load(Ordering::Relaxed);
-        twin.next_id.store(next, Ordering::Relaxed);
-        Ok(twin)
+        copy.next_id.store(next, Ordering::Relaxed);
+        Ok(copy)
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -373,37 +376,37 @@ impl SubjectTrie {
 
     /// The pickle is the same in both engines. Values may lead back here, so they travel as state.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.live(py)?;
-        let rows: Vec<Row> = self.state.read(|state| {
+        self.ensure_index(py)?;
+        let rows: Vec<NewRow> = self.state.read(|state| {
             let index = &state.index;
-            let row = |ticket: Ticket| {
-                let kept = state.get(ticket)?;
-                Some(Row {
-                    id: ticket.id,
-                    pattern: index.pattern(ticket).into(),
-                    queue: index.queue(ticket).map(Into::into),
-                    turn: index.turn(ticket),
-                    kept: kept.again(py),
+            let row = |found: SubscriptionRef| {
+                let objects = state.get(found)?;
+                Some(NewRow {
+                    id: found.id,
+                    pattern: index.pattern(found)?.into(),
+                    queue: index.queue(found).map(Into::into),
+                    turn: index.turn(found),
+                    objects: objects.clone_ref(py),
                 })
             };
-            index.tickets().into_iter().filter_map(row).collect()
+            index.subscriptions().into_iter().filter_map(row).collect()
         });
         let next = self.next_id.load(Ordering::Relaxed);
         let rows = rows
             .into_iter()
             .map(|row| {
-                let Kept { handle, value, .. } = row.kept;
+                let Objects { handle, value, .. } = row.objects;
                 let queue = row.queue.as_deref();
                 (handle, &*row.pattern, value, queue, row.id, row.turn).into_pyobject(py)
             })
             .collect::<PyResult<Vec<_>>>()?;
         let state = (next, PyTuple::new(py, rows)?);
-        let arguments = (self.rules.dialect.name(), self.given.0, self.given.1);
+        let arguments = (self.builder.dialect.name(), self.given.0, self.given.1);
         (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.rules.restored(py, state.0, state.1)?;
+        let fresh = self.builder.from_pickle(py, state.0, state.1)?;
         self.install(py, fresh);
         Ok(())
     }
@@ -415,24 +418,24 @@ impl SubjectTrie {
         static DEEPCOPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let this = slf.get();
-        let twin = Bound::new(py, Self::empty(this.rules.dialect, this.given))?;
-        memo.set_item(slf.as_ptr() as usize, &twin)?;
+        let copy = Bound::new(py, Self::empty(this.builder.dialect, this.given))?;
+        memo.set_item(slf.as_ptr() as usize, &copy)?;
         let state = this.__reduce__(py)?.get_item(2)?;
         let state = DEEPCOPY
             .import(py, "copy", "deepcopy")?
             .call1((state, memo))?;
-        twin.call_method1("__setstate__", (state,))?;
-        Ok(twin)
+        copy.call_method1("__setstate__", (state,))?;
+        Ok(copy)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.departed.traverse(&visit)?;
-        // What a writer at work holds is not looked at: it is in use, so it stays.
-        let visited = self.state.read_if_idle(|state| {
-            for kept in &state.kept {
-                visit.call(&kept.handle)?;
-                visit.call(&kept.value)?;
-                visit.call(&kept.alone)?;
+        self.retained.traverse(&visit)?;
+        // While a writer is at work nothing is visited: the objects are in use, so they stay.
+        let visited = self.state.try_read_both(|state| {
+            for objects in &state.objects {
+                visit.call(&objects.handle)?;
+                visit.call(&objects.value)?;
+                visit.call(&objects.singleton)?;
             }
             Ok(())
         });

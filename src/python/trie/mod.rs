@@ -1,13 +1,14 @@
-//! `trie` for Python: `SubjectTrie`, and the results of its batches.
+//! The bindings of the index: `SubjectTrie`, and `Matches`, the result of a batch.
 //!
-//! From the ground up: `departed` and `opened`, the `state` behind an index, the `rows` that go in,
-//! the `subject_trie` itself, `matches` of a batch, and the `methods` that Python calls.
+//! From the bottom up: `retained_values` and `image`; `state`, the index and its Python objects;
+//! `build`, which validates rows and builds states; `subject_trie`, the class; `matches`, the
+//! result of a batch; and `methods`, what Python calls.
 
-mod departed;
+mod build;
+mod image;
 mod matches;
 mod methods;
-mod opened;
-mod rows;
+mod retained_values;
 mod state;
 mod subject_trie;
 

@@ -1,8 +1,9 @@
-//! What stands behind a `SubjectTrie`: the index of ids, and the Python objects beside it, twice.
+//! The state of a `SubjectTrie`: the index and, by slot, the Python objects; in two copies.
 //!
-//! Readers use one copy while the other changes ([`Sides`]). Whoever holds a lock calls no Python:
-//! no object is made, hashed, compared or let go of under it, so no lock is ever waited for while
-//! the GIL is needed. What a change lets go of is handed out and dropped later.
+//! Lookups use one copy while a writer changes the other ([`LeftRight`]). While a lock is held no
+//! Python code runs: no object is made, hashed, compared or dropped under it. So a thread that waits
+//! for a lock never keeps the GIL from the thread that holds it. Objects that a change removes are
+//! returned and dropped later.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,167 +11,177 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::opened::Opened;
-use crate::trie::{Index, Scratch, Sides, Ticket};
+use super::image::OpenedImage;
+use crate::trie::{Index, LeftRight, Scratch, SubscriptionRef};
 
-/// The objects of one subscription.
+/// The Python objects of a subscription.
 ///
-/// The value is let go of first: then it is the handle, a Python object, that lets go of it last.
-/// Python takes such objects apart without recursion, so an index within an index, however deep,
-/// does not exhaust the stack when it goes.
-pub struct Kept {
+/// They are dropped in this order, so the last reference to the value is that of the handle. Python
+/// deallocates nested handles without recursion; therefore tries within tries of any depth do not
+/// exhaust the stack.
+pub struct Objects {
     pub value: Py<PyAny>,
-    /// The answer where nothing else matches.
-    pub alone: Py<PyTuple>,
+    /// The result of a lookup that finds this subscription only.
+    pub singleton: Py<PyTuple>,
     pub handle: Py<PyAny>,
 }
 
-/// Which object of a subscription a lookup hands out.
+/// Which object of a subscription a method returns.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub enum ObjectKind {
     Handle,
     Value,
 }
 
-impl Kept {
+impl Objects {
     pub fn new(value: Bound<'_, PyAny>, handle: Py<PyAny>) -> PyResult<Self> {
         Ok(Self {
-            alone: PyTuple::new(value.py(), [&value])?.unbind(),
+            singleton: PyTuple::new(value.py(), [&value])?.unbind(),
             value: value.unbind(),
             handle,
         })
     }
 
-    pub fn part(&self, py: Python<'_>, part: Part) -> Py<PyAny> {
-        match part {
-            Part::Handle => self.handle.clone_ref(py),
-            Part::Value => self.value.clone_ref(py),
+    pub fn object(&self, py: Python<'_>, kind: ObjectKind) -> Py<PyAny> {
+        match kind {
+            ObjectKind::Handle => self.handle.clone_ref(py),
+            ObjectKind::Value => self.value.clone_ref(py),
         }
     }
 
-    pub fn again(&self, py: Python<'_>) -> Self {
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
         Self {
             value: self.value.clone_ref(py),
-            alone: self.alone.clone_ref(py),
+            singleton: self.singleton.clone_ref(py),
             handle: self.handle.clone_ref(py),
         }
     }
 }
 
-/// A row ready to go in: checked, its subscription made, its id set aside.
-pub struct Row {
+/// A row to be inserted: validated, with its handle made and its id reserved.
+pub struct NewRow {
     pub id: u64,
     pub pattern: Arc<str>,
     pub queue: Option<Arc<str>>,
     pub turn: u64,
-    pub kept: Kept,
+    pub objects: Objects,
 }
 
 /// The index and, by slot, the objects.
 pub struct State {
     pub index: Index,
-    pub kept: Vec<Kept>,
-    /// The image that is asked in place of the index, until something is to change.
-    pub image: Option<Arc<Opened>>,
+    pub objects: Vec<Objects>,
+    /// The image that subjects are looked up in instead, until the first change.
+    pub image: Option<Arc<OpenedImage>>,
 }
 
 /// Both copies of a state.
-pub type Guarded = Sides<State>;
+pub type SharedState = LeftRight<State>;
+
+/// Patterns of a bulk load that the root is selected from, about.
+const BULK_SAMPLE: usize = 1024;
 
 impl State {
     pub fn new(index: Index) -> Self {
         Self {
             index,
-            kept: Vec::new(),
+            objects: Vec::new(),
             image: None,
         }
     }
 
-    /// An equal state for the other side.
-    pub fn twin(&self, py: Python<'_>) -> Self {
+    /// An equal state for the other copy.
+    pub fn clone_shared(&self, py: Python<'_>) -> Self {
         Self {
-            index: self.index.twin(),
-            kept: self.kept.iter().map(|kept| kept.again(py)).collect(),
+            index: self.index.clone_shared(),
+            objects: self.objects.iter().map(|one| one.clone_ref(py)).collect(),
             image: self.image.clone(),
         }
     }
 
-    pub fn get(&self, ticket: Ticket) -> Option<&Kept> {
-        self.kept.get(ticket.slot as usize)
+    /// The objects of a subscription that was just found.
+    pub fn get(&self, found: SubscriptionRef) -> Option<&Objects> {
+        self.objects.get(found.slot.index())
     }
 
-    /// The parts of several subscriptions.
-    pub fn parts(&self, py: Python<'_>, tickets: &[Ticket], part: Part) -> Vec<Py<PyAny>> {
-        let mut parts = Vec::with_capacity(tickets.len());
-        self.parts_into(py, tickets, part, &mut parts);
-        parts
-    }
-
-    pub fn parts_into(
+    /// The objects of one kind of several subscriptions.
+    pub fn objects(
         &self,
         py: Python<'_>,
-        tickets: &[Ticket],
-        part: Part,
-        parts: &mut Vec<Py<PyAny>>,
-    ) {
-        let kept = tickets.iter().filter_map(|&ticket| self.get(ticket));
-        parts.extend(kept.map(|kept| kept.part(py, part)));
+        found: &[SubscriptionRef],
+        kind: ObjectKind,
+    ) -> Vec<Py<PyAny>> {
+        let mut objects = Vec::with_capacity(found.len());
+        self.objects_into(py, found, kind, &mut objects);
+        objects
     }
 
-    /// Puts rows in. Nothing can fail any more.
-    pub fn place(&mut self, py: Python<'_>, rows: &[Row]) {
-        let step = rows.len().div_ceil(1024).max(1);
+    pub fn objects_into(
+        &self,
+        py: Python<'_>,
+        found: &[SubscriptionRef],
+        kind: ObjectKind,
+        into: &mut Vec<Py<PyAny>>,
+    ) {
+        let objects = found.iter().filter_map(|&found| self.get(found));
+        into.extend(objects.map(|objects| objects.object(py, kind)));
+    }
+
+    /// Inserts rows. Cannot fail.
+    pub fn insert(&mut self, py: Python<'_>, rows: &[NewRow]) {
+        let step = rows.len().div_ceil(BULK_SAMPLE).max(1);
         let sample = rows.iter().step_by(step).map(|row| &*row.pattern);
-        self.index.expect(rows.len(), sample);
+        self.index.prepare_bulk_load(rows.len(), sample);
         if rows.len() > 1 {
-            self.kept.reserve_exact(rows.len());
+            self.objects.reserve_exact(rows.len());
         }
         for row in rows {
             self.index
-                .place(row.id, &row.pattern, row.queue.as_deref(), row.turn);
-            self.kept.push(row.kept.again(py));
+                .insert_reserved(row.id, &row.pattern, row.queue.as_deref(), row.turn);
+            self.objects.push(row.objects.clone_ref(py));
         }
     }
 
-    /// Takes out the subscription with this id if `handle` is its handle.
-    pub fn remove(&mut self, id: u64, handle: &Bound<'_, PyAny>) -> Option<Kept> {
-        let ticket = self.index.find(id)?;
-        if !self.get(ticket)?.handle.is(handle) {
+    /// Removes the subscription with this id if `handle` is its handle.
+    pub fn remove(&mut self, id: u64, handle: &Bound<'_, PyAny>) -> Option<Objects> {
+        let found = self.index.find(id)?;
+        if !self.get(found)?.handle.is(handle) {
             return None;
         }
-        let slot = self.index.remove(id)? as usize;
-        let gone = self.kept.swap_remove(slot);
-        if self.kept.capacity() > 4 * self.kept.len() {
-            self.kept.shrink_to(2 * self.kept.len());
+        let slot = self.index.remove(id)?;
+        let removed = self.objects.swap_remove(slot.index());
+        if self.objects.capacity() > 4 * self.objects.len() {
+            self.objects.shrink_to(2 * self.objects.len());
         }
-        Some(gone)
+        Some(removed)
     }
 
-    /// Empties the state and hands out what was in it.
-    pub fn clear(&mut self) -> (Vec<Kept>, Option<Arc<Opened>>) {
+    /// Removes everything, and returns the objects.
+    pub fn clear(&mut self) -> (Vec<Objects>, Option<Arc<OpenedImage>>) {
         self.index.clear();
-        (std::mem::take(&mut self.kept), self.image.take())
+        (std::mem::take(&mut self.objects), self.image.take())
     }
 }
 
-/// Makes a change that may leave the state empty. Then both sides count turns together again.
-pub fn change<R>(state: &Guarded, mut change: impl FnMut(&mut State) -> R) -> [R; 2] {
+/// Makes a change that may leave the state empty; then both copies share their round robin counters
+/// again.
+pub fn change<R>(state: &SharedState, mut change: impl FnMut(&mut State) -> R) -> [R; 2] {
     let mut first = None;
     state.write(|state| {
         let result = change(state);
         match &first {
-            None => first = Some(state.index.turns()),
-            Some(turns) if state.index.is_empty() => state.index.share_turns(turns),
+            None => first = Some(state.index.round_robin()),
+            Some(counters) if state.index.is_empty() => state.index.share_round_robin(counters),
             Some(_) => {}
         }
         result
     })
 }
 
-/// Puts a whole other state in place and hands out the old ones.
-pub fn replace(py: Python<'_>, state: &Guarded, fresh: State) -> [State; 2] {
-    let twin = fresh.twin(py);
-    let mut both = [twin, fresh];
+/// Replaces the state, and returns the old copies.
+pub fn replace(py: Python<'_>, state: &SharedState, fresh: State) -> [State; 2] {
+    let copy = fresh.clone_shared(py);
+    let mut both = [copy, fresh];
     state.write(|state| {
         std::mem::swap(state, &mut both[0]);
         both.swap(0, 1);
@@ -178,32 +189,33 @@ pub fn replace(py: Python<'_>, state: &Guarded, fresh: State) -> [State; 2] {
     both
 }
 
-/// Room for one lookup of a thread, so that a lookup allocates nothing but its result.
+/// Memory that the lookups of a thread reuse, so that a lookup allocates only its result.
 #[derive(Default)]
-pub struct Desk {
-    pub scratch: Scratch,
-    pub tickets: Vec<Ticket>,
+pub struct ThreadScratch {
+    pub lookup: Scratch,
+    pub found: Vec<SubscriptionRef>,
     pub objects: Vec<Py<PyAny>>,
 }
 
 thread_local! {
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+    static SCRATCH: Cell<Option<Box<ThreadScratch>>> = const { Cell::new(None) };
 }
 
-/// Results longer than this do not keep their room.
-const ROOMY: usize = 4096;
+/// After a result of more subscriptions the memory is returned instead of kept: 64 KiB a thread.
+const MAX_KEPT: usize = 4096;
 
-/// Lends the thread's desk. Python may run in `work`: who asks again meanwhile gets a new desk.
+/// Calls `work` with the scratch memory of this thread. If `work` runs Python code that looks up
+/// something itself, that lookup gets fresh memory.
 #[inline]
-pub fn at_desk<R>(work: impl FnOnce(&mut Desk) -> R) -> R {
-    // A thread that is ending has no desk any more.
-    let lent = DESK.try_with(Cell::take);
-    let mut desk = lent.ok().flatten().unwrap_or_default();
-    desk.tickets.clear();
-    let result = work(&mut desk);
-    desk.objects.clear();
-    if desk.tickets.capacity() <= ROOMY {
-        let _ = DESK.try_with(|place| place.set(Some(desk)));
+pub fn with_scratch<R>(work: impl FnOnce(&mut ThreadScratch) -> R) -> R {
+    // A thread that is ending has no thread-local memory any more.
+    let taken = SCRATCH.try_with(Cell::take);
+    let mut scratch = taken.ok().flatten().unwrap_or_default();
+    scratch.found.clear();
+    let result = work(&mut scratch);
+    scratch.objects.clear();
+    if scratch.found.capacity() <= MAX_KEPT {
+        let _ = SCRATCH.try_with(|place| place.set(Some(scratch)));
     }
     result
 }

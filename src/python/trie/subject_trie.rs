@@ -1,4 +1,4 @@
-//! What a `SubjectTrie` holds, and how it is asked and filled.
+//! The class `SubjectTrie`: its fields, and what several of its methods share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,14 +6,14 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::departed::Departed;
-use super::rows::Rules;
-use super::state::{Desk, Guarded, Part, State, at_desk, replace};
+use super::build::StateBuilder;
+use super::retained_values::RetainedValues;
+use super::state::{ObjectKind, SharedState, State, ThreadScratch, replace, with_scratch};
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::args::text;
 use crate::python::errors::{ErrorClass, exception};
-use crate::trie::{Index, Scratch, Ticket};
+use crate::trie::{Index, Scratch, SubscriptionRef};
 
 /// An index of subscriptions by pattern, asked by subject.
 ///
@@ -23,62 +23,63 @@ use crate::trie::{Index, Scratch, Ticket};
 /// threads and fork. Rules: M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
 #[pyclass(frozen, module = "subtrie._subtrie", weakref)]
 pub struct SubjectTrie {
-    pub(super) rules: Rules,
+    pub(super) builder: StateBuilder,
     pub(super) given: BoundsOverride,
-    pub(super) state: Guarded,
+    pub(super) state: SharedState,
     pub(super) next_id: AtomicU64,
-    /// Is an image asked in place of the index?
+    /// Whether subjects are looked up in an image instead of the index.
     pub(super) is_image: AtomicBool,
-    pub(super) departed: Departed,
+    pub(super) retained: RetainedValues,
 }
 
 impl SubjectTrie {
     pub(super) fn empty(dialect: Dialect, given: BoundsOverride) -> Self {
         let bounds = dialect.bounds_with(given);
-        let rules = Rules { dialect, bounds };
+        let builder = StateBuilder { dialect, bounds };
         Self {
-            rules,
+            builder,
             given,
             state: {
-                let state = rules.empty();
-                let twin = State::new(state.index.twin());
-                Guarded::new(state, twin)
+                let state = builder.empty();
+                let copy = State::new(state.index.clone_shared());
+                SharedState::new(state, copy)
             },
             next_id: AtomicU64::new(0),
             is_image: AtomicBool::new(false),
-            departed: Departed::default(),
+            retained: RetainedValues::default(),
         }
     }
 
-    /// The value that the subscription with this id has, or had when it went.
+    /// The value that the subscription with this id has, or had when it was removed.
     pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
-        let (held, image) = self.state.read(|state| {
-            let kept = state.index.find(id).and_then(|ticket| state.get(ticket));
+        let (value, image) = self.state.read(|state| {
+            let objects = state.index.find(id).and_then(|found| state.get(found));
             (
-                kept.map(|kept| kept.value.clone_ref(py)),
+                objects.map(|objects| objects.value.clone_ref(py)),
                 state.image.clone(),
             )
         });
         if let Some(image) = image {
             return image.value(py, id).map(Bound::unbind);
         }
-        held.or_else(|| self.departed.get(py, id))
+        value
+            .or_else(|| self.retained.get(py, id))
             .ok_or_else(|| PyKeyError::new_err(id))
     }
 
-    /// Builds the index if an image stands in its place.
-    pub(super) fn live(&self, py: Python<'_>) -> PyResult<()> {
+    /// Builds the index if subjects are looked up in an image instead.
+    pub(super) fn ensure_index(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_image.load(Ordering::Acquire) {
             return Ok(());
         }
         if let Some(image) = self.state.read(|state| state.image.clone()) {
-            let fresh = self.rules.built(py, &image)?;
+            let fresh = self.builder.from_image(py, &image)?;
             self.install(py, fresh);
         }
         Ok(())
     }
 
-    /// Puts another content in place.
+    /// Replaces the state.
     pub(super) fn install(&self, py: Python<'_>, fresh: State) {
         let next = fresh.index.next_id();
         drop(replace(py, &self.state, fresh));
@@ -86,35 +87,39 @@ impl SubjectTrie {
         self.is_image.store(false, Ordering::Release);
     }
 
-    /// The values that a lookup finds: a tuple that is there already, where it finds one.
+    /// The values that a lookup finds. A single one is returned in the tuple made when it was added.
     #[inline]
     pub(super) fn matched<'py>(
         &self,
         subject: &Bound<'py, PyAny>,
-        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<Ticket>) -> Result<(), Error>,
+        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
         let text = text(subject, "subject", ErrorClass::Subject)?;
-        at_desk(|desk| {
-            let found = self.state.read(|state| {
+        with_scratch(|scratch| {
+            let result = self.state.read(|state| {
                 if state.image.is_some() {
                     return Ok(None);
                 }
-                let tickets = &mut desk.tickets;
-                lookup(&state.index, text, &mut desk.scratch, tickets)?;
-                match tickets[..] {
+                let found = &mut scratch.found;
+                lookup(&state.index, text, &mut scratch.lookup, found)?;
+                match found[..] {
                     [] => Ok(Some(PyTuple::empty(py).unbind())),
-                    [one] => Ok(state.get(one).map(|kept| kept.alone.clone_ref(py))),
+                    [one] => Ok(state
+                        .get(one)
+                        .map(|objects| objects.singleton.clone_ref(py))),
                     _ => {
-                        state.parts_into(py, tickets, Part::Value, &mut desk.objects);
+                        state.objects_into(py, found, ObjectKind::Value, &mut scratch.objects);
                         Ok(None)
                     }
                 }
             });
-            match found {
+            match result {
                 Ok(Some(tuple)) => Ok(tuple.into_bound(py)),
-                Ok(None) if !desk.objects.is_empty() => PyTuple::new(py, desk.objects.drain(..)),
-                Ok(None) => self.matched_in_image(py, text, desk),
+                Ok(None) if !scratch.objects.is_empty() => {
+                    PyTuple::new(py, scratch.objects.drain(..))
+                }
+                Ok(None) => self.matched_in_image(py, text, scratch),
                 Err(error) => Err(exception(py, &error, ErrorClass::Subject, text)),
             }
         })
@@ -125,26 +130,27 @@ impl SubjectTrie {
         &self,
         py: Python<'py>,
         text: &str,
-        desk: &mut Desk,
+        scratch: &mut ThreadScratch,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let Some(image) = self.state.read(|state| state.image.clone()) else {
             return Ok(PyTuple::empty(py));
         };
         image
-            .matched(py, text, &mut desk.scratch, &mut desk.tickets)?
+            .matched(py, text, &mut scratch.lookup, &mut scratch.found)?
             .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
     }
 
-    pub(super) fn related<'py>(
+    /// The handles of the subscriptions that a query by pattern finds.
+    pub(super) fn query<'py>(
         &self,
         pattern: &Bound<'py, PyAny>,
-        ask: fn(&Index, &str) -> Result<Vec<Ticket>, Error>,
+        query: fn(&Index, &str) -> Result<Vec<SubscriptionRef>, Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = pattern.py();
         let text = text(pattern, "pattern", ErrorClass::Pattern)?;
-        self.live(py)?;
-        let handles = self.state.read_alone(|state| {
-            ask(&state.index, text).map(|tickets| state.parts(py, &tickets, Part::Handle))
+        self.ensure_index(py)?;
+        let handles = self.state.read_excluding_writers(|state| {
+            query(&state.index, text).map(|found| state.objects(py, &found, ObjectKind::Handle))
         });
         match handles {
             Ok(handles) => PyTuple::new(py, handles),
@@ -153,12 +159,12 @@ impl SubjectTrie {
     }
 }
 
-/// Runs a lookup that needs no Python objects made.
-pub fn asked<R>(
+/// Calls `look_up` with the text of a subject and the scratch memory of the thread.
+pub fn look_up<R>(
     subject: &Bound<'_, PyAny>,
-    ask: impl FnOnce(&mut Desk, &str) -> Result<R, Error>,
+    look_up: impl FnOnce(&mut ThreadScratch, &str) -> Result<R, Error>,
 ) -> PyResult<R> {
     let text = text(subject, "subject", ErrorClass::Subject)?;
-    at_desk(|desk| ask(desk, text))
+    with_scratch(|scratch| look_up(scratch, text))
         .map_err(|error| exception(subject.py(), &error, ErrorClass::Subject, text))
 }

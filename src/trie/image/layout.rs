@@ -1,44 +1,56 @@
-//! The layout of an image: what each word of the header is, and the sums.
+//! The layout of an image: the words of the header, and the checksum (CRC-32).
 
 use std::borrow::Cow;
 
+/// The first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"subtrie\n");
+/// The format that this library reads and writes.
 pub const VERSION: u64 = 1;
+/// Words of the header.
 pub const HEADER: usize = 32;
 
-/// Words of the header by number.
+/// Which word of the header holds what.
 pub mod word {
     pub const VERSION: usize = 1;
     pub const FLAGS: usize = 2;
-    pub const KEYS: usize = 3;
+    /// And the word after it.
+    pub const HASH_KEY: usize = 3;
     pub const ROOT: usize = 5;
     pub const MAX_TOKENS: usize = 6;
     pub const MAX_LENGTH: usize = 7;
     pub const NEXT_ID: usize = 8;
-    pub const ROWS: usize = 9;
+    pub const SUBSCRIPTIONS: usize = 9;
     pub const PATTERNS: usize = 10;
-    pub const PLACES: usize = 11;
+    pub const HOMES: usize = 11;
+    /// Five pairs: where a section begins, and how many words it has.
     pub const SECTIONS: usize = 12;
-    pub const CONTENT_SUM: usize = 30;
-    pub const HEADER_SUM: usize = 31;
+    pub const CONTENT_CHECKSUM: usize = 30;
+    pub const HEADER_CHECKSUM: usize = 31;
 }
 
+/// Flag: the dialect is `server`.
 pub const SERVER: u64 = 1;
+/// Flag: tokens are hashed with SipHash.
 pub const STRONG: u64 = 2;
+/// Flag: the image has a hash table.
 pub const TABLE: u64 = 4;
+/// All flags.
+pub const FLAGS: u64 = SERVER | STRONG | TABLE;
 
-/// Words of a row.
-pub const ROW: usize = 3;
+/// Words of a subscription: id; slot of the next one and queue; turn.
+pub const RECORD: usize = 3;
 
-/// No key of an image stands further from its place.
-pub const FURTHEST: usize = 512;
+/// No entry of the hash table stands this many positions from its home, so no probe is longer. The
+/// writer enlarges the table until that is so; a table read in place is not split into buckets, so
+/// the bound is above theirs. No record compares values.
+pub const MAX_PROBE: usize = 512;
 
-/// A number not given.
+/// A bound that was not given.
 pub const ABSENT: u64 = u64::MAX;
 
-/// The words of an image: where they lie, if they lie well, else a copy.
+/// The words of an image: borrowed if the bytes are aligned, else a copy.
 #[must_use]
-pub fn words(bytes: &[u8]) -> Cow<'_, [u64]> {
+pub fn as_words(bytes: &[u8]) -> Cow<'_, [u64]> {
     if cfg!(target_endian = "little")
         && let Ok(words) = bytemuck::try_cast_slice(bytes)
     {
@@ -53,8 +65,8 @@ pub fn words(bytes: &[u8]) -> Cow<'_, [u64]> {
     )
 }
 
-/// The checksum of words as they lie, CRC-32.
-pub fn sum(words: &[u64]) -> u64 {
+/// The checksum of words in little-endian bytes.
+pub fn checksum(words: &[u64]) -> u64 {
     let mut hasher = crc32fast::Hasher::new();
     if cfg!(target_endian = "little") {
         hasher.update(bytemuck::cast_slice(words));

@@ -1,47 +1,58 @@
-//! An index as one run of bytes: opened where it lies, from memory or a mapped file.
+//! An index as one run of bytes, looked up in place: in memory or a mapped file.
 //!
-//! `docs/index.md` has the format. What is opened is asked as it is: no number in it is believed,
-//! what is followed is looked up within bounds, and walks have an end. So a damaged image that was
-//! not verified gives a wrong answer or an error, and nothing worse.
+//! `docs/index.md` has the format. No number in an image is trusted: whatever is followed is looked
+//! up within bounds, and every loop has an end. So a damaged image that was not verified gives a
+//! wrong answer or an error, and nothing worse.
 
-mod held;
 mod layout;
+mod restore;
 mod write;
 
 use std::ops::Range;
 
-pub use held::Held;
-pub use layout::words;
+pub use layout::as_words;
+pub use restore::ImageSubscription;
 
-use super::Ticket;
-use super::entry::NOTHING;
-use super::hash::Hashing;
-use super::walk::{Scratch, Store, count, has_interest, match_into};
+use super::hash::{NodeKey, TokenHasher};
+use super::lookup::{Scratch, View, count, has_interest, match_into};
+use super::node::Node;
+use super::pattern::packed_pattern::BlockAddr;
+use super::storage::leaf::LeafAddr;
+use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
-use layout::{ABSENT, FURTHEST, HEADER, MAGIC, ROW, SERVER, STRONG, TABLE, VERSION, sum, word};
+use layout::{
+    ABSENT, FLAGS, HEADER, MAGIC, MAX_PROBE, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
+};
+use restore::split_links;
 
-/// An image that has been opened: asked as an index is, and never changed.
+/// An opened image: looked up as an index is, and never changed.
 pub struct Image<'a> {
-    hashing: Hashing,
-    root: u64,
+    hasher: TokenHasher,
+    root: Node,
     dialect: Dialect,
     given: BoundsOverride,
     next_id: u64,
-    rows: usize,
-    patterns: usize,
-    places: u64,
+    subscriptions: usize,
+    pattern_count: usize,
+    /// Home positions of the hash table, which is a single bucket.
+    homes: u64,
     has_table: bool,
     table: &'a [u64],
-    lists: &'a [u64],
-    blocks: &'a [u64],
-    row_words: &'a [u64],
-    queues: &'a [u64],
+    leaves: &'a [u64],
+    patterns: &'a [u64],
+    records: &'a [u64],
+    queue_names: &'a [u64],
 }
 
 impl<'a> Image<'a> {
-    /// Opens an image of `length` bytes. `verify` reads all of it, to check its sum; without, only
-    /// the header is read.
+    /// Opens an image of `length` bytes.
+    ///
+    /// With `verify` the checksum of the whole image is compared; without, only the header is read.
+    ///
+    /// # Errors
+    ///
+    /// `image-magic`, `image-version`, `image-header`, `image-length` or `image-checksum`.
     pub fn open(words: &'a [u64], length: usize, verify: bool) -> Result<Self, Error> {
         if words.first() != Some(&MAGIC) {
             return Err(Error::new("image-magic"));
@@ -52,7 +63,7 @@ impl<'a> Image<'a> {
         if header[word::VERSION] != VERSION {
             return Err(Error::new("image-version"));
         }
-        if header[word::HEADER_SUM] != sum(&header[..word::HEADER_SUM]) {
+        if header[word::HEADER_CHECKSUM] != checksum(&header[..word::HEADER_CHECKSUM]) {
             return Err(Error::new("image-header"));
         }
         let mut at = HEADER as u64;
@@ -70,18 +81,18 @@ impl<'a> Image<'a> {
         if at.checked_mul(8) != Some(length as u64) || words.len() * 8 != length {
             return Err(Error::new("image-length"));
         }
-        if verify && header[word::CONTENT_SUM] != sum(content) {
+        if verify && header[word::CONTENT_CHECKSUM] != checksum(content) {
             return Err(Error::new("image-checksum"));
         }
-        let [table, lists, blocks, row_words, queues] =
+        let [table, leaves, patterns, records, queue_names] =
             sections.map(|section| words.get(section).unwrap_or_default());
         let flags = header[word::FLAGS];
-        let rows = usize::try_from(header[word::ROWS]).unwrap_or(usize::MAX);
+        let subscriptions = usize::try_from(header[word::SUBSCRIPTIONS]).unwrap_or(usize::MAX);
         let bounds = [word::MAX_TOKENS, word::MAX_LENGTH].map(|at| header[at]);
         if bounds.contains(&0)
-            || flags >= 8
-            || row_words.len() % ROW != 0
-            || rows != row_words.len() / ROW
+            || flags & !FLAGS != 0
+            || records.len() % RECORD != 0
+            || subscriptions != records.len() / RECORD
         {
             return Err(Error::new("image-header"));
         }
@@ -92,31 +103,32 @@ impl<'a> Image<'a> {
             Dialect::Server
         };
         Ok(Self {
-            hashing: Hashing {
-                first: header[word::KEYS],
-                second: header[word::KEYS + 1],
+            hasher: TokenHasher {
+                first: header[word::HASH_KEY],
+                second: header[word::HASH_KEY + 1],
                 strong: flags & STRONG != 0,
             },
-            root: header[word::ROOT],
+            root: Node(header[word::ROOT]),
             dialect,
             given: (
                 absent(header[word::MAX_TOKENS]),
                 absent(header[word::MAX_LENGTH]),
             ),
             next_id: header[word::NEXT_ID],
-            rows,
-            patterns: usize::try_from(header[word::PATTERNS]).unwrap_or(usize::MAX),
-            places: header[word::PLACES] & 0xffff_ffff,
+            subscriptions,
+            pattern_count: usize::try_from(header[word::PATTERNS]).unwrap_or(usize::MAX),
+            homes: header[word::HOMES] & 0xffff_ffff,
             has_table: flags & TABLE != 0,
             table,
-            lists,
-            blocks,
-            row_words,
-            queues,
+            leaves,
+            patterns,
+            records,
+            queue_names,
         })
     }
 
-    /// Can it be asked as it is? An image without a table must be built first.
+    /// Whether subjects can be looked up in place. An image without a hash table has to be restored
+    /// as an index first.
     #[must_use]
     pub const fn has_table(&self) -> bool {
         self.has_table
@@ -128,116 +140,134 @@ impl<'a> Image<'a> {
         self.dialect
     }
 
-    /// The bounds that were asked for.
+    /// The bounds that were given when the index was made.
     #[must_use]
     pub const fn given(&self) -> BoundsOverride {
         self.given
     }
 
-    /// The id the next subscription would get.
+    /// The id of the next subscription.
     #[must_use]
     pub const fn next_id(&self) -> u64 {
         self.next_id
     }
 
-    /// How many subscriptions it has.
+    /// How many subscriptions there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.rows
+        self.subscriptions
     }
 
-    /// Has it none?
+    /// Whether there are no subscriptions.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.subscriptions == 0
     }
 
-    /// Bytes that lookups go through.
-    pub(super) const fn size(&self) -> usize {
-        (self.table.len() + self.lists.len() + self.blocks.len()) * 8
+    /// The bytes that lookups read.
+    pub(super) const fn lookup_memory(&self) -> usize {
+        (self.table.len() + self.leaves.len() + self.patterns.len()) * 8
     }
 
     fn bounds(&self) -> Bounds {
         self.dialect.bounds_with(self.given)
     }
 
-    /// As [`Index::match_into`]. Slots are those of the image.
+    /// The home position of a key in the hash table.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // below 2^32
+    fn home(&self, NodeKey(key): NodeKey) -> usize {
+        (((key >> 32) * self.homes) >> 32) as usize
+    }
+
+    /// As [`Index::match_into`](super::Index::match_into), with the slots of the image.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
     pub fn match_into(
         &self,
         subject: &str,
         scratch: &mut Scratch,
-        found: &mut Vec<Ticket>,
+        found: &mut Vec<SubscriptionRef>,
     ) -> Result<(), Error> {
         match_into(self, subject.as_bytes(), scratch, found)
     }
 
-    /// As [`Index::count`].
+    /// How many subscriptions match.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Image::match_into`].
     pub fn count(&self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
         count(self, subject, scratch)
     }
 
-    /// As [`Index::has_interest`].
+    /// Whether any subscription matches. Stops at the first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Image::match_into`].
     pub fn has_interest(&self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
         has_interest(self, subject, scratch)
     }
 }
 
-impl Store for Image<'_> {
-    fn hashing(&self) -> &Hashing {
-        &self.hashing
+impl View for Image<'_> {
+    fn hasher(&self) -> &TokenHasher {
+        &self.hasher
     }
 
-    fn root(&self) -> u64 {
+    fn root(&self) -> Node {
         self.root
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // below 2^32
-    fn find(&self, key: u64) -> u64 {
-        let home = (((key >> 32) * self.places) >> 32) as usize;
-        let (slots, _) = self.table.as_chunks::<2>();
-        let slots = slots.get(home..).unwrap_or_default();
-        for &[found, value] in slots.iter().take(FURTHEST) {
-            if found >= key {
-                return if found == key { value } else { NOTHING };
+    fn node(&self, key: NodeKey) -> Node {
+        let (entries, _) = self.table.as_chunks::<2>();
+        let entries = entries.get(self.home(key)..).unwrap_or_default();
+        for &[found, node] in entries.iter().take(MAX_PROBE) {
+            if found >= key.0 {
+                return if found == key.0 {
+                    Node(node)
+                } else {
+                    Node::EMPTY
+                };
             }
             if found == 0 {
-                return NOTHING;
+                return Node::EMPTY;
             }
         }
-        NOTHING
+        Node::EMPTY
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // below 2^32
-    fn near(&self, key: u64) -> Option<&u64> {
-        let home = (((key >> 32) * self.places) >> 32) as usize;
-        self.table.get(2 * home)
+    fn first_probe(&self, key: NodeKey) -> Option<&u64> {
+        self.table.get(2 * self.home(key))
     }
 
     #[inline]
-    fn list(&self, address: u32) -> &[u64] {
-        self.lists.get(address as usize..).unwrap_or_default()
+    fn leaf(&self, address: LeafAddr) -> &[u64] {
+        self.leaves.get(address.0 as usize..).unwrap_or_default()
     }
 
     #[inline]
-    fn block(&self, address: u32) -> &[u64] {
-        self.blocks.get(address as usize..).unwrap_or_default()
+    fn pattern(&self, address: BlockAddr) -> &[u64] {
+        self.patterns.get(address.0 as usize..).unwrap_or_default()
     }
 
-    fn most_work(&self) -> usize {
-        2 * self.table.len() + self.lists.len() + 16
+    fn max_work(&self) -> usize {
+        2 * self.table.len() + self.leaves.len() + 16
     }
 
-    fn row(&self, slot: u32) -> Option<(u64, u32)> {
-        let row = self.row_words.get(slot as usize * ROW..)?;
-        let &[id, links, _] = row.first_chunk::<ROW>()?;
-        #[allow(clippy::cast_possible_truncation)] // the high half
-        Some((id, (links >> 32) as u32))
+    fn subscription(&self, slot: Slot) -> Option<(u64, Slot)> {
+        let record = self.records.get(slot.index() * RECORD..)?;
+        let &[id, links, _] = record.first_chunk::<RECORD>()?;
+        Some((id, split_links(links).0))
     }
 
-    fn rows(&self) -> usize {
-        self.rows
+    fn subscriptions(&self) -> usize {
+        self.subscriptions
     }
 
     fn grammar(&self) -> (Dialect, Bounds) {

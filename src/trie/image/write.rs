@@ -1,147 +1,172 @@
-//! An index written as an image.
+//! Writing: an index as an image.
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::layout::{
-    ABSENT, FURTHEST, HEADER, MAGIC, ROW, SERVER, STRONG, TABLE, VERSION, sum, word,
+    ABSENT, HEADER, MAGIC, MAX_PROBE, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
 use crate::grammar::{BoundsOverride, Dialect};
-use crate::trie::Index;
-use crate::trie::entry::{MANY, ONE, One};
-use crate::trie::list::readdressed;
-use crate::trie::pattern::{ends_of, set_ends, words_of};
-use crate::trie::ticket::{NONE, Ticket};
+use crate::trie::index::Index;
+use crate::trie::node::{Kind, LeafEntry, Node};
+use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, packed_len, set_list_ends};
+use crate::trie::pattern::words::load;
+use crate::trie::storage::bucket::Entry;
+use crate::trie::storage::leaf::LeafAddr;
+use crate::trie::storage::queue_names::QueueId;
+use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
+
+/// Where each pattern of an index stands in its image.
+type Addresses = HashMap<BlockAddr, BlockAddr, RandomState>;
 
 impl Index {
-    /// The image of the index. Cost: all of it.
+    /// The index as an image. `given` are the bounds that were given when it was made.
+    ///
+    /// Cost: the whole index.
     #[must_use]
     pub fn to_image(&self, given: BoundsOverride) -> Vec<u8> {
-        let order = self.tickets();
-        let mut slots = vec![NONE; order.len()];
-        for (slot, ticket) in (0..).zip(&order) {
-            slots[ticket.slot as usize] = slot;
+        let order = self.subscriptions();
+        let mut slots = vec![Slot::NONE; order.len()];
+        for (place, subscription) in order.iter().enumerate() {
+            slots[subscription.slot.index()] = Slot::at(place);
         }
-        let moved = |slot: u32| slots.get(slot as usize).copied().unwrap_or(NONE);
-        let (blocks, addresses) = self.image_of_blocks(&order, moved);
-        let mut lists = Vec::new();
-        let mut entry = |entry: u64| match entry & 3 {
-            ONE => One(entry).moved(addresses[&One(entry).block()]).0,
-            MANY => {
-                let at = u32::try_from(lists.len()).unwrap_or(NONE);
-                lists.push(0);
-                let ones = self.lists.ones(entry);
-                lists.extend(ones.map(|one| one.moved(addresses[&one.block()]).0));
-                readdressed(entry, at)
+        let moved = |slot: Slot| slots.get(slot.index()).copied().unwrap_or(Slot::NONE);
+        let (patterns, addresses) = self.image_of_patterns(&order, moved);
+        let mut leaves = Vec::new();
+        let moved_entry = |entry: LeafEntry| entry.with_pattern(addresses[&entry.pattern()]);
+        let mut moved_node = |node: Node| match node.kind() {
+            Kind::Leaf1(entry) => moved_entry(entry).node(),
+            Kind::LeafN(leaf) => {
+                let at = LeafAddr(address_of(leaves.len()));
+                leaves.push(0); // the key of the node, which only an update reads
+                let entries = self.leaves.entries(leaf);
+                leaves.extend(entries.map(|entry| moved_entry(entry).0));
+                leaf.with_address(at).node()
             }
-            _ => entry,
+            _ => node,
         };
-        let root = entry(self.root);
-        let entries: Vec<[u64; 2]> = self
-            .table
+        let root = moved_node(self.root);
+        let entries: Vec<Entry> = self
+            .nodes
             .entries()
-            .map(|[key, value]| [key, entry(value)])
+            .map(|[key, node]| [key, moved_node(Node(node)).0])
             .collect();
-        let (table, places) = image_of_table(&entries);
-        let mut names = Vec::new();
-        let mut numbers = HashMap::new();
-        let mut rows = Vec::with_capacity(order.len() * ROW);
-        for ticket in &order {
-            let queue = self.queue(*ticket).map_or(NONE, |name| {
-                *numbers.entry(name).or_insert_with(|| {
-                    names.push(name);
-                    u32::try_from(names.len() - 1).unwrap_or(NONE)
-                })
-            });
-            let next = self.rows.get(ticket.slot).map_or(NONE, |row| row.next);
-            rows.extend([
-                ticket.id,
-                u64::from(queue) | u64::from(moved(next)) << 32,
-                self.turn(*ticket),
-            ]);
-        }
-        let mut queues = Vec::new();
-        for name in names {
-            queues.push(name.len() as u64);
-            queues.extend(
-                (0..name.len())
-                    .step_by(8)
-                    .map(|at| crate::trie::bytes::load(name.as_bytes(), at)),
-            );
-        }
-        // The largest number says that none was given.
-        let largest = |bound: u64| bound.min(ABSENT - 1);
+        let (table, homes) = image_of_table(&entries);
+        let (records, queue_names) = self.image_of_records(&order, moved);
+        // The largest number says that no bound was given.
+        let bound = |given: Option<u64>| given.map_or(ABSENT, |bound| bound.min(ABSENT - 1));
         let mut header = [0; HEADER];
         header[0] = MAGIC;
         header[word::VERSION] = VERSION;
         header[word::FLAGS] = TABLE
-            | (u64::from(self.hashing.strong) * STRONG)
+            | (u64::from(self.hasher.strong) * STRONG)
             | (u64::from(self.dialect == Dialect::Server) * SERVER);
-        header[word::KEYS] = self.hashing.first;
-        header[word::KEYS + 1] = self.hashing.second;
-        header[word::ROOT] = root;
-        header[word::MAX_TOKENS] = given.0.map_or(ABSENT, largest);
-        header[word::MAX_LENGTH] = given.1.map_or(ABSENT, largest);
+        header[word::HASH_KEY] = self.hasher.first;
+        header[word::HASH_KEY + 1] = self.hasher.second;
+        header[word::ROOT] = root.0;
+        header[word::MAX_TOKENS] = bound(given.0);
+        header[word::MAX_LENGTH] = bound(given.1);
         header[word::NEXT_ID] = self.next_id();
-        header[word::ROWS] = order.len() as u64;
-        header[word::PATTERNS] = self.patterns as u64;
-        header[word::PLACES] = places;
+        header[word::SUBSCRIPTIONS] = order.len() as u64;
+        header[word::PATTERNS] = self.pattern_count as u64;
+        header[word::HOMES] = homes;
         let mut content: Vec<u64> = Vec::new();
-        for (place, section) in [table, lists, blocks, rows, queues].iter().enumerate() {
+        let sections = [table, leaves, patterns, records, queue_names];
+        for (place, section) in sections.iter().enumerate() {
             header[word::SECTIONS + 2 * place] = (HEADER + content.len()) as u64;
             header[word::SECTIONS + 2 * place + 1] = section.len() as u64;
             content.extend_from_slice(section);
         }
-        header[word::CONTENT_SUM] = sum(&content);
-        header[word::HEADER_SUM] = sum(&header[..word::HEADER_SUM]);
+        header[word::CONTENT_CHECKSUM] = checksum(&content);
+        header[word::HEADER_CHECKSUM] = checksum(&header[..word::HEADER_CHECKSUM]);
         let words = header.iter().chain(&content);
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// The blocks in the order of their first ids, and where each one came to stand.
-    fn image_of_blocks(
+    /// The packed patterns in the order of their first ids, and their addresses.
+    fn image_of_patterns(
         &self,
-        order: &[Ticket],
-        moved: impl Fn(u32) -> u32,
-    ) -> (Vec<u64>, HashMap<u32, u32, foldhash::fast::RandomState>) {
-        let mut blocks = Vec::new();
-        let mut addresses = HashMap::default();
-        for ticket in order {
-            let Some(row) = self
-                .rows
-                .get(ticket.slot)
-                .filter(|row| row.previous == NONE)
+        order: &[SubscriptionRef],
+        moved: impl Fn(Slot) -> Slot,
+    ) -> (Vec<u64>, Addresses) {
+        let mut patterns = Vec::new();
+        let mut addresses = Addresses::default();
+        for subscription in order {
+            let Some(record) = self
+                .subscriptions
+                .get(subscription.slot)
+                .filter(|record| record.previous == Slot::NONE)
             else {
                 continue;
             };
-            let block = self.blocks.get(row.block);
-            let at = blocks.len();
-            addresses.insert(row.block, u32::try_from(at).unwrap_or(NONE));
-            blocks.extend_from_slice(&block[..words_of(block)]);
-            let (first, last, id) = ends_of(block);
-            set_ends(&mut blocks[at..], moved(first), moved(last), id);
+            let block = self.patterns.get(record.pattern);
+            let at = patterns.len();
+            addresses.insert(record.pattern, BlockAddr(address_of(at)));
+            patterns.extend_from_slice(&block[..packed_len(block)]);
+            let (first, last, id) = list_ends(block);
+            set_list_ends(&mut patterns[at..], moved(first), moved(last), id);
         }
-        (blocks, addresses)
+        (patterns, addresses)
+    }
+
+    /// The subscriptions in ascending id, and the queue names: length in bytes, then the text.
+    fn image_of_records(
+        &self,
+        order: &[SubscriptionRef],
+        moved: impl Fn(Slot) -> Slot,
+    ) -> (Vec<u64>, Vec<u64>) {
+        let mut names = Vec::new();
+        let mut numbers = HashMap::new();
+        let mut records = Vec::with_capacity(order.len() * RECORD);
+        for &subscription in order {
+            let queue = self.queue(subscription).map_or(QueueId::NONE, |name| {
+                *numbers.entry(name).or_insert_with(|| {
+                    names.push(name);
+                    QueueId(address_of(names.len() - 1))
+                })
+            });
+            let record = self.subscriptions.get(subscription.slot);
+            let next = moved(record.map_or(Slot::NONE, |record| record.next));
+            records.extend([
+                subscription.id,
+                u64::from(queue.0) | u64::from(next.0) << 32,
+                self.turn(subscription),
+            ]);
+        }
+        let mut texts = Vec::new();
+        for name in names {
+            texts.push(name.len() as u64);
+            let starts = (0..name.len()).step_by(8);
+            texts.extend(starts.map(|at| load(name.as_bytes(), at)));
+        }
+        (records, texts)
     }
 }
 
-/// All entries in one table, each near the place its key asks for.
+/// An address or number in an image: 32 bits.
+fn address_of(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// All entries in one bucket, each less than [`MAX_PROBE`] positions from its home.
 #[allow(clippy::cast_possible_truncation)] // below 2^32
-fn image_of_table(entries: &[[u64; 2]]) -> (Vec<u64>, u64) {
-    let mut places = (entries.len() as u64 * 3 / 2).max(1);
+fn image_of_table(entries: &[Entry]) -> (Vec<u64>, u64) {
+    let mut homes = (entries.len() as u64 * 3 / 2).max(1);
     loop {
-        let mut table = Vec::with_capacity(places as usize * 2);
-        let mut furthest = 0;
-        for &[key, value] in entries {
-            let home = (((key >> 32) * places) >> 32) as usize;
+        let mut table = Vec::with_capacity(homes as usize * 2);
+        let mut longest = 0;
+        for &[key, node] in entries {
+            let home = (((key >> 32) * homes) >> 32) as usize;
             if table.len() < home * 2 {
                 table.resize(home * 2, 0);
             }
-            furthest = furthest.max(table.len() / 2 - home);
-            table.extend([key, value]);
+            longest = longest.max(table.len() / 2 - home);
+            table.extend([key, node]);
         }
-        if furthest < FURTHEST || places > 16 * entries.len() as u64 + 1024 {
-            return (table, places);
+        if longest < MAX_PROBE || homes > 16 * entries.len() as u64 + 1024 {
+            return (table, homes);
         }
-        places *= 2;
+        homes *= 2;
     }
 }

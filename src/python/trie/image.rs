@@ -1,0 +1,110 @@
+//! The image behind a `SubjectTrie` that was opened from bytes: looked up in place, until the first
+//! change.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::Error;
+use crate::grammar::{BoundsOverride, Dialect};
+use crate::python::buffer::Bytes;
+use crate::python::errors::{ErrorClass, exception_about};
+use crate::trie::{Image, ImageSubscription, Scratch, SubscriptionRef, as_words};
+
+/// An image, and the values of its subscriptions if they are not their ids.
+pub struct OpenedImage {
+    bytes: Bytes,
+    /// The words, if the bytes are not aligned.
+    copy: Option<Vec<u64>>,
+    pub values: Option<Py<PyAny>>,
+}
+
+impl OpenedImage {
+    /// Opens an image; `verify` compares its checksum.
+    pub fn open(
+        object: &Bound<'_, PyAny>,
+        values: Option<Py<PyAny>>,
+        verify: bool,
+    ) -> PyResult<Self> {
+        let bytes = Bytes::of(object)?;
+        let copy = match as_words(bytes.as_slice()) {
+            std::borrow::Cow::Borrowed(_) => None,
+            std::borrow::Cow::Owned(words) => Some(words),
+        };
+        let opened = Self {
+            bytes,
+            copy,
+            values,
+        };
+        opened
+            .check(verify)
+            .map_err(|error| image_error(object.py(), &error))?;
+        Ok(opened)
+    }
+
+    fn check(&self, verify: bool) -> Result<(), Error> {
+        Image::open(&self.words(), self.bytes.as_slice().len(), verify).map(|_| ())
+    }
+
+    fn words(&self) -> std::borrow::Cow<'_, [u64]> {
+        match &self.copy {
+            Some(words) => words.into(),
+            None => as_words(self.bytes.as_slice()),
+        }
+    }
+
+    /// Its dialect, its bounds, the next id, and whether subjects can be looked up in place.
+    pub fn header(&self, py: Python<'_>) -> PyResult<(Dialect, BoundsOverride, u64, bool)> {
+        let header = self.read(|image| {
+            let next = image.next_id();
+            (image.dialect(), image.given(), next, image.has_table())
+        });
+        header.map_err(|error| image_error(py, &error))
+    }
+
+    /// Calls `read` with the image.
+    pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> Result<R, Error> {
+        let words = self.words();
+        let image = Image::open(&words, self.bytes.as_slice().len(), false)?;
+        Ok(read(&image))
+    }
+
+    /// All its subscriptions, and the next id.
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+    pub fn subscriptions(&self, py: Python<'_>) -> PyResult<(Vec<ImageSubscription>, u64)> {
+        let found = self
+            .read(|image| image.subscriptions())
+            .and_then(|found| found);
+        found.map_err(|error| image_error(py, &error))
+    }
+
+    /// The value of a subscription.
+    pub fn value<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
+        match &self.values {
+            Some(values) => values.bind(py).get_item(id),
+            None => Ok(id.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    /// The values of the subscriptions that match a subject.
+    pub fn matched<'py>(
+        &self,
+        py: Python<'py>,
+        subject: &str,
+        scratch: &mut Scratch,
+        found: &mut Vec<SubscriptionRef>,
+    ) -> PyResult<Result<Bound<'py, PyTuple>, Error>> {
+        found.clear();
+        let done = self.read(|image| image.match_into(subject, scratch, found));
+        if let Err(error) = done.and_then(|done| done) {
+            return Ok(Err(error));
+        }
+        let values = found.iter().map(|found| self.value(py, found.id));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?).map(Ok)
+    }
+}
+
+/// The exception for an image that cannot be opened.
+fn image_error(py: Python<'_>, error: &Error) -> PyErr {
+    let none = py.None().into_bound(py);
+    exception_about(&none, ErrorClass::Image, &Error::new(error.reason))
+}

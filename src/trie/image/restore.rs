@@ -1,0 +1,115 @@
+//! Restoring: the subscriptions of an image are read back, to build an index from.
+
+use std::sync::Arc;
+
+use super::Image;
+use super::layout::RECORD;
+use crate::error::Error;
+use crate::grammar::{Form, check};
+use crate::trie::lookup::queue_groups::check_queue;
+use crate::trie::pattern::packed_pattern::{list_ends, packed_len, unpack};
+use crate::trie::storage::queue_names::QueueId;
+use crate::trie::storage::subscriptions::Slot;
+
+/// A subscription of an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSubscription {
+    /// Its id.
+    pub id: u64,
+    /// Its pattern.
+    pub pattern: Arc<str>,
+    /// Its queue name.
+    pub queue: Option<Arc<str>>,
+    /// How often the group that it leads was served.
+    pub turn: u64,
+}
+
+/// The slot of the next subscription and the queue, from one word.
+#[allow(clippy::cast_possible_truncation)] // the two halves
+pub(super) const fn split_links(links: u64) -> (Slot, QueueId) {
+    (Slot((links >> 32) as u32), QueueId(links as u32))
+}
+
+impl Image<'_> {
+    /// All subscriptions, in ascending id, and the id of the next one. Cost: the whole image.
+    ///
+    /// # Errors
+    ///
+    /// `image-damaged` if the image contradicts itself.
+    pub fn subscriptions(&self) -> Result<(Vec<ImageSubscription>, u64), Error> {
+        let damaged = || Error::new("image-damaged");
+        let names = self.queue_names()?;
+        let mut found: Vec<Option<ImageSubscription>> = vec![None; self.subscriptions];
+        let bounds = self.bounds();
+        let mut rest = self.patterns;
+        let mut pattern_count = 0;
+        while !rest.is_empty() {
+            pattern_count += 1;
+            let words = packed_len(rest);
+            let block = rest.get(..words).ok_or_else(damaged)?;
+            let pattern: Arc<str> = unpack(block).into();
+            check(&pattern, Form::Pattern, self.dialect, bounds).map_err(|_| damaged())?;
+            let (mut slot, last, _) = list_ends(block);
+            loop {
+                let record = self
+                    .records
+                    .get(slot.index() * RECORD..)
+                    .unwrap_or_default();
+                let &[id, links, turn] = record.first_chunk::<RECORD>().ok_or_else(damaged)?;
+                let place = found.get_mut(slot.index()).ok_or_else(damaged)?;
+                let (next, queue) = split_links(links);
+                let queue = match queue {
+                    QueueId::NONE => None,
+                    QueueId(number) => {
+                        Some(names.get(number as usize).ok_or_else(damaged)?.clone())
+                    }
+                };
+                let subscription = ImageSubscription {
+                    id,
+                    pattern: pattern.clone(),
+                    queue,
+                    turn,
+                };
+                // A record in two lists, or twice in one, is damaged.
+                if place.replace(subscription).is_some() {
+                    return Err(damaged());
+                }
+                if next == Slot::NONE && slot == last {
+                    break;
+                }
+                slot = next;
+            }
+            rest = &rest[words..];
+        }
+        let found: Vec<ImageSubscription> = found
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(damaged)?;
+        let ascending = found.windows(2).all(|pair| pair[0].id < pair[1].id);
+        if pattern_count != self.pattern_count
+            || !ascending
+            || found.last().is_some_and(|last| last.id >= self.next_id)
+        {
+            return Err(damaged());
+        }
+        Ok((found, self.next_id))
+    }
+
+    fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
+        let damaged = || Error::new("image-damaged");
+        let mut names = Vec::new();
+        let mut rest = self.queue_names;
+        while let Some((&length, later)) = rest.split_first() {
+            let length = usize::try_from(length).map_err(|_| damaged())?;
+            let (text, later) = later
+                .split_at_checked(length.div_ceil(8))
+                .ok_or_else(damaged)?;
+            let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let name = std::str::from_utf8(&bytes[..length]).map_err(|_| damaged())?;
+            check_queue(name).map_err(|_| damaged())?;
+            names.push(name.into());
+            rest = later;
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,177 @@
+//! The index: an adaptive hash trie of patterns that stores ids, without values.
+
+use std::sync::{Arc, OnceLock};
+
+use super::hash::TokenHasher;
+use super::node::{Branch, Node};
+use super::pattern::packed_pattern::{BlockAddr, unpack};
+use super::pattern::parsed_pattern::ParsedPattern;
+use super::prefix::sorted_patterns::SortedPatterns;
+use super::storage::hash_table::HashTable;
+use super::storage::leaf::Leaves;
+use super::storage::round_robin::RoundRobin;
+use super::storage::slab::Slab;
+use super::storage::subscriptions::{Slot, SubscriptionRef, Subscriptions};
+use crate::error::Error;
+use crate::grammar::{Bounds, Dialect, Form, check};
+
+/// An index of patterns. A clone is independent, with the same ids and turns.
+///
+/// It returns ids and slots; a caller keeps its values in a vector by slot.
+/// [`SubjectTrie`](super::SubjectTrie) does so.
+pub struct Index {
+    pub(super) dialect: Dialect,
+    pub(super) bounds: Bounds,
+    pub(super) hasher: TokenHasher,
+    /// The root node, which is not in the hash table.
+    pub(super) root: Node,
+    /// All other nodes.
+    pub(super) nodes: HashTable,
+    pub(super) leaves: Leaves,
+    /// The packed patterns.
+    pub(super) patterns: Slab<BlockAddr>,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) pattern_count: usize,
+    pub(super) branch_count: usize,
+    /// The root selected with many patterns in view, if it was; a rebuild begins with it.
+    pub(super) selected_root: Option<Branch>,
+    /// The patterns in order, from the first query by pattern on.
+    pub(super) sorted: OnceLock<SortedPatterns>,
+    /// Memory for the pattern being inserted or removed.
+    pub(super) scratch: ParsedPattern,
+}
+
+/// The round robin counters of queue groups, as the copies of an index share them.
+pub struct SharedRoundRobin(Arc<RoundRobin>);
+
+impl Clone for Index {
+    fn clone(&self) -> Self {
+        Self {
+            subscriptions: self.subscriptions.clone(),
+            ..self.clone_shared()
+        }
+    }
+}
+
+impl Index {
+    /// An empty index for subjects and patterns of `dialect` within `bounds`.
+    #[must_use]
+    pub fn new(dialect: Dialect, bounds: Bounds) -> Self {
+        Self {
+            dialect,
+            bounds,
+            hasher: TokenHasher::random(false),
+            root: Node::EMPTY,
+            nodes: HashTable::new(),
+            leaves: Leaves::default(),
+            patterns: Slab::default(),
+            subscriptions: Subscriptions::default(),
+            pattern_count: 0,
+            branch_count: 0,
+            selected_root: None,
+            sorted: OnceLock::new(),
+            scratch: ParsedPattern::default(),
+        }
+    }
+
+    /// A copy that shares the round robin counters with this one.
+    #[must_use]
+    pub fn clone_shared(&self) -> Self {
+        Self {
+            nodes: self.nodes.clone(),
+            leaves: self.leaves.clone(),
+            patterns: self.patterns.clone(),
+            subscriptions: self.subscriptions.clone_shared(),
+            sorted: OnceLock::new(),
+            scratch: ParsedPattern::default(),
+            ..*self
+        }
+    }
+
+    /// Shares the round robin counters of another index from now on. Only for an empty index: the
+    /// turns of its subscriptions would change.
+    pub fn share_round_robin(&mut self, other: &SharedRoundRobin) {
+        self.subscriptions.share_round_robin(&other.0);
+    }
+
+    /// The round robin counters, to be shared with another copy.
+    #[must_use]
+    pub fn round_robin(&self) -> SharedRoundRobin {
+        SharedRoundRobin(self.subscriptions.round_robin())
+    }
+
+    /// How many subscriptions there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.subscriptions.len()
+    }
+
+    /// Whether there are no subscriptions.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id of the next subscription.
+    #[must_use]
+    pub const fn next_id(&self) -> u64 {
+        self.subscriptions.next_id()
+    }
+
+    /// All subscriptions, in ascending id.
+    #[must_use]
+    pub fn subscriptions(&self) -> Vec<SubscriptionRef> {
+        self.subscriptions.references()
+    }
+
+    /// The subscription with this id, if it is in the index.
+    #[must_use]
+    pub fn find(&self, id: u64) -> Option<SubscriptionRef> {
+        self.subscriptions.find(id)
+    }
+
+    /// The queue name of a subscription; `None` without one, and once it is removed.
+    #[must_use]
+    pub fn queue(&self, subscription: SubscriptionRef) -> Option<&str> {
+        let slot = self.subscriptions.current_slot(subscription)?;
+        let queue = self.subscriptions.queue(slot);
+        self.subscriptions.queue_names.name(queue)
+    }
+
+    /// How often the group led by this subscription was served; 0 once it is removed.
+    #[must_use]
+    pub fn turn(&self, subscription: SubscriptionRef) -> u64 {
+        let slot = self.subscriptions.current_slot(subscription);
+        slot.map_or(0, |slot| self.subscriptions.turn(slot))
+    }
+
+    /// The pattern of a subscription; `None` once it is removed.
+    ///
+    /// Cost: its length, and the number of subscriptions added to the same pattern before it.
+    #[must_use]
+    pub fn pattern(&self, subscription: SubscriptionRef) -> Option<String> {
+        let mut slot = self.subscriptions.current_slot(subscription)?;
+        // Only the first and the last record of a pattern know its address.
+        loop {
+            let record = self.subscriptions.get(slot)?;
+            if record.previous == Slot::NONE || record.next == Slot::NONE {
+                return Some(unpack(self.patterns.get(record.pattern)));
+            }
+            slot = record.previous;
+        }
+    }
+
+    /// An estimate of the bytes that lookups read.
+    pub(super) fn lookup_memory(&self) -> usize {
+        self.nodes.len() * 24 + self.pattern_count * 112
+    }
+
+    /// Validates a pattern. Cost: its length.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is not valid: a reason of [`crate::grammar::check`].
+    pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
+        check(pattern, Form::Pattern, self.dialect, self.bounds)
+    }
+}

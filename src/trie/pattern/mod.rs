@@ -1,0 +1,6 @@
+//! Patterns and subjects as the index reads them: tokenised, parsed, and packed into words.
+
+pub(crate) mod packed_pattern;
+pub(crate) mod parsed_pattern;
+pub(crate) mod tokenizer;
+pub(crate) mod words;

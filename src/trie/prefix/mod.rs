@@ -1,0 +1,5 @@
+//! Queries by pattern: sorted patterns, overlap and cover, and the nearest patterns of a subject.
+
+pub(super) mod explain;
+pub(super) mod query;
+pub(super) mod sorted_patterns;

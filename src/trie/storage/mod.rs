@@ -1,0 +1,10 @@
+//! What the index is stored in: a hash table of nodes, leaf buckets, slabs, and subscriptions.
+
+pub(crate) mod bucket;
+pub(crate) mod hash_table;
+pub(crate) mod leaf;
+mod paged_vec;
+pub(crate) mod queue_names;
+pub(crate) mod round_robin;
+pub(crate) mod slab;
+pub(crate) mod subscriptions;

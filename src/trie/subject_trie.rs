@@ -1,0 +1,438 @@
+//! The public index: an [`Index`] with a value for each subscription.
+
+use std::cell::Cell;
+use std::fmt;
+
+use super::index::Index;
+use super::lookup::Scratch;
+use super::storage::subscriptions::SubscriptionRef;
+use crate::error::Error;
+use crate::grammar::{Bounds, Dialect};
+
+/// A handle of a subscription in a [`SubjectTrie`].
+///
+/// Its number is never given again by the trie that returned it, so a kept handle either names that
+/// subscription or, once it is removed, nothing. It means nothing to another trie, except to a
+/// clone made after it was returned. Handles order by insertion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subscription {
+    id: u64,
+}
+
+impl Subscription {
+    /// The number of the subscription, from 0 in order of insertion.
+    #[must_use]
+    pub const fn id(self) -> u64 {
+        self.id
+    }
+}
+
+impl From<SubscriptionRef> for Subscription {
+    fn from(found: SubscriptionRef) -> Self {
+        Self { id: found.id }
+    }
+}
+
+/// Subscriptions to patterns, with values of type `T`, looked up by subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::Dialect;
+/// use subtrie::trie::SubjectTrie;
+///
+/// let mut trie = SubjectTrie::new(Dialect::Strict);
+/// trie.insert("orders.>", "audit")?;
+/// let east = trie.insert_in_queue("orders.*.new", "workers", "east")?;
+/// trie.insert_in_queue("orders.eu.*", "workers", "west")?;
+///
+/// assert_eq!(trie.matches("orders.eu.new")?, [&"audit", &"east", &"west"]);
+/// assert_eq!(trie.select("orders.eu.new")?, [&"audit", &"east"]);
+/// assert_eq!(trie.select("orders.eu.new")?, [&"audit", &"west"]);
+/// assert_eq!(trie.remove(east), Some("east"));
+/// assert_eq!(trie.get(east), None);
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SubjectTrie<T> {
+    index: Index,
+    /// By slot.
+    values: Vec<T>,
+}
+
+impl<T> SubjectTrie<T> {
+    /// An empty trie with the bounds of the dialect.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self::with_bounds(dialect, dialect.bounds())
+    }
+
+    /// An empty trie for subjects and patterns within `bounds`.
+    #[must_use]
+    pub fn with_bounds(dialect: Dialect, bounds: Bounds) -> Self {
+        Self {
+            index: Index::new(dialect, bounds),
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds a subscription to `pattern`.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is not valid (a reason of [`crate::grammar::check`]), or the index is full
+    /// (`index-full`). Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// assert!(trie.insert("orders.*.new", 1).is_ok());
+    /// let error = trie.insert("orders..new", 2).unwrap_err();
+    /// assert_eq!((error.reason, error.position), ("empty-token", Some(7)));
+    /// ```
+    pub fn insert(&mut self, pattern: &str, value: T) -> Result<Subscription, Error> {
+        self.add(pattern, None, value)
+    }
+
+    /// Adds a subscription to `pattern`, as a member of the queue group `queue`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::insert`], or the queue name is not valid: `queue-empty`,
+    /// `queue-whitespace` or `queue-wildcard`. Then nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let worker = trie.insert_in_queue("orders.>", "workers", 1)?;
+    /// assert_eq!(trie.queue(worker), Some("workers"));
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn insert_in_queue(
+        &mut self,
+        pattern: &str,
+        queue: &str,
+        value: T,
+    ) -> Result<Subscription, Error> {
+        self.add(pattern, Some(queue), value)
+    }
+
+    fn add(&mut self, pattern: &str, queue: Option<&str>, value: T) -> Result<Subscription, Error> {
+        let added = self.index.insert(pattern, queue)?;
+        self.values.push(value);
+        Ok(added.into())
+    }
+
+    /// Removes a subscription and returns its value; `None` if it is not in the trie.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.remove(orders), Some(1));
+    /// assert_eq!(trie.remove(orders), None);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn remove(&mut self, subscription: Subscription) -> Option<T> {
+        let slot = self.index.remove(subscription.id)?;
+        let value = self.values.swap_remove(slot.index());
+        if self.values.capacity() > 4 * self.values.len() {
+            self.values.shrink_to(2 * self.values.len());
+        }
+        Some(value)
+    }
+
+    /// Removes all subscriptions.
+    pub fn clear(&mut self) {
+        self.index.clear();
+        self.values = Vec::new();
+    }
+
+    /// The value of a subscription; `None` if it is not in the trie.
+    #[must_use]
+    pub fn get(&self, subscription: Subscription) -> Option<&T> {
+        self.value(self.index.find(subscription.id)?)
+    }
+
+    /// The pattern of a subscription; `None` if it is not in the trie.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.pattern(orders).as_deref(), Some("orders.>"));
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    #[must_use]
+    pub fn pattern(&self, subscription: Subscription) -> Option<String> {
+        self.index.pattern(self.index.find(subscription.id)?)
+    }
+
+    /// The queue group of a subscription; `None` without one, or if it is not in the trie.
+    #[must_use]
+    pub fn queue(&self, subscription: Subscription) -> Option<&str> {
+        self.index.queue(self.index.find(subscription.id)?)
+    }
+
+    /// The values of all subscriptions that match, in order of insertion, with or without a queue.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.matches("orders.eu")?, [&1]);
+    /// assert_eq!(trie.matches("orders")?, [&0; 0]);
+    /// assert_eq!(trie.matches("orders.*").unwrap_err().reason, "wildcard");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn matches(&self, subject: &str) -> Result<Vec<&T>, Error> {
+        self.look_up(subject, Index::match_into, |found| self.value(found))
+    }
+
+    /// The subscriptions that match, in order of insertion.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`].
+    pub fn subscriptions(&self, subject: &str) -> Result<Vec<Subscription>, Error> {
+        self.look_up(subject, Index::match_into, |found| Some(found.into()))
+    }
+
+    /// The values that a broker would deliver to, in order of insertion: those of all subscriptions
+    /// without a queue, and one of each queue group, in turn.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert_in_queue("orders.*", "workers", "east")?;
+    /// trie.insert_in_queue("orders.>", "workers", "west")?;
+    /// assert_eq!(trie.select("orders.eu")?, [&"east"]);
+    /// assert_eq!(trie.select("orders.eu")?, [&"west"]);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn select(&self, subject: &str) -> Result<Vec<&T>, Error> {
+        self.look_up(subject, Index::select_into, |found| self.value(found))
+    }
+
+    /// How many subscriptions match.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`].
+    pub fn count(&self, subject: &str) -> Result<usize, Error> {
+        with_scratch(|scratch| self.index.count(subject, &mut scratch.lookup))
+    }
+
+    /// Whether any subscription matches. Stops at the first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`].
+    pub fn has_interest(&self, subject: &str) -> Result<bool, Error> {
+        with_scratch(|scratch| self.index.has_interest(subject, &mut scratch.lookup))
+    }
+
+    /// The subscriptions whose pattern has a subject in common with `pattern`, in order of
+    /// insertion. The first query by pattern sorts all patterns.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is not valid: a reason of [`crate::grammar::check`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let all = trie.insert("orders.>", 1)?;
+    /// let new = trie.insert("orders.*.new", 2)?;
+    /// assert_eq!(trie.matching("orders.eu.*")?, [all, new]);
+    /// assert_eq!(trie.covered_by("*.*.new")?, [new]);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn matching(&self, pattern: &str) -> Result<Vec<Subscription>, Error> {
+        Ok(handles(self.index.matching(pattern)?))
+    }
+
+    /// The subscriptions whose pattern matches only subjects that `pattern` matches, in order of
+    /// insertion. The first query by pattern sorts all patterns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matching`].
+    pub fn covered_by(&self, pattern: &str) -> Result<Vec<Subscription>, Error> {
+        Ok(handles(self.index.covered_by(pattern)?))
+    }
+
+    /// For a subject that no subscription matches, the oldest subscription of each of up to `limit`
+    /// nearest patterns, with the index of the first token that differs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let new = trie.insert("orders.*.new", 1)?;
+    /// assert_eq!(trie.nearest("orders.eu.old", 3)?, [(new, 2)]);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
+    pub fn nearest(
+        &self,
+        subject: &str,
+        limit: usize,
+    ) -> Result<Vec<(Subscription, usize)>, Error> {
+        let explain =
+            |scratch: &mut Buffers| self.index.explain(subject, limit, &mut scratch.lookup);
+        let nearest = with_scratch(explain)?.nearest;
+        let handle = |(found, token): (SubscriptionRef, usize)| (found.into(), token);
+        Ok(nearest.into_iter().map(handle).collect())
+    }
+
+    /// All subscriptions and their values, in order of insertion.
+    pub fn iter(&self) -> impl Iterator<Item = (Subscription, &T)> {
+        let all = self.index.subscriptions().into_iter();
+        all.filter_map(|found| Some((found.into(), self.value(found)?)))
+    }
+
+    /// How many subscriptions there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there are no subscriptions.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    fn value(&self, found: SubscriptionRef) -> Option<&T> {
+        self.values.get(found.slot.index())
+    }
+
+    fn look_up<'a, R: 'a>(
+        &'a self,
+        subject: &str,
+        lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
+        result: impl Fn(SubscriptionRef) -> Option<R>,
+    ) -> Result<Vec<R>, Error> {
+        with_scratch(|scratch| {
+            scratch.found.clear();
+            lookup(
+                &self.index,
+                subject,
+                &mut scratch.lookup,
+                &mut scratch.found,
+            )?;
+            Ok(scratch
+                .found
+                .iter()
+                .filter_map(|&found| result(found))
+                .collect())
+        })
+    }
+}
+
+impl<T> fmt::Display for SubjectTrie<T> {
+    /// Writes the patterns as a tree, with the numbers of their subscriptions.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.index.fmt(out)
+    }
+}
+
+fn handles(found: Vec<SubscriptionRef>) -> Vec<Subscription> {
+    found.into_iter().map(Subscription::from).collect()
+}
+
+/// Memory that the lookups of a thread reuse.
+#[derive(Default)]
+struct Buffers {
+    lookup: Scratch,
+    found: Vec<SubscriptionRef>,
+}
+
+thread_local! {
+    static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+}
+
+fn with_scratch<R>(look_up: impl FnOnce(&mut Buffers) -> R) -> R {
+    // A thread that is ending has no buffers any more.
+    let mut buffers = BUFFERS
+        .try_with(Cell::take)
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    let result = look_up(&mut buffers);
+    let _ = BUFFERS.try_with(|place| place.set(Some(buffers)));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SubjectTrie;
+    use crate::grammar::Dialect;
+
+    #[test]
+    fn a_kept_handle_never_names_another_subscription() {
+        let mut trie = SubjectTrie::new(Dialect::Strict);
+        let first = trie.insert("a", 0).unwrap();
+        let second = trie.insert_in_queue("b", "q", 1).unwrap();
+        // The second record moves into the slot of the first.
+        assert_eq!(trie.remove(first), Some(0));
+        let third = trie.insert("c", 2).unwrap();
+        assert_eq!((trie.get(first), trie.pattern(first)), (None, None));
+        assert_eq!(
+            (trie.get(second), trie.queue(second)),
+            (Some(&1), Some("q"))
+        );
+        assert_eq!((trie.get(third), trie.queue(third)), (Some(&2), None));
+        trie.clear();
+        let fourth = trie.insert("a", 3).unwrap();
+        assert!(fourth > third && trie.get(second).is_none());
+        assert_eq!(trie.iter().collect::<Vec<_>>(), [(fourth, &3)]);
+    }
+
+    #[test]
+    fn a_kept_reference_follows_its_record_and_ends_with_it() {
+        let mut index = super::Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        let first = index.insert("a", Some("p")).unwrap();
+        let second = index.insert("b", Some("q")).unwrap();
+        index.remove(first.id).unwrap();
+        assert_eq!(index.queue(second), Some("q"));
+        assert_eq!(index.pattern(second).as_deref(), Some("b"));
+        assert_eq!((index.queue(first), index.pattern(first)), (None, None));
+        assert_eq!(index.turn(first), 0);
+    }
+}

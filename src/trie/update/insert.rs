@@ -1,0 +1,146 @@
+//! Insertion: a pattern descends to its leaf, and a subscription joins those of its pattern.
+
+use super::Cursor;
+use crate::error::Error;
+use crate::trie::index::Index;
+use crate::trie::lookup::queue_groups::check_queue;
+use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, set_list_ends};
+use crate::trie::pattern::parsed_pattern::ParsedPattern;
+use crate::trie::storage::bucket::ProbeLimitExceeded;
+use crate::trie::storage::subscriptions::{Record, Slot, SubscriptionRef};
+
+impl Index {
+    /// Adds a subscription to `pattern`, as a member of a queue group if `queue` names one.
+    ///
+    /// Atomic: an error changes nothing. Cost: a probe for each branch on the way, and sometimes a
+    /// leaf that is split; at a few sizes below 2,049 patterns, all patterns.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is not valid (a reason of [`crate::grammar::check`]), the queue name is not
+    /// (`queue-empty`, `queue-whitespace`, `queue-wildcard`), or the index is full (`index-full`).
+    pub fn insert(&mut self, pattern: &str, queue: Option<&str>) -> Result<SubscriptionRef, Error> {
+        self.check_pattern(pattern)?;
+        queue.map_or(Ok(()), check_queue)?;
+        let id = self.reserve(1, pattern.len())?;
+        Ok(self.insert_reserved(id, pattern, queue, 0))
+    }
+
+    /// Reserves `count` ids for patterns of `bytes` bytes in all, and returns the first.
+    ///
+    /// # Errors
+    ///
+    /// `index-full`.
+    pub fn reserve(&mut self, count: usize, bytes: usize) -> Result<u64, Error> {
+        let full = Error::new("index-full");
+        if !self.has_room(count, bytes) {
+            return Err(full);
+        }
+        self.subscriptions.reserve(count).ok_or(full)
+    }
+
+    /// Whether `count` patterns of `bytes` bytes in all fit.
+    #[must_use]
+    pub fn has_room(&self, count: usize, bytes: usize) -> bool {
+        let words = count.saturating_mul(6).saturating_add(bytes / 8);
+        self.patterns.has_room(words)
+            && self.leaves.has_room(words)
+            && self.subscriptions.has_room(count)
+    }
+
+    /// Inserts a valid pattern under a reserved id, with the turns of the group that it leads.
+    pub fn insert_reserved(
+        &mut self,
+        id: u64,
+        pattern: &str,
+        queue: Option<&str>,
+        turn: u64,
+    ) -> SubscriptionRef {
+        let queue = self.subscriptions.queue_names.acquire(queue);
+        self.set_next_id(self.next_id().max(id + 1));
+        let mut parsed = std::mem::take(&mut self.scratch);
+        parsed.parse(|text| text.extend_from_slice(pattern.as_bytes()));
+        let record = Record {
+            id,
+            pattern: BlockAddr::NONE,
+            queue,
+            next: Slot::NONE,
+            previous: Slot::NONE,
+        };
+        let slot = self.subscriptions.push(record, turn);
+        let leaf = self.descend_for_insert(&mut parsed, self.hasher.root());
+        let known = leaf
+            .as_ref()
+            .ok()
+            .and_then(|leaf| self.find_pattern(leaf.node, parsed.text()));
+        match known {
+            Some(address) => self.link(address, id, slot),
+            None => self.add_pattern(&mut parsed, leaf, id, slot),
+        }
+        self.scratch = parsed;
+        if let Some(sorted) = self.sorted.get_mut() {
+            sorted.insert(pattern, id);
+        }
+        SubscriptionRef { id, slot }
+    }
+
+    /// Links a record into the list of its pattern, in ascending id.
+    fn link(&mut self, address: BlockAddr, id: u64, slot: Slot) {
+        let (first, last, first_id) = list_ends(self.patterns.get(address));
+        // From the end: ids ascend, except when several threads insert.
+        let mut after = last;
+        while let Some(record) = self.subscriptions.get(after) {
+            if record.id < id {
+                break;
+            }
+            after = record.previous;
+        }
+        let before = match self.subscriptions.get(after) {
+            Some(record) => record.next,
+            None => first,
+        };
+        if let Some(record) = self.subscriptions.get_mut(slot) {
+            (record.previous, record.next, record.pattern) = (after, before, address);
+        }
+        if let Some(record) = self.subscriptions.get_mut(after) {
+            record.next = slot;
+        }
+        if let Some(record) = self.subscriptions.get_mut(before) {
+            record.previous = slot;
+        }
+        let (first, first_id) = if after == Slot::NONE {
+            (slot, id)
+        } else {
+            (first, first_id)
+        };
+        let last = if before == Slot::NONE { slot } else { last };
+        set_list_ends(self.patterns.get_mut(address), first, last, first_id);
+    }
+
+    /// Adds a pattern that is not in the index yet to its leaf.
+    fn add_pattern(
+        &mut self,
+        parsed: &mut ParsedPattern,
+        leaf: Result<Cursor, ProbeLimitExceeded>,
+        id: u64,
+        slot: Slot,
+    ) {
+        let mut block = pack(parsed.text());
+        set_list_ends(&mut block, slot, slot, id);
+        let address = self.patterns.insert(&block);
+        if let Some(record) = self.subscriptions.get_mut(slot) {
+            record.pattern = address;
+        }
+        self.pattern_count += 1;
+        let entry = parsed.leaf_entry(&self.hasher, address);
+        if leaf.and_then(|leaf| self.insert_at(&leaf, entry)).is_err() {
+            self.rebuild(true);
+        }
+        self.reselect_root_if_due();
+    }
+
+    /// Sets the id of the next subscription: for an index that is restored.
+    pub const fn set_next_id(&mut self, next: u64) {
+        self.subscriptions.set_next_id(next);
+    }
+}

@@ -1,0 +1,15 @@
+//! Updates: subscriptions are inserted and removed, full leaves become branches.
+
+pub(super) mod insert;
+pub(super) mod remove;
+pub(super) mod select_positions;
+pub(super) mod split;
+
+use super::hash::NodeKey;
+use super::node::Node;
+
+/// A place in the trie: a key, and the node there.
+pub(super) struct Cursor {
+    key: NodeKey,
+    node: Node,
+}

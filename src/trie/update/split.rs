@@ -1,0 +1,338 @@
+//! Leaf split and root re-selection: how the trie adapts to the patterns in it.
+//!
+//! A pattern descends to a leaf. A leaf of more than [`SPLIT_LEAF_ABOVE`] patterns becomes a branch
+//! on the positions that discriminate best among them. Nothing else is touched, except when the
+//! root is selected again, which rebuilds the index: at a few small sizes, before a bulk load that
+//! outnumbers the patterns in the index, and when the hash key is changed.
+
+use super::Cursor;
+use super::select_positions::select_positions;
+use crate::trie::hash::{NodeKey, TokenHasher};
+use crate::trie::index::Index;
+use crate::trie::node::{Kind, LeafEntry, Node};
+use crate::trie::pattern::packed_pattern::{BlockAddr, equals, unpack_into};
+use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
+use crate::trie::storage::bucket::ProbeLimitExceeded;
+use crate::trie::storage::hash_table::HashTable;
+use crate::trie::storage::leaf::{Leaves, Relocation};
+use crate::trie::storage::subscriptions::{Record, Slot};
+
+/// A leaf of more patterns becomes a branch. Higher compares more patterns at the end of a lookup,
+/// lower adds branches, and so probes and memory. No record compares values.
+const SPLIT_LEAF_ABOVE: usize = 8;
+
+/// The root is selected as if there were so many times the patterns that are here, because a root
+/// selected for few would not suit the many that usually follow. Higher hashes more positions at
+/// the root of an index that stays small. No record compares values.
+const EXPECTED_GROWTH: usize = 32;
+
+/// The root is selected again at these numbers of patterns, because the first selection sees few.
+/// Each rebuilds the index, so one beyond 2,048 would be a noticeably slow insert (`grow` in
+/// `benches/records/peers-2026-11-21.json` has the longest).
+const ROOT_RESELECT_AT: [usize; 4] = [64, 256, 1024, 2048];
+
+/// Patterns that the root is selected from, at most, at those sizes.
+const ROOT_SAMPLE: usize = 1024;
+
+/// A bulk load of fewer patterns does not select the root again.
+const MIN_BULK_LOAD: usize = 64;
+
+impl Index {
+    /// Prepares for a bulk load of `count` patterns, of which `sample` is a part.
+    ///
+    /// If they outnumber the patterns in the index, the root is selected again for both. Cost: the
+    /// sample, and if the root changes, all patterns in the index.
+    pub fn prepare_bulk_load<'a>(&mut self, count: usize, sample: impl Iterator<Item = &'a str>) {
+        if count < MIN_BULK_LOAD || count < self.pattern_count {
+            return;
+        }
+        let mut patterns: Vec<ParsedPattern> = sample
+            .map(|text| ParsedPattern::new(text.as_bytes()))
+            .collect();
+        if patterns.is_empty() {
+            return;
+        }
+        patterns.extend(self.sample(patterns.len()));
+        let weight = ((count + self.pattern_count) / patterns.len()).max(1);
+        self.reselect_root(&mut patterns, weight);
+    }
+
+    /// Selects the root again at the sizes of [`ROOT_RESELECT_AT`].
+    pub(super) fn reselect_root_if_due(&mut self) {
+        if ROOT_RESELECT_AT.contains(&self.pattern_count) {
+            let mut sample: Vec<ParsedPattern> = self.sample(ROOT_SAMPLE).collect();
+            let weight = self.pattern_count.div_ceil(sample.len().max(1));
+            self.reselect_root(&mut sample, weight * EXPECTED_GROWTH);
+        }
+    }
+
+    /// About `max` of the patterns.
+    fn sample(&self, max: usize) -> impl Iterator<Item = ParsedPattern> {
+        let step = self.subscriptions.len().div_ceil(max.max(1)).max(1);
+        self.pattern_addresses()
+            .step_by(step)
+            .map(|address| self.parsed(address))
+    }
+
+    /// The address of every pattern.
+    pub(in crate::trie) fn pattern_addresses(&self) -> impl Iterator<Item = BlockAddr> {
+        let first = |(_, record): (Slot, &Record)| {
+            (record.previous == Slot::NONE).then_some(record.pattern)
+        };
+        self.subscriptions.iter().filter_map(first)
+    }
+
+    fn parsed(&self, address: BlockAddr) -> ParsedPattern {
+        let mut parsed = ParsedPattern::default();
+        parsed.parse(|text| unpack_into(self.patterns.get(address), text));
+        parsed
+    }
+
+    /// Selects the root for a sample, and rebuilds the index if it is another one.
+    fn reselect_root(&mut self, sample: &mut [ParsedPattern], weight: usize) {
+        let Some(selected) = select_positions(sample, weight, &self.hasher) else {
+            return;
+        };
+        let current = self.root.branch();
+        if !current.is_some_and(|root| root.positions().eq(selected.positions())) {
+            self.selected_root = Some(selected);
+            self.rebuild(self.hasher.strong);
+        }
+    }
+
+    /// Builds all nodes again, with SipHash under a new key if `strong`.
+    ///
+    /// Cost: all patterns.
+    pub(super) fn rebuild(&mut self, strong: bool) {
+        let mut strong = strong;
+        let mut lift_limit = false;
+        loop {
+            if strong && !self.hasher.strong {
+                self.hasher = TokenHasher::random(true);
+            }
+            self.nodes = HashTable::new();
+            if lift_limit {
+                self.nodes.lift_probe_limit();
+            }
+            self.leaves = Leaves::default();
+            self.root = self.selected_root.map_or(Node::EMPTY, |root| root.node());
+            self.branch_count = usize::from(self.selected_root.is_some());
+            let addresses: Vec<BlockAddr> = self.pattern_addresses().collect();
+            let mut parsed = ParsedPattern::default();
+            let done = addresses.into_iter().try_for_each(|address| {
+                parsed.parse(|text| unpack_into(self.patterns.get(address), text));
+                let entry = parsed.leaf_entry(&self.hasher, address);
+                let leaf = self.descend_for_insert(&mut parsed, self.hasher.root())?;
+                self.insert_at(&leaf, entry)
+            });
+            if done.is_ok() {
+                return;
+            }
+            lift_limit = strong;
+            strong = true;
+        }
+    }
+
+    /// The leaf of a pattern, or the empty node where it would be.
+    pub(super) fn find_leaf(&self, parsed: &mut ParsedPattern) -> Cursor {
+        let (mut key, mut node) = (self.hasher.root(), self.root);
+        while let Some(branch) = node.branch() {
+            let (Child::Literal(next) | Child::Rest(next)) =
+                parsed.child(&self.hasher, branch, key);
+            key = next;
+            node = self.nodes.get(key);
+        }
+        Cursor { key, node }
+    }
+
+    /// The address of exactly this pattern, if the leaf has it.
+    pub(super) fn find_pattern(&self, leaf: Node, pattern: &[u8]) -> Option<BlockAddr> {
+        let is_same = |entry: &LeafEntry| equals(self.patterns.get(entry.pattern()), pattern);
+        match leaf.kind() {
+            Kind::Leaf1(entry) => Some(entry).filter(is_same),
+            Kind::LeafN(leaf) => self.leaves.entries(leaf).find(is_same),
+            _ => None,
+        }
+        .map(LeafEntry::pattern)
+    }
+
+    /// Descends from a key to the leaf of a pattern that is to be inserted, and extends the length
+    /// range of each rest child on the way. Changes nothing if the pattern is in the index.
+    pub(super) fn descend_for_insert(
+        &mut self,
+        parsed: &mut ParsedPattern,
+        from: NodeKey,
+    ) -> Result<Cursor, ProbeLimitExceeded> {
+        let mut key = from;
+        let mut node = self.node_at(key);
+        while let Some(branch) = node.branch() {
+            key = match parsed.child(&self.hasher, branch, key) {
+                Child::Literal(next) => next,
+                Child::Rest(next) => {
+                    let extended = branch.with_rest(parsed.count(), parsed.has_tail());
+                    if extended != branch {
+                        self.set_node(key, extended.node())?;
+                    }
+                    next
+                }
+            };
+            node = self.node_at(key);
+        }
+        Ok(Cursor { key, node })
+    }
+
+    /// Inserts an entry into a leaf, and splits leaves as long as one is too large.
+    pub(super) fn insert_at(
+        &mut self,
+        leaf: &Cursor,
+        entry: LeafEntry,
+    ) -> Result<(), ProbeLimitExceeded> {
+        let mut too_large = Vec::new();
+        self.add_to_leaf(leaf, entry, &mut too_large)?;
+        while let Some(key) = too_large.pop() {
+            self.split(key, &mut too_large)?;
+        }
+        Ok(())
+    }
+
+    /// Adds an entry to a leaf, and notes the leaf if it becomes too large.
+    ///
+    /// A leaf that no position splits is tried again each time its size doubles.
+    fn add_to_leaf(
+        &mut self,
+        leaf: &Cursor,
+        entry: LeafEntry,
+        too_large: &mut Vec<NodeKey>,
+    ) -> Result<(), ProbeLimitExceeded> {
+        let &Cursor { key, node } = leaf;
+        let (node, count) = match node.kind() {
+            Kind::Leaf1(first) => (self.leaves.insert(key, &[first, entry]).node(), 2),
+            Kind::LeafN(leaf) => {
+                let (leaf, relocation) = self.leaves.add_entry(leaf, entry);
+                self.apply_relocation(relocation)?;
+                (leaf.node(), leaf.count())
+            }
+            _ => (entry.node(), 1),
+        };
+        self.set_node(key, node)?;
+        if count > SPLIT_LEAF_ABOVE && (count == SPLIT_LEAF_ABOVE + 1 || count.is_power_of_two()) {
+            too_large.push(key);
+        }
+        Ok(())
+    }
+
+    fn node_at(&self, key: NodeKey) -> Node {
+        if key == self.hasher.root() {
+            self.root
+        } else {
+            self.nodes.get(key)
+        }
+    }
+
+    /// Sets the node of a key.
+    pub(super) fn set_node(&mut self, key: NodeKey, node: Node) -> Result<(), ProbeLimitExceeded> {
+        if key == self.hasher.root() {
+            self.root = node;
+            Ok(())
+        } else {
+            self.nodes.set(key, node)
+        }
+    }
+
+    /// Makes a leaf a branch, if its patterns differ at any position.
+    fn split(
+        &mut self,
+        key: NodeKey,
+        too_large: &mut Vec<NodeKey>,
+    ) -> Result<(), ProbeLimitExceeded> {
+        let Kind::LeafN(leaf) = self.node_at(key).kind() else {
+            return Ok(());
+        };
+        let entries: Vec<LeafEntry> = self.leaves.entries(leaf).collect();
+        let mut patterns: Vec<ParsedPattern> = entries
+            .iter()
+            .map(|entry| self.parsed(entry.pattern()))
+            .collect();
+        let Some(branch) = select_positions(&mut patterns, 1, &self.hasher) else {
+            // Different tokens should have different hashes: if not, the hash key is known.
+            let key_is_known = !self.hasher.strong && have_different_tokens(&patterns);
+            return if key_is_known {
+                Err(ProbeLimitExceeded)
+            } else {
+                Ok(())
+            };
+        };
+        let relocation = self.leaves.remove(leaf);
+        self.apply_relocation(relocation)?;
+        self.set_node(key, branch.node())?;
+        self.branch_count += 1;
+        for (parsed, entry) in patterns.iter_mut().zip(entries) {
+            let leaf = self.descend_for_insert(parsed, key)?;
+            self.add_to_leaf(&leaf, entry, too_large)?;
+        }
+        Ok(())
+    }
+
+    /// Updates the node of a leaf that moved.
+    pub(super) fn apply_relocation(
+        &mut self,
+        relocation: Option<Relocation>,
+    ) -> Result<(), ProbeLimitExceeded> {
+        let Some(Relocation { key, address }) = relocation else {
+            return Ok(());
+        };
+        match self.node_at(key).kind() {
+            Kind::LeafN(leaf) => self.set_node(key, leaf.with_address(address).node()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether two of the patterns have different literal tokens at one position.
+fn have_different_tokens(patterns: &[ParsedPattern]) -> bool {
+    let max_count = patterns.iter().map(ParsedPattern::count).max().unwrap_or(0);
+    (0..max_count).any(|at| {
+        let mut tokens = patterns.iter().filter_map(|pattern| pattern.literal(at));
+        let first = tokens.next();
+        tokens.any(|token| Some(token) != first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::Dialect;
+    use crate::trie::{Index, Scratch};
+
+    /// Tokens of sixteen bytes that all have the folded hash 0 at position 0, under a key that is
+    /// known: their first half cancels the salt.
+    fn colliding(index: &mut Index, count: usize) -> Vec<String> {
+        let salt = u64::from_le_bytes(*b"abcdefgh");
+        index.hasher.first = salt.wrapping_sub(0x9e37_79b9_7f4a_7c15);
+        (0..count).map(|n| format!("abcdefgh{n:08}")).collect()
+    }
+
+    #[test]
+    fn tokens_chosen_with_a_known_key_make_the_index_change_its_hash() {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        let tokens = colliding(&mut index, 3000);
+        let hash = |index: &Index, token: &str| index.hasher.token(token.as_bytes(), 0, 16, 0);
+        assert_eq!(hash(&index, &tokens[0]), hash(&index, &tokens[1]));
+        for token in &tokens {
+            index.insert(token, None).unwrap();
+        }
+        assert!(index.hasher.strong);
+        assert_ne!(hash(&index, &tokens[0]), hash(&index, &tokens[1]));
+        let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+        for (number, token) in (0..).zip(&tokens) {
+            found.clear();
+            index.match_into(token, &mut scratch, &mut found).unwrap();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].id, number);
+            assert!(scratch.work() < 64, "{}", scratch.work());
+        }
+        for id in 0..3000 {
+            assert!(index.remove(id).is_some());
+        }
+        assert!(index.is_empty() && !index.hasher.strong);
+    }
+}
