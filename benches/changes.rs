@@ -1,4 +1,4 @@
-//! What does a change cost? Criterion, on the workload files: `cargo bench --bench changes`.
+//! The cost of a change. Criterion, on the workload files: `cargo bench --bench changes`.
 
 #[path = "core/files.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! What does a lookup cost? Criterion, on the workload files: `cargo bench --bench lookups`.
+//! The cost of a lookup. Criterion, on the workload files: `cargo bench --bench lookups`.
 
 #[path = "core/files.rs"]
 #[allow(dead_code)]
@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use files::{ORDERS, Workload};
 use subtrie::trie::Scratch;
 
-/// Larger sizes are measured by the bench `core`, which keeps a record.
+/// The bench `core` measures larger sizes; `make bench-peers` records its rows.
 const SIZES: [usize; 2] = [1_000, 6_000];
 
 fn lookups(criterion: &mut Criterion) {

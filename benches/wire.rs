@@ -1,11 +1,12 @@
-//! How fast are bytes read? PUBs of 128 bytes, in pieces as a socket gives them, and deliveries.
+//! The speed of the wire parser: PUB and MSG of 128 bytes, in pieces as a socket gives them, and
+//! short operations. Criterion: `cargo bench --bench wire`.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use subtrie::wire::{Conn, Limits, Parser};
 
-/// As much as a server reads at once.
+/// Bytes that a server reads at once.
 const PIECE: usize = 65_536;
 
 fn parse(criterion: &mut Criterion) {

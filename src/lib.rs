@@ -7,15 +7,13 @@
 //!
 //! ```
 //! use subtrie::grammar::Dialect;
-//! use subtrie::trie::{Index, Scratch};
+//! use subtrie::trie::SubjectTrie;
 //!
-//! let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
-//! let all = index.insert("orders.>", None)?;
-//! let new = index.insert("orders.*.new", Some("workers"))?;
+//! let mut trie = SubjectTrie::new(Dialect::Strict);
+//! trie.insert("orders.>", "audit")?;
+//! trie.insert_in_queue("orders.*.new", "workers", "worker")?;
 //!
-//! let mut found = Vec::new();
-//! index.match_into("orders.eu.new", &mut Scratch::default(), &mut found)?;
-//! assert_eq!(found, [all, new]);
+//! assert_eq!(trie.matches("orders.eu.new")?, [&"audit", &"worker"]);
 //! # Ok::<(), subtrie::error::Error>(())
 //! ```
 

@@ -294,6 +294,22 @@ def test_any_bytes_will_do(engine, image, kind):
     assert engine.SubjectTrie.from_bytes(shifted).match("b") == (2,)
 
 
+@pytest.mark.parametrize("kind", [bytearray, lambda image: memoryview(bytearray(image))])
+def test_an_image_in_a_writable_buffer_is_copied(engine, image, kind):
+    buffer = kind(image)
+    trie = engine.SubjectTrie.from_bytes(buffer)
+    buffer[:] = bytes(len(image))  # would be read by the next lookup if it were borrowed
+    assert trie.match("b") == (2,)
+    assert engine.SubjectTrie.from_bytes(trie.to_bytes()).match("b") == (2,)
+
+
+def test_a_writable_buffer_is_released_at_once(engine, image):
+    buffer = bytearray(image)
+    trie = engine.SubjectTrie.from_bytes(buffer)
+    buffer.clear()  # a BufferError while a view of it exists
+    assert trie.match("b") == (2,)
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [

@@ -1,5 +1,5 @@
-//! Sets of patterns made to blow an index up: every lookup ends within a stated bound of work, and
-//! its answer is complete.
+//! Hostile sets of patterns: every lookup stays within a stated bound of work, and its answer is
+//! complete.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,13 +14,13 @@ fn index_of(patterns: &[String]) -> Index {
     index
 }
 
-/// The work of a lookup, after its answer was held against a scan.
+/// The work of a lookup whose answer equals that of a scan.
 ///
-/// The bound: no entry and no pattern is looked at twice, and a fork asks for two keys.
+/// The bound: no node and no pattern is visited twice, and a branch probes two keys.
 fn work(index: &Index, patterns: &[String], subject: &str) -> usize {
     let (mut scratch, mut found) = (Scratch::default(), Vec::new());
     index.match_into(subject, &mut scratch, &mut found).unwrap();
-    let found: Vec<u64> = found.iter().map(|ticket| ticket.id).collect();
+    let found: Vec<u64> = found.iter().map(|subscription| subscription.id).collect();
     let all = (0u64..).zip(patterns);
     let expected: Vec<u64> = all
         .filter(|(_, pattern)| matches(pattern, subject))
@@ -54,7 +54,7 @@ fn all_combinations_of_a_literal_and_a_wildcard() {
         for other in 0..=depth {
             let matching = 1 << (depth - other);
             let work = work(&index, &patterns, &subject(other));
-            // What does not match is left aside: a few looks for each pattern that does.
+            // A few visits for each pattern that matches.
             assert!(
                 work <= 8 * matching + 8 * depth as usize + 64,
                 "{other} {work}"
@@ -103,7 +103,7 @@ fn deep_patterns_and_a_tail_at_every_level() {
 }
 
 #[test]
-fn far_positions_and_patterns_that_only_their_length_tells_apart() {
+fn far_positions_and_patterns_that_differ_only_in_length() {
     let bounds = Dialect::Server.bounds();
     let mut index = Index::new(Dialect::Server, bounds);
     let mut patterns = Vec::new();
@@ -125,7 +125,7 @@ fn a_pattern_with_very_many_subscriptions() {
         .map(|_| index.insert("a.b", None).unwrap().id)
         .collect();
     assert_eq!(index.count("a.b", &mut Scratch::default()), Ok(50_000));
-    // From the front, the worst for a list.
+    // From the front, the worst case for a list.
     for (gone, id) in ids.iter().enumerate() {
         assert!(index.remove(*id).is_some());
         if gone % 9_999 == 0 {
@@ -137,7 +137,7 @@ fn a_pattern_with_very_many_subscriptions() {
 }
 
 #[test]
-fn questions_by_pattern_look_at_what_agrees() {
+fn queries_by_pattern_visit_only_what_agrees() {
     let mut patterns = Vec::new();
     for host in 0..200 {
         for path in 0..50 {

@@ -1,4 +1,4 @@
-//! Laws of images: they answer as the index they were made of, and no bytes do worse than give an
+//! Laws of images: they answer as the index that they were made from, and no bytes do worse than an
 //! error or a wrong answer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -30,18 +30,18 @@ fn rows() -> impl Strategy<Value = Vec<(String, usize)>> {
     prop::collection::vec((pattern, 0usize..3), 0..80)
 }
 
-fn ids(tickets: &[SubscriptionRef]) -> Vec<u64> {
-    tickets.iter().map(|ticket| ticket.id).collect()
+fn ids(found: &[SubscriptionRef]) -> Vec<u64> {
+    found.iter().map(|found| found.id).collect()
 }
 
-/// The sum of words as the header has it.
-fn sum(words: &[u64]) -> u64 {
+/// The checksum of words as in the header.
+fn checksum(words: &[u64]) -> u64 {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     u64::from(crc32fast::hash(&bytes))
 }
 
-/// Asks everything an image can be asked.
-fn ask(words: &[u64], verify: bool) {
+/// Calls every lookup of an image.
+fn look_up_all(words: &[u64], verify: bool) {
     let Ok(image) = Image::open(words, words.len() * 8, verify) else {
         return;
     };
@@ -52,9 +52,9 @@ fn ask(words: &[u64], verify: bool) {
         assert!(found.len() <= image.len() + 1 + scratch.work());
         let _ = image.has_interest(subject, &mut scratch);
     }
-    if let Ok((held, next)) = image.subscriptions() {
-        assert_eq!(held.len(), image.len());
-        assert!(held.iter().all(|row| row.id < next));
+    if let Ok((restored, next)) = image.subscriptions() {
+        assert_eq!(restored.len(), image.len());
+        assert!(restored.iter().all(|row| row.id < next));
     }
 }
 
@@ -81,20 +81,20 @@ proptest! {
             prop_assert_eq!(image.count(&subject, &mut scratch), Ok(own.len()));
             prop_assert_eq!(image.has_interest(&subject, &mut scratch), Ok(!own.is_empty()));
         }
-        let (held, next) = image.subscriptions().unwrap();
+        let (restored, next) = image.subscriptions().unwrap();
         prop_assert_eq!(next, index.next_id());
-        let tickets = index.subscriptions();
-        prop_assert_eq!(held.len(), tickets.len());
-        for (held, ticket) in held.into_iter().zip(tickets) {
-            prop_assert_eq!(held.id, ticket.id);
-            prop_assert_eq!(Some(&*held.pattern), index.pattern(ticket).as_deref());
-            prop_assert_eq!(held.queue.as_deref(), index.queue(ticket));
-            prop_assert_eq!(held.turn, index.turn(ticket));
+        let subscriptions = index.subscriptions();
+        prop_assert_eq!(restored.len(), subscriptions.len());
+        for (restored, subscription) in restored.into_iter().zip(subscriptions) {
+            prop_assert_eq!(restored.id, subscription.id);
+            prop_assert_eq!(Some(restored.pattern.to_string()), index.pattern(subscription));
+            prop_assert_eq!(restored.queue.as_deref(), index.queue(subscription));
+            prop_assert_eq!(restored.turn, index.turn(subscription));
         }
     }
 
     #[test]
-    fn whatever_an_image_holds_nothing_panics_or_hangs(
+    fn no_damaged_image_panics_or_hangs(
         rows in rows(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0u32..3), 1..12),
         repaired in any::<bool>(),
@@ -112,22 +112,22 @@ proptest! {
             };
         }
         if repaired {
-            bad[30] = sum(&bad[HEADER..]);
-            bad[31] = sum(&bad[..31]);
+            bad[30] = checksum(&bad[HEADER..]);
+            bad[31] = checksum(&bad[..31]);
         }
-        ask(&bad, true);
-        ask(&bad, false);
-        ask(&bad[..cut.index(bad.len())], false);
+        look_up_all(&bad, true);
+        look_up_all(&bad, false);
+        look_up_all(&bad[..cut.index(bad.len())], false);
         let mut short = good[..cut.index(good.len())].to_vec();
         if short.len() > HEADER {
-            short[31] = sum(&short[..31]);
+            short[31] = checksum(&short[..31]);
         }
         prop_assert!(Image::open(&short, short.len() * 8, true).is_err());
     }
 }
 
 #[test]
-fn a_flipped_bit_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let rows: Vec<(String, usize)> = (0..40).map(|n| (format!("a.{n}.*"), n % 3)).collect();
     let bytes = made(&rows, &[]).to_image((None, None));
     let good = as_words(&bytes).into_owned();

@@ -1,5 +1,5 @@
-//! Laws of the index: answers equal a scan, a refused pattern leaves nothing, the empty index is
-//! empty again; and the broker's own verdicts from `vectors/nats_match.jsonl`.
+//! Laws of the index: answers equal a scan, an invalid pattern changes nothing, removal returns all
+//! memory; and the broker's own answers from `vectors/nats_match.jsonl`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,8 +14,8 @@ fn strict() -> Index {
     Index::new(Dialect::Strict, Dialect::Strict.bounds())
 }
 
-fn ids(tickets: &[SubscriptionRef]) -> Vec<u64> {
-    tickets.iter().map(|ticket| ticket.id).collect()
+fn ids(found: &[SubscriptionRef]) -> Vec<u64> {
+    found.iter().map(|found| found.id).collect()
 }
 
 fn matched(index: &Index, subject: &str) -> Vec<u64> {
@@ -26,8 +26,8 @@ fn matched(index: &Index, subject: &str) -> Vec<u64> {
         index.has_interest(subject, &mut scratch),
         Ok(!found.is_empty())
     );
-    for ticket in &found {
-        assert_eq!(index.find(ticket.id), Some(*ticket));
+    for subscription in &found {
+        assert_eq!(index.find(subscription.id), Some(*subscription));
     }
     ids(&found)
 }
@@ -47,7 +47,7 @@ fn subject() -> impl Strategy<Value = String> {
     prop::collection::vec(token, 1..6).prop_map(|tokens| tokens.join("."))
 }
 
-/// What explain promises, told without a tree.
+/// What `explain` promises, by a scan.
 fn nearest(patterns: &[(u64, String)], subject: &str, limit: usize) -> Vec<(u64, usize)> {
     let mut best: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for (id, pattern) in patterns {
@@ -80,9 +80,9 @@ proptest! {
         let mut index = strict();
         let mut live: Vec<(u64, String)> = Vec::new();
         for pattern in patterns {
-            let ticket = index.insert(&pattern, None).unwrap();
-            prop_assert_eq!(index.pattern(ticket), Some(pattern.clone()));
-            live.push((ticket.id, pattern));
+            let subscription = index.insert(&pattern, None).unwrap();
+            prop_assert_eq!(index.pattern(subscription), Some(pattern.clone()));
+            live.push((subscription.id, pattern));
         }
         for place in dropped {
             if !live.is_empty() {
@@ -95,17 +95,17 @@ proptest! {
             live.iter().filter(|(_, p)| keep(p)).map(|(id, _)| *id).collect()
         };
         prop_assert_eq!(ids(&index.subscriptions()), scan(&|_| true));
-        let heard = scan(&|p| matches(p, &subject));
-        prop_assert_eq!(&matched(&index, &subject), &heard);
+        let matching = scan(&|p| matches(p, &subject));
+        prop_assert_eq!(&matched(&index, &subject), &matching);
         let overlapping = ids(&index.matching(&query).unwrap());
         prop_assert_eq!(overlapping, scan(&|p| overlaps(&query, p).is_some()));
         let covered = ids(&index.covered_by(&query).unwrap());
         prop_assert_eq!(covered, scan(&|p| covers(&query, p)));
         let why = index.explain(&subject, limit, &mut Scratch::default()).unwrap();
         let near: Vec<(u64, usize)> = why.nearest.iter().map(|(t, place)| (t.id, *place)).collect();
-        let expected = if heard.is_empty() { nearest(&live, &subject, limit) } else { Vec::new() };
+        let expected = if matching.is_empty() { nearest(&live, &subject, limit) } else { Vec::new() };
         prop_assert_eq!(near, expected);
-        prop_assert_eq!(ids(&why.matches), heard);
+        prop_assert_eq!(ids(&why.matches), matching);
     }
 
     #[test]
@@ -167,16 +167,16 @@ proptest! {
     }
 
     #[test]
-    fn whatever_goes_in_nothing_panics(
+    fn no_input_panics(
         text in "\\PC{0,12}|[a*>. ]{0,12}",
         queue in "\\PC{0,6}|[a*>. ]{0,6}",
         dialect in prop::sample::select(vec![Dialect::Strict, Dialect::Server]),
     ) {
         let mut index = Index::new(dialect, dialect.bounds());
         let empty = index.stats();
-        if let Ok(ticket) = index.insert(&text, Some(&queue)) {
-            prop_assert_eq!(index.pattern(ticket), Some(text.clone()));
-            prop_assert_eq!(index.queue(ticket), Some(&*queue));
+        if let Ok(subscription) = index.insert(&text, Some(&queue)) {
+            prop_assert_eq!(index.pattern(subscription), Some(text.clone()));
+            prop_assert_eq!(index.queue(subscription), Some(&*queue));
         } else {
             prop_assert_eq!(index.stats(), empty);
             prop_assert_eq!(index.next_id(), 0);
@@ -189,8 +189,9 @@ proptest! {
     }
 }
 
+// requirement: M-05
 #[test]
-fn m_05_the_broker_agrees() {
+fn the_index_agrees_with_the_broker() {
     let rows = include_str!("vectors/nats_match.jsonl");
     let (mut checked, mut refused) = (0, 0);
     for row in rows.lines() {
@@ -211,7 +212,7 @@ fn m_05_the_broker_agrees() {
         let groups = match index.groups(subject, &mut Scratch::default()) {
             Ok(groups) => groups,
             Err(error) => {
-                // The broker's index looks up anything; ours looks up subjects (A17).
+                // The broker's index looks up any text; ours looks up valid subjects (A17).
                 assert!(
                     ["wildcard", "empty", "empty-token"].contains(&error.reason),
                     "{row}"
@@ -252,8 +253,9 @@ fn m_05_the_broker_agrees() {
     assert_eq!((checked, refused), (143, 9));
 }
 
+// requirement: A37
 #[test]
-fn a37_long_subjects_take_the_same_way() {
+fn long_subjects_match_as_short_ones_do() {
     let bounds = Dialect::Server.bounds();
     let mut index = Index::new(Dialect::Server, bounds);
     let deep = vec!["é"; 1000].join(".");
@@ -266,7 +268,7 @@ fn a37_long_subjects_take_the_same_way() {
 }
 
 #[test]
-fn slots_stay_dense_and_queues_keep_their_turns() {
+fn slots_stay_dense_and_groups_keep_their_turns() {
     let mut index = strict();
     let first = index.insert("a.*", Some("q")).unwrap();
     let many: Vec<SubscriptionRef> = (0..500)
@@ -285,8 +287,8 @@ fn slots_stay_dense_and_queues_keep_their_turns() {
         ids(&found)
     };
     assert_eq!(select(&index), [first.id]);
-    for ticket in many {
-        index.remove(ticket.id).unwrap();
+    for subscription in many {
+        index.remove(subscription.id).unwrap();
     }
     assert_eq!(index.find(last.id).unwrap().slot.index(), 1);
     assert_eq!(select(&index), [last.id]);

@@ -1,8 +1,8 @@
-//! One number for many answers, the same in every language: so they are compared before times are.
+//! A checksum of many answers, the same in every language, so that answers are compared before times.
 
 use subtrie::trie::{Index, Scratch};
 
-/// So many subjects of each order are compared.
+/// Subjects of each order that are compared.
 const COMPARED: usize = 10_000;
 
 /// The checksum of the answers to the first subjects, and how many subscriptions they name.
@@ -16,7 +16,7 @@ pub fn checksum(index: &Index, subjects: &[&str]) -> (String, usize) {
         }
         let one = found
             .iter()
-            .fold(0_u64, |sum, ticket| sum.wrapping_add(mixed(ticket.id)));
+            .fold(0_u64, |sum, found| sum.wrapping_add(mixed(found.id)));
         sum = sum.wrapping_mul(31).wrapping_add(one);
         matches += found.len();
     }

@@ -1,4 +1,4 @@
-//! Memory, building, and one change at a time.
+//! Memory, the rate of building, and the cost of single changes.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use super::clock::{Spread, corrected, cost, nanoseconds};
 use super::files::{Workload, empty, insert};
 use super::{WHO, heap};
 
-/// Bytes a subscription: by the index's own count, and as the heap grows.
+/// Bytes for each subscription: by the index's own estimate, and by the growth of the heap.
 #[allow(clippy::cast_precision_loss)]
 pub fn memory(workload: &Workload) {
     let (index, held) = heap::growth(|| workload.index());
@@ -23,7 +23,7 @@ pub fn memory(workload: &Workload) {
     );
 }
 
-/// Patterns a second, from empty to all.
+/// Patterns inserted per second, from an empty index to all of them.
 #[allow(clippy::cast_precision_loss)]
 pub fn build(workload: &Workload) {
     let rounds = (100_000 / workload.size).clamp(3, 50);
@@ -44,7 +44,7 @@ pub fn build(workload: &Workload) {
     );
 }
 
-/// At size: one subscription drawn at random goes, a new one comes, 10,000 times.
+/// In a full index: a random subscription is removed and a new one inserted, 10,000 times.
 pub fn churn(workload: &Workload) {
     let clock = cost();
     let mut index = workload.index();
@@ -69,7 +69,7 @@ pub fn churn(workload: &Workload) {
     print_spread("insert", workload.size, inserts);
 }
 
-/// Every single insert from empty to all.
+/// Each insert from an empty index to all patterns.
 pub fn grow(workload: &Workload) {
     let clock = cost();
     let mut index = empty();

@@ -1,4 +1,4 @@
-//! Times of single calls and of blocks, corrected for what reading the clock costs.
+//! Times of single calls and of blocks, corrected for the cost of reading the clock.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ impl Spread {
         Self(times)
     }
 
-    /// The time below which this part of a thousand lies.
+    /// The time at this many thousandths of the distribution.
     pub fn at(&self, thousandths: usize) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let time = self.0.get(last * thousandths / 1000).copied();
@@ -27,7 +27,7 @@ impl Spread {
     }
 }
 
-/// What one reading of the clock adds to a time, in nanoseconds: the median of many.
+/// The nanoseconds that reading the clock adds to a time: the median of many.
 pub fn cost() -> f64 {
     let readings = (0..10_001).map(|_| nanoseconds(Instant::now().elapsed()));
     Spread::of(readings.collect()).median()

@@ -6,10 +6,10 @@ use std::path::Path;
 use subtrie::grammar::Dialect;
 use subtrie::trie::Index;
 
-/// The orders in which subjects come.
+/// The orders of subjects.
 pub const ORDERS: [&str; 3] = ["hot", "zipf", "uniform"];
 
-/// What `benches/workload.py` wrote for one size. The text of a file is one block of memory.
+/// The files that `benches/workload.py` wrote for one size. Each text is one allocation.
 pub struct Workload {
     pub size: usize,
     patterns: String,
@@ -18,7 +18,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Reads the files; ends with advice where they are missing.
+    /// Reads the files; exits with advice if one is missing.
     pub fn read(folder: &Path, size: usize) -> Self {
         let text = |name: &str| {
             let path = folder.join(size.to_string()).join(format!("{name}.txt"));
@@ -65,10 +65,10 @@ pub fn empty() -> Index {
     Index::new(Dialect::Strict, Dialect::Strict.bounds())
 }
 
-/// Puts a pattern of the files in and returns its id.
+/// Inserts a pattern of the files and returns its id.
 pub fn insert(index: &mut Index, pattern: &str) -> u64 {
     match index.insert(pattern, None) {
-        Ok(ticket) => ticket.id,
+        Ok(added) => added.id,
         Err(error) => {
             eprintln!("{pattern}: {error:?}");
             std::process::exit(1)

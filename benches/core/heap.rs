@@ -1,4 +1,4 @@
-//! How much the heap grows while something is built.
+//! The growth of the heap while a value is built: an allocator that counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What `make` makes, and the bytes it asked for and still holds.
+/// What `make` returns, and the bytes that it allocated and did not free.
 pub fn growth<T>(make: impl FnOnce() -> T) -> (T, i64) {
     HELD.store(0, Ordering::Relaxed);
     COUNTING.store(true, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use super::answers::checksum;
 use super::clock::{Spread, corrected, cost};
 use super::files::{ORDERS, Workload};
 
-/// Lookups timed together, so that the clock weighs nothing.
+/// Lookups timed together, so that the clock does not count.
 const BLOCK: usize = 100;
 const LONG_ENOUGH: Duration = Duration::from_millis(800);
 

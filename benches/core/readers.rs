@@ -1,9 +1,9 @@
-//! Readers beside a writer: how much reading slows, and the longest that one read waits.
+//! Readers beside a writer: how much slower lookups become, and how long the longest one takes.
 //!
-//! Each reader asks the hot subjects over and over. First whole rounds are counted, untimed; then
-//! single reads are timed. A read that took long because another thread was given the core says
-//! nothing about the index: the kernel counts such switches for each thread, and reads during
-//! which the count rose are reported apart. A wait for a lock is another kind of switch.
+//! Each reader looks up the hot subjects over and over. First whole rounds are counted, untimed;
+//! then single lookups are timed. A lookup that took long because the kernel gave the core to another
+//! thread says nothing about the index: the kernel counts such switches for each thread, and lookups
+//! during which the count rose are reported separately. Waiting for a lock is another kind of switch.
 
 use std::fs;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ pub trait Shared: Sync {
         Self: 'a;
     fn new(index: Index) -> Self;
     fn reader(&self) -> Self::Reader<'_>;
-    /// Puts a pattern in and returns its id.
+    /// Inserts a pattern and returns its id.
     fn insert(&self, pattern: &str) -> u64;
     fn remove(&self, id: u64);
 }
@@ -73,14 +73,14 @@ impl Reader for (&Locked, Scratch) {
     }
 }
 
-/// Two copies; what `SubjectTrie` stands on.
+/// Two copies, as behind the Python class.
 impl Shared for LeftRight<Index> {
-    const SCHEME: &'static str = "two sides";
+    const SCHEME: &'static str = "left-right";
     type Reader<'a> = (&'a Self, Scratch);
 
     fn new(index: Index) -> Self {
-        let twin = index.clone_shared();
-        Self::new(index, twin)
+        let copy = index.clone_shared();
+        Self::new(index, copy)
     }
 
     fn reader(&self) -> Self::Reader<'_> {
@@ -98,16 +98,16 @@ impl Shared for LeftRight<Index> {
 
 impl Reader for (&LeftRight<Index>, Scratch) {
     fn count(&mut self, subject: &str) -> usize {
-        let (sides, scratch) = self;
-        sides.read(|index| index.count(subject, scratch).unwrap_or(0))
+        let (copies, scratch) = self;
+        copies.read(|index| index.count(subject, scratch).unwrap_or(0))
     }
 }
 
-/// Changes a second that the writer makes; `None`: no writer.
+/// Changes per second by the writer; `None` without a writer.
 const RATES: [Option<u64>; 4] = [None, Some(1_000), Some(10_000), Some(u64::MAX)];
 const COUNTED: Duration = Duration::from_millis(1_500);
 const TIMED: Duration = Duration::from_secs(1);
-/// Only reads above this many nanoseconds are looked into: a switch takes longer.
+/// The kernel's count is read only after lookups above this many nanoseconds: a switch takes longer.
 const LONG: f64 = 2_000.0;
 const COUNTING: u64 = 0;
 const TIMING: u64 = 1;
@@ -131,7 +131,7 @@ fn scheme<S: Shared>(workload: &Workload) {
 struct Seen {
     per_second: f64,
     times: Vec<f64>,
-    /// The longest read with the core to itself, and how many took over 100 µs.
+    /// The longest lookup without a switch, and how many took over 100 µs.
     longest: f64,
     long: usize,
 }
@@ -241,7 +241,7 @@ fn switched_away() -> u64 {
         .unwrap_or(0)
 }
 
-/// Takes patterns in and out, alternately, at the rate asked for: what is due is done, then slept.
+/// Inserts and removes patterns by turns, at a rate: makes the changes that are due, then sleeps.
 fn write<S: Shared>(
     shared: &S,
     patterns: &[&str],

@@ -61,7 +61,7 @@ fn damaged(data: &[u8]) -> Vec<u64> {
     image
 }
 
-/// Asks everything an image can be asked.
+/// Calls every lookup of an image.
 fn ask(words: &[u64], length: usize) {
     for verify in [true, false] {
         let Ok(image) = Image::open(words, length, verify) else {
@@ -74,9 +74,9 @@ fn ask(words: &[u64], length: usize) {
             assert!(found.len() <= image.len() + 1 + scratch.work());
             let _ = image.has_interest(subject, &mut scratch);
         }
-        if let Ok((held, next)) = image.subscriptions() {
-            assert_eq!(held.len(), image.len());
-            assert!(held.iter().all(|row| row.id < next));
+        if let Ok((restored, next)) = image.subscriptions() {
+            assert_eq!(restored.len(), image.len());
+            assert!(restored.iter().all(|row| row.id < next));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod args;
 mod arrow;
+#[cfg(feature = "bench")]
+mod bench;
 mod buffer;
 mod decode_batch;
 mod errors;
@@ -17,6 +19,9 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _subtrie {
+    #[cfg(feature = "bench")]
+    #[pymodule_export]
+    use super::bench::_empty_call;
     #[pymodule_export]
     use super::decode_batch::{Batch, decode_batch};
     #[pymodule_export]

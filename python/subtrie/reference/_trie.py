@@ -150,10 +150,6 @@ class SubjectTrie:
 
     __call__ = match
 
-    def _empty_call(self, subject: str) -> tuple[()]:
-        """Does nothing but return a stored tuple: what a call costs."""
-        return ()
-
     def subscriptions(self, subject: str) -> tuple[Subscription, ...]:
         """The subscriptions that match, in order of insertion."""
         self._live()

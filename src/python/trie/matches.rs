@@ -1,4 +1,4 @@
-//! `match_batch` for Python: a column in, ids out as buffers and as Arrow.
+//! `match_batch` and its result: subjects in, ids out as buffers and as Arrow.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::python::arrow::{columns, export, export_schema, view, wrapped};
 use crate::python::fork::block_fork;
 use crate::trie::LookupTarget;
 
-/// What each subject of a column matches: ids of subscriptions, row after row.
+/// The subscriptions that many subjects match: ids, row after row.
 ///
 /// Row `i` has `ids[offsets[i]:offsets[i + 1]]`, in order of insertion. `valid` is an Arrow bitmap
-/// (least bit first): a null or a row that is no subject is marked 0 and matches nothing. The C
-/// interface gives `list<int32>`, null where not valid. Values that leave the trie afterwards are
-/// still here.
+/// (least bit first): it is 0 for a null and for a row that is not a valid subject, which match
+/// nothing. The Arrow C interface gives `list<int32>`, null for a row that is not valid. Values of
+/// subscriptions removed afterwards are still returned.
 #[pyclass(frozen, module = "subtrie._subtrie")]
 pub struct Matches {
     rows: usize,
@@ -34,20 +34,20 @@ pub struct Matches {
     trie: Py<SubjectTrie>,
 }
 
-/// Arrow counts in int32 for as long as it can.
+/// Offsets in int32, or in int64 if there are too many ids.
 enum Offsets {
     Short(ScalarBuffer<i32>),
     Long(ScalarBuffer<i64>),
 }
 
-/// A trie whose subjects are looked up without the GIL.
+/// A state that is looked up without the GIL.
 struct Trie<'a>(&'a SharedState);
 
 impl Source for Trie<'_> {
     fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
         block_fork(|| {
             self.0.read(|state| match &state.image {
-                // An image that was opened once opens again.
+                // The image was opened before, so opening its header again cannot fail.
                 Some(image) => drop(image.read(|image| work(LookupTarget::Image(image)))),
                 None => work(LookupTarget::Index(&state.index)),
             });
@@ -55,7 +55,7 @@ impl Source for Trie<'_> {
     }
 }
 
-/// Matches a column: the lookups run without the GIL, and changes between two portions of them.
+/// Matches subjects without the GIL. Changes are made between two portions of lookups.
 pub fn match_batch(
     trie: &Bound<'_, SubjectTrie>,
     subjects: &Bound<'_, PyAny>,
@@ -111,7 +111,7 @@ impl Matches {
         }
     }
 
-    /// Where row `row` begins and ends in the ids.
+    /// Where a row begins and ends in the ids.
     fn range(&self, row: usize) -> Option<(usize, usize)> {
         let at = |index: usize| match &self.offsets {
             Offsets::Short(offsets) => usize::try_from(*offsets.get(index)?).ok(),
@@ -130,7 +130,7 @@ impl Matches {
         ))
     }
 
-    /// Where each row begins in `ids`: one more number than rows, int32 (int64 where needed).
+    /// Where each row begins in `ids`, and where the last one ends: int32, or int64 if needed.
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.offsets {
@@ -145,13 +145,13 @@ impl Matches {
         view(py, &self.ids, "i")
     }
 
-    /// The bitmap of rows that are subjects, least bit first.
+    /// The bitmap of rows that are valid subjects, least bit first.
     #[getter]
     fn valid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         view(py, &self.valid, "B")
     }
 
-    /// The values that row `row` matches, in order of insertion.
+    /// Return the values that row `row` matches, in order of insertion.
     fn values<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyTuple>> {
         let range = wrapped(row, self.rows).and_then(|row| self.range(row));
         let (start, end) = range.ok_or_else(|| PyIndexError::new_err("no such row"))?;
@@ -168,12 +168,12 @@ impl Matches {
         self.rows
     }
 
-    /// The Arrow type, `list<int32>`.
+    /// Return the Arrow type, `list<int32>`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, self.array().data_type())
     }
 
-    /// The Arrow array; `requested_schema` is not followed, as the interface allows.
+    /// Return the Arrow array. `requested_schema` is ignored, as the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,

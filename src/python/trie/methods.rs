@@ -35,13 +35,13 @@ impl SubjectTrie {
         Ok(Self::empty(dialect, given))
     }
 
-    /// `strict` or `server`.
+    /// The dialect: `strict` or `server`.
     #[getter]
     fn dialect(&self) -> &'static str {
         self.builder.dialect.name()
     }
 
-    /// Most tokens of a subject or pattern; None where only the bytes are bounded.
+    /// The most tokens of a subject or pattern; None if only the bytes are bounded.
     #[getter]
     fn max_tokens(&self) -> Option<u64> {
         let own = self.builder.dialect.bounds().max_tokens;
@@ -49,7 +49,7 @@ impl SubjectTrie {
         self.given.0.or(own)
     }
 
-    /// Most bytes of a subject or pattern.
+    /// The most bytes of a subject or pattern.
     #[getter]
     fn max_length(&self) -> u64 {
         self.given
@@ -57,7 +57,7 @@ impl SubjectTrie {
             .unwrap_or(self.builder.bounds.max_length as u64)
     }
 
-    /// Subscribes `value` to `pattern`, as a member of a queue group if one is named.
+    /// Add a subscription of `value` to `pattern`, as a member of the queue group `queue` if given.
     #[pyo3(signature = (pattern, value, *, queue=None))]
     fn add<'py>(
         &self,
@@ -76,7 +76,7 @@ impl SubjectTrie {
             .ok_or_else(|| PyTypeError::new_err("no row"))
     }
 
-    /// Adds rows `(pattern, value[, queue])`: all, or none of them.
+    /// Add rows `(pattern, value[, queue])`: all of them, or on an error none.
     fn update<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = rows.py();
         let mut valid = Vec::new();
@@ -90,7 +90,7 @@ impl SubjectTrie {
         PyList::new(py, made)
     }
 
-    /// Takes a subscription out. False if it is not, or no longer, in this index.
+    /// Remove a subscription. Return False if it is not in this index, or no longer.
     fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
         if !is_subscription(subscription)? {
             return Err(type_error(subscription, "subscription", "Subscription"));
@@ -107,7 +107,7 @@ impl SubjectTrie {
         Ok(removed[0].is_some()) // the objects are dropped here, after the locks
     }
 
-    /// Takes all subscriptions out. Ids are not given again.
+    /// Remove all subscriptions. Their ids are not given again.
     fn clear(&self, py: Python<'_>) {
         let ids = self.state.read(|state| state.index.subscriptions());
         let removed = change(&self.state, State::clear);
@@ -117,7 +117,8 @@ impl SubjectTrie {
         self.is_image.store(false, Ordering::Release);
     }
 
-    /// The values of all subscriptions that match, in order of insertion, queues or not.
+    /// Return the values of all subscriptions that match, with or without a queue, in order of
+    /// insertion.
     #[pyo3(name = "match")]
     fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         self.matched(subject, Index::match_into)
@@ -127,7 +128,7 @@ impl SubjectTrie {
         self.matched(subject, Index::match_into)
     }
 
-    /// The subscriptions that match, in order of insertion.
+    /// Return the subscriptions that match, in order of insertion.
     fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
         self.ensure_index(py)?;
@@ -141,13 +142,16 @@ impl SubjectTrie {
         PyTuple::new(py, handles)
     }
 
-    /// The values a broker would deliver to: all plain ones, one of each queue group (A19).
+    /// Return the values that a broker would deliver to: those of all subscriptions without a queue,
+    /// and one of each queue group, in turn.
+    // A19.
     fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         self.ensure_index(subject.py())?;
         self.matched(subject, Index::select_into)
     }
 
-    /// The values that match: plain ones, and by queue name over all patterns (A18).
+    /// Return the values that match: those without a queue, and those of each queue group.
+    // A18.
     fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
         self.ensure_index(py)?;
@@ -175,7 +179,7 @@ impl SubjectTrie {
         shared!(py, "Groups")?.call1((PyTuple::new(py, plain)?, mapping))
     }
 
-    /// Matches a column: an Arrow string array, a stream of them, or an iterable of `str`.
+    /// Match many subjects: an Arrow string array, a stream of them, or an iterable of `str`.
     #[pyo3(
         signature = (subjects, *, threads=Threads(1)),
         text_signature = "($self, subjects, *, threads=1)"
@@ -188,7 +192,7 @@ impl SubjectTrie {
         match_batch(slf, subjects, threads)
     }
 
-    /// Does any subscription match?
+    /// Return whether any subscription matches.
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
         look_up(subject, |scratch, text| {
             self.state.read(|state| match &state.image {
@@ -198,7 +202,7 @@ impl SubjectTrie {
         })
     }
 
-    /// How many subscriptions match, queue members too.
+    /// Return how many subscriptions match, with or without a queue.
     fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
         look_up(subject, |scratch, text| {
             self.state.read(|state| match &state.image {
@@ -208,17 +212,17 @@ impl SubjectTrie {
         })
     }
 
-    /// The subscriptions whose pattern has a subject in common with `pattern`.
+    /// Return the subscriptions whose pattern has a subject in common with `pattern`.
     fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         self.query(pattern, Index::matching)
     }
 
-    /// The subscriptions whose pattern matches nothing but what `pattern` matches.
+    /// Return the subscriptions whose pattern matches only subjects that `pattern` matches.
     fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         self.query(pattern, Index::covered_by)
     }
 
-    /// The subscriptions that match, or up to `limit` nearest patterns.
+    /// Explain a subject: the subscriptions that match, or else up to `limit` nearest patterns.
     #[pyo3(
         signature = (subject, *, limit=Limit(3)),
         text_signature = "($self, subject, *, limit=3)"
@@ -289,7 +293,7 @@ impl SubjectTrie {
             .read_excluding_writers(|state| state.index.to_string()))
     }
 
-    /// Draws the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
+    /// Draw the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
     #[pyo3(signature = (format="text"))]
     fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
         static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -297,20 +301,21 @@ impl SubjectTrie {
             .call1((slf, format))
     }
 
-    /// The index as one run of bytes, values left out: what `from_bytes` opens.
+    /// Return the index as an image for `from_bytes`, without the values.
     ///
-    /// Cost: all of it.
+    /// Cost: the whole index.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.ensure_index(py)?;
         let image = self.state.read(|state| state.index.to_image(self.given));
         Ok(PyBytes::new(py, &image))
     }
 
-    /// Opens an image where it lies: any object with the buffer protocol, a memory map too.
+    /// Open an image: any object with the buffer protocol, such as `bytes` or a memory map.
     ///
-    /// `values` maps ids to values, a mapping or a sequence; without it the ids are the values.
-    /// `verify` reads all of the image to check its sum; else only the header is read. Subjects are
-    /// asked of the image itself; what changes the index, or asks by pattern, builds it first.
+    /// Read-only bytes are looked up in place; a writable buffer is copied. `values` maps ids to
+    /// values, as a mapping or a sequence; without it the ids are the values. `verify` compares the
+    /// checksum of the whole image; without it only the header is read. The first change, and the
+    /// first query by pattern, build an index from the image.
     #[classmethod]
     #[pyo3(signature = (image, values=None, *, verify=true))]
     fn from_bytes(
@@ -333,13 +338,7 @@ impl SubjectTrie {
         Ok(trie)
     }
 
-    /// Does nothing but return a stored tuple: what a call costs.
-    #[allow(clippy::unused_self)]
-    fn _empty_call<'py>(&self, subject: &Bound<'py, PyAny>) -> Bound<'py, PyTuple> {
-        PyTuple::empty(subject.py())
-    }
-
-    /// Counts and memory, of both copies. Cost: all patterns are looked at.
+    /// Return counts, and the memory of both copies. Cost: all patterns are read.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ensure_index(py)?;
         let (stats, slots) = self
@@ -356,7 +355,7 @@ impl SubjectTrie {
         ))
     }
 
-    /// An independent index with the same subscriptions, ids and turns.
+    /// Return an independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         self.ensure_index(py)?;
         let copy = Self::empty(self.builder.dialect, self.given);
@@ -374,7 +373,7 @@ impl SubjectTrie {
         self.copy(py)
     }
 
-    /// The pickle is the same in both engines. Values may lead back here, so they travel as state.
+    // The pickle is the same in both engines. A value may refer to this trie, so values are state.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.ensure_index(py)?;
         let rows: Vec<NewRow> = self.state.read(|state| {

@@ -15,12 +15,12 @@ use crate::python::args::text;
 use crate::python::errors::{ErrorClass, exception};
 use crate::trie::{Index, Scratch, SubscriptionRef};
 
-/// An index of subscriptions by pattern, asked by subject.
+/// An index of subscriptions to patterns, looked up by subject.
 ///
-/// `max_tokens` and `max_length` bound subjects and patterns, by dialect unless given (A37). Raises
-/// `PatternError` for a pattern, `SubjectError` for a subject and `InvalidName` for a queue name
-/// that breaks a rule, `TypeError` for what is no text; then nothing has changed. Safe under
-/// threads and fork. Rules: M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
+/// `max_tokens` and `max_length` bound subjects and patterns; the dialect has defaults. A pattern
+/// that is not valid raises `PatternError`, a subject `SubjectError`, a queue name `InvalidName`, an
+/// argument that is not a `str` `TypeError`; then nothing has changed. Safe with threads and fork.
+// M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
 #[pyclass(frozen, module = "subtrie._subtrie", weakref)]
 pub struct SubjectTrie {
     pub(super) builder: StateBuilder,

@@ -2,8 +2,8 @@
 //! grows and shrinks a bucket at a time.
 //!
 //! The highest bits of a key select a bucket through a directory. A full bucket is split in two, two
-//! buddies with few entries are merged, so a change moves the entries of one or two buckets and no
-//! more. Doubling or halving the directory copies its numbers, four bytes each.
+//! buddies with few entries are merged; each rewrites two buckets. Doubling or halving the directory
+//! copies its numbers, four bytes each.
 
 use super::bucket::{Bucket, Entry, MAX_PROBE, NO_LIMIT, ProbeLimitExceeded};
 use crate::trie::hash::NodeKey;
