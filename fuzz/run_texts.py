@@ -1,4 +1,4 @@
-"""Runs a target of ``texts.py`` under Atheris.
+"""Run a target of ``texts.py`` under Atheris.
 
 python fuzz/run_texts.py TARGET [libFuzzer's options] [CORPUS...]
 """

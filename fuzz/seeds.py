@@ -1,9 +1,9 @@
-"""Writes what fuzzers begin with: the vectors, cut to the form that each target takes.
+"""Write the initial corpus of the fuzzers: the vectors, in the form that each target takes.
 
     python fuzz/seeds.py [FOLDER]
 
-One folder for each target under ``fuzz/corpus``; a file is named after a digest of what it holds,
-so a second run adds nothing. Two bytes of options stand before the streams, one before images.
+One folder for each target under ``fuzz/corpus``; the name of a file is a digest of its
+content, so a second run adds nothing. Streams begin with two bytes of options, images with one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Properties of what Python reads from any bytes: the capture format, logs, snapshots.
 
-The targets that Rust has are in ``src/``; ``run_texts.py`` runs these under Atheris. The tests call
-them too, on every seed, so that nothing here rots.
+Targets in Rust are in ``src/``; ``run_texts.py`` runs these under Atheris. Tests also call them, on
+every seed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MEMORY = Path("/dev/shm")
 
 @functools.cache
 def _file() -> Path:
-    """A file of this process, in memory where the system has a place for that."""
+    """Return a file of this process, in memory if the system allows it."""
     where = _MEMORY if os.access(_MEMORY, os.W_OK) else None
     descriptor, name = tempfile.mkstemp(prefix="subtrie-fuzz-", dir=where)
     os.close(descriptor)

@@ -31,7 +31,7 @@ from subtrie import SubtrieError, reference
 
 Question = tuple[str, dict[str, Any]]
 
-#: Texts longer than this stand in the table as a recipe, and answers as a digest.
+#: Longer texts are in the table as a recipe, and longer answers as a digest.
 LONG = 200
 
 #: What any text argument is tried with. Overlong or truncated UTF-8 comes as surrogates.
@@ -214,7 +214,7 @@ KINDS_OF_NAMES = [
     "os-object", "dot",
 ]  # fmt: skip
 
-#: Streams by connection; what a strict parser alone refuses stands under its own name.
+#: Streams by connection; those that only a strict parser refuses have their own name.
 STREAMS: dict[str, list[bytes]] = {
     "client": [
         b"", b"\r\n", b" PING\r\n", b"PINGS\r\n", b"P\0", b"SUB\r\n", b"SUB  \r\n", b"SUB a\r\n",

@@ -21,7 +21,7 @@ def engine(request: pytest.FixtureRequest) -> ModuleType:
 
 @pytest.fixture
 def engine_in_use(engine: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module under test, which also answers behind every public name of ``subtrie``."""
+    """The module under test, which is also the engine of every public name of ``subtrie``."""
     use_engine(engine, monkeypatch)
     return engine
 

@@ -44,7 +44,7 @@ EVERY_ROW = "M-01"
 #: The tests of this table are not evidence for anything in it.
 _OWN_TESTS = "test_requirements.py"
 
-#: At most this many tests stand behind a decision on its page.
+#: The page of decisions lists at most this many tests for each.
 _SHOWN = 3
 
 _THREAT = re.compile(r"T\d+")

@@ -275,7 +275,7 @@ def _wild(random: Random) -> Iterator[Question]:
 
 
 def _calls(random: Random) -> Iterator[Question]:
-    """Calls of a wrong shape: arguments by place, missing, unknown, twice."""
+    """Call of a wrong shape: arguments by place, missing, unknown, twice."""
     asked = {"plane": "p", "host": "a.b", "id": "id-1"}
     yield "encode_reply_subscription", tuple(asked.values()), {}
     yield "encode_reply_subscription", (), {**asked, random.choice(ODD[1:20]): "x"}

@@ -1,4 +1,4 @@
-"""The two engines, by name: whatever is in both is tested in both."""
+"""The two engines, by name; tests run on both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINES: dict[str, ModuleType] = {
 }
 
 
-#: What a program finds under these names belongs to one engine, whichever is in use.
+#: The modules whose names belong to one engine.
 _OWN = ("subtrie._subtrie", "subtrie.reference")
 
 

@@ -1,6 +1,6 @@
-"""Checks a proof that one set of rules lies inside another. Imports nothing of the package.
+"""Check a proof that one set of rules is inside another, without the package.
 
-Beyond the longest rule every length looks alike: lengths up to one token more stand for all.
+All lengths beyond the longest rule behave the same, so lengths up to one token more are enough.
 """
 
 

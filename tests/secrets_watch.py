@@ -50,7 +50,7 @@ def _watch_seeds() -> None:
 
     def recorded(src: bytes, prefix: int) -> bytes:
         seed: bytes = make(src, prefix)
-        assert SECRET.fullmatch(seed.decode())  # so that it is found wherever it stands
+        assert SECRET.fullmatch(seed.decode())  # so that the search finds it
         SECRETS.add(seed.decode())
         return seed
 
@@ -115,7 +115,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Fails the test that showed a secret, in whichever of its phases."""
+    """Fail the test that showed a secret, in any of its phases."""
     outcome = yield
     report = outcome.get_result()
     _look("printed or logged", f"{report.capstdout}\n{report.capstderr}\n{report.caplog}")

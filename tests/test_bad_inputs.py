@@ -56,7 +56,7 @@ def test_the_table_has_every_question():
 
 @pytest.mark.requirement("M-09")
 @pytest.mark.parametrize("call", list(ROWS))
-def test_both_engines_refuse_every_bad_input_alike(engine, call):
+def test_both_engines_refuse_every_bad_input_with_the_same_error(engine, call):
     wrong = []
     for row in ROWS[call]:
         began = time.perf_counter()
@@ -271,7 +271,7 @@ def test_many_tokens_under_one_node_and_none_is_left(engine):
 
 @pytest.mark.requirement("T9")
 def test_tokens_that_collide_in_a_known_hash(engine):
-    """Java's: 'Aa' and 'BB' hash alike, and so does every string of them."""
+    """Collisions in Java's hash: 'Aa' and 'BB' have the same hash, and so do strings of them."""
     tokens = ["".join(("Aa", "BB")[n >> bit & 1] for bit in range(12)) for n in range(4096)]
     trie = engine.SubjectTrie()
     trie.update([(f"a.{token}", token) for token in tokens])

@@ -1,4 +1,4 @@
-"""The benchmarks keep working: same files, same answers, a table that tells losses, untimed."""
+"""The benchmarks work: same files, same answers, a table that marks losses, without timing."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def image(request):
 
 
 def asked(engine, image, verify):
-    """Opens an image and asks all there is to ask: what came out, an error by its reason."""
+    """Open an image and asks all there is to ask: what came out, an error by its reason."""
     began = time.perf_counter()
     said = []
     try:

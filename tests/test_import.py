@@ -29,7 +29,7 @@ ENGINE = "import subtrie; print(*subtrie.engine(), sep='|')"
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in an interpreter of its own."""
+    """Run code in an interpreter of its own."""
     inherited = {key: value for key, value in os.environ.items() if key != "SUBTRIE_ENGINE"}
     return subprocess.run(
         [sys.executable, "-W", "always", "-c", code],
@@ -157,7 +157,7 @@ def test_importing_the_package_starts_no_asyncio_loop_or_thread():
 
 
 def test_no_module_of_the_reference_hides_a_function():
-    """``reference/matches.py`` once stood where the function ``matches`` was looked for."""
+    """Bug: the module ``reference/matches.py`` hid the function ``matches``."""
     hidden = [
         name
         for name in reference.__all__

@@ -455,7 +455,7 @@ def test_source_is_verified(engine):
 
 
 @pytest.mark.requirement("T1")
-def test_no_other_spelling_of_a_source_is_accepted(engine):
+def test_only_the_canonical_form_of_a_source_is_accepted(engine):
     """Every byte of a source, spelled as an escape in either case of hex, is rejected."""
     for host in ("payments.core", "a.b", "x-1.y0"):
         token = engine.flatten_host(host)

@@ -87,7 +87,7 @@ def test_only_canonical_tokens_unflatten(engine, token):
     assert caught.value.field == "token"
 
 
-def test_both_engines_fold_every_character_alike():
+def test_both_engines_fold_every_character_the_same_way():
     native, reference = subtrie._subtrie, subtrie.reference
     for first in range(0, 0x110000, 0x400):
         block = "".join(

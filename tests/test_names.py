@@ -80,7 +80,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize(("kind", "members"), CLASSES)
-def test_which_single_characters(engine, kind, members):
+def test_the_characters_of_each_class(engine, kind, members):
     taken = "".join(chr(code) for code in range(0x180) if engine.check_name(chr(code), kind))
     assert sorted(taken) == sorted(members)
     empty = engine.check_name("", kind)
@@ -89,7 +89,7 @@ def test_which_single_characters(engine, kind, members):
 
 @pytest.mark.requirement("A43")
 @pytest.mark.parametrize(("kind", "members"), CLASSES)
-def test_a_wrong_character_is_found_where_it_stands(engine, kind, members):
+def test_the_position_of_a_wrong_character(engine, kind, members):
     """Unused classes of the page included."""
     wrong = "\x7f"
     report = engine.check_name(members[:1] + wrong, kind)
@@ -436,7 +436,7 @@ def test_other_kinds_know_one_level(engine):
 
 
 @pytest.mark.requirement("S2-001")
-def test_where_the_rules_stand():
+def test_each_rule_names_its_source():
     rules = names.rules()
     assert {rule.source for rule in rules} == {names.ADR6}
     assert names.ADR6[1:] == ("2021-08-17", "@scottf", "Approved", ("server", "client"))
@@ -510,7 +510,7 @@ def test_both_engines_report_the_same(text, kind, level, windows):
 
 @given(TEXTS)
 def test_every_subject_of_the_strict_dialect_is_one_of_adr6(text):
-    """The two checks agree wherever bounds play no part."""
+    """The two checks agree on all names within the limits."""
     report = subtrie.check_name(text, "subject")
     if report:
         subtrie.Subject(text)

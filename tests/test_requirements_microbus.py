@@ -44,7 +44,7 @@ def test_what_no_service_may_be_called(engine, host):
 
 
 @pytest.mark.requirement("S0-041", "T1")
-def test_no_spelling_but_one_of_a_source_is_verified(engine):
+def test_only_the_canonical_form_of_a_source_is_verified(engine):
     """Every token that differs from the canonical one, by escape or by case, has no source."""
     for host in ("a.b", "payments.core", "x-1.y", "a"):
         token = engine.flatten_host(host)

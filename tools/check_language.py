@@ -37,7 +37,7 @@ _RUST_TOKEN = re.compile(
     re.DOTALL,
 )
 _STRING = re.compile(r"""^[A-Za-z]{0,2}("{3}|'{3}|"|')|("{3}|'{3}|"|')$""")
-_BETWEEN = r"""[\s#/!*|"'`\\]+"""  # what can stand between two words of a sentence in a source file
+_BETWEEN = r"""[\s#/!*|"'`\\]+"""  # what may separate two words of a sentence
 
 
 class Segment(NamedTuple):
@@ -88,11 +88,11 @@ class Language:
         self.names += [(_quoted(entry), entry["within"]) for entry in table.get("quoted", ())]
 
     def covers(self, path: str) -> bool:
-        """Whether a file is checked at all."""
+        """Return whether a file is checked."""
         return not any(fnmatch.fnmatch(path, pattern) for pattern in self.exclude)
 
     def findings(self, path: str, text: str) -> Iterator[Finding]:
-        """Find everything refused in one file, without regard to the list of what is allowed."""
+        """Find all refused words and names in one file, including the allowed ones."""
         find = partial(_matches, path)
         lowered = text.lower()
         for rule in self.sentences:
@@ -168,7 +168,7 @@ def _matches(path: str, rule: Rule, text: str, line: int) -> Iterator[Finding]:
 
 
 def segments(path: str, text: str) -> Iterator[Segment]:
-    """Take a file apart into what a reader reads."""
+    """Split a file into the texts that a reader reads."""
     is_data = any(fnmatch.fnmatch(path, pattern) for pattern in _DATA)
     suffix = Path(path).suffix
     first = text.partition("\n")[0]
@@ -201,11 +201,11 @@ class _Block:
         self.scope, self.line, self.text = scope, 0, ""
 
     def next_line(self) -> int:
-        """The line behind the last piece."""
+        """Return the number of the line after the last piece."""
         return self.line + self.text.count("\n") + 1
 
     def add(self, line: int, text: str) -> Iterator[Segment]:
-        """Add a piece; give the block before it where they are not neighbours."""
+        """Add a piece; yield the block before it if they are not on neighbouring lines."""
         if self.text and line > self.next_line():
             yield from self.flush()
         if not self.text:
@@ -215,7 +215,7 @@ class _Block:
             self.text += ("\n" * gap or " ") + text
 
     def flush(self) -> Iterator[Segment]:
-        """Give the block, and begin another."""
+        """Yield the block, and start a new one."""
         if self.text.strip():
             yield Segment(self.scope, self.line, self.text)
         self.text = ""
