@@ -1,4 +1,4 @@
-"""The pages that list names are complete: the API and the environment variables."""
+"""The pages that list names are true: the API, the environment variables, the map of the code."""
 
 from __future__ import annotations
 
@@ -62,3 +62,18 @@ def test_every_environment_variable_is_on_its_page():
 )
 def test_a_variable_is_found_however_it_is_read(text):
     assert variables(text) == {"SUBTRIE_ENGINE"}
+
+
+def test_every_file_and_name_of_finding_code_exists():
+    page = (ROOT / "docs" / "finding-code.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d+ \| .+? \| (.+) \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 40
+    missing = []
+    for answer, name in rows:
+        files = re.findall(r"`([^`]+)`", answer)
+        missing += [file for file in files if not (ROOT / file).is_file()]
+        if name and (ROOT / files[0]).is_file():
+            text = (ROOT / files[0]).read_text(encoding="utf-8")
+            if not re.search(rf"\b{re.escape(name.strip('`'))}\b", text):
+                missing.append(f"{name} in {files[0]}")
+    assert not missing
