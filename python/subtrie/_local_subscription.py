@@ -1,4 +1,4 @@
-"""A subscription that hears the broker and this process: the interface of ``nats-py``'s."""
+"""A subscription to the broker and to this process, with the interface of nats-py's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """What a subscription needs of the client it was made through."""
+    """What a subscription needs of the client through which it was made."""
 
     _nc: Any
 
@@ -21,7 +21,7 @@ class Owner(Protocol):
 
 
 class LocalSubscription:
-    """Messages one after another, to a callback, an iterator, ``next_msg`` or a future."""
+    """Messages in order, for a callback, an iterator, ``next_msg`` or a future."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class LocalSubscription:
         self._pending_size = 0
         self._received = 0
         self._closed = False
-        self._finished = asyncio.Event()  # nothing more will come
+        self._finished = asyncio.Event()  # no further messages
         self._task: asyncio.Task[None] | None = None
         self._remote: Any = None
         self._registration: Any = None
@@ -52,32 +52,32 @@ class LocalSubscription:
 
     @property
     def subject(self) -> str:
-        """The subject subscribed to."""
+        """The subscribed pattern."""
         return self._subject
 
     @property
     def queue(self) -> str:
-        """The queue group, or empty."""
+        """The queue group, or an empty text."""
         return self._queue
 
     @property
     def pending_msgs(self) -> int:
-        """How many messages wait."""
+        """The number of waiting messages."""
         return self._pending.qsize()
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes wait."""
+        """The size of the waiting messages in bytes."""
         return self._pending_size
 
     @property
     def delivered(self) -> int:
-        """How many messages have arrived."""
+        """The number of messages that have arrived."""
         return self._received
 
     @property
     def messages(self) -> AsyncIterator[Msg]:
-        """An iterator over the messages, where there is no callback."""
+        """An iterator over the messages, if there is no callback."""
         from nats.errors import Error
 
         if self._cb is not None or self._future is not None:
@@ -107,7 +107,12 @@ class LocalSubscription:
             yield message
 
     async def next_msg(self, timeout: float | None = 1.0) -> Msg:
-        """The next message; raises ``nats.errors.TimeoutError``."""
+        """Return the next message.
+
+        Raises:
+            nats.errors.TimeoutError: None arrived within ``timeout`` seconds.
+            nats.errors.ConnectionClosedError: The connection is closed.
+        """
         from nats import errors
 
         if self._owner._nc.is_closed:
@@ -126,7 +131,7 @@ class LocalSubscription:
         return message
 
     async def unsubscribe(self, limit: int = 0) -> None:
-        """Ends it now, or once ``limit`` messages have arrived."""
+        """Unsubscribe now, or once ``limit`` messages have arrived."""
         self._check_open()
         self._max_msgs = limit
         if limit == 0 or (self._received >= limit and self._pending.empty()):
@@ -136,7 +141,7 @@ class LocalSubscription:
             self._full()
 
     async def drain(self) -> None:
-        """Hears no more, and returns when what has arrived is handled."""
+        """Unsubscribe, and return when the messages that have arrived are processed."""
         self._check_open()
         await self._drain()
 
@@ -171,11 +176,11 @@ class LocalSubscription:
             self._task.cancel()
 
     async def _from_broker(self, message: Msg) -> None:
-        message._client = self._owner  # type: ignore[assignment]  # answers find the short way
+        message._client = self._owner  # type: ignore[assignment]  # so that responses take the short circuit
         self._receive(message)
 
     def _receive(self, message: Msg) -> None:
-        """Takes a message, wherever it comes from."""
+        """Take a message from the broker or from this process."""
         if self._closed or (self._max_msgs and self._received >= self._max_msgs):
             return
         self._received += 1
@@ -196,7 +201,7 @@ class LocalSubscription:
             self._full()
 
     def _full(self) -> None:
-        """All that was wanted has arrived; it is handled, and no more is heard."""
+        """End the subscription: the requested number of messages has arrived."""
         self._owner._forget(self)
         self._finished.set()
         asyncio.get_running_loop().create_task(self._leave())

@@ -1,10 +1,10 @@
-"""A short circuit in front of a connected ``nats-py`` client, for programs without Microbus.
+"""A short circuit in front of a connected nats-py client, for programs without Microbus.
 
-The signatures are those of ``nats.NATS``, the messages ``nats-py``'s own. A request whose subject
-a subscription made through here matches is answered in process; a publish goes to the broker,
-unless its subject lies in one of the patterns ``local``, by which the caller asserts that nobody
-outside needs it. Everything else is the client's. What differs: a request answered in process
-overtakes what was published before it.
+The signatures are those of ``nats.NATS`` and the messages are nats-py's own. A request whose
+subject matches a subscription made through the wrapper is answered in process. A publish goes to
+the broker, unless its subject matches one of the patterns ``local``, by which the caller asserts
+that no subscriber outside this process needs it. Everything else is passed to the client. A request
+answered in process overtakes messages that were published before it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,23 @@ _PENDING_BYTES = 128 * 1024 * 1024
 
 
 class ShortCircuit:
-    """``nc = ShortCircuit(await nats.connect())``: use it as the client it stands in front of.
+    """A wrapper with the methods of the nats-py client it stands in front of.
 
-    Raises ``PatternError`` for what is no pattern among ``local``.
+    Args:
+        nc: The connected client.
+        local: Patterns of subjects that no subscriber outside this process needs.
+
+    Raises:
+        PatternError: One of ``local`` is not a valid pattern.
+
+    Example:
+        ``nc = ShortCircuit(await nats.connect(), local=["metrics.>"])``
     """
 
     def __init__(self, nc: Client, *, local: Iterable[str] = ()) -> None:
         self._nc = nc
-        # A client that does not hear itself does not answer itself either.
-        self._hears_itself = not nc.options.get("no_echo")
+        # With no_echo a client does not receive its own messages, so it cannot answer them.
+        self._echo = not nc.options.get("no_echo")
         self._trie = _engine.SubjectTrie(dialect="server")
         self._local = _engine.SubjectTrie(dialect="server")
         for pattern in local:
@@ -47,7 +55,7 @@ class ShortCircuit:
         self._inbox = nc.new_inbox() + "."
         self._inbox_open: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
-        self._asked = 0
+        self._request_count = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._nc, name)
@@ -69,7 +77,17 @@ class ShortCircuit:
         pending_msgs_limit: int = _PENDING_MSGS,
         pending_bytes_limit: int = _PENDING_BYTES,
     ) -> LocalSubscription:
-        """As ``nats.NATS.subscribe``: at the broker, and in process."""
+        """Subscribe at the broker and in process, as ``nats.NATS.subscribe``.
+
+        Args:
+            subject: The pattern.
+            queue: The queue group.
+            cb: A coroutine function that takes the messages.
+            future: A future that takes the first message.
+            max_msgs: Unsubscribe after this many messages; 0 for no limit.
+            pending_msgs_limit: The largest number of waiting messages.
+            pending_bytes_limit: The largest size of waiting messages.
+        """
         from nats.errors import Error
 
         inner = getattr(cb, "func", cb)
@@ -87,7 +105,7 @@ class ShortCircuit:
         )
         try:
             made._registration = self._trie.add(subject, made, queue=queue or None)
-        except SubtrieError:  # the broker takes it, so it stays, without the short circuit
+        except SubtrieError:  # valid for the broker: subscribed there only
             made._registration = None
         made._start()
         self._subscriptions.append(made)
@@ -107,10 +125,17 @@ class ShortCircuit:
         reply: str = "",
         headers: dict[str, str] | None = None,
     ) -> None:
-        """As ``nats.NATS.publish``: to the broker, but for answers and for what is ``local``."""
+        """Publish as ``nats.NATS.publish``: in process for responses and ``local`` subjects.
+
+        Args:
+            subject: The subject.
+            payload: The message.
+            reply: The reply subject.
+            headers: The headers.
+        """
         if subject.startswith(self._inbox) and subject in self._waiting:
             self._check(payload)
-            self._answer(subject, payload, reply, headers)
+            self._complete_request(subject, payload, reply, headers)
         elif self._is_local(subject):
             self._check(payload)
             for each in self._trie.select(subject):
@@ -134,12 +159,20 @@ class ShortCircuit:
         old_style: bool = False,
         headers: dict[str, Any] | None = None,
     ) -> Msg:
-        """As ``nats.NATS.request``: in process where anyone here hears the subject."""
+        """Request as ``nats.NATS.request``: in process if a subscription here matches the subject.
+
+        Args:
+            subject: The subject.
+            payload: The message.
+            timeout: Seconds to wait for the response.
+            old_style: Use the broker, with a subscription for this request alone.
+            headers: The headers.
+        """
         try:
-            heard = self._trie.select(subject) if self._hears_itself else ()
+            selected = self._trie.select(subject) if self._echo else ()
         except (SubtrieError, TypeError):
-            heard = ()
-        if not heard or old_style:
+            selected = ()
+        if not selected or old_style:
             return await self._nc.request(
                 subject, payload, timeout=timeout, old_style=old_style, headers=headers
             )
@@ -147,22 +180,22 @@ class ShortCircuit:
 
         self._check(payload)
         await self._open_inbox()
-        self._asked += 1
-        reply = f"{self._inbox}{self._asked}"
-        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[reply] = answer
+        self._request_count += 1
+        reply = f"{self._inbox}{self._request_count}"
+        response: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._waiting[reply] = response
         try:
-            for each in heard:
+            for each in selected:
                 each._receive(self._message(subject, reply, payload, headers, each))
             async with asyncio.timeout(timeout):
-                return await answer
+                return await response
         except TimeoutError:
             raise NatsTimeoutError from None
         finally:
             del self._waiting[reply]
 
     def _check(self, payload: bytes) -> None:
-        """What the client would refuse is refused here too."""
+        """Raise the errors that the client would raise."""
         from nats import errors
 
         if self._nc.is_closed:
@@ -184,7 +217,7 @@ class ShortCircuit:
 
         own = {k.strip(): str(v).strip() for k, v in headers.items()} if headers else None
         made = Msg(
-            _client=self,  # type: ignore[arg-type]  # what it is used for, we can
+            _client=self,  # type: ignore[arg-type]  # has the methods that Msg uses
             subject=str(subject),
             reply=str(reply),
             data=bytes(payload),
@@ -194,7 +227,7 @@ class ShortCircuit:
             made._sid = to._id
         return made
 
-    def _answer(
+    def _complete_request(
         self, subject: str, payload: bytes, reply: str, headers: dict[str, str] | None
     ) -> None:
         future = self._waiting.get(subject)
@@ -202,34 +235,34 @@ class ShortCircuit:
             future.set_result(self._message(subject, reply, payload, headers, None))
 
     async def _open_inbox(self) -> None:
-        """Answers may also come by way of the broker, from whoever holds the bare client."""
+        """Subscribe the inbox: responses may also come over the broker, from other clients."""
         if self._inbox_open is None:
             self._inbox_open = asyncio.get_running_loop().create_future()
 
-            async def heard(message: Msg) -> None:
+            async def on_message(message: Msg) -> None:
                 future = self._waiting.get(message.subject)
                 if future is not None and not future.done():
                     future.set_result(message)
 
-            await self._nc.subscribe(self._inbox + "*", cb=heard)
+            await self._nc.subscribe(self._inbox + "*", cb=on_message)
             self._inbox_open.set_result(None)
         elif not self._inbox_open.done():
             await asyncio.shield(self._inbox_open)
 
     async def drain(self) -> None:
-        """As ``nats.NATS.drain``: what has arrived is handled, then the connection closes."""
+        """Process what has arrived, then close the connection, as ``nats.NATS.drain``."""
         if not (self._nc.is_closed or self._nc.is_draining):
             await asyncio.gather(*(each._drain() for each in list(self._subscriptions)))
         await self._nc.drain()
 
     async def close(self) -> None:
-        """As ``nats.NATS.close``."""
+        """Close the connection, as ``nats.NATS.close``."""
         for each in list(self._subscriptions):
             each._stop()
         await self._nc.close()
 
     async def _report(self, error: Exception) -> None:
-        """Tells the client's own ``error_cb``."""
+        """Call the client's own ``error_cb``."""
         report = getattr(self._nc, "_error_cb", None)
         if report is not None:
             await report(error)

@@ -1,7 +1,7 @@
-"""Fixtures for the tests of services: ``pytest_plugins = ["subtrie.testing"]``.
+"""Pytest fixtures for the tests of services: ``pytest_plugins = ["subtrie.testing"]``.
 
-``plane`` is derived from the id of the test, so that tests which run at the same time do not hear
-each other (A26); ``connector`` makes connectors on it that need no broker.
+``plane`` is derived from the id of the test, so that concurrent tests do not receive each other's
+messages; ``connector`` makes connectors on it that need no broker.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ __all__ = ["FixedIds", "connector", "plane"]
 
 @pytest.fixture
 def plane(request: pytest.FixtureRequest) -> str:
-    """16 hexadecimal characters: what a connector that is given no plane takes in this test."""
+    """Return 16 hexadecimal characters: the default plane of connectors in this test."""
+    # A26
     node = request.node.nodeid.encode("utf-8", "surrogateescape")
     return hashlib.sha256(node).hexdigest()[:16]
 
 
 @pytest.fixture
 def connector(plane: str) -> Callable[..., Connector]:
-    """Makes connectors: ``connector("shop.example")``, with the arguments of ``Connector``.
+    """Return a function that makes connectors: ``connector("shop.example")``.
 
-    They are on the plane of the test and short circuit only, unless told otherwise. Start them
-    with ``async with``.
+    It takes the arguments of ``Connector``. By default the connectors are on the plane of the test
+    and use no broker. Start them with ``async with``.
     """
 
     def make(host: str, **options: Any) -> Connector:

@@ -137,7 +137,10 @@ async def test_an_error_travels_with_status_properties_trace_and_place(make):
         )
         assert len(error.trace) == 32
         assert error.stack[0]["func"] == "fail"
-        for route, said in (("/broken", "division by zero"), ("/unsayable", "is no JSON")):
+        for route, said in (
+            ("/broken", "division by zero"),
+            ("/unsayable", "cannot be represented in JSON"),
+        ):
             with pytest.raises(HTTPError, match=said) as failed:
                 await web.request("GET", URL + route)
             assert failed.value.status == 500

@@ -69,7 +69,7 @@ async def test_who_leaves_hands_over_what_it_holds(make):
 
 
 def test_what_is_held_has_a_bound(make_memory, monkeypatch):
-    monkeypatch.setattr("subtrie.connector._control.peer_cache._ROOM", 100)
+    monkeypatch.setattr("subtrie.connector._control.peer_cache._CAPACITY", 100)
     cache = make_memory(HOST)._cache
     for n in range(50):
         cache.hold(f"k{n}", b"x" * 30)

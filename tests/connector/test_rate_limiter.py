@@ -43,7 +43,7 @@ def test_a_throttle_that_lets_nothing_through_is_refused(rate, burst):
 
 
 def test_callers_are_forgotten_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("subtrie.connector._server.rate_limiter._CALLERS", 3)
+    monkeypatch.setattr("subtrie.connector._server.rate_limiter._MAX_CALLERS", 3)
     throttle = RateLimiter(1, clock=Clock())
     for name in "abcd":
         throttle.admit(name)

@@ -73,7 +73,7 @@ async def test_a_flush_that_is_given_up_does_not_make_the_connection_deaf(make_n
             await asyncio.gather(proving, starting, return_exceptions=True)
         assert await line.responds(20)
         assert (await web.request("GET", URL)).body == b"here"
-        assert not line._asking
+        assert not line._pings
     assert nats_transport.open_connections() == 0
 
 

@@ -1,1 +1,1 @@
-"""Asking others: one answer, many answers, who is heard and how long is waited."""
+"""The request client: pending requests, response streams and acknowledgement timers."""

@@ -1,4 +1,4 @@
-"""What a connector's user asks with: ``request`` for one answer, ``publish`` for everyone's."""
+"""The request client of a connector: ``request`` for one response, ``publish`` for all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sender import Sender
 
 
 class RequestClient(Runtime):
-    """Asks others."""
+    """Sends requests."""
 
     def __init__(self, host: str, ids: Ids) -> None:
         super().__init__(host, ids)
@@ -33,14 +33,30 @@ class RequestClient(Runtime):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Response:
-        """Asks one instance and returns its answer, whatever its status.
+        """Send a request to one instance and return its response.
 
-        ``params`` fill path arguments by name, the rest become the query. ``timeout`` in seconds;
-        at most what is left of the request being handled. Raises ``HTTPError`` where the service
-        answers with an error, below it ``AckTimeout``, ``RequestTimeout``, ``CallDepthExceeded``;
-        ``AddressError`` for the URL.
+        Args:
+            method: The HTTP method.
+            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
+            params: Path arguments by name; the rest become the query.
+            json: A value to send as a JSON body.
+            body: The body as bytes or text, unless ``json`` is given.
+            headers: Headers of the request.
+            timeout: The time budget in seconds, 20 by default; at most what is left of the request
+                being handled.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            AddressError: The URL or the method is not valid.
+            AckTimeout: Nobody acknowledged the request (404).
+            RequestTimeout: The time budget is used up (408).
+            CallDepthExceeded: The request would be the 65th in a chain (508).
+            HTTPError: The service responded with an error.
+            BusError: The connector is not running, or a header is not valid.
         """
-        request, where, budget = build_request(
+        request, target, budget = build_request(
             self,
             self._sender.round_trip,
             method,
@@ -51,10 +67,10 @@ class RequestClient(Runtime):
             headers=headers,
             timeout=timeout,
         )
-        calling = self._sender
+        sender = self._sender
         if self.nearest is None and not tracing_enabled():
-            return await calling.send_once(request, where.text, budget)
-        return await calling.request(request, where, budget)
+            return await sender.send_once(request, target.text, budget)
+        return await sender.request(request, target, budget)
 
     def publish(
         self,
@@ -67,11 +83,30 @@ class RequestClient(Runtime):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> ResponseStream:
-        """Asks everyone: an asynchronous iterator of their answers, an error in ``.error``.
+        """Send a request to all instances that subscribe to it.
 
-        It is sent now, iterated or not. Raises what is the caller's own mistake, as ``request``.
+        It is sent by the call, whether or not the result is iterated.
+
+        Args:
+            method: The HTTP method.
+            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
+            params: Path arguments by name; the rest become the query.
+            json: A value to send as a JSON body.
+            body: The body as bytes or text, unless ``json`` is given.
+            headers: Headers of the request.
+            timeout: The time budget in seconds, 20 by default; at most what is left of the request
+                being handled.
+
+        Returns:
+            An asynchronous iterator of responses; one that is an error has it in ``.error``.
+
+        Raises:
+            AddressError: The URL or the method is not valid.
+            RequestTimeout: No time is left (408).
+            CallDepthExceeded: The request would be the 65th in a chain (508).
+            BusError: The connector is not running, or a header is not valid.
         """
-        request, where, budget = build_request(
+        request, target, budget = build_request(
             self,
             self._sender.round_trip,
             method,
@@ -82,4 +117,4 @@ class RequestClient(Runtime):
             headers=headers,
             timeout=timeout,
         )
-        return self._sender.publish(request, where.text, budget)
+        return self._sender.publish(request, target.text, budget)

@@ -1,4 +1,4 @@
-"""One request, one answer: or an error, or a time-out, and never two of them."""
+"""A pending request: completes once, with a response, an error or a timeout."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from ... import _control_headers
 from .._errors import AckTimeout, HTTPError, RequestTimeout
 from .._http.message import Response
 from .._metrics import Metrics
+from .._runtime import Runtime
 from .._timers import Timers
-from .ack_timer import AckTimer, Line
+from .ack_timer import AckTimer
 
 
 class PendingRequest:
-    """A caller that waits for one answer."""
+    """A request that waits for one response."""
 
     __slots__ = (
-        "_clock",
+        "_ack_timer",
         "_metrics",
+        "_timeout",
         "_timers",
-        "_total",
         "acked",
         "expires",
         "future",
@@ -43,20 +44,20 @@ class PendingRequest:
         self.acked = False
         self.expires = loop.time() + timeout
         self.on_ack: Callable[[Response], None] | None = None
-        self._clock: AckTimer | None = None
-        self._total = timers.at(self.expires, self._timed_out)
+        self._ack_timer: AckTimer | None = None
+        self._timeout = timers.at(self.expires, self._on_timeout)
 
-    def await_ack(self, timeout: float, line: Line) -> None:
-        """From now on an acknowledgement is expected."""
+    def await_ack(self, timeout: float, runtime: Runtime) -> None:
+        """Start the acknowledgement timer."""
         if not self.acked and not self.future.done():
-            self._clock = AckTimer(self.loop, timeout, self._unheard, line)
+            self._ack_timer = AckTimer(self.loop, timeout, self._on_ack_timeout, runtime)
 
     def receive(self, response: Response) -> None:
-        """Takes an acknowledgement or an answer; runs on the caller's loop."""
+        """Take an acknowledgement or a response; runs on the caller's loop."""
         if not self.acked:
             self.acked = True
-            if self._clock is not None:
-                self._clock.stop()
+            if self._ack_timer is not None:
+                self._ack_timer.stop()
         if response.headers._values[_control_headers.OP_CODE][0] == _control_headers.ACK:
             if self.on_ack is not None:
                 self.on_ack(response)
@@ -64,7 +65,7 @@ class PendingRequest:
             self.future.set_result(response)
 
     def take(self, response: Response) -> None:
-        """Takes the answer from within the process, in the thread of whoever gives it."""
+        """Take the response of a handler in this process, in the handler's thread."""
         self._metrics.deliveries["memory"] += 1
         try:
             here: object = asyncio.get_running_loop()
@@ -73,22 +74,22 @@ class PendingRequest:
         if here is self.loop:
             self.receive(response)
         else:
-            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the caller's loop is closed
                 self.loop.call_soon_threadsafe(self.receive, response)
 
     def fail(self, error: HTTPError) -> None:
-        """Ends the wait with an error."""
+        """Complete the request with an error."""
         if not self.future.done():
             self.future.set_exception(error)
 
-    def _unheard(self) -> None:
+    def _on_ack_timeout(self) -> None:
         self.fail(AckTimeout("ack timeout"))
 
-    def _timed_out(self) -> None:
+    def _on_timeout(self) -> None:
         self.fail(RequestTimeout("timeout"))
 
     def close(self) -> None:
-        """Leaves nothing behind."""
-        self._timers.cancel(self._total)
-        if self._clock is not None:
-            self._clock.stop()
+        """Cancel the timers."""
+        self._timers.cancel(self._timeout)
+        if self._ack_timer is not None:
+            self._ack_timer.stop()

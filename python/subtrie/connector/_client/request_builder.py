@@ -1,7 +1,7 @@
-"""A request as it leaves: what its caller said, what the bus adds, what it inherits.
+"""Building a request: URL, body, headers, time budget and call depth.
 
-The time budget is what the caller gives, at most what is left of the request being handled; the
-depth is one more than there; of the inbound headers only those travel along that are meant to.
+The time budget is the caller's, at most what is left of the request being handled; the call depth
+is one more than there. Only certain headers of the request being handled are forwarded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .._http.request_context import current_request, forwarded_headers
 from .._http.url import Params, ParsedURL, decode_path, fill_path, parse_url, with_params
 from .._runtime import Runtime
 
-DEEPEST = 64  # calls in a chain
+MAX_DEPTH = 64  # calls in a chain
 
 
 def build_request(
@@ -35,10 +35,25 @@ def build_request(
     headers: Mapping[str, str] | None,
     timeout: float | None,
 ) -> tuple[Request, ParsedURL, float]:
-    """The request, where it goes, and its time budget in seconds.
+    """Return the request, its parsed URL, and its time budget in seconds.
 
-    Raises what a caller made wrong: ``AddressError``, ``RequestTimeout`` where no time is
-    left, ``CallDepthExceeded``, ``HTTPError`` 413, ``BusError`` for headers.
+    Args:
+        connector: The connector that sends it.
+        round_trip: The least time in seconds that must be left.
+        method: The HTTP method.
+        url: The URL, with path arguments in braces.
+        params: Path and query arguments.
+        json: A value to send as a JSON body.
+        body: The body, unless ``json`` is given.
+        headers: Headers from the caller.
+        timeout: The time budget from the caller, in seconds.
+
+    Raises:
+        AddressError: The URL is not valid.
+        RequestTimeout: No time is left.
+        CallDepthExceeded: The chain of calls is too long.
+        HTTPError: The body is too large (413).
+        BusError: The connector is not running, or a header is not valid.
     """
     if connector._transport is None:
         raise refusal("BusError", "not-started", connector.host)
@@ -53,12 +68,12 @@ def build_request(
             budget = left
     if timeout is not None and timeout <= 0:
         raise RequestTimeout("timeout", trace=connector.ids.trace())
-    if depth >= DEEPEST:
+    if depth >= MAX_DEPTH:
         raise CallDepthExceeded(trace=connector.ids.trace())
-    budget = min(budget, _control_headers.LONGEST_BUDGET)
+    budget = min(budget, _control_headers.MAX_BUDGET)
     if params or "{" in url:
         url = fill_path(with_params(url, params))
-    where = parse_url(url)
+    target = parse_url(url)
     values: dict[str, list[str]] = {} if context is None else forwarded_headers(context.headers)
     content = b""
     if json is not None:
@@ -69,7 +84,7 @@ def build_request(
         if isinstance(body, str):
             values["Content-Type"] = ["text/plain; charset=utf-8"]
     if len(content) > connector.max_body:
-        raise HTTPError(f"a body of more than {connector.max_body} bytes", status=413)
+        raise HTTPError(f"the body exceeds {connector.max_body} bytes (max_body)", status=413)
     if headers:
         given = headers if isinstance(headers, Headers) else Headers(headers)
         for name, several in given._values.items():
@@ -80,10 +95,10 @@ def build_request(
     values[_control_headers.TIME_BUDGET] = [_control_headers.duration(budget)]
     request = Request(
         method.upper(),
-        where.text,
-        path=decode_path(where.path),
-        url_query=where.query,
+        target.text,
+        path=decode_path(target.path),
+        url_query=target.query,
         headers=Headers._of(values),
         body=content,
     )
-    return request, where, budget
+    return request, target, budget

@@ -1,4 +1,4 @@
-"""Whatever can ask others: a connector, as seen by what is built upon its calls."""
+"""The interface that the control plane and typed clients need of a connector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._http.url import Params
 
 
 class Requester(Protocol):
-    """``request`` asks one, ``publish`` asks everyone; ``host`` is who asks."""
+    """Sends requests: ``request`` to one instance, ``publish`` to all; ``host`` is the sender."""
 
     host: str
 
@@ -25,7 +25,7 @@ class Requester(Protocol):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Response:
-        """As ``Connector.request``."""
+        """See ``Connector.request``."""
         ...
 
     def publish(
@@ -39,5 +39,5 @@ class Requester(Protocol):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Response]:
-        """As ``Connector.publish``."""
+        """See ``Connector.publish``."""
         ...

@@ -1,7 +1,8 @@
-"""One request, any number of answers, as they come.
+"""The responses to a multicast, as they arrive.
 
-Complete when everyone who acknowledged has answered and no more acknowledgements are to come:
-after one round trip, or as soon as all those who answered this very subject last time were seen.
+The stream ends when every responder that acknowledged has responded and no more acknowledgements
+are expected: after one round trip, or as soon as all responders of the last multicast to the same
+subject were seen.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from ... import _control_headers
 from .._errors import RequestTimeout
 from .._http.message import Response
 from .._known_responders import KnownResponders
-from .ack_timer import AckTimer, Line
+from .._runtime import Runtime
+from .ack_timer import AckTimer
 
 
 class ResponseStream(AsyncIterator[Response]):
-    """The answers to one multicast: iterate over them, each once."""
+    """The responses to one multicast, to be iterated over once."""
 
     def __init__(
         self,
@@ -33,25 +35,25 @@ class ResponseStream(AsyncIterator[Response]):
         self.on_ack: Callable[[Response], None] | None = None
         self._known, self._closed = known, closed
         self._expected = known.get(subject)
-        self._answers: deque[Response] = deque()
+        self._responses: deque[Response] = deque()
         self._error: BaseException | None = None
         self._changed = asyncio.Event()
         self._done = False
         self._no_more_acks = False
-        self._instances: dict[str, bool] = {}  # seen; True once it has answered
+        self._instances: dict[str, bool] = {}  # seen; True once it has responded
         self._queues: set[str] = set()
-        self._clock: AckTimer | None = None
-        self._total = loop.call_at(self.expires, self._timed_out)
+        self._ack_timer: AckTimer | None = None
+        self._timeout = loop.call_at(self.expires, self._on_timeout)
         self.round_trip = 0.0
 
-    def await_acks(self, timeout: float, line: Line) -> None:
-        """From now on acknowledgements are expected."""
+    def await_acks(self, timeout: float, runtime: Runtime) -> None:
+        """Start the acknowledgement timer."""
         self.round_trip = timeout
         if not self._done:
-            self._clock = AckTimer(self.loop, timeout, self._acks_are_over, line)
+            self._ack_timer = AckTimer(self.loop, timeout, self._on_ack_timeout, runtime)
 
     def receive(self, response: Response) -> None:
-        """Takes an acknowledgement or an answer; runs on the caller's loop."""
+        """Take an acknowledgement or a response; runs on the caller's loop."""
         if self._done:
             if response.headers.get(_control_headers.OP_CODE) != _control_headers.ACK:
                 self._known.drop(self.subject)
@@ -66,19 +68,19 @@ class ResponseStream(AsyncIterator[Response]):
                 self.on_ack(response)
             return
         if self._instances.get(instance):
-            return  # it has answered already
+            return  # a second response of the same instance
         self._instances[instance] = True
-        self._answers.append(response)
+        self._responses.append(response)
         self._changed.set()
         self._check()
 
     def fail(self, error: BaseException) -> None:
-        """Ends it with an error that is no answer: nothing was sent."""
+        """End the stream with an error: the request was not sent."""
         if not self._done:
             self._error = error
             self._finish()
 
-    def _acks_are_over(self) -> None:
+    def _on_ack_timeout(self) -> None:
         self._no_more_acks = True
         if not self._instances:
             self._known.drop(self.subject)
@@ -91,19 +93,19 @@ class ResponseStream(AsyncIterator[Response]):
             self._known.keep(self.subject, frozenset(self._queues))
             self._finish()
 
-    def _timed_out(self) -> None:
+    def _on_timeout(self) -> None:
         if not self._done:
             late = Response(408)
             late.error = RequestTimeout("timeout")
-            self._answers.append(late)
+            self._responses.append(late)
             self._known.drop(self.subject)
             self._finish()
 
     def _finish(self) -> None:
         self._done = True
-        self._total.cancel()
-        if self._clock is not None:
-            self._clock.stop()
+        self._timeout.cancel()
+        if self._ack_timer is not None:
+            self._ack_timer.stop()
         self._closed()
         self._changed.set()
 
@@ -111,11 +113,11 @@ class ResponseStream(AsyncIterator[Response]):
         return self
 
     async def __anext__(self) -> Response:
-        while not self._answers:
+        while not self._responses:
             if self._error is not None:
                 raise self._error
             if self._done:
                 raise StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()
-        return self._answers.popleft()
+        return self._responses.popleft()

@@ -1,7 +1,7 @@
-"""Answers as they arrive: verified, put together, given to whoever waits for them.
+"""Receiving responses: verification, reassembly, and delivery to the pending request.
 
-An answer finds its caller by the message id alone, and only on the subscription of this very
-instance; one that comes too late finds nobody.
+A response is matched to its request by the message id, on the subscription of this very instance.
+A response that comes too late is dropped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ... import _control_headers
 from ..._errors import SubtrieError
 from .._errors import HTTPError, RequestTimeout, read_error
 from .._http.codec import read_response
-from .._http.fragments import SILENCE, Reassembler
+from .._http.fragments import MAX_SILENCE, Reassembler
 from .._http.message import Message, Request, Response
 from .._identity import reply_address
 from .._runtime import Runtime
@@ -21,34 +21,34 @@ from .response_stream import ResponseStream
 
 
 class ResponseReceiver:
-    """Who waits for an answer on one connector, and the answers that arrive in parts."""
+    """The pending requests of one connector, and its partially received responses."""
 
     def __init__(self, connector: Runtime) -> None:
         self.connector = connector
         self.waiting: dict[str, PendingRequest | ResponseStream] = {}
-        self.round_trip = 0.0  # seconds; known once the transports are
+        self.round_trip = 0.0  # seconds; set by ``open``
         self.transfers: Reassembler[Response]
         self._sweep: asyncio.TimerHandle | None = None
 
     def open(self, round_trip: float) -> None:
-        """Ready to hear."""
+        """Prepare to receive, given the round trip in seconds."""
         self.round_trip = round_trip
         self.transfers = Reassembler(
             max_body=self.connector.max_body,
             max_fragments=self.connector.max_fragments,
-            silence=SILENCE * round_trip,
+            silence=MAX_SILENCE * round_trip,
         )
 
     def receive_local(self, subject: str, message: Message) -> bool:
-        """Takes a live answer, in the sender's thread."""
+        """Take a response from within the process, in the sender's thread."""
         if isinstance(message, Request) or self.connector._loop is None:
             return False
         self.connector.metrics.deliveries["memory"] += 1
-        self._hear(subject, message)
+        self._receive(subject, message)
         return True
 
     async def receive_payload(self, subject: str, payload: bytes) -> None:
-        """Takes the payload of an answer."""
+        """Take the payload of a response from the bus."""
         self.connector.metrics.deliveries["nats"] += 1
         if reply_address(subject) is None:
             self.connector.metrics.reject(self.connector.plane, "source", subject)
@@ -58,9 +58,9 @@ class ResponseReceiver:
         except SubtrieError:
             self.connector.metrics.reject(self.connector.plane, "malformed", subject)
             return
-        self._hear(subject, response)
+        self._receive(subject, response)
 
-    def _hear(self, subject: str, response: Response) -> None:
+    def _receive(self, subject: str, response: Response) -> None:
         connector, values = self.connector, response.headers._values
         address = reply_address(subject)
         if address is None or address.host != connector.host or address.id != connector.id:
@@ -78,15 +78,15 @@ class ResponseReceiver:
             return
         call = self.waiting.get(message_id)
         if call is None:
-            return  # too late: the caller has given up
+            return  # too late: the caller has stopped waiting
         if _control_headers.FRAGMENT in values and op != _control_headers.ACK:
             index, count = _control_headers.fragment_of(values[_control_headers.FRAGMENT][0])
             if count > 1:
                 connector._run_on_loop(self._assemble, call, response, index, count)
                 return
-        self._tell(call, response)
+        self._complete(call, response)
 
-    def _tell(self, call: PendingRequest | ResponseStream, response: Response) -> None:
+    def _complete(self, call: PendingRequest | ResponseStream, response: Response) -> None:
         if response.headers._values[_control_headers.OP_CODE][
             0
         ] == _control_headers.ERROR and isinstance(call, ResponseStream):
@@ -116,12 +116,12 @@ class ResponseReceiver:
                     self._sweep = loop.call_later(self.round_trip / 2, self._sweep_transfers)
             whole = self.transfers.add(key, index, count, response, now=now)
         except HTTPError as error:
-            self._break_off(call, response, error)
+            self._fail_transfer(call, response, error)
             return
         if whole is not None:
-            self._tell(call, whole)
+            self._complete(call, whole)
 
-    def _break_off(
+    def _fail_transfer(
         self, call: PendingRequest | ResponseStream, response: Response, error: HTTPError
     ) -> None:
         if isinstance(call, PendingRequest):
@@ -136,18 +136,18 @@ class ResponseReceiver:
         for _, _, message_id in self.transfers.overdue(loop.time()):
             call = self.waiting.get(message_id)
             if isinstance(call, PendingRequest):
-                late = RequestTimeout("fragments of the answer are missing")
+                late = RequestTimeout("fragments of the response are missing")
                 call.loop.call_soon_threadsafe(call.fail, late)
         if len(self.transfers):
             self._sweep = loop.call_later(self.round_trip / 2, self._sweep_transfers)
 
     def close(self) -> None:
-        """Ends every wait: the connector goes away."""
+        """Fail every pending request: the connector shuts down."""
         for call in list(self.waiting.values()):
             if isinstance(call, PendingRequest):
                 call.fail(HTTPError("the connector is shutting down", status=503))
             else:
-                call._timed_out()
+                call._on_timeout()
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None

@@ -1,7 +1,7 @@
-"""Requests on their way: sent to one or to all, in process or over the bus, nearest first.
+"""Sending requests: to one instance, the nearest first, or to all; in process or over the bus.
 
-In process the message is delivered and acknowledged before ``request`` first waits; where nobody
-in the process listens and there is no bus, that is certain at once and nobody waits at all.
+In process a message is delivered and acknowledged before ``request`` first waits. If no subscriber
+is in the process and there is no broker, ``AckTimeout`` is raised at once.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Sender(ResponseReceiver):
 
     # --- unicast
 
-    async def request(self, request: Request, where: ParsedURL, budget: float) -> Response:
-        """Sends to one, nearest first where that is known, and returns its answer or raises."""
+    async def request(self, request: Request, target: ParsedURL, budget: float) -> Response:
+        """Send to one instance, nearest first, and return its response or raise its error."""
         connector = self.connector
-        with client_span(request.method, where.text, connector.host) as span:
+        with client_span(request.method, target.text, connector.host) as span:
             inject(request.headers)
             try:
-                if connector.nearest is None or has_slot(where.host):
-                    response = await self.send_once(request, where.text, budget)
+                if connector.nearest is None or has_slot(target.host):
+                    response = await self.send_once(request, target.text, budget)
                 else:
-                    response = await self._nearest(request, where, budget)
+                    response = await self._nearest(request, target, budget)
             except HTTPError as error:
                 span.end(error.status, error)
                 error.trace = span.trace_id or error.trace
@@ -54,17 +54,17 @@ class Sender(ResponseReceiver):
             span.end(response.status)
             return response
 
-    async def _nearest(self, request: Request, where: ParsedURL, budget: float) -> Response:
+    async def _nearest(self, request: Request, target: ParsedURL, budget: float) -> Response:
         nearest = self.connector.nearest
         assert nearest is not None
-        key = (request.method, where.host.lower(), where.port)
+        key = (request.method, target.host.lower(), target.port)
         known = nearest.nearest(key)
         loop = asyncio.get_running_loop()
         ends = loop.time() + budget
         if known:
             try:
                 response = await self.send_once(
-                    request, where.within(f"loc-{known}"), budget, kept=True
+                    request, target.within(f"loc-{known}"), budget, kept=True
                 )
             except AckTimeout:
                 nearest.forget(key)
@@ -74,9 +74,9 @@ class Sender(ResponseReceiver):
                 request.headers._values[_control_headers.TIME_BUDGET] = [
                     _control_headers.duration(left)
                 ]
-                response = await self.send_once(request, where.text, left)
+                response = await self.send_once(request, target.text, left)
         else:
-            response = await self.send_once(request, where.text, budget)
+            response = await self.send_once(request, target.text, budget)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
@@ -84,7 +84,7 @@ class Sender(ResponseReceiver):
     async def send_once(
         self, request: Request, url: str, budget: float, *, kept: bool = False
     ) -> Response:
-        """Sends to one and returns its answer, or raises its error."""
+        """Send to one instance and return its response, or raise its error."""
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
         request.url = url
@@ -96,7 +96,7 @@ class Sender(ResponseReceiver):
         self.waiting[message_id] = call
         try:
             request.caller = call
-            # What nobody here hears is not given away.
+            # Without a local subscriber the message is not consumed.
             if connector._deliver(subject, request, kept=kept):
                 if not call.acked:
                     call.await_ack(self.round_trip, connector)
@@ -124,9 +124,10 @@ class Sender(ResponseReceiver):
         return response
 
     async def _send(self, request: Request, call: PendingRequest | ResponseStream) -> None:
-        """Over the bus, in fragments where it must be.
+        """Send over the bus, in fragments if needed.
 
-        Whoever acknowledged the first fragment heard it there, so the others take the same way.
+        An instance that acknowledged the first fragment received it over the bus, so the other
+        fragments take the same way.
         """
         connector = self.connector
         parts = cut(request.body, connector._fragment_size)
@@ -156,20 +157,24 @@ class Sender(ResponseReceiver):
         call: PendingRequest | ResponseStream,
         instance: str,
     ) -> None:
-        """The other fragments, to the instance that acknowledged the first (S0-043)."""
-        address = request_address(call.subject)
+        """Send the remaining fragments to the instance that acknowledged the first."""
+        address = request_address(call.subject)  # S0-043
         assert address is not None
         try:
             subject = str(address.replace(slot=instance))
             for place in range(2, len(parts) + 1):
                 await self.connector._publish(subject, fragment_of_request(request, parts, place))
         except SubtrieError:
-            logger.warning("%s acknowledged as %a, which is no instance", call.subject, instance)
+            logger.warning(
+                "%s was acknowledged by %a, which is not a valid instance id",
+                call.subject,
+                instance,
+            )
 
     # --- multicast
 
     def publish(self, request: Request, url: str, budget: float) -> ResponseStream:
-        """Sends to all; the answers are read from what is returned."""
+        """Send to all subscribers; the responses are read from the returned stream."""
         connector = self.connector
         subject = request_subject(connector.plane, connector.host, request.method, url)
         inject(request.headers)
@@ -197,7 +202,7 @@ class Sender(ResponseReceiver):
             call.fail(error)
 
     def _retire(self, message_id: str) -> None:
-        """A late answer says that somebody was not expected, so it is still looked at a while."""
+        """Keep a finished multicast for a round trip: late responses correct known responders."""
         call = self.waiting.get(message_id)
         if call is not None:
             call.loop.call_later(self.round_trip, self.waiting.pop, message_id, None)

@@ -1,1 +1,1 @@
-"""What every connector answers for itself, and what it asks at its start."""
+"""The control plane: configuration, metrics, OpenAPI, distributed cache."""

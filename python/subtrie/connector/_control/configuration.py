@@ -1,6 +1,6 @@
-"""Values a service is configured with: asked of ``configurator.core``, else the default.
+"""Configuration values: requested from ``configurator.core``, else the defaults.
 
-The configurator's absence is no error: a service must start where there is none.
+The configurator is optional: a service starts without it.
 """
 
 from __future__ import annotations
@@ -19,49 +19,53 @@ Value = TypeVar("Value")
 
 
 class Config(Generic[Value]):
-    """One named value: call ``.get()``, or read ``.value``."""
+    """A named configuration value, made by ``Connector.config``; ``.get()`` returns it."""
 
     def __init__(self, name: str, default: Value, parse: Callable[[str], Value]) -> None:
         self.name, self.default, self._parse = name, default, parse
         self.value = default
 
     def get(self) -> Value:
-        """The value now in force."""
+        """Return the value in force."""
         return self.value
 
     def take(self, text: str | None) -> None:
-        """Takes the configurator's text; a value that cannot be read leaves the old one."""
+        """Set the configurator's text; one that cannot be parsed keeps the old value."""
         if text is None:
             self.value = self.default
             return
         try:
             self.value = self._parse(text)
         except (ValueError, TypeError) as error:
-            logger.error("configuration %s is unreadable: %s", self.name, error)
+            logger.error("configuration value %s cannot be parsed: %s", self.name, error)
 
     def __repr__(self) -> str:
         return f"Config({self.name!r})"
 
 
 class Configuration:
-    """All values of one connector."""
+    """The configuration values of one connector."""
 
     def __init__(self, connector: Requester) -> None:
         self.connector = connector
         self.values: dict[str, Config[Any]] = {}
 
     async def refresh(self) -> None:
-        """Asks for all values at once; where nobody answers, everything stays as it is."""
+        """Request all values at once; without an answer everything stays as it is."""
         if not self.values:
             return
         try:
-            answer = await self.connector.request("POST", _URL, json={"names": list(self.values)})
-            told = answer.json()
-            texts = told["values"] if isinstance(told, dict) else {}
+            response = await self.connector.request("POST", _URL, json={"names": list(self.values)})
+            fields = response.json()
+            texts = fields["values"] if isinstance(fields, dict) else {}
         except AckTimeout:
             return  # there is no configurator
         except (HTTPError, KeyError, TypeError) as error:
-            logger.warning("no configuration: %s", error, extra={"service": self.connector.host})
+            logger.warning(
+                "the configuration cannot be read: %s",
+                error,
+                extra={"service": self.connector.host},
+            )
             return
         for name, config in self.values.items():
             text = texts.get(name) if isinstance(texts, dict) else None

@@ -22,7 +22,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class ControlPlane:
-    """The routes every connector serves."""
+    """The routes that every connector serves."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ControlPlane:
         self.connector, self._configuration, self._served = connector, configuration, served
 
     def endpoints(self) -> list[Endpoint]:
-        """All of them, not yet subscribed."""
+        """Return the endpoints, not yet subscribed."""
         made = []
         for method, path, handler, queue in (
             ("ANY", "ping", self.ping, None),
@@ -57,16 +57,16 @@ class ControlPlane:
         return made
 
     def ping(self, request: Request) -> Response:
-        """Who is there?"""
+        """Respond with ``{"pong":0}``."""
         return Response(200, b'{"pong":0}', headers=_JSON)
 
     async def config_refresh(self, request: Request) -> Response:
-        """Asks the configurator again."""
+        """Read the configuration again."""
         await self._configuration.refresh()
         return Response(200, b"{}", headers=_JSON)
 
     def metrics(self, request: Request) -> Response:
-        """The counters as Prometheus reads them; 501 where its package is not installed."""
+        """Respond with the counters in the text format of Prometheus; 501 without its package."""
         try:
             text = prometheus_text(self.connector.metrics, self.connector.host, self.connector.id)
         except ImportError:
@@ -74,43 +74,43 @@ class ControlPlane:
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def trace(self, request: Request) -> Response:
-        """Exports what is kept of the trace ``id``, 32 hexadecimal digits."""
+        """Export the spans that are kept of the trace ``id``, 32 hexadecimal digits."""
         trace_id = request.query.get("id", [""])[0]
         if re.fullmatch(r"[0-9a-fA-F]{32}", trace_id):
             await run_in_thread(partial(export_trace, trace_id))
         return Response(200, b"{}", headers=_JSON)
 
     def on_new_subs(self, request: Request) -> Response:
-        """Others have new subscriptions: who answers them is not known any more."""
-        told: Any = request.json()
-        hosts = told.get("hosts") if isinstance(told, dict) else None
+        """Forget the known responders of hosts that announce new subscriptions."""
+        fields: Any = request.json()
+        hosts = fields.get("hosts") if isinstance(fields, dict) else None
         if isinstance(hosts, list):
             self.connector.known_responders.drop_hosts({h for h in hosts if isinstance(h, str)})
         return Response(200, b"{}", headers=_JSON)
 
     def openapi(self, request: Request) -> Response:
-        """The description of the service."""
+        """Respond with the OpenAPI description of the service."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
         return Response(200, description(self.connector, self._served()), headers=headers)
 
 
 async def announce(connector: Requester, hosts: list[str]) -> None:
-    """Tells everyone which hosts have new subscriptions; nobody's answer matters."""
+    """Announce the hosts that have new subscriptions to all connectors."""
     try:
-        answers = connector.publish(
+        responses = connector.publish(
             "POST", "https://all:888/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
         )
-    except SubtrieError:  # no time left, or nowhere to send
+    except SubtrieError:  # no time left, or the connector has stopped
         return
-    async for _ in answers:
+    async for _ in responses:
         pass
 
 
 async def ask_for_trace(connector: Requester, trace_id: str) -> None:
-    """Has everyone export their spans of a trace; nobody's answer matters."""
+    """Ask all connectors to export their spans of a trace."""
     try:
-        answers = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})
-    except SubtrieError:  # nowhere to send
+        responses = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})
+    except SubtrieError:  # the connector has stopped
         return
-    async for _ in answers:
+    async for _ in responses:
         pass

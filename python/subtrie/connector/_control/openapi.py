@@ -15,21 +15,21 @@ from .._http.message import Request, Response
 from .._runtime import Runtime
 from .._server.endpoint import Endpoint
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_ANY_METHOD = ("get", "post")
+_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_METHODS_OF_ANY = ("get", "post")
 
 
 def description(connector: Runtime, endpoints: Iterable[Endpoint]) -> bytes:
-    """The document of the endpoints that are subscribed now, without the control plane's."""
+    """Return the JSON document of the subscribed endpoints, without the control plane's."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         if endpoint.control or not endpoint.active or endpoint.host == "all":
             continue
         path = re.sub(r"\.\.\.\}", "}", endpoint.path)
-        place = f"/{endpoint.host}:{endpoint.port}/{path.removeprefix('/')}"
-        methods = _ANY_METHOD if endpoint.method == "ANY" else (endpoint.method.lower(),)
+        path_key = f"/{endpoint.host}:{endpoint.port}/{path.removeprefix('/')}"
+        methods = _METHODS_OF_ANY if endpoint.method == "ANY" else (endpoint.method.lower(),)
         for method in methods:
-            paths.setdefault(place, {})[method] = _operation(endpoint)
+            paths.setdefault(path_key, {})[method] = _operation(endpoint)
     document = {
         "openapi": "3.1.0",
         "info": {"title": connector.host, "version": str(connector.version)},
@@ -64,9 +64,9 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             parameters.append({"name": name, "in": "query", "schema": schema})
     if parameters:
         operation["parameters"] = parameters
-    answered = hints.get("return")
-    if answered not in (None, type(None), Response, bytes):
-        content = {"application/json": {"schema": schema_of(answered)}}
+    result_type = hints.get("return")
+    if result_type not in (None, type(None), Response, bytes):
+        content = {"application/json": {"schema": schema_of(result_type)}}
         operation["responses"]["2XX"]["content"] = content
     return operation
 
@@ -79,9 +79,9 @@ def _signature(handler: Any) -> str:
 
 
 def schema_of(wanted: Any, depth: int = 0) -> dict[str, Any]:
-    """The JSON schema of an annotation; an empty one for what it cannot say."""
-    if wanted in _PLAIN:
-        return {"type": _PLAIN[wanted]}
+    """Return the JSON schema of an annotation; empty if it cannot be expressed."""
+    if wanted in _SCALARS:
+        return {"type": _SCALARS[wanted]}
     if depth > 8:
         return {}
     origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)

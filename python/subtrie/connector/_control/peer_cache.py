@@ -1,7 +1,7 @@
-"""The distributed cache's peer: what the replicas of a service keep for each other.
+"""The distributed cache's peer: values that the replicas of a service keep for each other.
 
-Only its own host may ask. Peers ask all replicas at once (``dcache/all``) to load, store, check or
-delete; a replica that leaves hands what it holds to one of the others (``dcache/rescue``).
+Only the service's own host may use it. Peers ask all replicas at once (``dcache/all``) to load,
+store, check or delete; at shutdown a replica hands its values to another (``dcache/rescue``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .._server.endpoint import OWN, Endpoint
 
 logger = logging.getLogger("subtrie.connector")
 
-_ROOM = 32 << 20  # bytes
+_CAPACITY = 32 << 20  # bytes
 
 
 class PeerCache:
-    """The part of the cache that this instance holds, least recently used thrown out first."""
+    """This instance's part of the cache; the least recently used values are evicted first."""
 
     def __init__(self, connector: Runtime) -> None:
         self.connector = connector
@@ -35,7 +35,7 @@ class PeerCache:
 
     @cached_property
     def endpoints(self) -> list[Endpoint]:
-        """Its two routes."""
+        """The two endpoints of the cache."""
         mine = self.connector
         return [
             Endpoint(mine, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
@@ -46,7 +46,7 @@ class PeerCache:
         return len(self._held)
 
     def all(self, request: Request) -> Response:
-        """What a peer asks of every replica."""
+        """Answer a peer that asks every replica."""
         if request.source != self.connector.host:
             raise HTTPError(f"foreign host '{request.source}'")
         query = {name: values[0] for name, values in request.query.items()}
@@ -83,7 +83,7 @@ class PeerCache:
         return Response(200, digest)
 
     def rescue(self, request: Request) -> Response:
-        """Takes over what a leaving replica held."""
+        """Take over a value of a replica that shuts down."""
         if request.source != self.connector.host:
             raise HTTPError(f"foreign host '{request.source}'")
         key = request.query.get("key", [""])[0]
@@ -93,17 +93,21 @@ class PeerCache:
         return Response()
 
     def hold(self, key: str, value: bytes) -> None:
-        """Keeps a value, as long as there is room."""
+        """Keep a value, and evict others if the cache is full."""
         self._drop(key)
         self._held[key] = value
         self._size += len(value)
-        while self._size > _ROOM:
+        while self._size > _CAPACITY:
             self._drop(next(iter(self._held)))
 
-    async def offload(self, asking: Requester, timeout: float) -> int:
-        """Hands what it holds to another replica, latest first; how many were taken over.
+    async def offload(self, requester: Requester, timeout: float) -> int:
+        """Hand all values to other replicas, latest first; return how many were taken over.
 
-        Its own routes must be down already. Ends at ``timeout`` seconds, or where nobody is left.
+        The cache's own endpoints must be unsubscribed before.
+
+        Args:
+            requester: Sends the requests.
+            timeout: Seconds for all of them.
         """
         taken = 0
         url = f"https://{self.connector.host}:888/dcache/rescue"
@@ -112,10 +116,15 @@ class PeerCache:
                 while self._held:
                     key, value = self._held.popitem()
                     self._size -= len(value)
-                    await asking.request("PUT", url, params={"key": key}, body=value)
+                    await requester.request("PUT", url, params={"key": key}, body=value)
                     taken += 1
         except (SubtrieError, TimeoutError) as error:
-            logger.info("%s kept %d values: %s", self.connector.host, len(self._held) + 1, error)
+            logger.info(
+                "%s could not hand over %d cached values: %s",
+                self.connector.host,
+                len(self._held) + 1,
+                error,
+            )
         self._held.clear()
         self._size = 0
         return taken

@@ -1,1 +1,1 @@
-"""Messages, HTTP as the bus knows it: live within a process, bytes between processes."""
+"""Messages: live objects within the process, HTTP/1.1 bytes between processes."""

@@ -1,9 +1,9 @@
-"""Messages as bytes: read strictly, ``h11`` being the judge, written line for line as Go does.
+"""HTTP/1.1 encoding of messages: read strictly by ``h11``, written line for line as Go does.
 
-A request: request line with the whole URL, ``Host``, ``Content-Length`` where there is a body or
-the method expects one, then the other headers by name. A response: ``Content-Length`` first where
-there is a body, last where it is empty, none for 1xx, 204 and 304. An answer to HEAD carries its
-body. One payload is one message: bytes after its end are refused.
+A request has the request line with the whole URL, ``Host``, ``Content-Length`` if there is a body
+or the method expects one, then the other headers by name. A response has ``Content-Length`` first
+if there is a body, last if it is empty, and none for 1xx, 204 and 304. A response to HEAD carries
+its body. One payload is one message: bytes after its end are refused.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _METHODS = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 )
 _NOT_REPEATED = frozenset(("Host", "Content-Length", "Transfer-Encoding", "Trailer", "User-Agent"))
-_ANSWER_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
+_RESPONSE_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
 
 
 def write_request(request: Request) -> bytes:
-    """The bytes of a request."""
+    """Return the bytes of a request."""
     body, headers = request.body, request.headers._values
     authority = request.url.split("/", 3)[2]
     lines = [f"{request.method} {request.url} HTTP/1.1", f"Host: {authority}"]
@@ -39,26 +39,29 @@ def write_request(request: Request) -> bytes:
         lines.append(f"User-Agent: {agent}")
     if body or request.method in _EXPECT_LENGTH:
         lines.append(f"Content-Length: {len(body)}")
-    lines += _others(headers, _NOT_REPEATED)
+    lines += _header_lines(headers, _NOT_REPEATED)
     return _joined(lines) + body
 
 
 def write_response(response: Response) -> bytes:
-    """The bytes of a response."""
+    """Return the bytes of a response."""
     status, body = response.status, response.body
     bodiless = status < 200 or status in (204, 304)
     lines = [f"HTTP/1.1 {status:03d} {reason_phrase(status)}"]
     if body and not bodiless:
         lines.append(f"Content-Length: {len(body)}")
-    lines += _others(response.headers._values, _ANSWER_NOT_REPEATED)
+    lines += _header_lines(response.headers._values, _RESPONSE_NOT_REPEATED)
     if not body and not bodiless:
         lines.append("Content-Length: 0")
     return _joined(lines) + (b"" if bodiless else body)
 
 
-def _others(headers: dict[str, list[str]], but: frozenset[str]) -> list[str]:
+def _header_lines(headers: dict[str, list[str]], omit: frozenset[str]) -> list[str]:
     return [
-        f"{name}: {value}" for name in sorted(headers) if name not in but for value in headers[name]
+        f"{name}: {value}"
+        for name in sorted(headers)
+        if name not in omit
+        for value in headers[name]
     ]
 
 
@@ -67,23 +70,25 @@ def _joined(lines: list[str]) -> bytes:
 
 
 def read_request(data: bytes) -> Request:
-    """The request in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    """Parse a request. Raises ``BusError`` (``malformed``) if it is not a valid one."""
     _check_head(data)
     method, target, values, body = _parsed_request(data)
     if method not in _METHODS:
         _refuse(data)
     if target.startswith("/"):
         target = f"https://{values.get('Host', [''])[0]}{target}"
-    where = parse_url(target)
+    url = parse_url(target)
     values.pop("Host", None)
     values.pop("Content-Length", None)
-    if values.get("User-Agent") == ["Go-http-client/1.1"]:  # Go's own, set by nobody
+    if values.get("User-Agent") == [
+        "Go-http-client/1.1"
+    ]:  # added by Go's HTTP client, not by the sender
         del values["User-Agent"]
     return Request(
         method,
-        where.text,
-        path=decode_path(where.path),
-        url_query=where.query,
+        url.text,
+        path=decode_path(url.path),
+        url_query=url.query,
         headers=Headers._of(values),
         body=body,
     )
@@ -102,7 +107,7 @@ def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
             _refuse(data)
         body = _body(connection, data)
         method, target = head.method.decode(), head.target.decode()
-        if plain is not line:  # Go writes a query as its caller gave it
+        if plain is not line:  # Go writes a query as the caller gave it
             target = line.split(b" ")[1].decode()
     except (h11.ProtocolError, UnicodeDecodeError):
         _refuse(data)
@@ -110,7 +115,7 @@ def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
 
 
 def read_response(data: bytes) -> Response:
-    """The response in a payload. Raises ``BusError`` (``malformed``) where it is none."""
+    """Parse a response. Raises ``BusError`` (``malformed``) if it is not a valid one."""
     _check_head(data)
     status, values, body = _parsed_response(data)
     values.pop("Content-Length", None)
@@ -123,7 +128,7 @@ def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
     import h11
 
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
-    # As an answer to GET, whatever was asked: answers to HEAD carry their body here.
+    # Parsed as a response to GET: on the bus a response to HEAD carries its body.
     connection.send(h11.Request(method="GET", target="/", headers=[("Host", "bus")]))
     connection.send(h11.EndOfMessage())
     try:
@@ -144,7 +149,7 @@ def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
 
 
 def is_response(message: Request | Response) -> bool:
-    """Whether the message tells of an answer, by its operation code."""
+    """Return whether a message is a response, by its operation code."""
     return message.headers.get(_control_headers.OP_CODE) in (
         _control_headers.ACK,
         _control_headers.RESPONSE,

@@ -1,9 +1,10 @@
-"""Bodies larger than a message: cut here, put together there, with limits on both sides.
+"""Fragmentation: bodies larger than a message are split by the sender, reassembled by the receiver.
 
-Fragment ``i/n`` repeats the headers. Of a request, the first opens the transfer and pins the count
-(a fragment without one is answered 408); a wrong index, another count or a second copy drops it
-with 400, over the caps with 413; silence of eight round trips or the end of the budget ends it.
-The key holds the verified source: nobody adds to another's transfer.
+Fragment ``i/n`` repeats the headers. The first fragment of a request opens the transfer and fixes
+the count (a fragment without one is answered 408); a wrong index, another count or a repeated
+fragment ends the transfer with 400, a body over the limit with 413; a transfer also ends after a
+silence of eight round trips, or at the end of its time budget. The key contains the verified
+source, so that no other host can add to a transfer.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from ..._control_headers import FRAGMENT
 from .._errors import HTTPError, RequestTimeout
 from .message import Request, Response
 
-SILENCE = 8  # round trips
-_REMEMBERED = 4096  # transfers that have ended
-_OPEN_AT_ONCE = 1024  # transfers
+MAX_SILENCE = 8  # round trips without a fragment
+_REMEMBERED = 4096  # ended transfers whose late fragments are dropped
+_MAX_OPEN = 1024  # transfers
 
 Key = tuple[str, str, str]  # verified source, instance, message id
 Part = TypeVar("Part", Request, Response)
 
 
 def cut(body: bytes, size: int) -> list[bytes]:
-    """The body in parts of at most ``size`` bytes; one part, perhaps empty, where it fits."""
+    """Split a body into parts of at most ``size`` bytes; at least one part, perhaps empty."""
     if len(body) <= size:
         return [body]
     return [body[place : place + size] for place in range(0, len(body), size)]
@@ -40,7 +41,7 @@ class _Transfer(Generic[Part]):
 
 
 class Reassembler(Generic[Part]):
-    """The transfers that are under way to one connector, requests or responses."""
+    """The open transfers to one connector, of requests or of responses."""
 
     def __init__(self, *, max_body: int, max_fragments: int, silence: float) -> None:
         self.max_body, self.max_fragments, self.silence = max_body, max_fragments, silence
@@ -51,37 +52,58 @@ class Reassembler(Generic[Part]):
         return len(self._open)
 
     def ended(self, key: Key) -> bool:
-        """Whether the transfer is over: what still comes of it is dropped in silence."""
+        """Return whether a transfer is over: further fragments of it are dropped."""
         return key in self._ended
 
     def __contains__(self, key: Key) -> bool:
         return key in self._open
 
     def begin(self, key: Key, count: int, *, now: float, ends: float) -> None:
-        """Opens a transfer. Raises ``HTTPError`` 413, or 503 where too many are open."""
+        """Open a transfer.
+
+        Args:
+            key: The source, the instance and the message id.
+            count: The number of fragments.
+            now: The time on the loop's clock.
+            ends: When the transfer expires, on the same clock.
+
+        Raises:
+            HTTPError: Too many fragments (413), or too many open transfers (503).
+        """
         if count > self.max_fragments:
             self._end(key)
-            raise HTTPError(f"{count} fragments, {self.max_fragments} at most", status=413)
-        if len(self._open) >= _OPEN_AT_ONCE:
+            raise HTTPError(
+                f"{count} fragments exceed the limit of {self.max_fragments}", status=413
+            )
+        if len(self._open) >= _MAX_OPEN:
             self._end(key)
-            raise HTTPError("too many transfers at once", status=503)
+            raise HTTPError("too many fragmented messages at once", status=503)
         self._open[key] = _Transfer(count, now, ends)
 
     def add(self, key: Key, index: int, count: int, part: Part, *, now: float) -> Part | None:
-        """Takes one fragment; the whole message when it was the last one missing.
+        """Add a fragment; return the whole message if it was the last one missing.
 
-        Raises ``HTTPError``: 408 without a transfer, 400 for what does not fit, 413 over the cap.
+        Args:
+            key: The source, the instance and the message id.
+            index: The number of the fragment, from 1.
+            count: The number of fragments it claims.
+            part: The fragment.
+            now: The time on the loop's clock.
+
+        Raises:
+            RequestTimeout: The transfer is not open (408).
+            HTTPError: The fragment does not fit (400), or the body is too large (413).
         """
         transfer = self._open.get(key)
         if transfer is None:
-            raise RequestTimeout("a fragment of no transfer")
+            raise RequestTimeout("a fragment without an open transfer")
         if count != transfer.count or not 1 <= index <= count or index in transfer.parts:
             self._end(key)
             raise HTTPError(f"fragment {index}/{count} does not fit", status=400)
         transfer.size += len(part.body)
         if transfer.size > self.max_body:
             self._end(key)
-            raise HTTPError(f"more than {self.max_body} bytes", status=413)
+            raise HTTPError(f"the body exceeds {self.max_body} bytes (max_body)", status=413)
         transfer.parts[index], transfer.heard = part, now
         if len(transfer.parts) < count:
             return None
@@ -92,7 +114,7 @@ class Reassembler(Generic[Part]):
         return whole
 
     def overdue(self, now: float) -> list[Key]:
-        """Ends the transfers that fell silent or ran out of budget, and tells which."""
+        """End the transfers that are silent or past their budget, and return their keys."""
         late = [
             key
             for key, transfer in self._open.items()
@@ -110,7 +132,7 @@ class Reassembler(Generic[Part]):
 
 
 def fragment_of_request(request: Request, parts: list[bytes], place: int) -> Request:
-    """Fragment ``place`` of so many, the first being 1: the same headers, one part of the body."""
+    """Return fragment ``place`` (from 1): the same headers, one part of the body."""
     made = request.received()
     made.body = parts[place - 1]
     made.headers._values[FRAGMENT] = [f"{place}/{len(parts)}"]

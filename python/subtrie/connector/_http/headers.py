@@ -1,7 +1,7 @@
-"""The headers of a message: names in Go's canonical spelling, values as text, several a name.
+"""Headers of a message: names in Go's canonical form, several text values a name.
 
-Nothing gets in that could end a line: a name is a token of RFC 9110, a value holds no control
-character but the tab. So what is written is read again as the same headers.
+A name is a token of RFC 9110, and a value contains no control character except the tab, so nothing
+can end a line early and written headers are read back equal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 @lru_cache(maxsize=1024)
 def canonical(name: str) -> str:
-    """``microbus-op-code`` gives ``Microbus-Op-Code``. Raises ``BusError`` for what is no name."""
+    """Return a name in canonical form: ``Microbus-Op-Code``. Raises ``BusError`` if not valid."""
     if not _NAME.fullmatch(name):
         raise refusal("BusError", "header-name", name, field="headers")
     return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
@@ -26,10 +26,10 @@ def canonical(name: str) -> str:
 
 def _checked(value: str) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a header is text, not {type(value).__name__}")
+        raise TypeError(f"a header value must be text, not {type(value).__name__}")
     found = _CONTROL.search(value)
     if found or not value.isascii():
-        # Text beyond ASCII travels as UTF-8; only lone surrogates cannot.
+        # Text beyond ASCII is sent as UTF-8; lone surrogates cannot be encoded.
         try:
             offset = len(value[: found.start()].encode()) if found else None
             value.encode()
@@ -41,12 +41,16 @@ def _checked(value: str) -> str:
 
 
 class Headers(MutableMapping[str, str]):
-    """A mapping of header names, in any case, to their first values; ``all`` gives every value.
+    """A mapping from header names, in any case, to their first values; ``all`` gives every value.
 
-    Raises ``BusError`` for names and values that no header can have.
+    Args:
+        given: Other headers, a mapping, or pairs of name and value.
+
+    Raises:
+        BusError: A name or a value is not valid in a header.
     """
 
-    # A list of values is never changed, only replaced: so copies of headers share them.
+    # A list of values is replaced, never modified, so that copies can share it.
     __slots__ = ("_values",)
 
     def __init__(self, given: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
@@ -59,26 +63,26 @@ class Headers(MutableMapping[str, str]):
 
     @classmethod
     def _of(cls, values: dict[str, list[str]]) -> Headers:
-        """Wraps what is canonical and checked already."""
+        """Wrap values that are canonical and checked already."""
         made = cls.__new__(cls)
         made._values = values
         return made
 
     def copy(self) -> Headers:
-        """The same headers, changed apart from these."""
+        """Return an independent copy."""
         return Headers._of(self._values.copy())
 
     def add(self, name: str, value: str) -> None:
-        """One more value under a name."""
+        """Add a value to a name."""
         name = canonical(name)
         self._values[name] = [*self._values.get(name, ()), _checked(value)]
 
     def all(self, name: str) -> list[str]:
-        """Every value of a name, in order; empty where there is none."""
+        """Return every value of a name in order; empty if there is none."""
         return list(self._values.get(canonical(name), ()))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every name and value, a name once for each of its values."""
+        """Yield every name and value; a name once for each of its values."""
         for name, values in self._values.items():
             for value in values:
                 yield name, value

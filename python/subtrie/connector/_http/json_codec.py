@@ -1,8 +1,8 @@
-"""JSON bodies, there and back: what the standard library does, without what it does anew each time.
+"""JSON encoding and decoding of bodies: the standard library's results at a lower cost a call.
 
-Written compact, as UTF-8; dataclasses and pydantic models are objects, members of enumerations
-their values. The common case takes the interpreter's own encoder and scanner directly; whatever
-they stumble over is done again the usual way, which knows the exact error.
+Compact, in UTF-8; dataclasses and pydantic models become objects, enumeration members their values.
+The common case uses the C encoder and scanner directly; if they fail, the public functions of
+``json`` run and raise their exact error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from json import encoder
 from typing import Any
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "model_dump"):
@@ -23,19 +23,22 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, set | frozenset | tuple):
         return list(value)
-    raise TypeError(f"{type(value).__name__} is no JSON; return a dict, a dataclass or a Response")
+    raise TypeError(
+        f"{type(value).__name__} cannot be represented in JSON; "
+        "return a dict, a dataclass or a Response"
+    )
 
 
-_usual = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
-_scan = getattr(json.JSONDecoder(), "scan_once")  # noqa: B009 - the types do not know it
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_json_default)
+_scan = getattr(json.JSONDecoder(), "scan_once")  # noqa: B009 - missing in typeshed
 
 
 def _direct() -> Any:
-    """The interpreter's encoder, made once; None where it has none, or another."""
+    """Return the interpreter's C encoder, made once; None if it is missing or differs."""
     make = getattr(encoder, "c_make_encoder", None)
     try:
         text = encoder.encode_basestring
-        made = make(None, _plain, text, None, ":", ",", False, False, True)  # type: ignore[misc]
+        made = make(None, _json_default, text, None, ":", ",", False, False, True)  # type: ignore[misc]
         return made if "".join(made({"a": [1, "é"]}, 0)) == '{"a":[1,"é"]}' else None
     except Exception:
         return None
@@ -45,17 +48,22 @@ _encode = _direct()
 
 
 def json_bytes(value: Any) -> bytes:
-    """Compact JSON. Raises ``TypeError`` for what is none, ``ValueError`` for a circle."""
+    """Encode a value as compact JSON.
+
+    Raises:
+        TypeError: The value, or a part of it, cannot be represented in JSON.
+        ValueError: The value refers to itself.
+    """
     if _encode is not None:
         try:
             return "".join(_encode(value, 0)).encode()
-        except RecursionError:  # a circle, or very deep
+        except RecursionError:  # a circular or very deep value
             pass
-    return _usual.encode(value).encode()
+    return _encoder.encode(value).encode()
 
 
 def json_value(body: bytes) -> Any:
-    """What a body says, in UTF-8, UTF-16 or UTF-32. Raises ``ValueError``, ``RecursionError``."""
+    """Decode a body in UTF-8, UTF-16 or UTF-32. Raises ``ValueError``, ``RecursionError``."""
     try:
         text = body.decode()
         value, end = _scan(text, 0)

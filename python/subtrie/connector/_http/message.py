@@ -1,7 +1,8 @@
-"""What a handler gets and what a caller gets: a request, a response.
+"""Requests and responses as handlers and callers see them.
 
-In process these very objects travel: each receiver has its own headers, the body's bytes are
-shared. The verified source is set by the receiver, from the subject, whatever the headers say.
+In process these objects themselves are delivered: each receiver has its own headers, the bytes of
+the body are shared. The receiver sets the verified source from the subject, whatever the headers
+say.
 """
 
 from __future__ import annotations
@@ -16,24 +17,31 @@ from .url import parse_query
 
 
 class LocalCaller(Protocol):
-    """A caller within this process: it needs no message to be told that it was heard."""
+    """A pending request in this process: it is acknowledged without a message."""
 
     acked: bool
 
     def take(self, response: Response) -> None:
-        """Takes the answer, in the thread of whoever gives it."""
+        """Take the response, in the handler's thread."""
         ...
 
 
 class Request:
     """A request as its handler sees it.
 
-    ``method``, ``url``, ``path`` (decoded), ``query`` (name to list of values), ``headers``,
-    ``body`` (bytes), ``arguments`` (path arguments by name), ``source`` (the verified host that
-    asks), ``attested`` (True where it came from within this process, and the source is the word
-    of the connector that sent it, not of a broker), ``budget`` (seconds left when it arrived).
-    (``caller`` is the one who waits, where that is within this process: it needs no message to
-    be told that it was heard.)
+    Attributes:
+        method: The HTTP method.
+        url: The whole URL.
+        path: The decoded path.
+        query: The query arguments: each name with its list of values.
+        headers: The headers.
+        body: The body, as bytes.
+        arguments: The path arguments by name.
+        source: The verified host name of the sender.
+        attested: True if the request came from within this process: then the source is stated by
+            the sender's connector, not enforced by a broker.
+        budget: The time budget in seconds, at arrival.
+        caller: The pending request, if the sender is in this process.
     """
 
     __slots__ = (
@@ -76,17 +84,21 @@ class Request:
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The arguments of the query, each name with its values in order."""
+        """The query arguments: each name with its values in order."""
         if self._query is None:
             self._query = parse_query(self.url_query)
         return self._query
 
     def json(self) -> Any:
-        """The body read as JSON; None where it is empty. Raises ``HTTPError`` 400."""
+        """Return the body parsed as JSON; None if it is empty.
+
+        Raises:
+            HTTPError: The body is not valid JSON (400).
+        """
         return _read_json(self.body)
 
     def received(self) -> Request:
-        """The same request for one more receiver: headers of its own, the same body."""
+        """Return the request for another receiver: headers of its own, the same body."""
         made = Request.__new__(Request)
         made.method, made.url, made.path = self.method, self.url, self.path
         made.url_query, made.body = self.url_query, self.body
@@ -97,16 +109,24 @@ class Request:
         return made
 
     def __repr__(self) -> str:
-        return f"<Request {self.method} {self.url} from {self.source or 'nobody verified'}>"
+        return f"<Request {self.method} {self.url} source={self.source or 'unverified'}>"
 
 
 class Response:
-    """An answer: ``status``, ``headers``, ``body``, and who gave it.
+    """A response.
 
-    ``source`` is the verified host that answered, ``id`` its instance, ``queue`` the queue it
-    answered for (None without one), ``locality`` where it stands (empty where it does not say).
-    ``error`` is an ``HTTPError`` where the answer is an error: only what ``publish`` yields can
-    have one, ``request`` raises it.
+    Attributes:
+        status: The HTTP status.
+        headers: The headers.
+        body: The body, as bytes.
+        source: The verified host name of the responder.
+        error: The ``HTTPError`` if the response is an error. Only responses of ``publish`` have
+            one; ``request`` raises it.
+
+    Args:
+        status: The HTTP status.
+        body: The body; text is encoded as UTF-8.
+        headers: The headers.
     """
 
     __slots__ = ("body", "error", "headers", "source", "status")
@@ -126,25 +146,33 @@ class Response:
 
     @property
     def id(self) -> str:
-        """The instance that answered."""
+        """The id of the responding instance."""
         return self.headers.get(_control_headers.FROM_ID, "")
 
     @property
     def queue(self) -> str | None:
-        """The queue the answer was given for, or None."""
+        """The queue name for which the responder was chosen, or None."""
         return self.headers.get(_control_headers.QUEUE) or None
 
     @property
     def locality(self) -> str:
-        """Where the one who answered stands, as in ``us-west-b-1``; empty where it is not said."""
+        """The locality of the responder, such as ``us-west-b-1``; empty if not announced."""
         return self.headers.get(_control_headers.LOCALITY, "")
 
     def json(self) -> Any:
-        """The body read as JSON; None where it is empty. Raises ``HTTPError`` 400."""
+        """Return the body parsed as JSON; None if it is empty.
+
+        Raises:
+            HTTPError: The body is not valid JSON (400).
+        """
         return _read_json(self.body)
 
     def raise_for_status(self) -> Response:
-        """Raises ``HTTPError`` for an error, or a status of 400 and more; else the response."""
+        """Return the response itself, unless it is an error.
+
+        Raises:
+            HTTPError: The response is an error, or its status is 400 or more.
+        """
         if self.error is not None:
             raise self.error
         if self.status >= 400:
@@ -152,14 +180,14 @@ class Response:
         return self
 
     def received(self) -> Response:
-        """The same answer for one more receiver: headers of its own, the same body."""
+        """Return the response for another receiver: headers of its own, the same body."""
         made = Response.__new__(Response)
         made.status, made.body, made.headers = self.status, self.body, self.headers.copy()
         made.source, made.error = self.source, self.error
         return made
 
     def __repr__(self) -> str:
-        return f"<Response {self.status} from {self.source or 'here'}, {len(self.body)} bytes>"
+        return f"<Response {self.status} source={self.source or 'unset'}, {len(self.body)} bytes>"
 
 
 Message = Request | Response
@@ -171,4 +199,4 @@ def _read_json(body: bytes) -> Any:
     try:
         return json_value(body)
     except (ValueError, RecursionError) as error:
-        raise HTTPError(f"the body is no JSON: {error}", status=400) from None
+        raise HTTPError(f"the body is not valid JSON: {error}", status=400) from None

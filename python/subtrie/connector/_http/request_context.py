@@ -1,4 +1,4 @@
-"""What a handler's own calls inherit from the request it handles."""
+"""The request being handled, as a context variable: its own calls inherit from it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from .headers import Headers
 
 
 class RequestContext(NamedTuple):
-    """The request being handled: its headers, its depth, and when (on the loop's clock) it ends."""
+    """Headers, call depth and deadline (on the loop's clock) of the request in progress."""
 
     headers: Headers
     depth: int
     deadline: float
 
 
-#: The request that the running task handles, or None.
+#: The context of the request that the running task handles, or None.
 current_request: ContextVar[RequestContext | None] = ContextVar("subtrie_inbound", default=None)
 
-_PASSED_ON = ("Accept-Language", "Microbus-Actor")
-_PASSED_ON_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
+_FORWARDED = ("Accept-Language", "Microbus-Actor")
+_FORWARDED_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
 
 
 def forwarded_headers(headers: Headers) -> dict[str, list[str]]:
-    """The headers that travel along, and no others."""
+    """Return the headers that are forwarded to nested calls."""
     return {
         name: values
         for name, values in headers._values.items()
-        if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
+        if name in _FORWARDED or name.startswith(_FORWARDED_BY_PREFIX)
     }

@@ -1,7 +1,7 @@
-"""URLs as the bus writes them: the port always there, path arguments filled from the query.
+"""URLs as the bus writes them: with the port, and path arguments filled in from the query.
 
-A request line carries the whole URL, in the spelling the caller gave it wherever that spelling is
-sound, as Go's does. Which subject it stands for is ``subtrie.microbus``'s to say.
+A request line contains the whole URL, in the caller's spelling where that is valid, as in Go.
+``subtrie.microbus`` decides which subject a URL means.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..._errors import refusal
 from ..._nats.path_template import path_argument
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
-_PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves as it is found in a path
+_PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves unescaped in a path
 _SOUND = re.compile(r"[A-Za-z0-9%\-_.~$&+,/:;=@!'()*\[\]]*")
-#: What no request line can hold; all else in a query stays as its caller gave it, as in Go.
-_UNFIT = re.compile("[\x00-\x20\x7f\ud800-\udfff]")
+#: Invalid in a request line; everything else in a query stays as the caller wrote it, as in Go.
+_INVALID_IN_QUERY = re.compile("[\x00-\x20\x7f\ud800-\udfff]")
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
@@ -35,20 +35,22 @@ class ParsedURL(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """Host and port, as the ``Host`` header has them."""
+        """Host and port, as in the ``Host`` header."""
         return f"{self.host}:{self.port}"
 
     def within(self, label: str) -> str:
-        """The URL with one more label before its host: ``loc-us``, ``id-k3x9``."""
+        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
         return self.text.replace("://", f"://{label}.", 1)
 
 
 @lru_cache(maxsize=4096)
 def parse_url(url: str) -> ParsedURL:
-    """Takes a URL apart and gives it its port: 80 for http, else 443.
+    """Parse a URL and add its port: 80 for http, else 443.
 
-    Raises ``AddressError`` where it is no URL with a host. What a host and a port may be is left
-    to ``microbus.request_from_url``, which sees the same URL.
+    What a host and a port may be is checked by ``microbus.request_from_url``.
+
+    Raises:
+        AddressError: It is not a URL with a host.
     """
     found = _URL.fullmatch(url)
     if found is None:
@@ -62,14 +64,14 @@ def parse_url(url: str) -> ParsedURL:
     if not host:
         raise refusal("AddressError", "url-host", url, field="url")
     path = _sound_path(path) or "/"
-    if _UNFIT.search(query):
-        query = _UNFIT.sub(lambda unfit: _escaped(unfit[0]), query)
+    if _INVALID_IN_QUERY.search(query):
+        query = _INVALID_IN_QUERY.sub(lambda found: _escaped(found[0]), query)
     text = f"{scheme}://{host}:{port}{path}{query}"
     return ParsedURL(text, scheme, host, port, path, query[1:])
 
 
 def _sound_path(path: str) -> str:
-    """The path as given where every byte of it may stand there, else escaped anew."""
+    """Return the path unchanged if every byte may stand there, else escape it again."""
     if _SOUND.fullmatch(path):
         return path
     raw = unquote_to_bytes(path.encode("utf-8", "surrogatepass"))
@@ -87,9 +89,13 @@ Params = Mapping[str, object] | Sequence[tuple[str, object]]
 
 
 def with_params(url: str, params: Params | None) -> str:
-    """The URL with arguments added to its query, lists as repeated ones, in the given order.
+    """Return the URL with arguments added to its query, in the given order.
 
-    ``True`` is written ``true``; None is left out.
+    A list becomes repeated arguments, ``True`` is written ``true``, None is left out.
+
+    Args:
+        url: The URL.
+        params: A mapping or pairs of name and value.
     """
     if not params:
         return url
@@ -106,17 +112,17 @@ def with_params(url: str, params: Params | None) -> str:
 
 
 def argument(value: object) -> str:
-    """A value as a query or a path writes it."""
+    """Return a value as it is written in a query or a path."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
 
 
 def fill_path(url: str) -> str:
-    """Moves query arguments into the path parts that name them: ``/{id}?id=7`` gives ``/7``.
+    """Move query arguments into the path parts that name them: ``/{id}?id=7`` becomes ``/7``.
 
-    Unnamed parts take ``path1``, ``path2``, …; ``{name...}`` keeps its slashes; an argument that
-    is missing leaves its part empty. The query that is left is sorted by name.
+    Unnamed parts take ``path1``, ``path2``, …; ``{name...}`` keeps its slashes; a missing argument
+    leaves its part empty. The rest of the query is sorted by name.
     """
     if "{" not in url:
         return url
@@ -148,7 +154,7 @@ def _segment(text: str) -> str:
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
-    """The arguments of a query, each name with its values in order."""
+    """Return the arguments of a query: each name with its values in order."""
     found: dict[str, list[str]] = {}
     if text:
         for name, value in parse_qsl(text, keep_blank_values=True):
@@ -157,5 +163,5 @@ def parse_query(text: str) -> dict[str, list[str]]:
 
 
 def decode_path(text: str) -> str:
-    """The decoded path of an escaped one."""
+    """Return a path with its escapes decoded."""
     return unquote(text, errors="surrogateescape") if "%" in text else text

@@ -1,1 +1,1 @@
-"""Serving others: endpoints, their arguments, how a request is handled and answered."""
+"""The request server: endpoints, argument binding, middleware, handlers, responses."""

@@ -1,8 +1,8 @@
-"""What the annotations of a function mean, wherever it was written.
+"""Resolving the annotations of a function, wherever it was defined.
 
-Annotations may be text (``from __future__ import annotations``) and name classes that only the
-function around knows: they are looked up there, while it still runs. One that nobody can resolve,
-a type checker's own, is left out and takes no other with it.
+Annotations may be text (``from __future__ import annotations``) and refer to classes that are local
+to an enclosing function: they are looked up in its frame, while it still runs. An annotation that
+cannot be resolved is left out without affecting the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Name and type of each annotated parameter, and of ``return``."""
+    """Return name and type of each annotated parameter, and of ``return``."""
     while isinstance(function, partial):
         function = function.func
     if not inspect.isroutine(function):
@@ -39,7 +39,7 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names_around(function: Any) -> dict[str, Any]:
-    """The local names where a function was written, if that place is still being run."""
+    """Return the local variables of the function that encloses another, if it is still running."""
     code = getattr(function, "__code__", None)
     frame = sys._getframe(1)
     while frame is not None:
@@ -50,7 +50,7 @@ def _names_around(function: Any) -> dict[str, Any]:
 
 
 def _holds(outer: CodeType, code: CodeType) -> bool:
-    """Whether code was written within other code, a class in between or not."""
+    """Return whether code was defined inside other code, directly or in a class."""
     return any(
         each is code or _holds(each, code) for each in outer.co_consts if isinstance(each, CodeType)
     )

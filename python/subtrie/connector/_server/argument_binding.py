@@ -1,9 +1,9 @@
-"""A handler's arguments from a request, by the annotations of its parameters.
+"""Binding a request to the parameters of a handler, by their annotations.
 
-Decided once, when the endpoint is made: a ``Request`` where one is asked for; path arguments by
-name; ``bytes`` is the body as it came, a dataclass, a pydantic model, a ``dict`` or a ``list`` the
-JSON body; all else comes from the query, then from a field of the JSON body, then the default.
-What does not fit is answered with 400.
+Decided once, when the endpoint is made. A parameter annotated ``Request`` is the request; path
+arguments are bound by name; ``bytes`` is the raw body; a dataclass, a pydantic model, a ``dict`` or
+a ``list`` is the JSON body; others come from the query, then from a field of the JSON body, then
+from the default. A value that does not fit is answered with 400.
 """
 
 from __future__ import annotations
@@ -31,9 +31,15 @@ Binder = Callable[[Request], Any]
 def argument_binder(
     handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
 ) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
-    """How to call a handler with these type hints: a function from a request to its arguments.
+    """Return a function from a request to the positional and named arguments of a handler.
 
-    Raises ``BusError`` (``endpoint``) for parameters that no request can fill.
+    Args:
+        handler: The function.
+        hints: Its type hints.
+        path_names: The names of the path arguments.
+
+    Raises:
+        BusError: A parameter cannot be filled from a request (``endpoint``).
     """
     signature = inspect.signature(handler)
     positional: list[Binder] = []
@@ -72,19 +78,19 @@ def _binder(name: str, wanted: Any, default: Any, path_names: Sequence[str]) -> 
     if wanted is bytes:
         return lambda request: request.body
     if (wanted is _MISSING and name == "body") or _is_body(wanted):
-        plain = _as_it_is(wanted)
+        plain = _unconverted_type(wanted)
         return lambda request: _from_body(request, wanted, plain, default)
     return lambda request: _from_query(request, name, wanted, default)
 
 
 def _same_name(in_path: str, parameter: str) -> bool:
-    """``orderId`` in a path is ``order_id`` or ``orderId`` in Python, ``from`` is ``from_``."""
+    """Return whether a path argument fits a parameter: ``orderId`` and ``order_id`` do."""
     plain = parameter.rstrip("_")
     return in_path in (parameter, plain) or in_path.lower() == plain.replace("_", "").lower()
 
 
-def _bare(wanted: Any) -> Any:
-    """The one type beside None in an optional one."""
+def _without_none(wanted: Any) -> Any:
+    """Return the type beside None in an optional one."""
     if typing.get_origin(wanted) in (Union, types.UnionType):
         others = [each for each in typing.get_args(wanted) if each is not type(None)]
         if len(others) == 1:
@@ -93,11 +99,16 @@ def _bare(wanted: Any) -> Any:
 
 
 def _is_body(wanted: Any) -> bool:
-    bare = _bare(wanted)
+    bare = _without_none(wanted)
     origin = typing.get_origin(bare) or bare
     if origin in (list, tuple, set, frozenset):
         (item, *_) = typing.get_args(bare) or (Any,)
-        return _bare(item) not in (int, float, bool, str)  # a list of those comes from the query
+        return _without_none(item) not in (
+            int,
+            float,
+            bool,
+            str,
+        )  # a list of scalars comes from the query
     return (
         origin is dict
         or dataclasses.is_dataclass(origin)
@@ -106,8 +117,8 @@ def _is_body(wanted: Any) -> bool:
     )
 
 
-def _as_it_is(wanted: Any) -> Any:
-    """The type whose values are taken as JSON gives them: a ``dict`` or ``list`` of anything."""
+def _unconverted_type(wanted: Any) -> Any:
+    """Return the type whose JSON values need no conversion: a ``dict`` or ``list`` of anything."""
     origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
     if (origin, arguments) in ((dict, ()), (dict, (str, Any)), (list, ()), (list, (Any,))):
         return origin
@@ -128,7 +139,10 @@ def _from_query(request: Request, name: str, wanted: Any, default: Any) -> Any:
     if values is None and name.endswith("_"):
         values = request.query.get(name.rstrip("_"))
     if values is not None:
-        if typing.get_origin(_bare(wanted)) in (list, tuple, set, frozenset) or wanted is list:
+        if (
+            typing.get_origin(_without_none(wanted)) in (list, tuple, set, frozenset)
+            or wanted is list
+        ):
             return structured(name, wanted, values, texts=True)
         return scalar(name, wanted, values[-1])
     if request.body[:1] == b"{":
@@ -144,14 +158,23 @@ def _from_query(request: Request, name: str, wanted: Any, default: Any) -> Any:
 
 
 def scalar(name: str, wanted: Any, text: str) -> Any:
-    """The value of a text in a path or a query. Raises ``HTTPError`` 400."""
-    wanted = _bare(wanted)
+    """Convert a text from a path or a query.
+
+    Args:
+        name: The name of the parameter.
+        wanted: Its type.
+        text: The text.
+
+    Raises:
+        HTTPError: The text does not fit the type (400).
+    """
+    wanted = _without_none(wanted)
     if wanted in (_MISSING, str, Any):
         return text
     if wanted is bool:
         if text.lower() in _TRUE or text.lower() in _FALSE:
             return text.lower() in _TRUE
-        raise HTTPError(f"{name!r} is no truth value: {text[:60]!a}", status=400)
+        raise HTTPError(f"{name!r} is not a boolean: {text[:60]!a}", status=400)
     if wanted in (int, float) and len(text) > 400:
         raise HTTPError(f"{name!r} is too long", status=400)
     try:
@@ -160,7 +183,7 @@ def scalar(name: str, wanted: Any, text: str) -> Any:
         return wanted(text)
     except (TypeError, ValueError):
         kind = getattr(wanted, "__name__", str(wanted))
-        raise HTTPError(f"{name!r} is no {kind}: {text[:60]!a}", status=400) from None
+        raise HTTPError(f"{name!r} is not a valid {kind}: {text[:60]!a}", status=400) from None
 
 
 def _integer(name: str, text: str) -> int:
@@ -171,7 +194,17 @@ def _integer(name: str, text: str) -> int:
 
 
 def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> Any:
-    """A JSON value as the annotation wants it. Raises ``HTTPError`` 400 and says where."""
+    """Convert a JSON value to an annotated type.
+
+    Args:
+        name: The name of the parameter, for error messages.
+        wanted: Its type.
+        value: The JSON value.
+        texts: Whether the values are texts from a query.
+
+    Raises:
+        HTTPError: The value does not fit the type (400); the message says where.
+    """
     origin = typing.get_origin(wanted) or wanted
     arguments = typing.get_args(wanted)
     if wanted in (Any, object, _MISSING):
@@ -186,7 +219,7 @@ def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> An
                     return structured(name, each, value, texts=texts)
                 except HTTPError as error:
                     failed = error
-        raise failed or HTTPError(f"{name!r} does not fit", status=400)
+        raise failed or HTTPError(f"{name!r} does not fit its type", status=400)
     if origin is typing.Literal:
         if value in arguments:
             return value
@@ -228,7 +261,7 @@ def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> An
     ):
         return value
     kind = getattr(wanted, "__name__", str(wanted))
-    raise HTTPError(f"{name!r} is no {kind}: {json.dumps(value)[:60]}", status=400)
+    raise HTTPError(f"{name!r} is not a valid {kind}: {json.dumps(value)[:60]}", status=400)
 
 
 @lru_cache(maxsize=1024)

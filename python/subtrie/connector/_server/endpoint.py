@@ -1,7 +1,7 @@
-"""One route of a service: who handles it, where it is subscribed, how its arguments are read.
+"""One route of a service: its handler, its subscriptions, its path arguments.
 
-It is subscribed at ``_``, at the service's own id, and at each slot of its locality (S0-044,
-S0-047), under one queue: the service's own host unless another, or none, is asked for.
+An endpoint subscribes the slot ``_`` (any instance), the id of its own instance, and each prefix of
+its locality, all under one queue name: the host of the service unless another, or none, is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Own(enum.Enum):
     OWN = "the host of the service"
 
 
-#: The queue of an endpoint that names none: the host of its service.
+#: The queue of an endpoint for which none is given: the host of its service.
 OWN: Final = _Own.OWN
 
 Queue = str | None | _Own
@@ -39,22 +39,29 @@ Handler = Callable[..., Any]
 
 
 class EndpointReceiver(Protocol):
-    """Takes what arrives for an endpoint, from either transport."""
+    """Takes the messages that arrive for an endpoint, from either transport."""
 
     def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
-        """Takes a live message; False where nobody is here any more."""
+        """Take a message from within the process; False if the connector has stopped."""
         ...
 
     async def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
-        """Takes the payload of a bus message."""
+        """Take the payload of a message from the bus."""
         ...
 
 
 class Endpoint:
-    """A route that is served: ``method``, ``route``, ``host``, ``port``, ``path``, ``queue``.
+    """A served route, made by ``Connector.endpoint`` and ``Connector.subscribe``.
 
-    ``timeout`` is the most a request may take, in seconds, whatever its budget; None for no limit
-    of its own. Made by ``Connector.endpoint`` and ``Connector.subscribe``.
+    Attributes:
+        method: The HTTP method, or ``ANY``.
+        route: The route as given.
+        host: The host it serves.
+        port: The port it serves; 0 for any.
+        path: The path, with arguments in braces.
+        queue: The queue name, or None.
+        handler: The function that handles requests.
+        timeout: The longest time a request may take in seconds, whatever its budget, or None.
     """
 
     def __init__(
@@ -69,7 +76,7 @@ class Endpoint:
         control: bool = False,
     ) -> None:
         if not callable(handler):
-            raise TypeError(f"handler must be callable, not {type(handler).__name__}")
+            raise TypeError(f"the handler must be callable, not {type(handler).__name__}")
         self.method = microbus.check_method(method)
         self.route = route
         self.handler = handler
@@ -87,7 +94,7 @@ class Endpoint:
         self.hints = type_hints(handler)
         self.bind = argument_binder(handler, self.hints, [name for _, name, _ in self._arguments])
         self.is_async = _is_async(handler)
-        for pattern in self.patterns():  # refused now, not at startup
+        for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern
 
     @property
@@ -97,16 +104,16 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """The handler's name."""
+        """The name of the handler."""
         handler = self.handler
         while isinstance(handler, partial):
             handler = handler.func
         return str(getattr(handler, "__name__", type(handler).__name__))
 
     def patterns(self) -> list[str]:
-        """What it subscribes to: one pattern for each slot."""
+        """Return the patterns it subscribes to: one for each slot."""
         connector = self.connector
-        slots = ["", connector.id]
+        slots = ["", connector.id]  # S0-044, S0-047
         if connector.locality:
             slots += microbus.locality_slots(connector.locality)
         return [
@@ -122,13 +129,13 @@ class Endpoint:
         ]
 
     async def unsubscribe(self) -> None:
-        """Takes the route down; what is being handled is finished. Nothing to do twice."""
+        """Stop serving the route; running handlers finish. Does nothing the second time."""
         if self.on_unsubscribe is not None:
             self.on_unsubscribe(self)
         await self.deactivate()
 
     async def activate(self, receiving: EndpointReceiver) -> None:
-        """Subscribes every pattern, if that is not done yet."""
+        """Subscribe all patterns, if that is not done yet."""
         if self.registrations:
             return
         transport = self.connector._transport
@@ -146,12 +153,12 @@ class Endpoint:
             raise
 
     async def deactivate(self) -> None:
-        """Takes the subscriptions down."""
+        """Unsubscribe all patterns."""
         registrations, self.registrations = self.registrations, []
         await asyncio.gather(*(registration.unsubscribe() for registration in registrations))
 
     def fill_arguments(self, request: Request) -> None:
-        """Reads the path arguments out of the path of a request."""
+        """Set the path arguments of a request from its path."""
         if not self._arguments:
             return
         parts = request.path.split("/")
@@ -160,7 +167,7 @@ class Endpoint:
                 request.arguments[name] = "/".join(parts[index:]) if greedy else parts[index]
 
     async def call(self, request: Request) -> Any:
-        """Calls the handler: on this loop, or in a thread where it is a plain function."""
+        """Call the handler: on this loop, or in a thread if it is not a coroutine function."""
         positional, named = self.bind(request)
         if self.is_async:
             result: Awaitable[Any] = self.handler(*positional, **named)
@@ -178,12 +185,12 @@ def _is_async(handler: Handler) -> bool:
     while isinstance(handler, partial):
         handler = handler.func
     return iscoroutinefunction(handler) or iscoroutinefunction(
-        getattr(type(handler), "__call__", None)  # noqa: B004 - it is looked at, not asked for
+        getattr(type(handler), "__call__", None)  # noqa: B004 - the attribute itself is inspected
     )
 
 
 def _path_arguments(path: str) -> list[tuple[int, str, bool]]:
-    """Index, name and greediness of each argument; unnamed ones are ``path1``, ``path2``, …"""
+    """Return index, name and greediness of each argument; unnamed: ``path1``, ``path2``."""
     found: list[tuple[int, str, bool]] = []
     for index, part in enumerate(("/" + path.removeprefix("/")).split("/")):
         argument = path_argument(part)

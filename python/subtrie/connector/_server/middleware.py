@@ -1,4 +1,4 @@
-"""Steps around every handler but the control plane's; a throttle per caller stands on them."""
+"""Middleware: functions around every handler except the control plane's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Middleware = Callable[[Request, CallNext], Awaitable[Any]]
 
 
 def around(steps: Iterable[Middleware], call: CallNext) -> CallNext:
-    """The call with the steps around it, the first of them outermost."""
+    """Return a call wrapped in middleware, the first step outermost."""
     for step in reversed(tuple(steps)):
         call = _around(step, call)
     return call

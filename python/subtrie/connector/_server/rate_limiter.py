@@ -1,8 +1,10 @@
-"""So many requests a second for each caller, and no more: 429 for the rest (A71).
+"""Rate limiting by caller with token buckets; further requests are answered with 429.
 
-A bucket of tokens for each verified source, never for what a header claims; the same object sees
-the same on both transports. ``connector.middleware(RateLimiter(50))`` is all it takes.
+There is one bucket for each verified source, never for a host that a header claims. The limit is
+shared between both transports: ``connector.middleware(RateLimiter(50))``.
 """
+
+# A71
 
 from __future__ import annotations
 
@@ -16,15 +18,22 @@ from .._errors import HTTPError
 from .._http.message import Request
 from .middleware import CallNext
 
-_CALLERS = 65_536
+_MAX_CALLERS = 65_536  # buckets kept; bounds the memory when sources are many
 
 
 class RateLimiter:
-    """Middleware: ``rate`` requests a second for each caller, ``burst`` at once (as ``rate``).
+    """Middleware that limits the requests of each caller.
 
-    A connector may share one with others. ``clock`` counts seconds. Buckets of at most 65,536
-    callers are kept; who is forgotten begins with a full one. Raises ``ValueError`` for a rate or
-    a burst that lets nothing through.
+    Buckets of the latest 65,536 callers are kept; a forgotten caller begins with a full one. One
+    object may be shared by several connectors.
+
+    Args:
+        rate: Requests a second for each caller.
+        burst: Requests at once; ``rate`` by default, at least 1.
+        clock: A clock in seconds.
+
+    Raises:
+        ValueError: The rate or the burst would admit no request.
     """
 
     def __init__(
@@ -36,25 +45,27 @@ class RateLimiter:
     ) -> None:
         self.rate, self.burst = float(rate), float(max(rate, 1.0) if burst is None else burst)
         if not self.rate > 0 or not self.burst >= 1:
-            raise ValueError("a throttle needs a rate above 0 and a burst of at least 1")
+            raise ValueError("the rate must be above 0 and the burst at least 1")
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, when
+        self._buckets: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # tokens, and the time of their count
         self._lock = threading.Lock()  # connectors of several loops may share it
 
     def admit(self, source: str) -> float:
-        """Takes one token of a caller: 0, or the seconds until there is one again."""
+        """Take a token of a caller; return 0, or the seconds until there is one."""
         now = self._clock()
         with self._lock:
             tokens, then = self._buckets.pop(source, (self.burst, now))
             tokens = min(self.burst, tokens + max(now - then, 0.0) * self.rate)
             wait = 0.0 if tokens >= 1 else (1 - tokens) / self.rate
             self._buckets[source] = (tokens if wait else tokens - 1, now)
-            if len(self._buckets) > _CALLERS:
+            if len(self._buckets) > _MAX_CALLERS:
                 self._buckets.popitem(last=False)
         return wait
 
     async def __call__(self, request: Request, call_next: CallNext) -> Any:
-        """Lets a request through, or refuses it: ``HTTPError`` 429 with ``retryAfter`` seconds."""
+        """Pass a request on, or raise ``HTTPError`` 429 with ``retryAfter`` in seconds."""
         wait = self.admit(request.source)
         if wait:
             raise HTTPError(

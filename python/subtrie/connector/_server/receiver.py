@@ -1,11 +1,12 @@
-"""Requests as they arrive: verified, acknowledged, put together, handled, answered.
+"""Receiving requests: verification, acknowledgement, reassembly, then the handler.
 
-The first steps run where the message arrives, in process in the sender's thread: the source is
-read from the subject and overwrites ``Microbus-From-Host`` before anything else happens (S0-040),
-an unverifiable message is counted and dropped (S0-041, A25), everything else is acknowledged at
-once. The handler runs in a task of its own on its connector's loop, within its time budget, and
-whatever becomes of it, the caller gets one answer (A78).
+The first steps run where the message arrives, for local messages in the sender's thread: the source
+is read from the subject and overwrites ``Microbus-From-Host`` before anything else; a message
+without a verified source is counted and dropped; every other message is acknowledged at once. The
+handler runs in a task of its own on its connector's loop.
 """
+
+# S0-040, S0-041, A25, A78
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ... import _control_headers
 from ..._errors import SubtrieError
 from .._errors import HTTPError
 from .._http.codec import read_request
-from .._http.fragments import SILENCE, Key, Reassembler
+from .._http.fragments import MAX_SILENCE, Key, Reassembler
 from .._http.headers import Headers
 from .._http.message import Message, Request, Response
 from .._identity import request_address, return_subject
@@ -36,39 +37,39 @@ class RequestReceiver(HandlerRunner):
         self._sweep: asyncio.TimerHandle | None = None
 
     def open(self, round_trip: float) -> None:
-        """Ready to receive."""
+        """Prepare to receive, given the round trip in seconds."""
         super().open(round_trip)
         self.transfers = Reassembler(
             max_body=self.connector.max_body,
             max_fragments=self.connector.max_fragments,
-            silence=SILENCE * round_trip,
+            silence=MAX_SILENCE * round_trip,
         )
 
     # --- arrival
 
     def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
-        """Takes a live message, in the sender's thread; False where nobody is here any more."""
+        """Take a message in the sender's thread; False if the connector has stopped."""
         connector = self.connector
         loop = connector._loop
         if loop is None or loop.is_closed() or not isinstance(message, Request):
             return False
         connector.metrics.deliveries["memory"] += 1
         caller, message.caller = message.caller, None
-        answer_to = self._admit(subject, message, attested=True, live=caller is not None)
-        if answer_to is None:
-            return True  # heard, and rejected
+        reply_to = self._admit(subject, message, attested=True, live=caller is not None)
+        if reply_to is None:
+            return True  # received, and rejected
         if caller is not None:
             caller.acked = True
         else:
             acknowledgement = self._acknowledgement(endpoint, message)
-            if not connector._deliver(answer_to, acknowledgement, kept=False):
-                connector._spawn(connector._publish(answer_to, acknowledgement))
+            if not connector._deliver(reply_to, acknowledgement, kept=False):
+                connector._spawn(connector._publish(reply_to, acknowledgement))
         failed = _too_large(connector) if len(message.body) > connector.max_body else None
-        connector._run_on_loop(self._start, endpoint, message, answer_to, failed, caller)
+        connector._run_on_loop(self._start, endpoint, message, reply_to, failed, caller)
         return True
 
     async def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
-        """Takes the payload of a bus message."""
+        """Take the payload of a message from the bus."""
         connector = self.connector
         connector.metrics.deliveries["nats"] += 1
         if request_address(subject) is None:
@@ -79,8 +80,8 @@ class RequestReceiver(HandlerRunner):
         except SubtrieError:
             connector.metrics.reject(connector.plane, "malformed", subject)
             return
-        answer_to = self._admit(subject, request, attested=False)
-        if answer_to is None:
+        reply_to = self._admit(subject, request, attested=False)
+        if reply_to is None:
             return
         index, count = _control_headers.fragment_of(
             request.headers.get(_control_headers.FRAGMENT, "")
@@ -93,11 +94,11 @@ class RequestReceiver(HandlerRunner):
                 return
             failed, whole = None, None
             if index == 1 and key in self.transfers:
-                logger.warning("a second first fragment from %s", request.source)
+                logger.warning("repeated first fragment from %s", request.source)
                 return
             if index == 1:
                 failed = self._begin(key, count, request)
-        await connector._send(answer_to, self._acknowledgement(endpoint, request))
+        await connector._send(reply_to, self._acknowledgement(endpoint, request))
         if count > 1 and failed is None:
             try:
                 now = asyncio.get_running_loop().time()
@@ -107,14 +108,14 @@ class RequestReceiver(HandlerRunner):
         elif len(request.body) > connector.max_body:
             failed = _too_large(connector)
         if failed is not None or whole is not None:
-            self._start(endpoint, whole or request, answer_to, failed)
+            self._start(endpoint, whole or request, reply_to, failed)
 
     def _admit(
         self, subject: str, request: Request, *, attested: bool, live: bool = False
     ) -> str | None:
-        """The verified source overwrites what the headers say; where to answer, or None.
+        """Set the verified source; return the subject for responses, or None to reject.
 
-        A caller that is ``live`` is answered itself and needs no address.
+        A ``live`` caller, in this process, gets its response directly and needs no subject.
         """
         connector, headers = self.connector, request.headers._values
         address = request_address(subject)
@@ -123,7 +124,7 @@ class RequestReceiver(HandlerRunner):
             return None
         headers[_control_headers.FROM_HOST] = [address.source]
         request.source, request.attested = address.source, attested
-        # The broker has judged the subject, not the request line: the subject is what counts.
+        # The broker checked the subject, not the request line.
         request.method, request.path = address.method, address.path
         if live:
             return ""
@@ -135,11 +136,11 @@ class RequestReceiver(HandlerRunner):
         except KeyError:
             connector.metrics.reject(connector.plane, "return-address", subject)
             return None
-        answer_to = return_subject(connector.plane, connector.host, address.source, instance)
-        if answer_to is None or not message_id:
+        reply_to = return_subject(connector.plane, connector.host, address.source, instance)
+        if reply_to is None or not message_id:
             connector.metrics.reject(connector.plane, "return-address", subject)
             return None
-        return answer_to
+        return reply_to
 
     def _acknowledgement(self, endpoint: Endpoint, request: Request) -> Response:
         values = request.headers._values
@@ -168,12 +169,12 @@ class RequestReceiver(HandlerRunner):
     def _sweep_transfers(self, loop: asyncio.AbstractEventLoop) -> None:
         self._sweep = None
         for source, instance, _ in self.transfers.overdue(loop.time()):
-            logger.info("a transfer of %s (%s) broke off", source, instance)
+            logger.info("incomplete fragmented message from %s (%s)", source, instance)
         if len(self.transfers):
             self._sweep = loop.call_later(self._round_trip / 2, self._sweep_transfers, loop)
 
     async def finish(self, timeout: float) -> None:
-        """Waits for the handlers that are at work; after ``timeout`` seconds they are cancelled."""
+        """Wait for running handlers; cancel them after ``timeout`` seconds."""
         await super().finish(timeout)
         if self._sweep is not None:
             self._sweep.cancel()
@@ -186,4 +187,4 @@ def _key(request: Request) -> Key:
 
 
 def _too_large(connector: Runtime) -> HTTPError:
-    return HTTPError(f"more than {connector.max_body} bytes", status=413)
+    return HTTPError(f"the body exceeds {connector.max_body} bytes (max_body)", status=413)

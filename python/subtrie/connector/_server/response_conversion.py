@@ -1,4 +1,4 @@
-"""What a handler returns, as a response: None, bytes, text, JSON, a dataclass, a ``Response``."""
+"""Converting what a handler returned to a response."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from .._http.message import Response
 
 
 def to_response(result: Any) -> Response:
-    """The response for what a handler returned. Raises ``TypeError`` for what is no JSON."""
+    """Return the response for None, bytes, text, a JSON value, a dataclass or a ``Response``.
+
+    Raises:
+        TypeError: The value cannot be represented in JSON.
+    """
     if type(result) is dict:  # what most handlers return
-        return _made(json_bytes(result), "application/json")
+        return _response(json_bytes(result), "application/json")
     if result is None:
         return Response()
     if isinstance(result, Response):
         return result
     if isinstance(result, (bytes, bytearray, memoryview)):
-        return _made(bytes(result), "application/octet-stream")
+        return _response(bytes(result), "application/octet-stream")
     if isinstance(result, str):
-        return _made(result.encode(), "text/plain; charset=utf-8")
-    return _made(json_bytes(result), "application/json")
+        return _response(result.encode(), "text/plain; charset=utf-8")
+    return _response(json_bytes(result), "application/json")
 
 
-def _made(body: bytes, kind: str) -> Response:
+def _response(body: bytes, kind: str) -> Response:
     made = Response.__new__(Response)
     made.status, made.body, made.source, made.error = 200, body, "", None
     made.headers = Headers._of({"Content-Type": [kind]})

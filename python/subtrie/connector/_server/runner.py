@@ -20,8 +20,8 @@ from .._http.headers import Headers
 from .._http.message import LocalCaller, Request, Response
 from .._http.request_context import RequestContext, current_request
 from .._runtime import Runtime
+from .._timers import Deadline
 from .._tracing import NO_SPAN, server_span
-from .deadline import Deadline
 from .endpoint import Endpoint
 from .middleware import Middleware, around
 from .response_conversion import to_response
@@ -49,7 +49,7 @@ class HandlerRunner:
     def _budget(self, request: Request) -> float:
         texts = request.headers._values.get(_control_headers.TIME_BUDGET)
         budget = _control_headers.seconds_of(texts[0]) if texts else 0.0
-        return min(budget or _control_headers.DEFAULT_BUDGET, _control_headers.LONGEST_BUDGET)
+        return min(budget or _control_headers.DEFAULT_BUDGET, _control_headers.MAX_BUDGET)
 
     def _start(
         self,

@@ -1,12 +1,14 @@
-"""Both ways a message can take, and which one it does take.
+"""The transports of a connector, in process and NATS, and the choice between them.
 
-| what is sent | both ways there | only the short circuit | only the broker |
+| what is sent | both transports | only in process | only the broker |
 |---|---|---|---|
-| request, answer, acknowledgement | in process if anyone hears, else bus | in process | bus |
-| multicast | bus: those elsewhere must hear it too | in process | bus |
+| request, response, acknowledgement | in process if subscribed there, else bus | in process | bus |
+| multicast | bus: subscribers elsewhere must get it too | in process | bus |
 
-(A20.) A subscription is made on both, under one handle.
+A subscription is made on both, under one ``Registration``.
 """
+
+# A20
 
 from __future__ import annotations
 
@@ -23,16 +25,16 @@ from .nats import NatsConnection, PayloadReceiver
 
 __all__ = ["InProcessTransport", "Registration", "Transport", "Watcher"]
 
-#: Takes ``in`` or ``out``, a subject and the payload, of whatever passes over the bus.
+#: Takes ``in`` or ``out``, a subject and the payload of a message on the bus.
 Watcher = Callable[[str, str, bytes], None]
 
 logger = logging.getLogger("subtrie.connector")
 
-_MEMORY_PAYLOAD = 1 << 20
+_LOCAL_PAYLOAD = 1 << 20  # bytes; nats-server's default
 
 
 class Registration:
-    """One subscription on every transport there is."""
+    """One subscription on every transport of a connector."""
 
     def __init__(
         self, pattern: str, queue: str | None, local: Any, nats: NatsConnection | None, remote: Any
@@ -41,7 +43,7 @@ class Registration:
         self._local, self._nats, self._remote = local, nats, remote
 
     async def unsubscribe(self) -> None:
-        """Takes it down; nothing to do the second time."""
+        """Remove it; does nothing the second time."""
         local, self._local = self._local, None
         remote, self._remote = self._remote, None
         if local is not None:
@@ -65,8 +67,8 @@ class Transport:
 
     @property
     def max_payload(self) -> int:
-        """The largest message the bus takes, in bytes."""
-        return self.nats.max_payload if self.nats else _MEMORY_PAYLOAD
+        """The largest message on the bus, in bytes."""
+        return self.nats.max_payload if self.nats else _LOCAL_PAYLOAD
 
     async def subscribe(
         self,
@@ -75,7 +77,14 @@ class Transport:
         receiver: MessageReceiver,
         on_payload: PayloadReceiver,
     ) -> Registration:
-        """Subscribes wherever messages may come from."""
+        """Subscribe a pattern on every transport.
+
+        Args:
+            pattern: The pattern.
+            queue: The queue name, or None.
+            receiver: Takes messages from within the process.
+            on_payload: Takes payloads from the bus.
+        """
         heard = self._watched(on_payload) if self._watchers else on_payload
         remote = await self.nats.subscribe(pattern, queue, heard) if self.nats else None
         local = self.in_process.subscribe(pattern, queue, receiver) if self.in_process else None
@@ -92,17 +101,17 @@ class Transport:
         for watcher in self._watchers:
             try:
                 watcher(direction, subject, payload)
-            except Exception:  # who watches must not stop what is watched
-                logger.exception("a watcher failed at %s", subject)
+            except Exception:  # a watcher must not affect what it watches
+                logger.exception("a watcher failed for subject %s", subject)
 
     def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
-        """Tries within the process; False where nobody there hears the subject."""
+        """Deliver in process; False if no subscriber is there."""
         return (
             self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
         )
 
     async def publish(self, subject: str, message: Message) -> None:
-        """Sends over the bus. Nothing happens without one."""
+        """Publish over the bus; does nothing without one."""
         if self.nats is not None:
             payload = as_bytes(message)
             if self._watchers:
@@ -110,23 +119,23 @@ class Transport:
             await self.nats.publish(subject, payload)
 
     async def flush(self) -> None:
-        """Returns when what was subscribed counts for others."""
+        """Return when earlier subscriptions are in effect."""
         if self.nats is not None:
             await self.nats.flush()
         else:
             await asyncio.sleep(0)
 
     async def round_trip(self) -> float:
-        """How long an acknowledgement may take, in seconds."""
+        """Return how long an acknowledgement may take, in seconds."""
         return await self.nats.round_trip() if self.nats else 0.01
 
     async def close(self) -> None:
-        """Leaves the bus."""
+        """Disconnect from the bus."""
         nats, self.nats = self.nats, None
         if nats is not None:
             await nats.release()
 
 
 def as_bytes(message: Message) -> bytes:
-    """The message as the bus carries it."""
+    """Return a message as bytes."""
     return write_request(message) if isinstance(message, Request) else write_response(message)

@@ -1,8 +1,10 @@
-"""The short circuit as a transport: the dispatcher of this process, live objects, no bytes.
+"""The in-process transport: live messages through the dispatcher of this process.
 
-Subjects are those of the bus, byte for byte (S0-129); nothing leaves the process, and a child
-after a fork hears nothing of its parent (S0-134).
+Subjects equal those of the bus, byte for byte. Nothing leaves the process; a child process after a
+fork receives nothing of its parent.
 """
+
+# S0-129, S0-134
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from collections.abc import Callable
 from ..._dispatcher import Dispatcher, HandlerSubscription
 from .._http.message import Message
 
-#: Takes a subject and a message of its own; False where it can take none any more.
+#: Takes a subject and a message of its own; returns False once its connector has stopped.
 MessageReceiver = Callable[[str, Message], bool]
 
 
 class InProcessTransport:
-    """Delivers within the process, in the sender's thread."""
+    """Delivers messages within the process, in the sender's thread."""
 
     def __init__(self, dispatcher: Dispatcher | None = None) -> None:
         self._dispatcher = dispatcher or Dispatcher.shared()
@@ -24,13 +26,25 @@ class InProcessTransport:
     def subscribe(
         self, pattern: str, queue: str | None, receiver: MessageReceiver
     ) -> HandlerSubscription:
-        """Has a receiver called for each message whose subject the pattern matches."""
+        """Call a receiver for each message whose subject matches a pattern.
+
+        Args:
+            pattern: The pattern.
+            queue: The queue name, or None.
+            receiver: Takes the messages.
+        """
         return self._dispatcher.subscribe(pattern, _Pair(receiver), queue=queue)
 
     def deliver(self, subject: str, message: Message, *, kept: bool) -> int:
-        """Gives each receiver the message with headers of its own; how many took it.
+        """Give each selected receiver the message; return how many took it.
 
-        A sender that does not keep the message gives it away to the only receiver.
+        Each receiver gets headers of its own, unless there is one receiver and the sender does not
+        keep the message.
+
+        Args:
+            subject: The subject.
+            message: The message.
+            kept: Whether the sender uses the message again.
         """
         pairs = self._dispatcher.handlers(subject)
         if len(pairs) == 1 and not kept:
@@ -42,7 +56,7 @@ class InProcessTransport:
 
 
 class _Pair:
-    """A receiver as the dispatcher knows it: called with one argument, subject and message."""
+    """A receiver as the dispatcher calls it: with one argument, the pair of subject and message."""
 
     __slots__ = ("receiver",)
 

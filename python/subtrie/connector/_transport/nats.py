@@ -1,7 +1,7 @@
-"""A connection to nats-server through ``nats-py``, shared by those with the same credentials.
+"""A connection to nats-server through nats-py, shared by services with the same credentials.
 
-Connections are counted: the last one who leaves closes. A lost connection is made again for as
-long as it takes, with every subscription; what is published meanwhile waits in nats-py's buffer.
+Connections are reference counted: the last user closes. A lost connection is re-established for as
+long as it takes, with every subscription; messages published meanwhile wait in nats-py's buffer.
 """
 
 from __future__ import annotations
@@ -27,42 +27,48 @@ PayloadReceiver = Callable[[str, bytes], Awaitable[None]]
 
 CONNECT_LIMIT = 5.0  # seconds for the first connection
 RECONNECT_WAIT = 0.25  # seconds between attempts to get it back
-_LONG = 86_400  # seconds
-_DRAIN_LIMIT = 2.0  # seconds for one subscription
+_NO_TIMEOUT = 86_400  # seconds; nats-py wants a number
+_DRAIN_LIMIT = 2.0  # seconds to drain one subscription
 
 
 class NatsConnection:
-    """One connection, of one event loop."""
+    """One connection, on one event loop."""
 
     def __init__(self, key: tuple[int, str], host: str, loop: asyncio.AbstractEventLoop) -> None:
         self._key, self._host, self.loop = key, host, loop
         self._users = 0
-        self._asking: set[asyncio.Task[None]] = set()
-        self._unanswered: set[asyncio.Task[None]] = set()  # of a connection that was lost
+        self._pings: set[asyncio.Task[None]] = set()
+        self._lost_pings: set[asyncio.Task[None]] = set()  # pings of a connection that was lost
         self._last_error: Exception | None = None
-        self._hopeless: asyncio.Future[None]
+        self._fatal_error: asyncio.Future[None]
         self.client: Client
         self._ready: asyncio.Task[None]
 
     @property
     def max_payload(self) -> int:
-        """The server's limit, in bytes of one message."""
+        """The server's limit on a message, in bytes."""
         return int(self.client.max_payload)
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands right now."""
+        """Whether the connection is established right now."""
         return bool(self.client.is_connected)
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed for good."""
+        """Whether the connection was closed for good."""
         return self._ready.done() and (
             self._ready.cancelled() or self._ready.exception() is not None or self.client.is_closed
         )
 
     async def subscribe(self, pattern: str, queue: str | None, receiver: PayloadReceiver) -> Any:
-        """Subscribes; the answer is nats-py's subscription. ``settle`` says when it counts."""
+        """Subscribe and return nats-py's subscription; it is in effect after ``flush``.
+
+        Args:
+            pattern: The pattern.
+            queue: The queue name, or None.
+            receiver: Takes the payloads.
+        """
 
         async def heard(message: Any) -> None:
             await receiver(message.subject, message.data)
@@ -72,7 +78,7 @@ class NatsConnection:
         )
 
     async def unsubscribe(self, subscription: Any) -> None:
-        """Takes a subscription down; what the server has sent already is still taken."""
+        """Remove a subscription; messages that the server has sent already are still received."""
         from nats.errors import Error
 
         leaving = self.loop.create_task(
@@ -81,59 +87,63 @@ class NatsConnection:
         await asyncio.wait((leaving,), timeout=_DRAIN_LIMIT)
         if leaving.done() and not leaving.cancelled():
             error = leaving.exception()
-            # Else the connection is gone, and the subscription with it.
+            # Otherwise the connection is closed, and the subscription with it.
             if error is not None and not isinstance(error, Error | OSError | TimeoutError):
                 raise error
 
     async def publish(self, subject: str, payload: bytes) -> None:
-        """Sends, or has it wait in the buffer while the connection is being made again.
+        """Publish, or buffer the message while the connection is being re-established.
 
-        Raises ``HTTPError``: 413 for more than the server takes at once, 503 where the connection
-        is closed or its buffer is full.
+        Args:
+            subject: The subject.
+            payload: The message.
+
+        Raises:
+            HTTPError: The message is larger than the server's limit (413), or the connection is
+                closed or its buffer full (503).
         """
         from nats.errors import Error, MaxPayloadError
 
         try:
             await self.client.publish(subject, payload)
         except MaxPayloadError:
-            message = f"a message of {len(payload)} bytes, {self.max_payload} at most"
+            message = f"the message has {len(payload)} bytes; the server allows {self.max_payload}"
             raise HTTPError(message, status=413) from None
         except (Error, OSError) as error:
-            message = f"the connection takes it not: {error or type(error).__name__}"
+            message = f"publish failed: {error or type(error).__name__}"
             raise HTTPError(message, status=503) from error
 
     async def flush(self) -> None:
-        """Returns when the server has dealt with all that was sent; soon, if it is away."""
-        # The first answer may leave before what the client still holds back.
+        """Return when the server has processed everything sent; soon if it is disconnected."""
+        # The first ping may be sent before data that the client still buffers.
         for _ in range(2):
             if not await self.responds(2.0):
                 return
 
     async def responds(self, timeout: float) -> bool:
-        """Whether the server answers within ``timeout`` seconds.
+        """Return whether the server answers a ping within ``timeout`` seconds.
 
-        What it sent before it answered has been read then.
+        If so, everything it sent before has been read.
         """
         if not self.connected:
             return False
-        # nats-py's reader stops, for good, at the answer to a flush that was given up: so none
-        # is, whoever still waits for it.
-        asking = self.loop.create_task(self.client.flush(_LONG))
-        self._asking.add(asking)
-        asking.add_done_callback(self._answered)
-        await asyncio.wait((asking,), timeout=timeout)
-        return asking.done() and not asking.cancelled() and asking.exception() is None
+        # nats-py's reader stops for good at the pong of a cancelled flush, so none is cancelled.
+        ping = self.loop.create_task(self.client.flush(_NO_TIMEOUT))
+        self._pings.add(ping)
+        ping.add_done_callback(self._ping_done)
+        await asyncio.wait((ping,), timeout=timeout)
+        return ping.done() and not ping.cancelled() and ping.exception() is None
 
-    def _answered(self, asking: asyncio.Task[None]) -> None:
-        self._asking.discard(asking)
-        if not asking.cancelled():
-            asking.exception()  # seen, if anybody cares
+    def _ping_done(self, ping: asyncio.Task[None]) -> None:
+        self._pings.discard(ping)
+        if not ping.cancelled():
+            ping.exception()  # retrieved, so that asyncio does not log it
 
     async def round_trip(self) -> float:
-        """The most a message there and an answer back should take, in seconds: as Go estimates it.
+        """Return how long a message and its acknowledgement may take, in seconds, as in Go.
 
-        Twice the measured time to the server and 50 ms, rounded up to 100 ms; 300 ms where there
-        are several servers, 250 ms where nothing can be measured.
+        Twice the measured time to the server and 50 ms, rounded up to 100 ms; 300 ms with several
+        servers, 250 ms if nothing can be measured.
         """
         if len(self.client.servers) != 1:
             return 0.3
@@ -144,20 +154,20 @@ class NatsConnection:
         return int((2 * spent + 0.149) * 10) / 10
 
     async def release(self) -> None:
-        """One user less; the last one closes the connection."""
+        """Stop using the connection; the last user closes it."""
         self._users -= 1
         if self._users == 0:
             if _pool.get(self._key) is self:
                 del _pool[self._key]
             await self.client.close()
-            for asking in self._asking | self._unanswered:
-                asking.cancel()
+            for ping in self._pings | self._lost_pings:
+                ping.cancel()
 
     async def _connect(self, credentials: Credentials) -> None:
         import nats
         from nats.errors import Error
 
-        self._hopeless = self.loop.create_future()
+        self._fatal_error = self.loop.create_future()
         connecting = self.loop.create_task(
             nats.connect(
                 credentials.url.split(","),
@@ -172,7 +182,9 @@ class NatsConnection:
         )
         try:
             await asyncio.wait(
-                (connecting, self._hopeless), timeout=CONNECT_LIMIT, return_when="FIRST_COMPLETED"
+                (connecting, self._fatal_error),
+                timeout=CONNECT_LIMIT,
+                return_when="FIRST_COMPLETED",
             )
             if connecting.done():
                 self.client = connecting.result()
@@ -181,7 +193,7 @@ class NatsConnection:
             raise ConnectionError(f"no connection to {credentials.url}: {error}") from error
         finally:
             connecting.cancel()
-            self._hopeless.cancel()
+            self._fatal_error.cancel()
         raise ConnectionError(
             f"no connection to {credentials.url}: {self._last_error or 'no answer'}"
         ) from self._last_error
@@ -190,33 +202,38 @@ class NatsConnection:
         from nats.errors import AuthorizationError
 
         self._last_error = error
-        if isinstance(error, SSLError | AuthorizationError) and not self._hopeless.done():
-            self._hopeless.set_result(None)  # asking again would not help
-        logger.warning("%s: NATS says %r", self._host, error)
+        if isinstance(error, SSLError | AuthorizationError) and not self._fatal_error.done():
+            self._fatal_error.set_result(None)  # another attempt would fail too
+        logger.warning("%s: NATS error: %r", self._host, error)
 
     async def _on_disconnect(self) -> None:
-        self._unanswered |= self._asking
+        self._lost_pings |= self._pings
         logger.info("%s: disconnected from NATS", self._host)
 
     async def _on_reconnect(self) -> None:
-        for asking in self._unanswered:  # and nobody will any more
-            asking.cancel()
-        self._unanswered.clear()
-        logger.info("%s: connected to NATS again", self._host)
+        for ping in self._lost_pings:  # the new connection has no pong for them
+            ping.cancel()
+        self._lost_pings.clear()
+        logger.info("%s: reconnected to NATS", self._host)
 
 
 _pool: dict[tuple[int, str], NatsConnection] = {}
 
 
 async def connect(credentials: Credentials, host: str) -> NatsConnection:
-    """The connection of these credentials on this loop: an open one, or a new one.
+    """Return the connection for credentials on this loop: an open one, or a new one.
 
-    ``host`` names a new connection. Raises ``ConnectionError``, or what nats-py raises.
+    Args:
+        credentials: The credentials.
+        host: The name of a new connection.
+
+    Raises:
+        ConnectionError: The server does not answer, or refuses the credentials.
     """
     loop = asyncio.get_running_loop()
     key = (id(loop), credentials.digest)
     connection = _pool.get(key)
-    # Nobody shares a connection that is closed, nor one of a loop that is no more.
+    # A closed connection is not shared, nor one of another loop with the same id.
     if connection is None or connection.loop is not loop or connection.closed:
         connection = _pool[key] = NatsConnection(key, host, loop)
         connection._ready = loop.create_task(connection._connect(credentials))
@@ -233,7 +250,7 @@ async def connect(credentials: Credentials, host: str) -> NatsConnection:
 
 
 def open_connections() -> int:
-    """How many connections this process holds."""
+    """Return how many connections this process holds."""
     return len(_pool)
 
 
