@@ -1,0 +1,1 @@
+"""A peer for the interoperability tests: a service and a caller on the command line."""

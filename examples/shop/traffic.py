@@ -105,11 +105,11 @@ async def _end(process: Process) -> None:
 
 async def _wait_until_ready(connector: Connector) -> None:
     """Waits until all replicas answer to the control plane's ping."""
-    replicas = sum(len(replicas(host, nats="")) for host in SERVICES)
+    expected = sum(len(replicas(host, nats="")) for host in SERVICES)
     async with asyncio.timeout(START_LIMIT):
         while True:
             pings = connector.publish("GET", "https://all:888/ping")
-            if len({answer.id async for answer in pings}) == replicas:
+            if len({answer.id async for answer in pings}) == expected:
                 return
             await asyncio.sleep(0.05)
 

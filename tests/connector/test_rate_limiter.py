@@ -38,7 +38,7 @@ def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
 
 @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0.5), (float("nan"), 1)])
 def test_a_throttle_that_lets_nothing_through_is_refused(rate, burst):
-    with pytest.raises(ValueError, match="throttle"):
+    with pytest.raises(ValueError, match="the rate must be above 0"):
         RateLimiter(rate, burst=burst)
 
 

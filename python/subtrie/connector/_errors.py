@@ -1,28 +1,40 @@
-"""How a request fails, and how a failure travels.
+"""Errors of requests, and their form on the bus.
 
-An error on the bus is a JSON object ``err``: the message, the status, the trace it belongs to,
-properties of the handler's choice, and where it was raised, keys sorted, indented where people
-read it (LOCAL), as Go writes it.
+An error response is a JSON object ``err``: the message, the status, the trace id, properties that
+the handler added, and where it was raised; keys sorted, indented in the deployment LOCAL, as Go
+does.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import traceback
 from http import HTTPStatus
 from typing import Any
 
 from .._errors import BusError
 
-_SHOWN_FRAMES = 32
+_SHOWN_FRAMES = 32  # the innermost; bounds the size of an error response
+_OMITTED_PACKAGES = frozenset(("subtrie", "asyncio", "concurrent"))  # between caller and handler
 
 
 class HTTPError(BusError):
-    """An answer that is an error, or one that a handler gives.
+    """An error response, received or to be sent by a handler.
 
-    ``status``, ``message``, ``properties`` (what the handler added; JSON-able), ``trace`` (32
-    hexadecimal digits, or empty), ``stack`` (where it was raised: ``func``, ``file``, ``line``).
+    Attributes:
+        status: The HTTP status.
+        message: The text.
+        properties: Further values, which JSON can represent.
+        trace: The trace id, 32 hexadecimal digits, or empty.
+        stack: Where it was raised, innermost first: ``func``, ``file`` (relative to its top-level
+            package) and ``line``.
+
+    Args:
+        message: The text.
+        status: The HTTP status.
+        properties: Further values, which JSON can represent.
+        trace: The trace id.
+        stack: Where it was raised.
     """
 
     reason_code = "answered-error"
@@ -36,14 +48,14 @@ class HTTPError(BusError):
         trace: str = "",
         stack: list[dict[str, Any]] | None = None,
     ) -> None:
-        self.message = message  # what its text is made of, so that it has one from the start
+        self.message = message  # before super(): __str__ needs it
         self.properties = dict(properties or {})
         self.trace = trace
         self.stack = stack or []
         super().__init__(message, reason=self.reason_code, status=status)
 
     def set_message(self, message: str) -> None:
-        """Says it better."""
+        """Replace the message."""
         self.message, self.args = message, (message,)
 
     def __str__(self) -> str:
@@ -51,7 +63,7 @@ class HTTPError(BusError):
 
 
 class AckTimeout(HTTPError):
-    """Nobody acknowledged the request in time: nobody serves it (status 404)."""
+    """No service acknowledged the request in time (404): nobody subscribes to it."""
 
     reason_code = "ack-timeout"
 
@@ -60,7 +72,7 @@ class AckTimeout(HTTPError):
 
 
 class RequestTimeout(HTTPError):
-    """The time budget of the request is used up (status 408)."""
+    """The time budget of the request is used up (408)."""
 
     reason_code = "request-timeout"
 
@@ -69,7 +81,7 @@ class RequestTimeout(HTTPError):
 
 
 class CallDepthExceeded(HTTPError):
-    """The request would be the 65th in a chain of calls (status 508)."""
+    """The request would be the 65th in a chain of calls (508)."""
 
     reason_code = "call-depth"
 
@@ -77,7 +89,7 @@ class CallDepthExceeded(HTTPError):
         super().__init__(message, **{"status": 508, **more})
 
 
-_PHRASES = {  # where Go's words are not Python's
+_PHRASES = {  # where Go's phrase differs from Python's
     203: "Non-Authoritative Information",
     413: "Request Entity Too Large",
     414: "Request URI Too Long",
@@ -88,37 +100,62 @@ _PHRASES = {  # where Go's words are not Python's
 
 
 def reason_phrase(status: int) -> str:
-    """The words after a status, Go's; empty for a status without any."""
+    """Return the reason phrase of a status as Go writes it; empty for an unknown status."""
     try:
         return _PHRASES.get(status) or HTTPStatus(status).phrase
     except ValueError:
         return ""
 
 
-def to_http_error(error: BaseException) -> HTTPError:
-    """The error a caller is to see for what a handler raised: its own, or a plain 500."""
+def to_http_error(error: BaseException, *, detailed: bool = True) -> HTTPError:
+    """Return the error that the caller gets for what a handler raised.
+
+    Args:
+        error: The exception.
+        detailed: Whether the text of an exception other than ``HTTPError`` is included.
+    """
     if isinstance(error, HTTPError):
         if not error.stack and error.__traceback__ is not None:
             error.stack = stack_frames(error)
         return error
+    if not detailed:
+        return HTTPError("internal server error", status=500, stack=stack_frames(error))
     if isinstance(error, BusError):
         return HTTPError(str(error), status=error.status, stack=stack_frames(error))
     return HTTPError(str(error) or type(error).__name__, status=500, stack=stack_frames(error))
 
 
 def stack_frames(error: BaseException) -> list[dict[str, Any]]:
-    """Where an error was raised, innermost first, without the frames of this package."""
-    here = os.path.dirname(__file__)
-    frames = [
-        {"func": each.name, "file": each.filename, "line": each.lineno or 0}
-        for each in reversed(traceback.extract_tb(error.__traceback__))
-        if os.path.dirname(each.filename) != here
-    ]
-    return frames[:_SHOWN_FRAMES]
+    """Return where an error was raised, innermost frame first, without the connector's frames."""
+    frames: list[dict[str, Any]] = []
+    step = error.__traceback__
+    while step is not None:
+        code, module = step.tb_frame.f_code, _module_of(step.tb_frame.f_globals)
+        if module.partition(".")[0] not in _OMITTED_PACKAGES:
+            file = _module_relative(module, code.co_filename)
+            frames.append({"func": code.co_name, "file": file, "line": step.tb_lineno or 0})
+        step = step.tb_next
+    return frames[: -_SHOWN_FRAMES - 1 : -1]
+
+
+def _module_of(names: dict[str, Any]) -> str:
+    """Return the dotted name of a module from its globals; empty if it has none."""
+    name = names.get("__name__")
+    if name == "__main__":  # run by ``python -m``: the import system knows the name
+        name = getattr(names.get("__spec__"), "name", None)
+    return name if isinstance(name, str) else ""
+
+
+def _module_relative(module: str, path: str) -> str:
+    """Return a path that begins with the package: ``shop/orders.py``, not where it is installed."""
+    file, packages = os.path.basename(path), module.split(".")
+    if file != "__init__.py":
+        packages.pop()
+    return "/".join((*packages, file))
 
 
 def error_body(error: HTTPError, *, indent: bool) -> bytes:
-    """The JSON of an error as it travels, with a final line feed."""
+    """Return the JSON of an error, with a final line feed."""
     fields: dict[str, Any] = dict(error.properties)
     fields["error"] = error.message or reason_phrase(error.status)
     fields["statusCode"] = error.status
@@ -130,13 +167,14 @@ def error_body(error: HTTPError, *, indent: bool) -> bytes:
 
 
 def read_error(body: bytes, status: int) -> HTTPError:
-    """The error that a body tells of; a plain one with the status where it cannot be read.
+    """Return the error in a body, or a plain one with the status if it cannot be parsed.
 
-    A 408 is a ``RequestTimeout``, whoever ran out of time; a 404 is an answer, no ``AckTimeout``.
+    A 408 is a ``RequestTimeout``, wherever it arose. A 404 is an ``HTTPError``, not an
+    ``AckTimeout``.
     """
     try:
-        told = json.loads(body)["err"]
-        fields = dict(told)
+        parsed = json.loads(body)["err"]
+        fields = dict(parsed)
     except (ValueError, TypeError, KeyError, RecursionError):
         return HTTPError("unparsable error response", status=status if status >= 400 else 500)
     message, code = fields.pop("error", ""), fields.pop("statusCode", 0)
@@ -163,7 +201,7 @@ _GO_ESCAPES = str.maketrans(_ESCAPES)
 
 
 def go_json(value: Any, *, indent: bool = False) -> bytes:
-    """JSON as Go's encoder writes it: compact, or indented by two; ``<``, ``>``, ``&`` escaped."""
+    """Encode JSON as Go does: compact or indented by two; ``<``, ``>`` and ``&`` escaped."""
     text = json.dumps(
         value,
         ensure_ascii=False,

@@ -1,9 +1,11 @@
-"""A request at work: its handler in a task of its own, within its time budget, and one answer.
+"""Running handlers: one task for each request, within its time budget, and exactly one response.
 
-Whatever becomes of the handler, the caller gets one answer: what it returned, its error, 408 where
-it passed its deadline (it is cancelled, A78), 503 where the connector goes away. Where the caller
-waits in this process it is handed the answer, else the answer is addressed to its instance.
+The caller gets the handler's return value, its error, 408 if it passed its deadline (the handler is
+cancelled), or 503 if the connector shuts down. A caller in this process is given the response
+itself; otherwise it is sent to the caller's instance.
 """
+
+# A78
 
 from __future__ import annotations
 
@@ -30,18 +32,18 @@ logger = logging.getLogger("subtrie.connector")
 
 
 class HandlerRunner:
-    """The requests that one connector's handlers are at work on."""
+    """The running handlers of one connector."""
 
     def __init__(self, connector: Runtime) -> None:
         self.connector = connector
         self.middleware: list[Middleware] = []
         self.tasks: set[asyncio.Task[None]] = set()
-        self.on_failure: Callable[[str], None] | None = None  # takes the id of the trace
+        self.on_failure: Callable[[str], None] | None = None  # takes the trace id
         self._round_trip = 0.0
         self._context = contextvars.Context()
 
     def open(self, round_trip: float) -> None:
-        """Ready to work."""
+        """Prepare to run handlers, given the round trip in seconds."""
         self._round_trip = round_trip
         self._context = contextvars.copy_context()
         self._context.run(current_request.set, None)
@@ -55,24 +57,24 @@ class HandlerRunner:
         self,
         endpoint: Endpoint,
         request: Request,
-        answer_to: str,
+        reply_to: str,
         failed: HTTPError | None = None,
         caller: LocalCaller | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         task = loop.create_task(
-            self._handle(loop, endpoint, request, answer_to, failed, caller),
+            self._handle(loop, endpoint, request, reply_to, failed, caller),
             context=self._context.copy(),
         )
-        if not task.done():  # a loop may run a task at once
-            self.tasks.add(task)  # until its own end takes it out
+        if not task.done():  # an eager loop may have run it already
+            self.tasks.add(task)  # removed at the end of the task
 
     async def _handle(
         self,
         loop: asyncio.AbstractEventLoop,
         endpoint: Endpoint,
         request: Request,
-        answer_to: str,
+        reply_to: str,
         failed: HTTPError | None,
         caller: LocalCaller | None,
     ) -> None:
@@ -100,6 +102,7 @@ class HandlerRunner:
             response: Response | None = None
             result: object = None
             limit: Deadline | None = None
+            cause: BaseException | None = None
             try:
                 if failed is not None:
                     raise failed
@@ -120,32 +123,33 @@ class HandlerRunner:
                 response = to_response(result)
                 if len(response.body) > connector.max_body:
                     raise HTTPError(
-                        f"an answer of more than {connector.max_body} bytes", status=413
+                        f"the response exceeds {connector.max_body} bytes (max_body)", status=413
                     )
             except asyncio.CancelledError:
                 if limit is not None and limit.passed():
                     failed = RequestTimeout("timeout")
-                else:  # the connector goes away
+                else:  # the connector shuts down
                     failed = HTTPError("the service is shutting down", status=503)
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:
-                failed = to_http_error(error)
+                cause = error
+                failed = to_http_error(error, detailed=connector.deployment != "PROD")
             if failed is not None:
-                response = self._error_response(endpoint, failed, span.trace_id)
+                response = self._error_response(endpoint, failed, cause, span.trace_id)
                 if response.status >= 500 and self.on_failure is not None:
                     self.on_failure(span.trace_id)
             assert response is not None
             span.end(response.status, failed)
             span.close()
-            made = self._answer(endpoint, request, response, failed, own=response is result)
+            made = self._outgoing(endpoint, request, response, failed, own=response is result)
             if caller is not None:
                 caller.take(made)
             else:
                 try:
-                    await self._respond(answer_to, made)
-                except HTTPError as error:  # the caller will run out of time
-                    logger.warning("an answer to %s is lost: %s", request.source, error)
+                    await self._respond(reply_to, made)
+                except HTTPError as error:  # the caller will time out
+                    logger.warning("a response to %s could not be sent: %s", request.source, error)
             connector.metrics.serve(
                 endpoint.port_text,
                 endpoint.path,
@@ -157,36 +161,46 @@ class HandlerRunner:
             span.close()
             self.tasks.discard(task)
 
-    def _error_response(self, endpoint: Endpoint, error: HTTPError, trace: str) -> Response:
+    def _error_response(
+        self, endpoint: Endpoint, error: HTTPError, cause: BaseException | None, trace: str
+    ) -> Response:
+        """Log an error and return the response for it; ``cause`` is what the handler raised."""
         connector = self.connector
-        told = HTTPError(
+        status = error.status if 400 <= error.status <= 999 else 500
+        sent = HTTPError(
             error.message,
-            status=error.status if 400 <= error.status <= 999 else 500,
+            status=status,
             properties=error.properties,
             trace=trace or connector.ids.trace(),
-            stack=error.stack,
+            stack=[] if connector.deployment == "PROD" else error.stack,
         )
+        unexpected = cause is not None and not isinstance(cause, HTTPError)
         logger.log(
-            logging.ERROR if told.status >= 500 else logging.INFO,
+            logging.ERROR if status >= 500 else logging.INFO,
             "handling %s %s failed: %s",
             endpoint.method,
             endpoint.path,
-            told,
-            exc_info=error if told.status >= 500 else None,
-            extra={"service": connector.host, "trace": told.trace, "status": told.status},
+            f"{type(cause).__name__}: {cause}" if unexpected else sent,
+            exc_info=cause if status >= 500 else None,
+            extra={
+                "service": connector.host,
+                "trace": sent.trace,
+                "status": status,
+                "stack": error.stack,
+            },
         )
         try:
-            body = error_body(told, indent=connector.deployment == "LOCAL")
-        except (TypeError, ValueError):  # a property that is no JSON
-            told.properties = {}
-            body = error_body(told, indent=connector.deployment == "LOCAL")
+            body = error_body(sent, indent=connector.deployment == "LOCAL")
+        except (TypeError, ValueError):  # a property that JSON cannot represent
+            sent.properties = {}
+            body = error_body(sent, indent=connector.deployment == "LOCAL")
         response = Response(
-            told.status, headers=Headers._of({"Content-Type": ["application/json"]})
+            sent.status, headers=Headers._of({"Content-Type": ["application/json"]})
         )
         response.body = body
         return response
 
-    def _answer(
+    def _outgoing(
         self,
         endpoint: Endpoint,
         request: Request,
@@ -195,7 +209,7 @@ class HandlerRunner:
         *,
         own: bool,
     ) -> Response:
-        """The response as it travels; ``own`` where it is the handler's own, who may keep it."""
+        """Return the response as it is sent; ``own`` if the handler made it and may keep it."""
         connector = self.connector
         op = _control_headers.RESPONSE if failed is None else _control_headers.ERROR
         values = response.headers._values
@@ -215,9 +229,9 @@ class HandlerRunner:
         values[_control_headers.MSG_ID] = request.headers._values[_control_headers.MSG_ID]
         return made
 
-    async def _respond(self, answer_to: str, made: Response) -> None:
+    async def _respond(self, reply_to: str, made: Response) -> None:
         connector = self.connector
-        if connector._deliver(answer_to, made, kept=False):
+        if connector._deliver(reply_to, made, kept=False):
             return
         parts = cut(made.body, connector._fragment_size)
         for place, part in enumerate(parts, 1):
@@ -225,10 +239,10 @@ class HandlerRunner:
                 made = made.received()
                 made.body = part
                 made.headers._values[_control_headers.FRAGMENT] = [f"{place}/{len(parts)}"]
-            await connector._publish(answer_to, made)
+            await connector._publish(reply_to, made)
 
     async def finish(self, timeout: float) -> None:
-        """Waits for the handlers that are at work; after ``timeout`` seconds they are cancelled."""
+        """Wait for running handlers; cancel them after ``timeout`` seconds."""
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=timeout)
         late = set(self.tasks)

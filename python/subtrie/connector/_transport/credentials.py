@@ -1,10 +1,12 @@
-"""The files with which a service shows who it is, and which connection they mean.
+"""The credentials of a service: creds file, certificate and key, and the connection they select.
 
-``<host>_<name>`` before ``<name>``, in the working folder: ``nats.creds``, ``cert.pem``,
-``key.pem``, ``ca.pem`` (S0-122, S0-123). Services with the same contents share a connection,
-others never do (S0-124, A31). Secrets that others may read are refused, and links that leave the
-folder (A30).
+Each file is looked up in the working directory as ``<host>_<name>``, then as ``<name>``:
+``nats.creds``, ``cert.pem``, ``key.pem``, ``ca.pem``. Services with equal credentials share a
+connection, others never do. A secret file that others may read is refused, and a symbolic link that
+leaves the directory.
 """
+
+# S0-122, S0-123, S0-124, A30, A31
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from ..._nats.jwt import utc_text, validity_of_token
 from ..._nats.secret_file import secret_file_fault
 from .._settings import variable
 
-_SIGNS = (
+_VARIABLES = (
     "MICROBUS_NATS_USER",
     "MICROBUS_NATS_PASSWORD",
     "MICROBUS_NATS_TOKEN",
@@ -31,7 +33,7 @@ _SIGNS = (
 
 @dataclass(frozen=True)
 class Credentials:
-    """What one service brings along. Never shown: ``repr`` tells only what there is."""
+    """The credentials of one service; ``repr`` shows no secret."""
 
     url: str
     creds: str = field(default="", repr=False)
@@ -45,7 +47,7 @@ class Credentials:
     from_variables: bool = False
 
     def options(self) -> dict[str, Any]:
-        """The arguments with which ``nats-py`` connects."""
+        """Return the arguments for ``nats.connect``."""
         options: dict[str, Any] = {}
         if self.creds:
             from nats.aio.client import RawCredentials
@@ -73,14 +75,22 @@ def load_credentials(
     allow_readable: bool = False,
     folder: Path | None = None,
 ) -> Credentials:
-    """Finds the files of a service. ``creds`` names its creds file and is not looked up.
+    """Read the files and variables of a service.
 
-    Raises ``BusError`` (``readable-creds``, ``creds-link``, ``creds-expired``,
-    ``creds-not-yet-valid``), ``FileNotFoundError`` for a file that
-    was named and is not there.
+    Args:
+        url: The URL of the broker.
+        host: The host of the service.
+        creds: The creds file; looked up in the directory if not given.
+        allow_readable: Accept secret files that others may read.
+        folder: The directory; the working directory by default.
+
+    Raises:
+        BusError: A file is refused (``readable-creds``, ``creds-link``), or its token has expired
+            or is not valid yet (``creds-expired``, ``creds-not-yet-valid``).
+        FileNotFoundError: The file ``creds`` does not exist.
     """
     folder = Path.cwd() if folder is None else folder
-    user, password, token, jwt, seed = (variable(name) for name in _SIGNS)
+    user, password, token, jwt, seed = (variable(name) for name in _VARIABLES)
     ca, cert, key = (_artifact(folder, host, name) for name in ("ca.pem", "cert.pem", "key.pem"))
     if cert is None or key is None:
         cert = key = None
@@ -96,8 +106,10 @@ def load_credentials(
     for file in (ca, cert, key):
         digest.update((file.read_bytes() if file else b"") + b"|")
     digest.update(text.encode() + b"|")
-    said = bool((user and password) or token or (jwt and seed and not named))
-    return Credentials(url, text, cert, key, ca, user, password, token, digest.hexdigest(), said)
+    from_variables = bool((user and password) or token or (jwt and seed and not named))
+    return Credentials(
+        url, text, cert, key, ca, user, password, token, digest.hexdigest(), from_variables
+    )
 
 
 def _creds_of(jwt: str, seed: str) -> str:

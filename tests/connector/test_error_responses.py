@@ -1,0 +1,113 @@
+"""What a caller and the log get when a handler raises, in every deployment."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from subtrie.connector import HTTPError
+
+HOST = "shop.example"
+URL = f"https://{HOST}"
+FILE = __name__.replace(".", "/") + ".py"  # begins with the top-level package
+
+
+def helper() -> None:
+    raise KeyError("missing")
+
+
+def serve_failures(shop) -> None:
+    @shop.endpoint("GET", "/async")
+    async def asynchronous():
+        helper()
+
+    @shop.endpoint("GET", "/thread")
+    def in_a_thread():
+        helper()
+
+    @shop.endpoint("GET", "/called")
+    async def called():
+        await shop.request("GET", "no url at all")
+
+    @shop.endpoint("GET", "/deliberate")
+    async def deliberate():
+        raise HTTPError("short and stout", status=418, properties={"pot": "small"})
+
+    @shop.endpoint("GET", "/unavailable")
+    async def unavailable():
+        raise HTTPError("come back later", status=503)
+
+
+async def failure_of(web, path: str) -> HTTPError:
+    with pytest.raises(HTTPError) as failed:
+        await web.request("GET", URL + path)
+    return failed.value
+
+
+@pytest.mark.requirement("S0-131")
+@pytest.mark.parametrize(
+    ("path", "functions"),
+    [
+        ("/async", ["helper", "asynchronous"]),
+        ("/thread", ["helper", "in_a_thread"]),
+        ("/called", ["called"]),
+        ("/deliberate", ["deliberate"]),
+    ],
+)
+async def test_the_stack_holds_the_frames_of_the_handler_with_module_relative_names(
+    make, path, functions
+):
+    shop, web = make(HOST, deployment="LAB"), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        error = await failure_of(web, path)
+    assert [frame["func"] for frame in error.stack] == functions
+    assert {frame["file"] for frame in error.stack} == {FILE}
+    source = Path(__file__).read_text().splitlines()
+    for frame in error.stack:
+        assert any(word in source[frame["line"] - 1] for word in ("raise", "helper()", "request("))
+
+
+async def test_in_production_an_unexpected_error_is_a_plain_500_with_its_trace(make, caplog):
+    caplog.set_level(logging.INFO, "subtrie.connector")
+    shop, web = make(HOST, deployment="PROD"), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        for path in ("/async", "/thread", "/called"):
+            error = await failure_of(web, path)
+            assert (error.status, error.message) == (500, "internal server error")
+            assert (error.stack, error.properties) == ([], {})
+            (record,) = [r for r in caplog.records if getattr(r, "trace", "") == error.trace]
+            assert record.levelno == logging.ERROR
+    assert "KeyError: 'missing'" in caplog.text
+
+
+async def test_in_production_an_error_given_on_purpose_travels_without_its_stack(make, caplog):
+    caplog.set_level(logging.INFO, "subtrie.connector")
+    shop, web = make(HOST, deployment="PROD"), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        error = await failure_of(web, "/deliberate")
+        assert (error.status, error.message) == (418, "short and stout")
+        assert error.properties == {"pot": "small"}
+        assert error.stack == []
+        (record,) = [r for r in caplog.records if getattr(r, "trace", "") == error.trace]
+        assert [frame["func"] for frame in record.stack] == ["deliberate"]
+
+
+@pytest.mark.parametrize("deployment", ["PROD", "LAB", "LOCAL", "TESTING"])
+async def test_the_log_of_a_failed_handler_holds_the_original_exception(make, caplog, deployment):
+    shop, web = make(HOST, deployment=deployment), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        await failure_of(web, "/async")
+        await failure_of(web, "/unavailable")
+    unexpected, deliberate = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert unexpected.getMessage() == "handling GET /async failed: KeyError: 'missing'"
+    assert unexpected.exc_info is not None
+    assert isinstance(unexpected.exc_info[1], KeyError)
+    assert 'raise KeyError("missing")' in caplog.text
+    assert deliberate.getMessage() == "handling GET /unavailable failed: 503: come back later"
+    assert isinstance(deliberate.exc_info[1], HTTPError)
