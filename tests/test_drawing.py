@@ -142,13 +142,13 @@ def test_a_large_index_is_cut_and_says_so(engine, shape):
     trie.update((pattern, None) for pattern in patterns)
     nodes, edges = _labels_of_mermaid(trie.draw("mermaid"))
     remarks = [label for label in nodes.values() if label.startswith("cut here: ")]
-    assert len(nodes) - len(remarks) == 1 + drawing.MOST_NODES
+    assert len(nodes) - len(remarks) == 1 + drawing.MAX_NODES
     assert len(edges) == len(nodes) - 1 <= 500  # as many as Mermaid draws
     drawn = sum("[" in label for label in nodes.values())
     left = sum(int(remark.split()[2]) for remark in remarks)
     assert drawn + left == len(patterns)
     assert len(_labels_of_dot(trie.draw("dot"))[0]) == len(nodes)
-    assert len(str(trie).splitlines()) > drawing.MOST_NODES  # the text is whole
+    assert len(str(trie).splitlines()) > drawing.MAX_NODES  # the text is whole
 
 
 def test_many_subscriptions_and_long_tokens_are_shortened(engine):

@@ -29,7 +29,7 @@ def test_explain_a_match(trie):
     assert why
     assert (why.subject, why.matches, why.nearest, why.differs_at) == ("a.b", (made,), (), None)
     assert type(why.subject) is Subject
-    assert str(why) == "a.b is matched by\n  a.* (subscription 0)"
+    assert str(why) == "a.b matches\n  a.* (subscription 0)"
 
 
 def test_explain_a_miss(trie):
@@ -50,7 +50,7 @@ def test_explain_a_miss(trie):
     assert trie.explain("a.b.c", limit=0).nearest == ()
     assert trie.explain("a.b.c", limit=2**70).nearest == why.nearest
     assert str(trie.explain("a.b.c", limit=3)).splitlines() == [
-        "a.b.c is matched by nothing; nearest:",
+        "a.b.c matches no pattern; nearest:",
         "  a.b.c.d: the subject ends before token 3, 'd'",
         "  a.b.c.>: the subject ends before token 3, '>'",
         "  a.b.x: token 2 is 'c', not 'x'",
@@ -60,7 +60,7 @@ def test_explain_a_miss(trie):
 
 def test_explain_edges(trie):
     assert trie.explain("a").differs_at is None
-    assert str(trie.explain("a")) == "a is matched by nothing"
+    assert str(trie.explain("a")) == "a matches no pattern"
     trie.add("a.>", 1)
     assert trie.explain("a").differs_at == 1
     assert trie.explain("b").differs_at == 0

@@ -1,7 +1,7 @@
-"""The three addresses a Microbus subject or pattern stands for, shared by both engines.
+"""The addresses of Microbus subjects and patterns, shared by both engines.
 
-``str(address)`` encodes it again; ``address.replace(port=666)`` gives another one. An address holds
-what was decoded or what the caller wrote; the rules are applied when it is encoded.
+``str(address)`` encodes an address; ``address.replace(port=666)`` returns another one. An address
+is validated when it is encoded, not when it is created.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ._errors import refusal
 
 
 class Target(NamedTuple):
-    """Where a URL or a route leads. Port 0 of a route is any port; ``path`` is decoded."""
+    """The host, port and decoded path of a URL or route; port 0 of a route is any port."""
 
     host: str
     port: int
@@ -22,12 +22,13 @@ class Target(NamedTuple):
 
 
 def trust_of(port: object) -> str:
-    """``danger`` for port 666, ``safe`` for every other (S0-023, S0-024)."""
+    """Return the trust zone: ``danger`` for port 666, ``safe`` for every other port."""
+    # S0-023, S0-024
     return "danger" if str(port) == "666" else "safe"
 
 
 def _replaced(address: Any, changes: dict[str, Any]) -> Any:
-    """Trust follows the port, unless it is given too."""
+    """Return the changed address; the trust zone follows the port unless it is given too."""
     if "port" in changes:
         changes = {"trust": trust_of(changes["port"]), **changes}
     return dataclasses.replace(address, **changes)
@@ -40,11 +41,20 @@ def _check_trust(address: RequestAddress | SubscriptionAddress) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestAddress:
-    """A request from ``source`` to an endpoint of ``host`` (S0-004).
+    """The address of a request from ``source`` to an endpoint of ``host``.
 
-    ``slot`` is ``""`` for the bare position, else ``id-…`` or ``loc-…``; ``path`` begins with a
-    slash and is plain text, not percent-encoded.
+    Attributes:
+        plane: The plane.
+        trust: The trust zone, ``safe`` or ``danger``.
+        port: The port.
+        source: The identity of the sender.
+        host: The host of the endpoint.
+        slot: ``id-…``, ``loc-…`` or empty.
+        method: The HTTP method.
+        path: The path with a leading slash, not percent-encoded.
     """
+
+    # S0-004
 
     plane: str
     trust: str
@@ -56,12 +66,12 @@ class RequestAddress:
     path: str
 
     def replace(self, **changes: Any) -> Self:
-        """The same address but for ``changes``; ``trust`` follows ``port``."""
+        """Return a copy with changed fields; ``trust`` follows ``port``."""
         address: Self = _replaced(self, changes)
         return address
 
     def __str__(self) -> str:
-        """The subject. Raises ``AddressError`` where a part is wrong."""
+        """Return the subject, or raise ``AddressError`` if a field is not valid."""
         _check_trust(self)
         return str(
             _engine.encode_request(
@@ -78,7 +88,16 @@ class RequestAddress:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReplyAddress:
-    """A reply from ``source`` to the instance ``id`` of ``host`` that asked (S0-075, A1)."""
+    """The address of a reply from ``source`` to the instance ``id`` of ``host``.
+
+    Attributes:
+        plane: The plane.
+        source: The identity of the service that replies.
+        host: The host of the service that sent the request.
+        id: The id of its instance, ``id-…``.
+    """
+
+    # S0-075, A1
 
     plane: str
     source: str
@@ -86,11 +105,11 @@ class ReplyAddress:
     id: str
 
     def replace(self, **changes: Any) -> Self:
-        """The same address but for ``changes``."""
+        """Return a copy with changed fields."""
         return dataclasses.replace(self, **changes)
 
     def __str__(self) -> str:
-        """The subject. Raises ``AddressError`` where a part is wrong."""
+        """Return the subject, or raise ``AddressError`` if a field is not valid."""
         return str(
             _engine.encode_reply(plane=self.plane, source=self.source, host=self.host, id=self.id)
         )
@@ -98,10 +117,16 @@ class ReplyAddress:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubscriptionAddress:
-    """What a service subscribes to: requests from anyone to one of its endpoints.
+    """The address of a subscription to requests from any sender.
 
-    ``port`` is None for any port, ``method`` None for ANY. Arguments have lost their names:
-    ``path`` holds ``{}`` for one part and ``{...}``, last, for the rest.
+    Attributes:
+        plane: The plane.
+        trust: The trust zone, ``safe`` or ``danger``.
+        port: The port, or None for any port.
+        host: The host of the endpoint.
+        slot: ``id-…``, ``loc-…`` or empty.
+        method: The HTTP method, or None for any.
+        path: The path; ``{}`` is one segment, ``{...}`` at the end one or more.
     """
 
     plane: str
@@ -113,12 +138,12 @@ class SubscriptionAddress:
     path: str
 
     def replace(self, **changes: Any) -> Self:
-        """The same address but for ``changes``; ``trust`` follows ``port``."""
+        """Return a copy with changed fields; ``trust`` follows ``port``."""
         address: Self = _replaced(self, changes)
         return address
 
     def __str__(self) -> str:
-        """The pattern. Raises ``AddressError`` where a part is wrong."""
+        """Return the pattern, or raise ``AddressError`` if a field is not valid."""
         _check_trust(self)
         return str(
             _engine.encode_subscription(

@@ -1,9 +1,11 @@
-"""The in-process short circuit: handlers subscribed to patterns, called by subject.
+"""In-process dispatch of messages to the handlers that are subscribed to their subject.
 
-Nothing is serialised, nothing is copied, and no lock is held while a handler runs (S0-127, S0-128,
-S0-134). Which handlers a message reaches is the index's ``select``: all plain ones, one of each
-queue group in turn (A18, A19).
+A message is neither serialised nor copied, and no lock is held while a handler runs. A message is
+delivered to all handlers without a queue and to one of each queue group in turn, as ``select`` of
+the index returns them.
 """
+
+# S0-127, S0-128, S0-134, A18, A19
 
 from __future__ import annotations
 
@@ -11,27 +13,43 @@ import os
 from collections.abc import Callable
 from functools import partial
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from . import _engine
+from ._subject import Dialect
 from ._subscription import Subscription
 
-if TYPE_CHECKING:  # asyncio is imported where it is used: most of what imports this needs none
+if TYPE_CHECKING:  # asyncio is imported in functions: most programs that import this do not use it
     import asyncio
     from concurrent.futures import Future
 
-Handler = Callable[[Any], Any]
+    from typing_extensions import TypeVar
+
+    from ._engine import SubjectTrie
+
+    M = TypeVar("M", default=Any)
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M")
+
+Handler = Callable[[M], Any]
 
 
-class HandlerSubscription:
-    """A handler's place in a dispatcher: ``.pattern``, ``.queue``, ``.handler``, ``.loop``."""
+class HandlerSubscription(Generic[M]):
+    """The subscription of a handler.
+
+    Attributes:
+        handler: The handler.
+        loop: The event loop on which it runs, or None.
+    """
 
     __slots__ = ("_dispatcher", "_subscription", "handler", "loop")
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
-        handler: Handler,
+        dispatcher: Dispatcher[M],
+        handler: Handler[M],
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.handler = handler
@@ -41,62 +59,82 @@ class HandlerSubscription:
 
     @property
     def pattern(self) -> str:
-        """What was subscribed to."""
+        """The pattern to which the handler is subscribed."""
         return self._subscription.pattern
 
     @property
     def queue(self) -> str | None:
-        """The queue group, or None for a handler that gets every message."""
+        """The queue group, or None for a handler that receives every message."""
         return self._subscription.queue
 
     @property
     def id(self) -> int:
-        """The number the index gave it: 0, 1, 2, … in order of subscribing."""
+        """The number that the dispatcher assigned: 0, 1, 2, … in order of subscribing."""
         return self._subscription.id
 
     @property
-    def value(self) -> Handler:
-        """The handler, under the name that every subscription has for what stands behind it."""
+    def value(self) -> Handler[M]:
+        """The handler, under the name that the value of every subscription has."""
         return self.handler
 
     def unsubscribe(self) -> bool:
-        """Takes the handler out; False when it already was. Safe from inside a handler."""
-        return bool(self._dispatcher._trie.remove(self._subscription))
+        """Remove the handler; return False if it was removed before. A handler may call this."""
+        return self._dispatcher._trie.remove(self._subscription)
 
     def __repr__(self) -> str:
         queue = f", queue={self.queue!r}" if self.queue else ""
         return f"HandlerSubscription({str(self.pattern)!r}{queue})"
 
 
-class Dispatcher:
-    """Subjects to handlers, within one process.
+class Dispatcher(Generic[M]):
+    """Delivers messages to the handlers subscribed to their subject, within one process.
 
-    Safe with threads: a dispatch calls the handlers that were subscribed when it began, outside any
-    lock, so a handler may subscribe, unsubscribe and dispatch. ``dialect`` as ``SubjectTrie``.
+    Safe with threads. A dispatch calls the handlers that were subscribed when it began, without a
+    lock, so a handler may subscribe, unsubscribe and dispatch.
+
+    Args:
+        dialect: ``strict`` or ``server``.
+
+    Example:
+        >>> dispatcher = Dispatcher()
+        >>> subscription = dispatcher.subscribe("orders.*", print)
+        >>> dispatcher.dispatch("orders.new", "hello")
+        hello
+        1
     """
 
-    def __init__(self, *, dialect: str = "strict") -> None:
-        self._dialect = dialect
-        self._trie = _engine.SubjectTrie(dialect=dialect)
+    def __init__(self, *, dialect: Dialect = "strict") -> None:
+        self._dialect: Dialect = dialect
+        self._trie: SubjectTrie[HandlerSubscription[M]] = _engine.SubjectTrie(dialect=dialect)
 
     @staticmethod
-    def shared() -> Dispatcher:
-        """The dispatcher of this process. After a fork the child's is empty: what the parent
-        subscribed belongs to the parent (S0-134)."""
+    def shared() -> Dispatcher[Any]:
+        """Return the dispatcher of this process.
+
+        It is empty in a child process after a fork: its subscriptions belong to the parent.
+        """
         return _shared
 
     def subscribe(
         self,
         pattern: str,
-        handler: Handler,
+        handler: Handler[M],
         *,
         queue: str | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
-    ) -> HandlerSubscription:
-        """Has ``handler(message)`` called for every subject that the pattern matches.
+    ) -> HandlerSubscription[M]:
+        """Subscribe a handler to a pattern.
 
-        A coroutine function needs ``loop``, the loop it is to run on. Raises ``PatternError``,
-        ``TypeError`` for what cannot be called, or a coroutine function without its loop.
+        Args:
+            pattern: The pattern.
+            handler: Called with the message.
+            queue: The queue group of the handler, which receives each message once.
+            loop: The event loop on which a coroutine function runs; required for one.
+
+        Raises:
+            PatternError: The pattern is not valid.
+            InvalidName: The queue name is not valid.
+            TypeError: The handler is not callable, or is a coroutine function without a loop.
         """
         if not callable(handler):
             raise TypeError(f"handler must be callable, not {type(handler).__name__}")
@@ -107,52 +145,69 @@ class Dispatcher:
                 "a coroutine function needs loop=, the event loop it is to run on; "
                 "inside a coroutine that is asyncio.get_running_loop()"
             )
-        place = HandlerSubscription(self, handler, loop)
-        place._subscription = self._trie.add(pattern, place, queue=queue)
-        return place
+        subscription = HandlerSubscription(self, handler, loop)
+        subscription._subscription = self._trie.add(pattern, subscription, queue=queue)
+        return subscription
 
-    def handlers(self, subject: str) -> tuple[Handler, ...]:
-        """The handlers a dispatch would call now; the turn of queue groups moves on as in one.
+    def handlers(self, subject: str) -> tuple[Handler[M], ...]:
+        """Return the handlers that a dispatch would call; queue groups advance as in a dispatch.
 
-        Raises ``SubjectError``. Cost: one ``select`` of the index.
+        Raises:
+            SubjectError: The subject is not valid.
         """
-        return tuple([place.handler for place in self._trie.select(subject)])
+        return tuple([subscription.handler for subscription in self._trie.select(subject)])
 
-    def dispatch(self, subject: str, message: Any) -> int:
-        """Calls the selected handlers in this thread; the number of them is the answer.
+    def dispatch(self, subject: str, message: M) -> int:
+        """Call the selected handlers in this thread.
 
-        Handlers with a loop are scheduled there and not waited for. One that raises does not stop
-        the others: their errors come together in an ``ExceptionGroup``. Raises ``SubjectError``.
+        A handler with a loop is scheduled on it and not awaited. A handler that raises does not
+        stop the others.
+
+        Args:
+            subject: The subject of the message.
+            message: What each handler is called with.
+
+        Returns:
+            How many handlers were selected.
+
+        Raises:
+            SubjectError: The subject is not valid.
+            ExceptionGroup: Handlers raised exceptions.
         """
         selected = self._trie.select(subject)
         errors: list[Exception] = []
-        for place in selected:
+        for subscription in selected:
             try:
-                if place.loop is not None:
-                    _schedule(place, message).add_done_callback(partial(_report, place))
-                elif (result := place.handler(message)) is not None:
-                    _finished(place, result)
+                if subscription.loop is not None:
+                    _schedule(subscription, message).add_done_callback(
+                        partial(_report, subscription)
+                    )
+                elif (result := subscription.handler(message)) is not None:
+                    _refuse_coroutine(subscription, result)
             except Exception as error:
                 errors.append(error)
         if errors:
             _raise_together(subject, errors)
         return len(selected)
 
-    async def dispatch_async(self, subject: str, message: Any) -> int:
-        """As ``dispatch``, awaiting the handlers that are coroutine functions, all at once."""
+    async def dispatch_async(self, subject: str, message: M) -> int:
+        """Call the selected handlers and await those that are coroutine functions, concurrently.
+
+        Otherwise as ``dispatch``.
+        """
         import asyncio
 
         selected = self._trie.select(subject)
         errors: list[Exception] = []
         awaited: list[asyncio.Future[Any]] = []
-        for place in selected:
+        for subscription in selected:
             try:
-                if place.loop in (None, asyncio.get_running_loop()):
-                    result = place.handler(message)
+                if subscription.loop in (None, asyncio.get_running_loop()):
+                    result = subscription.handler(message)
                     if isawaitable(result):
                         awaited.append(asyncio.ensure_future(result))
                 else:
-                    awaited.append(asyncio.wrap_future(_schedule(place, message)))
+                    awaited.append(asyncio.wrap_future(_schedule(subscription, message)))
             except Exception as error:
                 errors.append(error)
         for result in await asyncio.gather(*awaited, return_exceptions=True):
@@ -164,7 +219,7 @@ class Dispatcher:
         return len(selected)
 
     def clear(self) -> None:
-        """Takes every handler out."""
+        """Remove all handlers."""
         self._trie.clear()
 
     def __len__(self) -> int:
@@ -174,46 +229,51 @@ class Dispatcher:
         return f"<Dispatcher with {len(self)} handlers>"
 
 
-def _finished(place: HandlerSubscription, result: object) -> None:
-    """Refuses a coroutine that nobody would run: the message would be lost in silence."""
+def _refuse_coroutine(subscription: HandlerSubscription[Any], result: object) -> None:
+    """Raise if a handler without a loop returned a coroutine, which would never run."""
     if iscoroutine(result):
         result.close()
         raise TypeError(
-            f"the handler on {str(place.pattern)!r} returned a coroutine: "
+            f"the handler on {str(subscription.pattern)!r} returned a coroutine: "
             "subscribe it with loop=, or use dispatch_async"
         )
 
 
-def _is_coroutine_function(handler: Handler) -> bool:
+def _is_coroutine_function(handler: Handler[Any]) -> bool:
     while isinstance(handler, partial):
         handler = handler.func
-    # A callable object tells by its __call__, not by itself.
+    # For a callable object, its __call__ decides.
     return iscoroutinefunction(handler) or iscoroutinefunction(
-        getattr(type(handler), "__call__", None)  # noqa: B004 - it is looked at, not asked for
+        getattr(type(handler), "__call__", None)  # noqa: B004 - not a test of callability
     )
 
 
-def _schedule(place: HandlerSubscription, message: Any) -> Future[Any]:
-    """Runs a handler on its own loop, from whatever thread."""
+def _schedule(subscription: HandlerSubscription[Any], message: Any) -> Future[Any]:
+    """Run a handler on its own loop, from any thread."""
     import asyncio
 
     async def call() -> None:
-        result = place.handler(message)
+        result = subscription.handler(message)
         if isawaitable(result):
             await result
 
-    loop = place.loop
+    loop = subscription.loop
     if loop is None or loop.is_closed():
-        raise RuntimeError(f"the event loop of the handler on {str(place.pattern)!r} is closed")
+        raise RuntimeError(
+            f"the event loop of the handler on {str(subscription.pattern)!r} is closed"
+        )
     return asyncio.run_coroutine_threadsafe(call(), loop)
 
 
-def _report(place: HandlerSubscription, future: Future[Any]) -> None:
-    """Tells the loop of a failure nobody waits for, as asyncio does for its own tasks."""
+def _report(subscription: HandlerSubscription[Any], future: Future[Any]) -> None:
+    """Report the failure of a handler that is not awaited to its loop, as asyncio does."""
     error = None if future.cancelled() else future.exception()
-    if error is not None and place.loop is not None and not place.loop.is_closed():
-        context = {"message": f"the handler on {str(place.pattern)!r} failed", "exception": error}
-        place.loop.call_soon_threadsafe(place.loop.call_exception_handler, context)
+    if error is not None and subscription.loop is not None and not subscription.loop.is_closed():
+        context = {
+            "message": f"the handler on {str(subscription.pattern)!r} failed",
+            "exception": error,
+        }
+        subscription.loop.call_soon_threadsafe(subscription.loop.call_exception_handler, context)
 
 
 def _raise_together(subject: str, errors: list[Exception]) -> None:
@@ -221,11 +281,11 @@ def _raise_together(subject: str, errors: list[Exception]) -> None:
         raise ExceptionGroup(f"{len(errors)} handlers of {str(subject)!r} failed", errors)
 
 
-_shared = Dispatcher()
+_shared: Dispatcher[Any] = Dispatcher()
 
 
 def _after_fork() -> None:
-    """Begins anew in a child: the old index may be locked by a thread that is no more."""
+    """Replace the index in a child process: a thread of the parent may hold its lock."""
     _shared._trie = _engine.SubjectTrie(dialect=_shared._dialect)
 
 

@@ -1,6 +1,6 @@
-"""What both engines' operations share: headers, JSON options, the vectors' form, the shown form.
+"""Serialization of protocol operations: headers, JSON options, vectors, ``repr``, pickle.
 
-Everything here works on the parts an operation hands out; nothing parses lines.
+Both engines use these functions on the attributes of an operation; nothing here parses lines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._redaction import redacted
 # An operation of either engine.
 Op = Any
 
-#: What a header block begins with (ADR-4).
+#: The first line of a header block (ADR-4).
 _VERSION = "NATS/1.0"
 
 _PAYLOAD = ("size", "payload_b64")
@@ -69,18 +69,18 @@ _EVERYWHERE: dict[str, tuple[str, ...]] = {
 
 
 def keys_of(op: Op) -> tuple[str, ...]:
-    """The names of the parts that this operation has."""
+    """Return the names of the attributes that this operation has."""
     keys = KEYS[op.conn].get(op.op, _EVERYWHERE.get(op.op, ()))
     if op.conn == "route_legacy":
         if op.op == "MSG" and op.cid is not None:
             keys = (*keys, "is_queue", "cid")
-        if op.printed_sid is not None:  # A53: seen, and not written again
+        if op.printed_sid is not None:  # A53: read, but not written again
             keys = (*keys, "printed_sid")
     return keys
 
 
 def as_dict(op: Op) -> dict[str, Any]:
-    """The operation in the form of the conformance vectors."""
+    """Return the operation in the form of the conformance vectors."""
     row: dict[str, Any] = {"op": op.op}
     for key in keys_of(op):
         if key == "payload_b64":
@@ -95,7 +95,7 @@ def as_dict(op: Op) -> dict[str, Any]:
 
 
 def shown(op: Op) -> str:
-    """One line for people: no payload, no secrets."""
+    """Return one line without the payload and without secrets."""
     parts = [op.op]
     for key in keys_of(op):
         value = getattr(op, key, None)
@@ -106,7 +106,7 @@ def shown(op: Op) -> str:
 
 
 def decode_json(text: bytes) -> Any:
-    """The object an engine has checked: names in order, bytes that are no UTF-8 as surrogates."""
+    """Return the JSON object of validated text; invalid UTF-8 becomes lone surrogates."""
     return json.loads(text.decode("utf-8", "surrogateescape"))
 
 
@@ -114,10 +114,11 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def header_block(block: bytes) -> tuple[str | None, str | None, Headers] | None:
-    """Status, description and headers of a block; None where it is no header block (ADR-4).
+    """Return the status, the description and the headers of a header block, or None.
 
-    Names keep their case, values are trimmed, repeats are kept in order.
+    Names keep their case, values are trimmed, repeated names are kept in order.
     """
+    # ADR-4
     lines = block.decode("utf-8", "surrogateescape").split("\r\n")
     if len(lines) < 3 or lines[-2:] != ["", ""] or not lines[0].startswith(_VERSION):
         return None
@@ -135,7 +136,7 @@ def header_block(block: bytes) -> tuple[str | None, str | None, Headers] | None:
 
 
 def restored(conn: str, raw: bytes, pinned_account: str | None, lnocu: bool) -> Op:
-    """What a pickle of an operation gives back: the same bytes, read again."""
+    """Return an unpickled operation, parsed again from its bytes."""
     parser = _engine.Parser(
         conn,
         max_control_line=1 << 31,
@@ -144,5 +145,4 @@ def restored(conn: str, raw: bytes, pinned_account: str | None, lnocu: bool) -> 
         lnocu=lnocu,
     )
     (op,) = parser.feed(raw)
-    found: Op = op
-    return found
+    return op

@@ -1,4 +1,4 @@
-"""Which plane, when nobody says? The variable, the running test, ``microbus`` (A26, A77)."""
+"""The default plane: from the environment, from the running test, or ``microbus``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from . import _engine
 
 
 def default_plane() -> str:
-    """The plane of a connector that was given none.
+    """Return the plane of a connector that was given none.
 
-    ``MICROBUS_PLANE`` where it is set and not empty; else, under pytest, 16 hexadecimal characters
-    derived from the id of the running test, so that tests do not hear each other; else
-    ``microbus``. Raises ``AddressError`` where the variable holds no plane.
+    It is ``MICROBUS_PLANE`` if that is set and not empty; else, under pytest, 16 hexadecimal
+    characters derived from the id of the running test, so that tests are isolated from each other;
+    else ``microbus``.
+
+    Raises:
+        AddressError: The variable is not a valid plane.
     """
+    # A26, A77
     plane = os.environ.get("MICROBUS_PLANE", "")
     if plane:
-        checked: str = _engine.check_plane(plane)
-        return checked
+        return _engine.check_plane(plane)
     test = os.environ.get("PYTEST_CURRENT_TEST", "")
     if test:
         node = test.rsplit(" (", 1)[0]  # without the phase: setup, call, teardown

@@ -1,6 +1,6 @@
-"""What nobody should read in a log: passwords, tokens, JWTs, nkeys and signatures.
+"""Redaction of secrets: passwords, tokens, JWTs, nkeys and signatures.
 
-Redaction is the default wherever operations are shown and logs are read; ``reveal`` turns it off.
+Redaction is the default when operations are shown and logs are read; ``reveal`` turns it off.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: What stands in the place of a secret, as nats-server itself writes it.
+#: What replaces a secret, as in the log of nats-server.
 REDACTED = "[REDACTED]"
 
 #: Options of CONNECT and INFO whose values are secrets.
@@ -17,14 +17,14 @@ SECRET = frozenset({"pass", "password", "auth_token", "jwt", "nkey", "sig", "pro
 _VALUE = re.compile(
     r'("(?:' + "|".join(sorted(SECRET)) + r')"\s*:\s*)"(?:[^"\\]|\\.)*("|$)', re.IGNORECASE
 )
-# A JWT and a seed or key of any kind, wherever they stand.
+# A JWT, a seed and a key of any kind, anywhere in a text.
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,2}")
 _SEED = re.compile(r"(?<![A-Z2-7])S[UAONCX][A-Z2-7]{56}(?![A-Z2-7])")
 _JWT_BYTES, _SEED_BYTES = (re.compile(each.pattern.encode()) for each in (_JWT, _SEED))
 
 
 def redacted(value: Any) -> Any:
-    """The value of JSON options with every secret replaced; other values unchanged."""
+    """Return a value of JSON options with every secret replaced."""
     if isinstance(value, dict):
         return {
             key: REDACTED if key.lower() in SECRET and value_ else redacted(value_)
@@ -36,13 +36,13 @@ def redacted(value: Any) -> Any:
 
 
 def redact_bytes(data: bytes) -> bytes:
-    """A payload with JWTs and seeds overwritten by asterisks: sizes stay true."""
+    """Return a payload with JWTs and seeds overwritten by asterisks, so that its size is kept."""
     for secret in (_JWT_BYTES, _SEED_BYTES):
         data = secret.sub(lambda found: b"*" * len(found[0]), data)
     return data
 
 
 def redact_text(text: str) -> str:
-    """A line of a log with every secret replaced. Cost: one pass for each kind of secret."""
+    """Return a line of a log with every secret replaced."""
     text = _VALUE.sub(lambda found: f'{found[1]}"{REDACTED}{found[2]}', text)
     return _SEED.sub(REDACTED, _JWT.sub(REDACTED, text))

@@ -1,41 +1,44 @@
-"""``Subject`` and ``Pattern``: text that was checked once and is a ``str`` ever after.
+"""``Subject`` and ``Pattern``: validated text, as subclasses of ``str``.
 
-Both engines share these classes; whichever is in use does the checking and comparing.
+Both engines share these classes; the engine in use validates and compares.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from . import _engine
 
+#: ``strict`` is the grammar of the documents, ``server`` is what nats-server accepts.
+Dialect = Literal["strict", "server"]
+
 
 class _Checked(str):
-    """A checked text that remembers its dialect."""
+    """Validated text that knows its dialect."""
 
     __slots__ = ("_dialect",)
-    _dialect: str
+    _dialect: Dialect
 
     @classmethod
-    def _of(cls, text: str, dialect: str) -> Self:
-        """Wraps text that an engine has already checked."""
-        # Not what a subclass prints (an Enum's name, say): what was checked is the text itself.
+    def _of(cls, text: str, dialect: Any) -> Self:
+        """Wrap text that an engine has validated."""
+        # The text itself: str(text) of a subclass, such as an Enum, may be another text.
         self = str.__new__(cls, str.__str__(text))
         self._dialect = dialect
         return self
 
     @property
-    def dialect(self) -> str:
-        """``strict`` (the documents' grammar) or ``server`` (the broker's)."""
+    def dialect(self) -> Dialect:
+        """``strict`` (the grammar of the documents) or ``server`` (what nats-server accepts)."""
         return self._dialect
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The parts between the dots."""
+        """The tokens, which dots separate."""
         return tuple(self.split("."))
 
-    # An index with bounds of its own, or a witness, may hold more than the dialect's own bounds
-    # allow (A37), and what was once taken must come back. All other rules are applied again.
+    # A subject of an index with its own limits, or a witness, may exceed the limits of the dialect
+    # (A37), and must still be unpickled. All other rules are applied again.
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), str(self), self._dialect)
 
@@ -45,61 +48,88 @@ class _Checked(str):
 
 
 class Subject(_Checked):
-    """A concrete subject: what is published and matched, never holding a wildcard token.
+    """A concrete subject, as a message is published to: no token is a wildcard.
 
-    Raises ``SubjectError``. Bounds: 1,024 bytes and 64 tokens in ``strict``, 4,096 bytes in
-    ``server`` (A37). Cost: one pass. Rules: S1-013 to S1-031, A17, A27, A34 to A37.
+    Args:
+        text: At most 1,024 bytes and 64 tokens in ``strict``, 4,096 bytes in ``server``.
+        dialect: ``strict`` or ``server``.
+
+    Raises:
+        SubjectError: The text is not a valid subject.
+
+    Example:
+        >>> Subject("orders.new").tokens
+        ('orders', 'new')
     """
 
     __slots__ = ()
 
-    def __new__(cls, text: str, *, dialect: str = "strict") -> Self:
+    # S1-013 to S1-031, A17, A27, A34 to A37
+    def __new__(cls, text: str, *, dialect: Dialect = "strict") -> Self:
         _engine.check_subject(text, dialect)
         return cls._of(text, dialect)
 
 
 class Pattern(_Checked):
-    """What is subscribed to: tokens, ``*`` for any one of them, ``>`` last for one or more.
+    """A pattern to subscribe to: ``*`` matches one token, ``>``, which must be last, one or more.
 
-    Raises ``PatternError``. Bounds as ``Subject``. Rules: S1-029 to S1-048, S2-030, A32, A34.
+    Args:
+        text: Limited as the text of a ``Subject``.
+        dialect: ``strict`` or ``server``.
+
+    Raises:
+        PatternError: The text is not a valid pattern.
+
+    Example:
+        >>> Pattern("orders.*").matches("orders.new")
+        True
     """
 
     __slots__ = ()
 
-    def __new__(cls, text: str, *, dialect: str = "strict") -> Self:
+    # S1-029 to S1-048, S2-030, A32, A34
+    def __new__(cls, text: str, *, dialect: Dialect = "strict") -> Self:
         _engine.check_pattern(text, dialect)
         return cls._of(text, dialect)
 
     @property
     def is_literal(self) -> bool:
-        """True when no token is a wildcard, so that the pattern matches one subject only."""
+        """Whether no token is a wildcard, so that the pattern matches one subject only."""
         return not any(token in ("*", ">") for token in self.split("."))
 
     def matches(self, subject: str) -> bool:
-        """Is the subject one that this pattern selects? Raises ``SubjectError`` for plain text
-        that is no subject. Cost: one pass over both. S1-036 to S1-040."""
+        """Return whether the pattern matches a subject.
+
+        Raises:
+            SubjectError: Plain text is not a valid subject of the dialect.
+        """
+        # S1-036 to S1-040
         if not isinstance(subject, Subject):
             subject = Subject(subject, dialect=self._dialect)
-        return bool(_engine.matches(self, subject))
+        return _engine.matches(self, subject)
 
     def covers(self, other: str) -> bool:
-        """Does this pattern match every subject that the other one matches? Reflexive.
+        """Return whether this pattern matches every subject that another one matches.
 
-        Raises ``PatternError`` for plain text that is no pattern. Cost: one pass over both.
+        Raises:
+            PatternError: Plain text is not a valid pattern of the dialect.
         """
-        return bool(_engine.covers(self, self._pattern(other)))
+        return _engine.covers(self, self._pattern(other))
 
     def overlaps(self, other: str) -> Subject | None:
-        """A subject that both patterns match (free tokens read ``x``), or None.
+        """Return a subject that both patterns match, or None.
 
-        Raises ``PatternError`` for plain text that is no pattern. Cost: one pass over both.
-        Bounds play no part: two long patterns may have a witness longer than a subject may be.
+        A token that both patterns leave open is ``x``. The witness of two long patterns may be
+        longer than the limits of the dialect.
+
+        Raises:
+            PatternError: Plain text is not a valid pattern of the dialect.
         """
         other = self._pattern(other)
         witness = _engine.overlaps(self, other)
         if witness is None:
             return None
-        # What only the broker takes for text may stand in the witness.
+        # A token that only nats-server takes for text may be part of the witness.
         dialects = (self._dialect, other._dialect)
         return Subject._of(witness, "server" if "server" in dialects else "strict")
 
@@ -107,12 +137,12 @@ class Pattern(_Checked):
         return other if isinstance(other, _Checked) else Pattern(other, dialect=self._dialect)
 
 
-# More than any text holds.
+# Longer than any text.
 _UNBOUNDED = 2**63
 
 
-def _restored(kind: type[_Checked], text: str, dialect: str) -> _Checked:
-    """What a pickle or a copy gives back: every rule applied but the bounds."""
+def _restored(kind: type[_Checked], text: str, dialect: Dialect) -> _Checked:
+    """Return an unpickled text, after applying every rule but the limits of length."""
     check = _engine.check_pattern if issubclass(kind, Pattern) else None
     (check or _engine.check_subject)(text, dialect, _UNBOUNDED, _UNBOUNDED)
     return kind._of(text, dialect)

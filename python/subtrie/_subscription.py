@@ -1,6 +1,6 @@
-"""What a subject index hands out: subscriptions, groups, explanations, figures.
+"""What a subject index returns: subscriptions, groups, explanations and statistics.
 
-One set of classes for both engines; the engines create them, users only read them.
+Both engines share these classes and create their instances.
 """
 
 from __future__ import annotations
@@ -8,21 +8,34 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn
 
 from . import _engine
-from ._subject import Pattern, Subject
+from ._subject import Dialect, Pattern, Subject
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _FIELDS = ("pattern", "value", "queue", "id")
 
 
 class Subscription:
-    """One interest: a pattern, the value that stands behind it, and perhaps a queue group.
+    """A pattern, its value, and the queue group of which the value is a member, if any.
 
-    ``pattern`` is a ``Pattern``, ``value`` whatever was given, ``queue`` a name or None, ``id`` the
-    number the index gave it: 0, 1, 2, … in order of insertion, never given again. Immutable; equal
-    to itself alone. Through pickle, a subscription and the index it is in stay together when they
-    are pickled together.
+    A subscription is immutable and equal only to itself. If it is pickled together with its index,
+    the unpickled one belongs to the unpickled index.
+
+    Attributes:
+        pattern: The pattern.
+        value: The value that was added.
+        queue: The name of the queue group, or None.
+        id: A number that the index assigned: 0, 1, 2, … in insertion order, never used again.
     """
 
     __slots__ = ("__weakref__", "id", "pattern", "queue", "value")
@@ -32,36 +45,36 @@ class Subscription:
     id: int
 
     def __init__(self) -> None:
-        raise TypeError("subscriptions are made by SubjectTrie.add")
+        raise TypeError("a Subscription is created by SubjectTrie.add")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a subscription does not change: {name!r} cannot be set")
+        raise AttributeError(f"a subscription is immutable: {name!r} cannot be set")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a subscription does not change: {name!r} cannot be deleted")
+        raise AttributeError(f"a subscription is immutable: {name!r} cannot be deleted")
 
     @reprlib.recursive_repr()
     def __repr__(self) -> str:
-        if not hasattr(self, "id"):  # met while a pickle is being read
-            return "<Subscription being restored>"
+        if not hasattr(self, "id"):  # while it is unpickled
+            return "<Subscription being unpickled>"
         queue = "" if self.queue is None else f", queue={self.queue!r}"
         return (
             f"Subscription(id={self.id}, pattern={str.__repr__(self.pattern)}{queue},"
             f" value={reprlib.repr(self.value)})"
         )
 
-    # The value may lead back to this subscription, so it travels as state, not as an argument.
+    # The value may refer to this subscription, so it is pickled as state, not as an argument.
     def __reduce__(self) -> tuple[Any, ...]:
         return blank_subscription, (), tuple(getattr(self, field) for field in _FIELDS)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if hasattr(self, "id"):
-            raise AttributeError("a subscription does not change")
+            raise AttributeError("a subscription is immutable")
         _fill(self, *state)
 
 
 def blank_subscription() -> Subscription:
-    """A subscription that is still to be filled: what a pickle starts from."""
+    """Return a subscription without attributes, which unpickling fills."""
     return object.__new__(Subscription)
 
 
@@ -73,9 +86,14 @@ def _fill(made: Subscription, *fields: object) -> None:
 def subscribed(
     text: str, dialect: str, value: object, queue: str | None, number: int
 ) -> Subscription:
-    """Makes a subscription from a pattern and a queue name that an engine has checked.
+    """Return a subscription with a pattern and a queue name that an engine has validated.
 
-    A ``Pattern`` is taken as it is, so that many subscriptions may share one.
+    Args:
+        text: The pattern; a ``Pattern`` is used as it is, so that subscriptions can share one.
+        dialect: Its dialect.
+        value: The value.
+        queue: The name of the queue group, or None.
+        number: The id.
     """
     made = blank_subscription()
     pattern = text if type(text) is Pattern else Pattern._of(text, dialect)
@@ -83,23 +101,30 @@ def subscribed(
     return made
 
 
-class Groups(NamedTuple):
-    """Who would hear a subject: all of ``plain``, and one member of each group in ``queues``.
+class Groups(NamedTuple, Generic[T]):
+    """The values that match a subject, by queue group.
 
-    ``plain`` holds the values without a queue in order of insertion; ``queues`` maps each queue
-    name, oldest member first, to its members' values in order of insertion (A18).
+    A message is delivered to all of ``plain`` and to one member of each group in ``queues``.
+
+    Attributes:
+        plain: The values without a queue, in insertion order.
+        queues: The values of each queue group, in insertion order, by the name of the queue; the
+            group with the oldest member is first.
     """
 
-    plain: tuple[Any, ...]
-    queues: dict[str, tuple[Any, ...]]
+    plain: tuple[T, ...]
+    queues: dict[str, tuple[T, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A pattern that almost matches: the first ``differs_at`` tokens agree, the next does not.
+    """A pattern that does not match a subject, but shares its first tokens.
 
-    ``differs_at`` equals the number of the subject's tokens where the pattern goes on longer;
-    ``subscription`` is the oldest one with the pattern.
+    Attributes:
+        pattern: The pattern.
+        differs_at: The zero-based index of the first token that differs; the number of tokens of
+            the subject if the pattern is longer.
+        subscription: The oldest subscription with this pattern.
     """
 
     pattern: Pattern
@@ -109,7 +134,10 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a subject is heard, or which patterns come nearest. Truthy when something matches."""
+    """The subscriptions that match a subject or, if none does, the nearest patterns.
+
+    It is true if a subscription matches.
+    """
 
     subject: Subject
     matches: tuple[Subscription, ...]
@@ -117,7 +145,7 @@ class Explanation:
 
     @property
     def differs_at(self) -> int | None:
-        """Zero-based index of the first token in which the nearest pattern differs, or None."""
+        """The zero-based index of the first token in which the nearest pattern differs, or None."""
         return self.nearest[0].differs_at if self.nearest else None
 
     def __bool__(self) -> bool:
@@ -125,15 +153,15 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.matches:
-            lines = [f"{self.subject} is matched by"]
+            lines = [f"{self.subject} matches"]
             for match in self.matches:
                 queue = "" if match.queue is None else f" in queue {match.queue}"
                 lines.append(f"  {match.pattern} (subscription {match.id}{queue})")
         elif self.nearest:
-            lines = [f"{self.subject} is matched by nothing; nearest:"]
+            lines = [f"{self.subject} matches no pattern; nearest:"]
             lines += [f"  {miss.pattern}: {self._difference(miss)}" for miss in self.nearest]
         else:
-            lines = [f"{self.subject} is matched by nothing"]
+            lines = [f"{self.subject} matches no pattern"]
         return "\n".join(lines)
 
     def _difference(self, miss: NearMiss) -> str:
@@ -151,7 +179,7 @@ def explained(
     matches: Sequence[Subscription],
     nearest: Sequence[tuple[Subscription, int]],
 ) -> Explanation:
-    """Makes an explanation from what an engine found."""
+    """Return an explanation of what an engine found."""
     return Explanation(
         Subject._of(text, dialect),
         tuple(matches),
@@ -162,11 +190,16 @@ def explained(
 class TrieStats(NamedTuple):
     """The size of an index.
 
-    ``subscriptions``; distinct ``patterns``; ``nodes`` below the root (``>`` needs none); distinct
-    ``queues``; ``depth`` in tokens of the deepest pattern; ``shapes``, the ways in which patterns
-    are made: how many tokens, which of them ``*``, and whether ``>`` ends them (``a.b`` and ``c.d``
-    have one); ``memory`` in bytes of the engine's own structures, without the values: an estimate,
-    and the only figure in which engines differ.
+    Attributes:
+        subscriptions: The number of subscriptions.
+        patterns: The number of distinct patterns.
+        nodes: The number of nodes of the token tree below its root.
+        queues: The number of distinct queue names.
+        depth: The number of tokens of the deepest pattern.
+        shapes: The number of distinct shapes: how many tokens, which of them are ``*``, and whether
+            ``>`` ends the pattern. ``a.b`` and ``c.d`` have one shape.
+        memory: The estimated bytes of the engine's own structures, without the values; the only
+            number in which the engines differ.
     """
 
     subscriptions: int
@@ -178,6 +211,6 @@ class TrieStats(NamedTuple):
     memory: int
 
 
-def empty_trie(dialect: str, max_tokens: int | None, max_length: int | None) -> Any:
-    """An empty index of the engine in use: what a pickle starts from, whichever engine wrote it."""
+def empty_trie(dialect: Dialect, max_tokens: int | None, max_length: int | None) -> Any:
+    """Return an empty index of the engine in use, which unpickling fills."""
     return _engine.SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)

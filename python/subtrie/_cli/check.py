@@ -9,7 +9,7 @@ import click
 
 from .. import classify
 from .._errors import SubtrieError
-from .._subject import Pattern, Subject
+from .._subject import Dialect, Pattern, Subject
 from .stream import accepted, console, error_fields, inputs, print_json, rejected
 
 
@@ -24,7 +24,7 @@ from .stream import accepted, console, error_fields, inputs, print_json, rejecte
     help="The grammar: that of the NATS documentation, or what nats-server accepts.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def check(subjects: tuple[str, ...], pattern: bool, dialect: str, as_json: bool) -> None:
+def check(subjects: tuple[str, ...], pattern: bool, dialect: Dialect, as_json: bool) -> None:
     """Validate and classify each SUBJECT, by default each line of standard input.
 
     Exit code 0 if all are valid, 1 if one is not.

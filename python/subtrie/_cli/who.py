@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from .. import SubjectTrie
 from .._errors import SubtrieError
+from .._subject import Dialect
 from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
@@ -28,7 +29,7 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
     "--dialect", type=click.Choice(["strict", "server"]), default="server", show_default=True
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def who(subjects: tuple[str, ...], source: Path, dialect: str, as_json: bool) -> None:
+def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool) -> None:
     """List the subscriptions that match each SUBJECT, by default each line of standard input.
 
     Exit code 0 if every subject has a matching subscription, 1 if one has none, 2 if one is not a

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any, final
+from types import GenericAlias
+from typing import Any, ClassVar, final
 
 from .._drawing import draw
 from .._errors import refusal
@@ -75,6 +76,8 @@ class SubjectTrie:
         self._rows = {}
         self._apart = None
         return self
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     @property
     def dialect(self) -> str:

@@ -1,0 +1,84 @@
+"""What a type checker says about programs that use the public names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from subtrie import Dispatcher, Groups, reference
+
+pytest.importorskip("mypy")
+
+PACKAGE = Path(__file__).resolve().parents[1] / "python"
+
+
+def mypy(tmp_path: Path, program: str) -> str:
+    """Return the report of mypy on a program."""
+    file = tmp_path / "program.py"
+    file.write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--follow-imports=silent",
+         "--cache-dir", str(tmp_path / "cache"), str(file)],
+        env={**os.environ, "MYPYPATH": str(PACKAGE)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert not done.stderr
+    return done.stdout
+
+
+def test_the_values_of_an_index_have_the_type_of_its_parameter(tmp_path):
+    report = mypy(
+        tmp_path,
+        "from subtrie import Dispatcher, SubjectTrie\n"
+        "trie = SubjectTrie[int]()\n"
+        "trie.add('a.*', 'text')\n"
+        "reveal_type(trie.match('a.b'))\n"
+        "reveal_type(trie.select('a.b'))\n"
+        "reveal_type(trie.groups('a.b').plain)\n"
+        "reveal_type(SubjectTrie().match('a.b'))\n"
+        "Dispatcher[int]().dispatch('a.b', 'text')\n",
+    )
+    lines = report.splitlines()
+    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+        'tuple[int, ...]"',
+        'tuple[int, ...]"',
+        'tuple[int, ...]"',
+        'tuple[Any, ...]"',
+    ]
+    errors = [line for line in lines if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["3", "8"], report
+
+
+def test_an_unknown_dialect_is_a_type_error(tmp_path):
+    report = mypy(
+        tmp_path,
+        "from subtrie import Dispatcher, Pattern, Subject, SubjectTrie\n"
+        "SubjectTrie(dialect='server')\n"
+        "SubjectTrie(dialect='lax')\n"
+        "Dispatcher(dialect='lax')\n"
+        "Pattern('a', dialect='lax')\n"
+        "Subject('a', dialect='lax')\n",
+    )
+    errors = [line for line in report.splitlines() if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["3", "4", "5", "6"], report
+
+
+def test_functions_of_microbus_are_typed(tmp_path):
+    report = mypy(
+        tmp_path,
+        "from subtrie import microbus\n"
+        "reveal_type(microbus.source_of('a'))\n"
+        "reveal_type(microbus.locality_slots('us'))\n",
+    )
+    assert "str | None" in report
+    assert "tuple[str, ...]" in report
+
+
+def test_the_classes_that_hold_values_take_a_parameter_at_run_time():
+    for generic in (Dispatcher, Groups, reference.SubjectTrie):
+        assert generic[int].__origin__ is generic
+        assert generic[int].__args__ == (int,)
