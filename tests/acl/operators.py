@@ -16,10 +16,17 @@ def key(prefix: int) -> Any:
     return nkeys.from_seed(nkeys.encode_seed(os.urandom(32), prefix))
 
 
-def token(issuer: Any, subject: str, name: str, nats: dict[str, Any]) -> str:
+def token(
+    issuer: Any,
+    subject: str,
+    name: str,
+    nats: dict[str, Any],
+    more: dict[str, Any] | None = None,
+) -> str:
     """A signed JWT of NATS."""
     claims = {"jti": "", "iat": int(time.time()), "iss": issuer.public_key.decode()}
     claims |= {"name": name, "sub": subject, "nats": nats | {"version": 2}}
+    claims |= more or {}
     digest = hashlib.new("sha512_256", json.dumps(claims).encode()).digest()
     claims["jti"] = base64.b32encode(digest).decode().rstrip("=")
     parts = [{"typ": "JWT", "alg": "ed25519-nkey"}, claims]
@@ -33,7 +40,10 @@ def token(issuer: Any, subject: str, name: str, nats: dict[str, Any]) -> str:
 class Operator:
     """Keys and JWTs of one operator with one account, which may have a scoped signing key."""
 
-    def __init__(self, account: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, account: dict[str, Any] | None = None, claims: dict[str, Any] | None = None
+    ) -> None:
+        self.claims = claims
         self.key = key(nkeys.PREFIX_BYTE_OPERATOR)
         self.account = key(nkeys.PREFIX_BYTE_ACCOUNT)
         self.signer = key(nkeys.PREFIX_BYTE_ACCOUNT)
@@ -51,7 +61,8 @@ class Operator:
             template = nats.pop("template")
             scope = {"kind": "user_scope", "key": self.signer.public_key.decode(), "role": "r"}
             nats["signing_keys"] = [{**scope, "template": template}]
-        return token(self.key, self.account.public_key.decode(), "account", nats)
+        public = self.account.public_key.decode()
+        return token(self.key, public, "account", nats, self.claims)
 
     @property
     def config(self) -> str:
@@ -59,7 +70,12 @@ class Operator:
         preload = f"resolver_preload {{ {public}: {self.account_jwt} }}\n"
         return f"operator: {self.jwt}\nresolver: MEMORY\n{preload}"
 
-    def user(self, nats: dict[str, Any], scoped: bool = False) -> tuple[str, str]:
+    def user(
+        self,
+        nats: dict[str, Any],
+        scoped: bool = False,
+        claims: dict[str, Any] | None = None,
+    ) -> tuple[str, str]:
         """The JWT and the seed of a user with these claims."""
         user = key(nkeys.PREFIX_BYTE_USER)
         nats = {"type": "user", "subs": -1, "data": -1, "payload": -1, **nats}
@@ -69,7 +85,7 @@ class Operator:
             nats["issuer_account"] = self.account.public_key.decode()
             for name in ("subs", "data", "payload"):
                 nats.pop(name)
-        jwt = token(signer, user.public_key.decode(), "user", nats)
+        jwt = token(signer, user.public_key.decode(), "user", nats, claims)
         return jwt, user.seed.decode()
 
 

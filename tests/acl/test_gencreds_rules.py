@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from subtrie import AddressError, PermissionsError, microbus
-from subtrie.gencreds import Service, Use, rule, rules
+from subtrie.gencreds import EndpointUse, Service, rule, rules
 
 pytestmark = pytest.mark.usefixtures("engine_in_use")
 
 
 def _uses(host, *lines):
-    return tuple(Use.of_route(host, *line.split(" ")) for line in lines)
+    return tuple(EndpointUse.of_route(host, *line.split(" ")) for line in lines)
 
 
 PAYMENTS = Service(
@@ -55,8 +55,8 @@ def test_kitchen_fixture_as_its_golden_has_it():
             *_uses(weird, "POST :666/dangerous"),
             *_uses("alt.host", "GET /greedy/{tail...}"),
             *_uses("other.host", "GET /some-path"),
-            Use(None, None, "POST", None),
-            Use(None, None, "PUT", None),
+            EndpointUse(None, None, "POST", None),
+            EndpointUse(None, None, "PUT", None),
         ),
         events=_uses(me, "POST :417/on-my-event"),
         hooks=_uses(weird, "POST :417/on-something"),

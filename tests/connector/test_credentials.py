@@ -30,13 +30,13 @@ def _public(pair):
     return pair.public_key.decode()
 
 
-def _jwt(issuer, subject, name, claims):
+def _jwt(issuer, subject, name, claims, **more):
     def encoded(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
 
     head = {"typ": "JWT", "alg": "ed25519-nkey"}
     body = {"jti": name, "iat": int(time.time()), "iss": _public(issuer), "name": name}
-    body |= {"sub": _public(subject), "nats": {"version": 2, **claims}}
+    body |= {"sub": _public(subject), "nats": {"version": 2, **claims}, **more}
     text = encoded(head) + b"." + encoded(body)
     signed = base64.urlsafe_b64encode(issuer.sign(text)).rstrip(b"=")
     return (text + b"." + signed).decode()

@@ -94,7 +94,7 @@ def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
     assert done.exit_code == 0
     assert "prod.safe.443.orders_shop.stock_shop.*.GET.items.*" in done.output
     assert "service.py:7" in done.output
-    assert "creds/orders.shop_nats.creds was not there" in done.output
+    assert "creds/orders.shop_nats.creds does not exist yet" in done.output
     assert not _files()
     sign = ("--signing-key", _seed_file(_seed(operator)), "--out", "creds")
     assert _run(folder, "--plane", "prod", *sign).exit_code == 0
@@ -151,7 +151,7 @@ def test_a_dynamic_call_fails_the_build_unless_allowed(tree, operator):
     done = _run(folder, "--plane", "prod", *sign, "--allow-dynamic")
     assert done.exit_code == 0
     assert "prod.safe.*.orders_shop.*.*.PUT.>" in done.output
-    assert "dynamic: " in done.output
+    assert "unresolved: " in done.output
     assert Path("orders.shop_nats.creds").exists()
 
 
@@ -267,7 +267,7 @@ def test_key_files_that_are_refused(tree, operator, tmp_path_factory):
         assert _files() == before
     done = _run(folder, "--plane", "prod", "--signing-key", seed)
     assert done.exit_code == 2
-    assert "seen by everyone" in done.output
+    assert "other users can read a seed" in done.output
     done = _run(folder, "--plane", "prod")
     assert (done.exit_code, "--signing-key" in done.output) == (2, True)
 
@@ -316,7 +316,7 @@ def test_several_services_and_which(tree, operator):
     assert _files() == {"account.nk"}
     done = _run(folder, *sign, "--service", "users.shop")
     assert done.exit_code == 2
-    assert "users.shop is no service" in done.output
+    assert "users.shop is not a service" in done.output
     assert "orders.shop, stock.shop" in done.output
     done = _run(folder, *sign, "--out", "one.creds", "--service", "stock.shop")
     assert done.exit_code == 0
@@ -364,7 +364,7 @@ def test_bad_sources_are_one_message(tree, tmp_path):
     for files, wanted in (
         ({"service.py": "def f(:\n"}, "service.py, line 1"),
         ({"service.py": HEAD + 'orders.request("GET", "/x")\n'}, "service.py, line 3"),
-        ({"service.py": "print()\n"}, "there is no service"),
+        ({"service.py": "print()\n"}, "no service found"),
     ):
         done = _run(tree(files), "--plane", "p", "--dry-run")
         assert done.exit_code == 2

@@ -10,7 +10,7 @@ from source_trees import HEAD, said
 
 from subtrie import PermissionsError
 from subtrie.gencreds import scan
-from subtrie.gencreds._source_files import MOST_BYTES
+from subtrie.gencreds._source_files import MAX_FILE_BYTES
 
 #: No source here may take longer, on a slow machine.
 SECONDS = 20.0
@@ -24,7 +24,7 @@ BROKEN = {
     "Python 2": (b"print 'x'\n", "source-syntax", 1),
     "parentheses": (b"x = " + b"(" * 5000 + b")" * 5000, "source-syntax", 1),
     "minus": (b"x = " + b"-" * 200_000 + b"1\n", "source-depth", 1),
-    "too large": (b"#" * (MOST_BYTES + 1), "source-size", None),
+    "too large": (b"#" * (MAX_FILE_BYTES + 1), "source-size", None),
 }  # fmt: skip
 
 

@@ -163,7 +163,7 @@ def test_a_class_below_connector(tree):
     assert said(found["two.shop"].endpoints) == ["POST two.shop:443/y"]
 
 
-def test_two_services_and_a_helper_that_nobody_calls(tree):
+def test_two_services_and_a_helper_without_callers(tree):
     text = 'from subtrie.connector import Connector\na = Connector("a.shop")\n'
     folder = tree(
         a=text,
@@ -173,7 +173,7 @@ def test_two_services_and_a_helper_that_nobody_calls(tree):
     )
     for service in scan(folder):
         (dynamic,) = service.dynamic
-        assert "nobody can tell" in dynamic.message
+        assert "cannot be determined" in dynamic.message
         assert (dynamic.kind, dynamic.use.host) == ("calls", "stock.shop")
         with pytest.raises(PermissionsError) as caught:
             rules(service, "p")

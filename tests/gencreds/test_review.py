@@ -103,7 +103,7 @@ def test_what_a_source_needs_beyond_its_creds_as_sarif_and_markdown(tree, tmp_pa
     assert place["region"]["startLine"] == line
     assert "stock_shop" in found["message"]["text"]
     told = run("--format", "markdown")[1]
-    assert "**grants more** to <code>orders.shop</code>" in told
+    assert "**added** for <code>orders.shop</code>" in told
     assert "prod.safe.443.orders_shop.stock_shop" in told
 
     tree(service=HEAD + CALL.replace('"https', 'url + "https'))

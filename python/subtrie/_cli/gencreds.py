@@ -1,4 +1,4 @@
-"""``subtrie gencreds``: what do the services of a source tree need, signed or as configuration."""
+"""``subtrie gencreds``: least-privilege permissions of the services in a source tree."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from .._errors import SubtrieError
+from .._nats.duration import parse_duration
+from .._nats.nkey import holds_seed
 from ..acl import Permissions
 from ..gencreds import (
-    Dynamic,
     Service,
+    UnresolvedCall,
     check_size,
     fresh_seed,
     plan,
@@ -33,73 +35,83 @@ from .gencreds_answers import (
     as_nsc,
     as_sarif,
     as_text,
-    untold_as_json,
+    unresolved_as_json,
 )
 from .stream import console, printable
 
-_DURATION = re.compile(r"(\d{1,9})([smhdw])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+#: Units beside those of Go, in seconds.
+_LONG_DURATION = re.compile(r"([0-9]{1,9})([dw])")
+_LONG_UNITS = {"d": 86_400, "w": 604_800}
 _FORMS = ("text", "json", "conf", "nsc", "sarif", "markdown")
-_SEED = re.compile(r"S[A-Z][A-Z2-7]{30,}")
 
 
 class _KeyFile(click.ParamType):  # type: ignore[type-arg]
-    """A file with a seed, or ``-``. A seed itself is refused, and not repeated."""
+    """A file with a seed, or ``-``; a seed itself is refused, and not repeated."""
 
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the path, or ``-``."""
         text = str(value)
-        if _SEED.search(text):
-            self.fail("a seed on a command line is seen by everyone; give a file, or - for stdin")
+        if holds_seed(text):
+            self.fail(
+                "other users can read a seed on the command line; pass a file, or - for stdin"
+            )
         if text != "-" and not Path(text).exists():
             self.fail(f"{printable(text)} does not exist")
         return text
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg]
-    """A number and a unit."""
+    """A duration as Go writes it, or a number of days or weeks."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = _DURATION.fullmatch(str(value))
-        if found is None or not int(found[1]):
-            self.fail(f"{printable(str(value))} is no duration; write 90m, 720h, 30d or 4w")
-        assert found is not None
-        return int(found[1]) * _SECONDS[found[2]]
+        """Return the seconds."""
+        text = str(value)
+        long = _LONG_DURATION.fullmatch(text)
+        if long is not None:
+            seconds = int(long[1]) * _LONG_UNITS[long[2]]
+        else:
+            seconds = (parse_duration(text) or 0) // 1_000_000_000
+        if seconds < 1:
+            self.fail(f"{printable(text)} is not a duration; write 90m, 720h, 30d or 4w")
+        return seconds
 
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--plane", required=True, help="The plane of the deployment. Creds hold for one.")
 @click.option(
-    "--service", "names", multiple=True, metavar="HOST", help="Only this one. May be repeated."
+    "--plane", required=True, help="The plane of the deployment; creds are valid for one."
 )
 @click.option(
-    "--signing-key", type=_KeyFile(), help="A file with the account's seed; - for standard input."
+    "--service", "names", multiple=True, metavar="HOST", help="Only this service; may be repeated."
 )
 @click.option(
-    "--account", metavar="KEY", help="The account's public key, where a signing key of it signs."
+    "--signing-key",
+    type=_KeyFile(),
+    help="A file with the account seed (SA…); - for standard input.",
 )
+@click.option("--account", metavar="KEY", help="The account's public key, if a signing key signs.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path(), show_default=".",
     help="The folder for <host>_nats.creds; for one service also a file *.creds.",
 )  # fmt: skip
-@click.option("--expires", type=_Duration(), help="How long the creds hold: 720h, 30d.")
+@click.option("--expires", type=_Duration(), help="How long the creds are valid: 720h, 30d.")
 @click.option(
     "--persist-keys", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Keep the users' own keys here, in <host>_user.nk. A new one is made each time otherwise.",
+    help="Keep the users' keys here, in <host>_user.nk. By default, each run makes new ones.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show the rules and what changes; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the rules and the changes; write nothing.")
 @click.option(
-    "--allow-dynamic", is_flag=True, help="Grant a wildcard where the source does not tell."
+    "--allow-dynamic", is_flag=True, help="Grant wildcards for calls that cannot be determined."
 )
-@click.option("--pin-ids", is_flag=True, help="Hear replies to the ids in the source alone (A23).")
+@click.option("--pin-ids", is_flag=True, help="Allow replies to the ids in the source only.")
 @click.option(
     "--format", "form", type=click.Choice(_FORMS), default="text", show_default=True,
     help="conf: users for a server configuration; nsc: commands; sarif and markdown: for reviews. "
-    "These four write no creds.",
+    "These four do not write creds.",
 )  # fmt: skip
 @click.option("--json", "in_json", is_flag=True, help="The same as --format json.")
 def gencreds(
@@ -117,10 +129,10 @@ def gencreds(
     form: str,
     in_json: bool,
 ) -> None:
-    """What do the services in SOURCE need? Least privilege, signed: <host>_nats.creds.
+    """Write least-privilege creds for the services in SOURCE: <host>_nats.creds.
 
-    SOURCE is a folder, or a file and what it imports. Nothing of it is imported or run. Exit code 1
-    where the source does not tell what a call reaches, or the rules are too many for a JWT.
+    SOURCE is a folder, or a file and what it imports. It is parsed, never imported or run. Exit
+    code 1 if a call cannot be determined statically, or if the rules do not fit into a JWT.
     """
     form = "json" if in_json else form
     writes = not dry_run and form in ("text", "json")
@@ -128,10 +140,10 @@ def gencreds(
         services = _chosen(scan(source), names, source)
         if any(each.dynamic for each in services) and not allow_dynamic:
             if form == "json":
-                print(untold_as_json(services, plane))
+                print(unresolved_as_json(services, plane))
             elif form == "sarif":
                 print(as_sarif(services, [], source))
-            _tell(services)
+            _report_unresolved(services)
             raise SystemExit(1)
         needs = [
             _need(each, plane, out, allow_dynamic, pin_ids, expires, account)
@@ -139,11 +151,11 @@ def gencreds(
             if each.host
         ]
         if not needs:
-            _tell(services)
+            _report_unresolved(services)
             raise SystemExit(1)
         if len(needs) > 1 and out.suffix == ".creds":
             hosts = ", ".join(each.host for each in needs)
-            raise click.UsageError(f"{out} is one file, and there are several services: {hosts}")
+            raise click.UsageError(f"{out} is one file for several services: {hosts}")
         if writes:
             _write(needs, signing_key, account, expires, persist_keys)
     except FileNotFoundError as error:
@@ -158,24 +170,26 @@ def _chosen(services: list[Service], names: Sequence[str], source: Path) -> list
     for name in names:
         if name not in hosts:
             known = ", ".join(hosts) or "none"
-            raise click.UsageError(f"{printable(name)} is no service of {source}: {known}")
+            raise click.UsageError(
+                f"{printable(name)} is not a service of {source}, which has: {known}"
+            )
     if not hosts and not any(each.dynamic for each in services):
         raise click.UsageError(
-            f"{source}: there is no service; Connector('host.name') in the source makes one"
+            f"{source}: no service found; Connector('host.name') in the source declares one"
         )
     return [each for each in services if not names or each.host in names]
 
 
-def _tell(services: list[Service]) -> None:
-    """Each place that the source does not tell, once."""
-    places: dict[Dynamic, None] = {}
+def _report_unresolved(services: list[Service]) -> None:
+    """Print each unresolved call once."""
+    places: dict[UnresolvedCall, None] = {}
     for service in services:
         places |= dict.fromkeys(service.dynamic)
     for each in sorted(places, key=lambda each: (each.file, each.line)):
         print(printable(f"{each.file}:{each.line}: {each.message}"), file=sys.stderr)
     print(
-        f"subtrie: the source does not tell {len(places)} of what it does; use constants, declare "
-        "it in pyproject.toml, or give --allow-dynamic",
+        f"subtrie: {len(places)} unresolved in the source: use constants, declare them in "
+        "pyproject.toml, or pass --allow-dynamic",
         file=sys.stderr,
     )
 
@@ -205,9 +219,9 @@ def _write(
     expires: int | None,
     persist_keys: Path | None,
 ) -> None:
-    """Signs everything, then writes everything: one mistake leaves all files as they were."""
+    """Sign everything, then write everything: an error leaves all files as they were."""
     if signing_key is None:
-        raise click.UsageError("give --signing-key FILE to sign, or --dry-run, or --format conf")
+        raise click.UsageError("pass --signing-key FILE to sign, or --dry-run, or --format conf")
     for each in needs:
         try:
             check_size(each.planned, each.host)

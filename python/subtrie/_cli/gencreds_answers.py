@@ -1,4 +1,4 @@
-"""What ``subtrie gencreds`` prints: rules with their places, the difference, configuration, nsc."""
+"""The output of ``subtrie gencreds``: rules with their places, changes, configuration, nsc."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS = (("publish", "publish_allow"), ("subscribe", "subscribe_allow"))
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """One service: its rules, how large they are, its file, and what that grants now."""
+    """One service: its rules and their size, its creds file, and what that file grants now."""
 
     service: Service
     permissions: Permissions
@@ -39,11 +39,11 @@ class Need:
 
     @property
     def changes(self) -> Diff | None:
-        """What the new rules add and take away; None where there is nothing to compare with."""
+        """What the new rules add and remove; None if there is nothing to compare with."""
         return None if self.before is None else self.before.diff(self.permissions)
 
     def entries(self) -> list[tuple[str, str, str]]:
-        """Verb, rule, and the place in the source it comes from."""
+        """Return verb, rule, and place in the source of each rule."""
         found = []
         for verb, name in _LISTS:
             for entry in getattr(self.permissions, name) or ():
@@ -57,7 +57,7 @@ def _at(place: tuple[str, int]) -> str:
 
 
 def as_text(needs: list[Need], screen: Console, written: bool) -> None:
-    """For people."""
+    """Print the rules and changes of each service."""
     for number, need in enumerate(needs):
         if number:
             screen.print()
@@ -69,11 +69,11 @@ def as_text(needs: list[Need], screen: Console, written: bool) -> None:
             shown = f"  {verb:<9}  {printable(entry):<{wide}}  "
             screen.print(Text.assemble(shown, (printable(place), "dim")))
         for note in need.service.notes:
-            told = f"  note: {note.file}:{note.line}: {note.message}"
-            screen.print(Text(printable(told), "yellow"))
+            message = f"  note: {note.file}:{note.line}: {note.message}"
+            screen.print(Text(printable(message), "yellow"))
         for each in need.service.dynamic:
-            told = f"  dynamic: {each.file}:{each.line}: {each.message}"
-            screen.print(Text(printable(told), "red"))
+            message = f"  unresolved: {each.file}:{each.line}: {each.message}"
+            screen.print(Text(printable(message), "red"))
         _difference(need, screen)
         if written:
             screen.print(Text.assemble("  wrote ", (printable(str(need.file)), "green")))
@@ -82,23 +82,29 @@ def as_text(needs: list[Need], screen: Console, written: bool) -> None:
 def _difference(need: Need, screen: Console) -> None:
     changes, file = need.changes, printable(str(need.file))
     if changes is None:
-        screen.print(Text(f"  {file} was not there", "dim"))
+        screen.print(Text(f"  {file} does not exist yet", "dim"))
     elif not changes:
-        screen.print(Text(f"  grants what {file} granted", "dim"))
+        screen.print(Text(f"  no difference to {file}", "dim"))
     else:
-        screen.print(Text(f"  other than {file}:", "dim"))
+        screen.print(Text(f"  difference to {file}:", "dim"))
         for sign, colour, grants in (("+", "red", changes.added), ("-", "green", changes.removed)):
             for grant in grants:
                 screen.print(Text.assemble("  ", (sign, colour), f" {printable(str(grant))}"))
 
 
 def as_json(needs: list[Need], plane: str, written: bool) -> str:
-    """One JSON object."""
+    """Return one JSON object.
+
+    Args:
+        needs: the services.
+        plane: the plane.
+        written: True if the creds files were written.
+    """
     return json.dumps({"plane": plane, "services": [_object(each, written) for each in needs]})
 
 
-def untold_as_json(services: list[Service], plane: str) -> str:
-    """The same where nothing is granted, because the source does not tell enough."""
+def unresolved_as_json(services: list[Service], plane: str) -> str:
+    """Return the same if nothing is granted because of unresolved calls."""
     rows = [{"host": each.host, "dynamic": _dynamic(each)} for each in services]
     return json.dumps({"plane": plane, "services": rows})
 
@@ -132,7 +138,13 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
 
 
 def as_sarif(services: Sequence[Service], needs: Sequence[Need], source: Path) -> str:
-    """For code hosts: what the source does not tell, and what it needs beyond the creds there."""
+    """Return a SARIF report: unresolved calls, and rules that the existing creds do not grant.
+
+    Args:
+        services: all services.
+        needs: those whose rules are known.
+        source: the source tree.
+    """
     grants = [
         (need.host, grant, need.permissions)
         for need in needs
@@ -142,7 +154,7 @@ def as_sarif(services: Sequence[Service], needs: Sequence[Need], source: Path) -
 
 
 def as_markdown(needs: Sequence[Need], source: Path) -> str:
-    """For a comment in a review: what is needed beyond the creds there, and no longer needed."""
+    """Return Markdown for a review comment: rules added to and removed from the existing creds."""
     changed = [(need.host, need.changes, need.permissions) for need in needs if need.changes]
     same = [need.host for need in needs if need.changes is not None and not need.changes]
     fresh = [need.host for need in needs if need.changes is None]
@@ -155,7 +167,7 @@ def as_markdown(needs: Sequence[Need], source: Path) -> str:
 
 
 def as_conf(needs: list[Need]) -> str:
-    """Users for a server configuration, their passwords in variables of the environment."""
+    """Return users of a server configuration, with passwords from environment variables."""
     users = []
     for need in needs:
         variable = re.sub(r"[^A-Z0-9]", "_", need.host.upper())
@@ -170,7 +182,7 @@ def as_conf(needs: list[Need]) -> str:
 
 
 def as_nsc(needs: list[Need], expires: int | None) -> str:
-    """The commands of ``nsc`` that make the same change: a new user, or an edit of the old one."""
+    """Return the commands of ``nsc`` that make the same change: add a user, or edit it."""
     lines = []
     for need in needs:
         creds = need.file.name
@@ -180,7 +192,7 @@ def as_nsc(needs: list[Need], expires: int | None) -> str:
         if need.before is not None:
             old = {verb: list(getattr(need.before, name) or ()) for verb, name in _LISTS}
             gone = [e for verb in old for e in old[verb] if e not in new[verb]]
-            # What is taken out is taken out of both lists, so what stays in one comes again.
+            # --rm removes an entry from both lists, so one that stays in a list is added again.
             new = {verb: [e for e in new[verb] if e not in old[verb] or e in gone] for verb in new}
         for entry in dict.fromkeys(gone):
             words += ["--rm", _csv(entry)]
@@ -201,7 +213,7 @@ def as_nsc(needs: list[Need], expires: int | None) -> str:
 
 
 def _command(words: list[str]) -> str:
-    """A command for a shell, one option with its value a line where it is long."""
+    """A shell command, with one option on each line if there are several."""
     head, options = words[:3], words[3:]
     pairs = [
         " ".join(map(shlex.quote, options[place : place + 2]))
@@ -211,5 +223,5 @@ def _command(words: list[str]) -> str:
 
 
 def _csv(entry: str) -> str:
-    """As nsc reads its lists: with commas between, so quoted where it holds one."""
+    """An entry as nsc reads comma-separated lists: quoted if it holds a comma or quote."""
     return '"' + entry.replace('"', '""') + '"' if set(',"') & set(entry) else entry

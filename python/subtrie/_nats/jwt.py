@@ -64,7 +64,7 @@ def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
         if not isinstance(of.get(name, "" if of is nats else None), str):
             raise failure("jwt", name, path)
     for name in ("exp", "nbf"):
-        if type(claims.get(name) or 0) is not int:
+        if claims.get(name) is not None and type(claims[name]) is not int:
             raise failure("jwt", name, path)
     return claims
 

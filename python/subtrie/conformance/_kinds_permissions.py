@@ -34,16 +34,16 @@ def _perm(engine: Any, row: Row) -> Any:
     return {"allowed": allowed, "delivered": delivered}
 
 
-def _use(engine: Any, host: str, given: dict[str, Any]) -> gencreds.Use:
+def _use(engine: Any, host: str, given: dict[str, Any]) -> gencreds.EndpointUse:
     """Return the endpoint that a row names; ``*`` stands for a part that is not known."""
     method, route = given["method"], given["route"]
     if route == "*":
         other = None if given.get("host", host) == "*" else given.get("host", host)
-        return gencreds.Use(other, None, method, None)
+        return gencreds.EndpointUse(other, None, method, None)
     if given.get("host") == "*":
-        use = gencreds.Use.of_route("host", method, route, engine=engine)
-        return gencreds.Use(None, use.port, method, use.path)
-    return gencreds.Use.of_route(given.get("host", host), method, route, engine=engine)
+        use = gencreds.EndpointUse.of_route("host", method, route, engine=engine)
+        return gencreds.EndpointUse(None, use.port, method, use.path)
+    return gencreds.EndpointUse.of_route(given.get("host", host), method, route, engine=engine)
 
 
 def _rule(engine: Any, row: Row) -> str:

@@ -1,18 +1,19 @@
-"""Least privilege for Microbus services: from what a service does to what it may, signed.
+"""Least-privilege permissions for Microbus services, derived from their source and signed.
 
-``scan`` reads what services serve, call, trigger and hear from their source; ``rules`` gives the
-permissions that just suffice; ``sign`` and ``write`` make a creds file of them. Importing this
-imports nothing optional.
+``scan`` finds what services serve, call, trigger and subscribe to; ``rules`` gives the permissions
+that just suffice; ``sign`` and ``write`` make a creds file of them. Importing this package imports
+nothing optional.
 """
 
 from .._nats.nkey import fresh_seed, seed_in, seed_of
 from ._rules import rule, rules
 from ._scan import scan
-from ._service import Dynamic, Note, Raw, Service, Use
+from ._service import EndpointUse, Note, RawSubject, Service, UnresolvedCall
 from ._sign import Creds, check_size, sign, write, write_all
 from ._size import Plan, plan
 
 __all__ = [
-    "Creds", "Dynamic", "Note", "Plan", "Raw", "Service", "Use", "check_size", "fresh_seed", "plan",
-    "rule", "rules", "scan", "seed_in", "seed_of", "sign", "write", "write_all",
+    "Creds", "EndpointUse", "Note", "Plan", "RawSubject", "Service", "UnresolvedCall", "check_size",
+    "fresh_seed", "plan", "rule", "rules", "scan", "seed_in", "seed_of", "sign", "write",
+    "write_all",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an expression can be, as far as a scan tells them apart."""
+"""Abstract values: what an expression can be, as far as a static scan distinguishes."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ import ast
 import dataclasses
 from pathlib import Path
 
-from ._scopes import Function as FunctionNode
-from ._scopes import Scope
-from ._source_files import File
+from ._scopes import FunctionNode, Scope
+from ._source_files import SourceFile
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nobody can tell."""
+    """A value that cannot be determined statically."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Foreign:
-    """Something of a package that is not read, a builtin, a literal; ``made`` if an instance."""
+class ExternalObject:
+    """An object that the tree does not define: of another package, a builtin, a literal.
+
+    ``is_instance`` is True for an instance of the named class, False for the named object itself.
+    """
 
     name: str
-    made: bool = False
+    is_instance: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Package:
-    """A module of the tree: the path without ``.py``."""
+class ModuleValue:
+    """A module of the tree; ``module_path`` is its path without ``.py``."""
 
-    way: Path
-    importer: File = dataclasses.field(compare=False)
+    module_path: Path
+    importer: SourceFile = dataclasses.field(compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Function:
-    """A function of the tree, and ``bound``: whether its ``self`` is given already."""
+class FunctionValue:
+    """A function of the tree; ``bound`` is True if ``self`` is already given."""
 
     node: FunctionNode
     scope: Scope
@@ -42,26 +44,26 @@ class Function:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Class:
-    """A class of the tree; ``made`` if an instance of it."""
+class ClassValue:
+    """A class of the tree, or an instance of it."""
 
     scope: Scope
-    made: bool = False
+    is_instance: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Made:
-    """``Connector(…)``, ``Client(…)`` or ``Event(…)``, where it is made."""
+class Instance:
+    """``Connector(…)``, ``Client(…)`` or ``Event(…)``, identified by the call that creates it."""
 
     kind: str
     node: ast.Call
     scope: Scope
-    of: Scope | None = None  # the class, where it is one below Connector
+    of: Scope | None = None  # its class, if that is derived from Connector
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Free:
-    """A parameter, an attribute, a result known by its annotation alone: one of ``kind``."""
+class ParameterValue:
+    """A parameter, attribute or result of which only the annotation is known: one of ``kind``."""
 
     kind: str
     node: ast.AST
@@ -70,36 +72,49 @@ class Free:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Several:
-    """A tuple or a list that is written out; ``changes`` if it is a list with a name."""
+class SequenceValue:
+    """A tuple or list display; ``is_mutable`` is True for a list with a name."""
 
     items: tuple[ast.expr, ...]
     scope: Scope
-    changes: bool = False
+    is_mutable: bool = False
 
 
-Thing = Unknown | Foreign | Package | Function | Class | Made | Free | Several
-Things = frozenset[Thing]
+AbstractValue = (
+    Unknown
+    | ExternalObject
+    | ModuleValue
+    | FunctionValue
+    | ClassValue
+    | Instance
+    | ParameterValue
+    | SequenceValue
+)
+PossibleValues = frozenset[AbstractValue]
 
-UNKNOWN: Things = frozenset({Unknown()})
-NOTHING: Things = frozenset()
+UNKNOWN: PossibleValues = frozenset({Unknown()})
+NO_VALUES: PossibleValues = frozenset()
 
 
-def kinds(things: Things, kind: str) -> list[Made | Free]:
-    """Those that are of the kind."""
-    return [each for each in things if isinstance(each, Made | Free) and each.kind == kind]
+def of_kind(values: PossibleValues, kind: str) -> list[Instance | ParameterValue]:
+    """Return the connectors, clients or events among the values."""
+    return [
+        each for each in values if isinstance(each, Instance | ParameterValue) and each.kind == kind
+    ]
 
 
-def is_open(things: Things) -> bool:
-    """May it be something that nobody can tell?"""
-    return Unknown() in things
+def may_be_unknown(values: PossibleValues) -> bool:
+    """Return True if one of the values cannot be determined."""
+    return Unknown() in values
 
 
-def with_annotation(things: Things, annotated: Things) -> Things:
-    """What a value and its annotation say together: ours, if the annotation says so."""
-    ours = any(isinstance(each, Made | Free) for each in things)
-    if annotated == UNKNOWN or (ours and not is_open(things)):
-        return things
-    if not ours and any(isinstance(each, Free) for each in annotated):
+def refined_by_annotation(values: PossibleValues, annotated: PossibleValues) -> PossibleValues:
+    """Return what a value and its annotation tell together; a known kind wins over ``Unknown``."""
+    has_kind = any(isinstance(each, Instance | ParameterValue) for each in values)
+    if annotated == UNKNOWN or (has_kind and not may_be_unknown(values)):
+        return values
+    if not has_kind and any(isinstance(each, ParameterValue) for each in annotated):
         return annotated
-    return (things - UNKNOWN) | annotated if is_open(things) or not things else things
+    if may_be_unknown(values) or not values:
+        return (values - UNKNOWN) | annotated
+    return values

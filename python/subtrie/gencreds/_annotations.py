@@ -1,28 +1,28 @@
-"""The names in an annotation: of ``A | None``, ``Optional[A]``, ``Annotated[A, …]`` and ``"A"``."""
+"""The names in an annotation, as of ``A | None``, ``Optional[A]``, ``Annotated[A, …]``, ``"A"``."""
 
 from __future__ import annotations
 
 import ast
 
-#: Most names of one annotation.
-MOST_PARTS = 60
+#: Most names that are taken from one annotation.
+MAX_PARTS = 60
 
 
 class Annotations:
-    """Takes annotations apart. Keeps what it parses, since nodes are known by their identity."""
+    """Finds the names in annotations. Caches parsed strings: nodes are identified by identity."""
 
     def __init__(self) -> None:
         self._parts: dict[ast.AST, list[ast.AST]] = {}
 
     def of(self, annotation: ast.AST | None) -> list[ast.AST]:
-        """The parts of ``A | None``, ``Optional[A]``, ``Annotated[A, …]`` and ``"A"``."""
+        """Return the names and attributes that an annotation consists of."""
         if annotation is None:
             return []
         if annotation in self._parts:
             return self._parts[annotation]
         todo: list[ast.AST] = [annotation]
         found: list[ast.AST] = []
-        while todo and len(found) < MOST_PARTS:
+        while todo and len(found) < MAX_PARTS:
             each = todo.pop(0)
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 try:

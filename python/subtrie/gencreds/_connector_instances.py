@@ -1,7 +1,7 @@
-"""Whose connector it is: from a parameter or ``self`` back to where connectors are made.
+"""Connector instances: from a parameter or ``self`` back to the places that create connectors.
 
-An annotated parameter is every connector that a call in the tree gives it. Where a call does not
-tell, it is the one service of the tree, or of the file; where there are several, nobody can tell.
+An annotated parameter is every connector that a call in the tree passes. If a call does not tell,
+it is the one service of the tree, or of the file; if there are several, it is unresolved.
 """
 
 from __future__ import annotations
@@ -13,130 +13,140 @@ from pathlib import Path
 from .._errors import AddressError
 from .._file_errors import placed
 from ..microbus import check_identity_host
-from ._abstract_values import Class, Foreign, Free, Function, Made, Things, Unknown, kinds
-from ._constant_evaluation import Values
-from ._partial_strings import Text
-from ._scopes import Function as FunctionNode
-from ._scopes import Scope, parameters
+from ._abstract_values import (
+    ClassValue,
+    ExternalObject,
+    FunctionValue,
+    Instance,
+    ParameterValue,
+    PossibleValues,
+    Unknown,
+    of_kind,
+)
+from ._constant_evaluation import ConstantEvaluator
+from ._partial_strings import PartialString
+from ._scopes import FunctionNode, Scope, parameters
 from ._service import Note
-from ._source_files import File
-from ._source_tree import Tree
-from ._targets import literal
+from ._source_files import SourceFile
+from ._source_tree import SourceTree
+from ._targets import literal_text
 
 Key = tuple[ast.AST, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owners:
-    """The hosts whose connector it may be, and whether it may be another one too."""
+    """The hosts of the services whose connector it may be, and whether there may be others."""
 
     hosts: frozenset[str]
     others: bool
 
 
-class Connectors:
-    """Every ``Connector(…)`` of a tree, and who holds it."""
+class ConnectorInstances:
+    """Every ``Connector(…)`` of a source tree, and where it is passed."""
 
-    def __init__(self, tree: Tree, values: Values) -> None:
-        self.tree, self.values = tree, values
-        self._given: dict[Key, set[Made | Free | Unknown]] = {}
-        self.made: list[Made] = []
-        for walked in tree.everything():
-            for site in walked.sites:
+    def __init__(self, tree: SourceTree, evaluator: ConstantEvaluator) -> None:
+        self.tree, self.evaluator = tree, evaluator
+        self._given: dict[Key, set[Instance | ParameterValue | Unknown]] = {}
+        self.instances: list[Instance] = []
+        for file_scopes in tree.all_files():
+            for site in file_scopes.sites:
                 if isinstance(site.node, ast.Call):
                     self._call(site.node, site.scope)
-        own = [each for each in self.made if each.scope.file.path in tree.sources.own]
-        self._outside = set(self.made) - set(own)  # services whose source is read along
-        self.hosts: dict[str, list[Made]] = {}
-        self.untold: list[tuple[Made, str]] = []
+        own = [each for each in self.instances if each.scope.file.path in tree.sources.own]
+        self._outside = set(self.instances) - set(own)  # services of imported files
+        self.hosts: dict[str, list[Instance]] = {}
+        self.without_host: list[tuple[Instance, str]] = []
         for each in own:
             for text in self._host(each):
-                host = literal(text)
+                host = literal_text(text)
                 if host is None:
                     why = ", ".join(h.why for h in text if not isinstance(h, str))
-                    self.untold.append((each, why))
+                    self.without_host.append((each, why))
                 else:
                     self.hosts.setdefault(self._checked(host, each), []).append(each)
 
-    def _checked(self, host: str, made: Made) -> str:
+    def _checked(self, host: str, instance: Instance) -> str:
         try:
             return check_identity_host(host)
         except AddressError as error:
-            raise placed(error, Path(made.scope.file.name), made.node.lineno) from None
+            raise placed(error, Path(instance.scope.file.name), instance.node.lineno) from None
 
     # --- hosts
 
-    def _host(self, made: Made) -> list[Text]:
+    def _host(self, instance: Instance) -> list[PartialString]:
         """The texts of the host of a connector."""
-        given = argument(made.node, 0, "host")
-        if made.of is not None:
-            given_by_class = self._host_of_class(made)
+        given = argument(instance.node, 0, "host")
+        if instance.of is not None:
+            given_by_class = self._host_of_class(instance)
             if given_by_class is not None:
                 return given_by_class
-        return self.values.of(given, made.scope)
+        return self.evaluator.of(given, instance.scope)
 
-    def _host_of_class(self, made: Made) -> list[Text] | None:
-        """What ``super().__init__(…)`` of a class below Connector says."""
-        assert made.of is not None
-        for above in self.tree.lineage(made.of):
+    def _host_of_class(self, instance: Instance) -> list[PartialString] | None:
+        """The host that ``super().__init__(…)`` of a derived class passes."""
+        assert instance.of is not None
+        for above in self.tree.lineage(instance.of):
             for binding in above.bindings.get("__init__", []):
                 inner = self.tree.scope_of(binding.node, above)
                 call = _init_call(binding.node)
                 if call is None:
-                    return self.values.of(None, inner)
+                    return self.evaluator.of(None, inner)
                 host = argument(call, _offset(call), "host")
                 place = _parameter_place(binding.node, host)
                 if place is None:
-                    return self.values.of(host, inner)
+                    return self.evaluator.of(host, inner)
                 assert isinstance(host, ast.Name)
-                return self.values.of(argument(made.node, place, host.id), made.scope)
+                return self.evaluator.of(argument(instance.node, place, host.id), instance.scope)
         return None
 
     def ids(self, host: str) -> tuple[str, ...]:
-        """The ids of all replicas of a service; none where one of them is not told."""
+        """Return the ids of all replicas of a service; empty if one of them is not known."""
         ids: set[str] = set()
-        for made in self.hosts.get(host, []):
-            for text in self.values.of(argument(made.node, -1, "id"), made.scope):
-                told = literal(text)
-                if not told:
+        for instance in self.hosts.get(host, []):
+            for text in self.evaluator.of(argument(instance.node, -1, "id"), instance.scope):
+                text_of_id = literal_text(text)
+                if not text_of_id:
                     return ()
-                ids.add(told)
+                ids.add(text_of_id)
         return tuple(sorted(ids))
 
     def planes(self, host: str) -> list[Note]:
-        """The planes that the source names for a service, each with its place."""
+        """Return the planes that the source names for a service, each with its place."""
         notes = []
-        for made in self.hosts.get(host, []):
-            given = argument(made.node, -1, "plane")
-            for text in [] if given is None else self.values.of(given, made.scope):
-                plane = literal(text)
+        for instance in self.hosts.get(host, []):
+            given = argument(instance.node, -1, "plane")
+            for text in [] if given is None else self.evaluator.of(given, instance.scope):
+                plane = literal_text(text)
                 if plane:
-                    notes.append(Note(plane, made.scope.file.name, made.node.lineno))
+                    notes.append(Note(plane, instance.scope.file.name, instance.node.lineno))
         return notes
 
-    # --- who is given what
+    # --- which connector is passed where
 
     def _call(self, call: ast.Call, scope: Scope) -> None:
-        for each in self.tree.names.of(call, scope):
-            if isinstance(each, Made) and each.node is call and each.kind == "Connector":
-                self.made.append(each)
+        """Record the connectors that a call creates or passes on."""
+        for each in self.tree.resolver.of(call, scope):
+            if isinstance(each, Instance) and each.node is call and each.kind == "Connector":
+                self.instances.append(each)
                 if each.of is not None:
                     for of in self.tree.lineage(each.of):
                         self._given.setdefault((of.node, "self"), set()).add(each)
-        for each in self.tree.names.of(call.func, scope):
-            if isinstance(each, Function):
+        for each in self.tree.resolver.of(call.func, scope):
+            if isinstance(each, FunctionValue):
                 self._give(each, call.args, call.keywords, scope)
-            elif isinstance(each, Class) and not each.made:
+            elif isinstance(each, ClassValue) and not each.is_instance:
                 self._construct(each.scope, call, scope)
-            elif isinstance(each, Foreign | Unknown):
+            elif isinstance(each, ExternalObject | Unknown):
                 self._pass_on(call, scope)
 
     def _construct(self, of: Scope, call: ast.Call, scope: Scope) -> None:
+        """Record the connectors passed to a constructor, or to the fields of a dataclass."""
         for above in self.tree.lineage(of):
             for binding in above.bindings.get("__init__", []):
                 if isinstance(binding.node, FunctionNode):
                     inner = self.tree.scope_of(binding.node, above)
-                    function = Function(binding.node, inner, bound=True)
+                    function = FunctionValue(binding.node, inner, bound=True)
                     self._give(function, call.args, call.keywords, scope)
                     return
         fields = [
@@ -149,28 +159,29 @@ class Connectors:
             value = argument(call, place, name)
             if value is not None:
                 for above in self.tree.lineage(of):
-                    self._add((above.node, name), self.tree.names.of(value, scope))
+                    self._add((above.node, name), self.tree.resolver.of(value, scope))
 
     def _pass_on(self, call: ast.Call, scope: Scope) -> None:
-        """``partial(f, connector)``, ``run(f, connector)``: what follows a function is for it."""
+        """Record ``partial(f, connector)``: the arguments after a function are passed to it."""
         for place, each in enumerate(call.args):
             if isinstance(each, ast.Name | ast.Attribute):
-                for thing in self.tree.names.of(each, scope):
-                    if isinstance(thing, Function):
-                        self._give(thing, call.args[place + 1 :], call.keywords, scope)
+                for value in self.tree.resolver.of(each, scope):
+                    if isinstance(value, FunctionValue):
+                        self._give(value, call.args[place + 1 :], call.keywords, scope)
 
     def _give(
         self,
-        function: Function,
+        function: FunctionValue,
         arguments: list[ast.expr],
         keywords: list[ast.keyword],
         scope: Scope,
     ) -> None:
-        node, names = function.node, self.tree.names
+        """Record the connectors that the arguments of a call pass to a function."""
+        node, names = function.node, self.tree.resolver
         positional = [*node.args.posonlyargs, *node.args.args][1 if function.bound else 0 :]
         for each in parameters(node):
-            things = names.annotated(each.annotation, function.scope, node, each.arg)
-            if each.annotation is None or not kinds(things, "Connector"):
+            values = names.annotated(each.annotation, function.scope, node, each.arg)
+            if each.annotation is None or not of_kind(values, "Connector"):
                 continue
             value = None
             if each in positional and positional.index(each) < len(arguments):
@@ -187,20 +198,20 @@ class Connectors:
             if value is not None:
                 self._add((node, each.arg), names.of(value, scope))
 
-    def _add(self, key: Key, things: Things) -> None:
+    def _add(self, key: Key, values: PossibleValues) -> None:
         known = self._given.setdefault(key, set())
-        known.update(kinds(things, "Connector"))
-        if any(not isinstance(each, Made | Free) for each in things):
+        known.update(of_kind(values, "Connector"))
+        if any(not isinstance(each, Instance | ParameterValue) for each in values):
             known.add(Unknown())
 
-    # --- the answer
+    # --- result
 
-    def owners(self, things: list[Made | Free], file: File) -> Owners:
-        """Whose connectors these are, where they are used in this file."""
+    def owners(self, values: list[Instance | ParameterValue], file: SourceFile) -> Owners:
+        """Return the services whose connectors these are, if they are used in this file."""
         hosts: set[str] = set()
-        others = not things
-        done: set[Made | Free] = set()
-        todo = list(things)
+        others = not values
+        done: set[Instance | ParameterValue] = set()
+        todo = list(values)
         while todo:
             each = todo.pop()
             if each in done:
@@ -208,9 +219,13 @@ class Connectors:
             done.add(each)
             if each in self._outside:
                 continue
-            if isinstance(each, Made):
-                found = {host for host, made in self.hosts.items() if each in made}
-                others = others or not found or any(each is made for made, _ in self.untold)
+            if isinstance(each, Instance):
+                found = {host for host, instance in self.hosts.items() if each in instance}
+                others = (
+                    others
+                    or not found
+                    or any(each is instance for instance, _ in self.without_host)
+                )
                 hosts |= found
                 continue
             given = self._given.get((each.node, each.name), set())
@@ -223,20 +238,22 @@ class Connectors:
         if not others:
             return Owners(frozenset(hosts), False)
         alone = not self._outside or file.path in self.tree.sources.own
-        if alone and len(self.hosts) == 1 and not self.untold:
+        if alone and len(self.hosts) == 1 and not self.without_host:
             return Owners(frozenset(self.hosts), False)
         here = {
             host
             for host, several in self.hosts.items()
-            if any(made.scope.file is file for made in several)
+            if any(instance.scope.file is file for instance in several)
         }
-        if len(here) == 1 and not any(made.scope.file is file for made, _ in self.untold):
+        if len(here) == 1 and not any(
+            instance.scope.file is file for instance, _ in self.without_host
+        ):
             return Owners(frozenset(hosts | here), False)
         return Owners(frozenset(hosts), True)
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """An argument by place or name; None where it is not given, or hidden behind a star."""
+    """Return an argument by position or name; None if it is missing or behind a star."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
@@ -246,6 +263,7 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _default(node: FunctionNode, wanted: ast.arg) -> ast.expr | None:
+    """The default value of a parameter."""
     given = node.args
     positional = [*given.posonlyargs, *given.args]
     if wanted in positional:
@@ -269,13 +287,13 @@ def _init_call(node: ast.AST) -> ast.Call | None:
 
 
 def _offset(call: ast.Call) -> int:
-    """Where the host stands: behind ``self`` if that is given by hand."""
+    """The position of the host: after ``self`` if that is passed explicitly."""
     assert isinstance(call.func, ast.Attribute)
     return 0 if isinstance(call.func.value, ast.Call) else 1
 
 
 def _parameter_place(init: ast.AST, host: ast.expr | None) -> int | None:
-    """The place of the parameter that the host is, behind ``self``."""
+    """The position of the parameter that is the host, not counting ``self``."""
     if not isinstance(host, ast.Name) or not isinstance(init, FunctionNode):
         return None
     names = [each.arg for each in (*init.args.posonlyargs, *init.args.args)][1:]

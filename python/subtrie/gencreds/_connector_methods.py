@@ -1,19 +1,22 @@
-"""The verbs of a connector, and to which list of a service each belongs."""
+"""The methods of a connector that send or receive, and the list of a service each belongs to."""
 
 from __future__ import annotations
 
-#: What a connector does on the bus, and where method and URL or route stand.
+from .._nats.ports import CONTROL as CONTROL_PORT
+from .._nats.ports import EVENTS as EVENT_PORT
+
+#: Methods with a URL or a route, by the name of that argument.
 CALLS = {"request": "url", "publish": "url"}
 SERVES = {"endpoint": "route", "subscribe": "route"}
 EVENTS = {"trigger", "on"}
 VERBS = {*CALLS, *SERVES, *EVENTS}
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "ANY"}
 
-EVENT_PORT, CONTROL_PORT = 417, 888
+__all__ = ["CALLS", "CONTROL_PORT", "EVENTS", "EVENT_PORT", "METHODS", "SERVES", "VERBS", "kind_of"]
 
 
 def kind_of(verb: str) -> str:
-    """``calls``, ``endpoints``, ``events`` or ``hooks``."""
+    """Return ``calls``, ``endpoints``, ``events`` or ``hooks``."""
     if verb in SERVES:
         return "endpoints"
     return {"trigger": "events", "on": "hooks"}.get(verb, "calls")

@@ -1,8 +1,8 @@
-"""The texts an expression may be, with holes where nobody can tell.
+"""Constant evaluation: the texts an expression may have, with parts that are unknown.
 
-Understood: literals, names and class attributes assigned once (followed across files), f-strings,
-``+``, ``format`` of these; a conditional gives all branches; a loop over a literal sequence gives
-each element. Everything else is a hole: parameters, names assigned twice, ``os.environ``.
+Evaluated: literals, names and class attributes assigned once (followed across files), f-strings,
+``+``, ``format`` of these; a conditional gives both branches; a loop over a literal sequence gives
+each element. Everything else is an unknown part: parameters, names assigned twice, ``os.environ``.
 """
 
 from __future__ import annotations
@@ -13,57 +13,65 @@ import string
 from collections.abc import Iterable
 from pathlib import Path
 
-from ._abstract_values import Class, Foreign, Package
-from ._loops import Given, Loops, reading, step_of
-from ._partial_strings import Text, few, hole, product
+from ._abstract_values import ClassValue, ExternalObject, ModuleValue
+from ._loops import LoopBindings, LoopExpander, name_node, unpacked_elements
+from ._partial_strings import PartialString, bounded, concatenations, unknown
 from ._scopes import Binding, Scope
-from ._source_tree import Tree
+from ._source_tree import SourceTree
 
-#: Deepest nesting of expressions and names that is followed.
-DEEPEST = 100
-
-
-#: A list that has a name can change, a tuple cannot.
-_NO_ELEMENTS = "takes its values from no literal sequence (a list that has a name is none)"
+#: Deepest nesting of expressions and names that is followed; more is an unknown part.
+MAX_DEPTH = 100
 
 
-class Values:
-    """Evaluates expressions of a tree."""
+#: A named list can change, a tuple cannot.
+_NO_ELEMENTS = "does not iterate over a literal sequence (a named list may change)"
 
-    def __init__(self, tree: Tree) -> None:
+
+class ConstantEvaluator:
+    """Evaluates the expressions of a source tree. Results are cached by node."""
+
+    def __init__(self, tree: SourceTree) -> None:
         self.tree = tree
-        self._given = Given()
+        self._given = LoopBindings()
         self._asked: set[tuple[int, int]] = set()
-        self.loops = Loops(tree)
+        self.loops = LoopExpander(tree)
         self._depth = 0
 
-    def of(self, expr: ast.expr | None, scope: Scope, given: Given | None = None) -> list[Text]:
-        """The texts of an expression, at least one. ``given`` are elements chosen of loops."""
+    def of(
+        self, expr: ast.expr | None, scope: Scope, given: LoopBindings | None = None
+    ) -> list[PartialString]:
+        """Return the texts of an expression, at least one.
+
+        Args:
+            expr: the expression; None if there is none.
+            scope: the scope it stands in.
+            given: the values of loop variables.
+        """
         if expr is None:
-            return hole("nothing is given")
+            return unknown("a missing argument")
         key = (id(expr), id(scope))
         given = given or self._given
         if key in given.known:
             return given.known[key]
         if key in self._asked:
-            return hole("a value that is defined by itself")
-        if self._depth > DEEPEST:
-            return hole("an expression that goes too deep")
+            return unknown("a value defined by itself")
+        if self._depth > MAX_DEPTH:
+            return unknown("an expression nested too deep")
         self._asked.add(key)
         self._depth += 1
         try:
-            found = given.known[key] = few(self._look(expr, scope, given))
+            found = given.known[key] = bounded(self._look(expr, scope, given))
         finally:
             self._depth -= 1
             self._asked.discard(key)
         return found
 
-    def _look(self, expr: ast.expr, scope: Scope, given: Given) -> Iterable[Text]:
+    def _look(self, expr: ast.expr, scope: Scope, given: LoopBindings) -> Iterable[PartialString]:
         match expr:
             case ast.Constant(value=str(text)):
                 return [(text,)]
             case ast.Constant(value=bool() | None):
-                return hole("no text")
+                return unknown("a value that is not a text")
             case ast.Constant(value=int(number)) if abs(number) < 1 << 64:
                 return [(str(number),)]
             case ast.JoinedStr():
@@ -84,77 +92,82 @@ class Values:
             case ast.Call(func=ast.Attribute(attr="format")):
                 return self._format(expr, scope, given)
             case ast.Subscript() | ast.Call():
-                return hole(_why_call(expr, self.tree, scope))
-        return hole("an expression that is no constant")
+                return unknown(_why_call(expr, self.tree, scope))
+        return unknown("an expression that is not constant")
 
-    def _joined(self, expr: ast.JoinedStr, scope: Scope, given: Given) -> Iterable[Text]:
-        parts: list[list[Text]] = []
+    def _joined(
+        self, expr: ast.JoinedStr, scope: Scope, given: LoopBindings
+    ) -> Iterable[PartialString]:
+        parts: list[list[PartialString]] = []
         for each in expr.values:
             if isinstance(each, ast.FormattedValue):
                 if each.format_spec is not None or each.conversion not in (-1, 115):
-                    parts.append(hole("a value with a format of its own"))
+                    parts.append(unknown("a value with a format specification"))
                 else:
                     parts.append(self.of(each.value, scope, given))
             else:
                 parts.append(self.of(each, scope, given))
-        return product(parts)
+        return concatenations(parts)
 
-    def _sum(self, expr: ast.expr, scope: Scope, given: Given) -> Iterable[Text]:
-        parts: list[list[Text]] = []
+    def _sum(self, expr: ast.expr, scope: Scope, given: LoopBindings) -> Iterable[PartialString]:
+        parts: list[list[PartialString]] = []
         while isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
             parts.append(self.of(expr.right, scope, given))
             expr = expr.left
         parts.append(self.of(expr, scope, given))
-        return product(reversed(parts))
+        return concatenations(reversed(parts))
 
-    def _format(self, call: ast.Call, scope: Scope, given: Given) -> Iterable[Text]:
+    def _format(self, call: ast.Call, scope: Scope, given: LoopBindings) -> Iterable[PartialString]:
         assert isinstance(call.func, ast.Attribute)
-        found: list[Text] = []
+        found: list[PartialString] = []
         for template in self.of(call.func.value, scope, given):
             if len(template) != 1 or not isinstance(template[0], str):
-                found += hole("a template that nobody can tell")
+                found += unknown("an unknown template")
                 continue
             try:
                 pieces = list(string.Formatter().parse(template[0]))
             except ValueError:
-                found += hole("a template that is none")
+                found += unknown("an invalid template")
                 continue
-            parts: list[list[Text]] = []
+            parts: list[list[PartialString]] = []
             count = itertools.count()
-            for literal, field, spec, conversion in pieces:
-                parts.append([(literal,)])
+            for text, field, spec, conversion in pieces:
+                parts.append([(text,)])
                 if field is None:
                     continue
                 if spec or conversion not in (None, "s"):
-                    parts.append(hole("a value with a format of its own"))
+                    parts.append(unknown("a value with a format specification"))
                     continue
                 argument = _argument(call, field or str(next(count)))
                 parts.append(
-                    hole("an argument of format") if argument is None
+                    unknown("an argument of format") if argument is None
                     else self.of(argument, scope, given)
                 )  # fmt: skip
-            found += product(parts)
+            found += concatenations(parts)
         return found
 
     # --- names
 
-    def _name(self, name: str, scope: Scope, given: Given) -> Iterable[Text]:
+    def _name(self, name: str, scope: Scope, given: LoopBindings) -> Iterable[PartialString]:
         found = scope.find(name)
         if found is None:
             for star in scope.module.stars:
-                way = self.tree.way(star, scope.file)
-                if way is not None and (texts := self._of_module(way, name)) is not None:
+                module_path = self.tree.module_path(star, scope.file)
+                if (
+                    module_path is not None
+                    and (texts := self._of_module(module_path, name)) is not None
+                ):
                     return texts
-            return hole(f"{name}, which is defined nowhere here")
+            return unknown(f"{name}, which is not defined here")
         home, bindings = found
         chosen = given.get((id(home), name))
         if chosen is not None:
             return self.of(chosen[0], chosen[1], given)
         if len(bindings) != 1:
-            return hole(f"{name}, which is assigned {len(bindings)} times")
+            return unknown(f"{name}, which is assigned {len(bindings)} times")
         return self._bound(name, bindings[0], given)
 
-    def _bound(self, name: str, binding: Binding, given: Given) -> Iterable[Text]:
+    def _bound(self, name: str, binding: Binding, given: LoopBindings) -> Iterable[PartialString]:
         match binding.kind:
             case "value" | "loop":
                 elements: list[tuple[ast.expr, Scope]] | None
@@ -164,57 +177,63 @@ class Values:
                 else:
                     elements = [(binding.value, binding.scope)]
                 for step in binding.path:
-                    elements = step_of(elements, step)
+                    elements = unpacked_elements(elements, step)
                 if not elements:
-                    return hole(f"{name}, which {_NO_ELEMENTS}")
+                    return unknown(f"{name}, which {_NO_ELEMENTS}")
                 return [text for each, at in elements for text in self.of(each, at, given)]
             case "import":
                 if isinstance(binding.node, ast.ImportFrom):
-                    way = self.tree.way(binding.node, binding.scope.file)
-                    if way is not None:
-                        texts = self._of_module(way, str(binding.path[0]))
+                    module_path = self.tree.module_path(binding.node, binding.scope.file)
+                    if module_path is not None:
+                        texts = self._of_module(module_path, str(binding.path[0]))
                         if texts is not None:
                             return texts
-                return hole(f"{name}, which is imported from where nobody looks")
+                return unknown(f"{name}, which is imported from outside the tree")
             case "param":
-                return hole(f"{name}, a parameter")
-        return hole(f"{name}, which is no constant")
+                return unknown(f"{name}, a parameter")
+        return unknown(f"{name}, which is not a constant")
 
     def _of_module(
-        self, way: Path, name: str, passed: tuple[Path, ...] = ()
-    ) -> Iterable[Text] | None:
-        """A name of a module, also by its star imports; None where it has none."""
-        file = self.tree.sources.at(way)
+        self, module_path: Path, name: str, passed: tuple[Path, ...] = ()
+    ) -> Iterable[PartialString] | None:
+        """The texts of a name of a module, also through star imports; None without such a name."""
+        file = self.tree.sources.at(module_path)
         if file is None:
             return None
         scope = self.tree.module(file)
         if name in scope.bindings:
             if name in self.tree.stored and len(scope.bindings[name]) == 1:
-                return hole(f"{name}, which is assigned from elsewhere too")
-            return self.of(reading(name, scope), scope)
+                return unknown(f"{name}, which is also assigned from outside its module")
+            return self.of(name_node(name, scope), scope)
         for star in scope.stars:
-            below = self.tree.way(star, file)
-            if below is not None and below not in (way, *passed) and len(passed) < DEEPEST:
-                texts = self._of_module(below, name, (*passed, way))
+            below = self.tree.module_path(star, file)
+            if (
+                below is not None
+                and below not in (module_path, *passed)
+                and len(passed) < MAX_DEPTH
+            ):
+                texts = self._of_module(below, name, (*passed, module_path))
                 if texts is not None:
                     return texts
         return None
 
-    def _attribute(self, expr: ast.Attribute, scope: Scope, given: Given) -> Iterable[Text]:
-        found: list[Text] = []
-        for owner in self.tree.names.of(expr.value, scope):
-            if isinstance(owner, Package):
-                texts = self._of_module(owner.way, expr.attr)
-                found += hole(f"{expr.attr} of a module") if texts is None else texts
-            elif isinstance(owner, Class):
+    def _attribute(
+        self, expr: ast.Attribute, scope: Scope, given: LoopBindings
+    ) -> Iterable[PartialString]:
+        found: list[PartialString] = []
+        for owner in self.tree.resolver.of(expr.value, scope):
+            if isinstance(owner, ModuleValue):
+                texts = self._of_module(owner.module_path, expr.attr)
+                found += unknown(f"{expr.attr} of a module") if texts is None else texts
+            elif isinstance(owner, ClassValue):
                 bindings = self.tree.class_bindings(owner.scope, expr.attr)
                 if len(bindings) != 1 or expr.attr in self.tree.stored:
-                    found += hole(f"{expr.attr}, which is not assigned once")
+                    found += unknown(f"{expr.attr}, which is not assigned exactly once")
                 else:
                     found += self._bound(expr.attr, bindings[0], given)
             else:
-                found += hole(f".{expr.attr} of something")
-        return found or hole(f".{expr.attr} of something")
+                found += unknown(f".{expr.attr} of an unknown object")
+        return found or unknown(f".{expr.attr} of an unknown object")
 
 
 def _argument(call: ast.Call, field: str) -> ast.expr | None:
@@ -229,10 +248,12 @@ def _argument(call: ast.Call, field: str) -> ast.expr | None:
     return None
 
 
-def _why_call(expr: ast.expr, tree: Tree, scope: Scope) -> str:
+def _why_call(expr: ast.expr, tree: SourceTree, scope: Scope) -> str:
     inner = expr.func if isinstance(expr, ast.Call) else getattr(expr, "value", None)
     if isinstance(inner, ast.expr):
-        for each in tree.names.of(inner, scope):
-            if isinstance(each, Foreign) and each.name.startswith(("os.environ", "os.getenv")):
+        for each in tree.resolver.of(inner, scope):
+            if isinstance(each, ExternalObject) and each.name.startswith(
+                ("os.environ", "os.getenv")
+            ):
                 return "the environment"
-    return "the result of a call" if isinstance(expr, ast.Call) else "an element of something"
+    return "the result of a call" if isinstance(expr, ast.Call) else "an element of an object"

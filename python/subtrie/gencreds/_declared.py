@@ -1,9 +1,9 @@
-"""What no scan can see, declared in ``pyproject.toml``: ``[[tool.subtrie.gencreds.calls]]``.
+"""Declared calls: what a scan cannot see, in ``[[tool.subtrie.gencreds.calls]]`` of pyproject.toml.
 
 Each entry is one call (``method`` and ``url``), one endpoint (``method`` and ``route``), or one
-subject outside every plane (``publish`` or ``subscribe``), of ``service``, which may be left out
-where there is one. ``in = "file.py"`` or ``in = "file.py:function"`` says that the entry stands for
-what is dynamic there, which is then no longer reported.
+subject outside every plane (``publish`` or ``subscribe``). ``service`` may be omitted if there is
+one. ``in = "file.py"`` or ``in = "file.py:function"`` says that the entry stands for the unresolved
+calls there, which are then no longer reported.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from .. import _engine, microbus
 from .._errors import SubtrieError
 from .._file_errors import failure, placed
 from ..microbus import check_identity_host
-from ._service import Dynamic, Raw, Use
-from ._source_files import MOST_BYTES, Sources
+from ._service import EndpointUse, RawSubject, UnresolvedCall
+from ._source_files import MAX_FILE_BYTES, SourceFiles
 from ._targets import target_of_route, target_of_url
 
 _KEYS = {"service", "method", "url", "route", "publish", "subscribe", "in"}
 _HEADER = re.compile(r"^[ \t]*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
 
-#: What lies in a plane has rules of its own, in which the source is pinned.
+#: Subjects of a plane have rules of their own, which pin the source.
 _PLANES = ("*.safe.>", "*.danger.>", "*.reply.>")
 
 
 @dataclasses.dataclass(frozen=True)
-class Declared:
-    """One entry."""
+class DeclaredCall:
+    """One entry of the table."""
 
     service: str
     kind: str
-    use: Use | None
-    raw: tuple[Raw, ...] = ()
+    use: EndpointUse | None
+    raw: tuple[RawSubject, ...] = ()
     place: str | None = None
     folder: Path | None = None
 
-    def uses(self, kind: str) -> tuple[Use, ...]:
-        """Its use, where it is of this list of ``Service``."""
+    def uses(self, kind: str) -> tuple[EndpointUse, ...]:
+        """Return its endpoint if it belongs to this list of ``Service``."""
         return (self.use,) if self.use is not None and kind == self.kind else ()
 
-    def accounts_for(self, dynamic: Dynamic) -> bool:
-        """Does it stand for what is dynamic there?"""
+    def accounts_for(self, dynamic: UnresolvedCall) -> bool:
+        """Return True if it stands for an unresolved call."""
         if self.place is None or self.folder is None:
             return False
         file, _, function = self.place.partition(":")
@@ -54,10 +54,16 @@ class Declared:
         return not function or (dynamic.inside + ".").startswith(function + ".")
 
 
-def declared(sources: Sources, hosts: set[str]) -> list[Declared]:
-    """The entries of the nearest ``pyproject.toml`` that concern these services.
+def declared(sources: SourceFiles, hosts: set[str]) -> list[DeclaredCall]:
+    """Return the entries of the nearest ``pyproject.toml`` that concern these services.
 
-    Raises ``PermissionsError`` and ``AddressError``, each with ``.file`` and ``.line``.
+    Args:
+        sources: the files of the scan.
+        hosts: the hosts of the services.
+
+    Raises:
+        PermissionsError: an entry is not valid, with ``.file`` and ``.line``.
+        AddressError: a URL, route or host is not valid, with ``.file`` and ``.line``.
     """
     for folder in (sources.folder, *sources.folder.parents):
         file = folder / "pyproject.toml"
@@ -68,9 +74,9 @@ def declared(sources: Sources, hosts: set[str]) -> list[Declared]:
     return []
 
 
-def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[Declared]:
+def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[DeclaredCall]:
     data = file.read_bytes()
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_FILE_BYTES:
         raise failure("source-size", f"{len(data)} bytes", name)
     try:
         text = data.decode()
@@ -99,9 +105,9 @@ def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[Declared
     return made
 
 
-def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> Declared:
+def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> DeclaredCall:
     if not isinstance(entry, dict) or not all(isinstance(v, str) for v in entry.values()):
-        raise failure("declared-key", "an entry that is no table of texts", name, line)
+        raise failure("declared-key", "an entry that is not a table of texts", name, line)
     for key in entry:
         if key not in _KEYS:
             raise failure("declared-key", key, name, line)
@@ -110,26 +116,27 @@ def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> 
         if len(hosts) != 1:
             raise failure("several-services", ", ".join(sorted(hosts)) or "none", name, line)
         service = min(hosts)
-    told = {key for key in ("url", "route", "publish", "subscribe") if key in entry}
-    if len(told) != 1 or (("method" in entry) != bool(told & {"url", "route"})):
+    given = {key for key in ("url", "route", "publish", "subscribe") if key in entry}
+    if len(given) != 1 or (("method" in entry) != bool(given & {"url", "route"})):
         raise failure("declared-call", service, name, line)
     try:
         check_identity_host(service)
-        use: Use | None = None
-        raw: tuple[Raw, ...] = ()
+        use: EndpointUse | None = None
+        raw: tuple[RawSubject, ...] = ()
         kind = "calls"
         if "url" in entry or "route" in entry:
             kind = "calls" if "url" in entry else "endpoints"
             use = _use(service, entry, name, line)
         else:
-            verb = min(told)
+            verb = min(given)
             raw = (_raw(verb, entry[verb], name, line),)
-        return Declared(service, kind, use, raw, entry.get("in"), folder)
+        return DeclaredCall(service, kind, use, raw, entry.get("in"), folder)
     except SubtrieError as error:
         raise error if hasattr(error, "file") else placed(error, name, line) from None
 
 
-def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Use:
+def _use(service: str, entry: dict[str, str], name: Path, line: int) -> EndpointUse:
+    """The endpoint that an entry declares."""
     method = microbus.check_method(entry["method"])
     if "url" in entry:
         target = target_of_url((entry["url"],))
@@ -138,13 +145,14 @@ def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Use:
         )  # fmt: skip
     else:
         target = target_of_route(service, (entry["route"],))
-    return Use(target.host, target.port, method, target.path, str(name), line)
+    return EndpointUse(target.host, target.port, method, target.path, str(name), line)
 
 
-def _raw(verb: str, pattern: str, name: Path, line: int) -> Raw:
+def _raw(verb: str, pattern: str, name: Path, line: int) -> RawSubject:
+    """The subject that an entry declares; it must lie outside every plane."""
     entry = pattern.partition(" ")[0] if verb == "subscribe" else pattern
     _engine.check_pattern(entry, "server")
     first = entry.split(".")[0]
     if first in ("*", ">") or any(_engine.overlaps(entry, each) is not None for each in _PLANES):
         raise failure("declared-plane", pattern, name, line)
-    return Raw(verb, pattern, str(name), line)
+    return RawSubject(verb, pattern, str(name), line)

@@ -1,62 +1,83 @@
-"""What an expression is: a connector, a client, an event, something known to be else, or unknown.
+"""Name resolution: the possible values of an expression, by abstract interpretation.
 
 Names, annotated parameters and attributes of ``self`` are followed through assignments, imports,
-aliases, returns and unpacking, across files. What could be several things is all of them; what
-nobody can tell is ``UNKNOWN`` among them.
+aliases, returns and unpacking, across files. An expression may have several values; ``UNKNOWN``
+among them means that it may have others too.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
 
 from ._abstract_values import (
-    NOTHING,
+    NO_VALUES,
     UNKNOWN,
-    Class,
-    Foreign,
-    Free,
-    Function,
-    Made,
-    Package,
-    Several,
-    Thing,
-    Things,
+    AbstractValue,
+    ClassValue,
+    ExternalObject,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    ParameterValue,
+    PossibleValues,
+    SequenceValue,
     Unknown,
-    with_annotation,
+    refined_by_annotation,
 )
 from ._annotations import Annotations
 from ._known_types import ENTER, KINDS, OPEN_TYPES, is_known
-from ._resolution_context import Surroundings
-from ._scopes import Binding, Scope, class_of_self
-from ._scopes import Function as FunctionNode
-from ._source_files import File
+from ._scopes import Binding, FunctionNode, Scope, class_of_self
+from ._source_files import SourceFile, SourceFiles
 
-#: Deepest chain of names that is followed.
-DEEPEST = 60
+#: Deepest chain of names that is followed; more is unknown.
+MAX_DEPTH = 60
 
 
-class Names:
-    """Follows names through the scopes of a tree."""
+class TreeContext(Protocol):
+    """The part of a source tree that name resolution needs; the tree itself needs the resolver."""
 
-    def __init__(self, tree: Surroundings) -> None:
+    @property
+    def sources(self) -> SourceFiles: ...
+
+    def scope_of(self, node: ast.AST, near: Scope) -> Scope: ...
+
+    def module(self, file: SourceFile) -> Scope: ...
+
+    def module_path(self, node: ast.ImportFrom, file: SourceFile) -> Path | None: ...
+
+    def class_bindings(self, of: Scope, name: str) -> list[Binding]: ...
+
+    def lineage(self, of: Scope) -> list[Scope]: ...
+
+    def bases(self, of: Scope) -> tuple[AbstractValue, ...]: ...
+
+    def is_protocol(self, of: Scope) -> bool: ...
+
+
+class NameResolver:
+    """Resolves names through the scopes of a source tree. Results are cached by node."""
+
+    def __init__(self, tree: TreeContext) -> None:
         self.tree = tree
-        self._known: dict[tuple[int, int], Things] = {}
+        self._known: dict[tuple[int, int], PossibleValues] = {}
         self._asked: set[tuple[int, int]] = set()
         self._reading: set[tuple[str, int]] = set()
         self._depth = 0
         self._parts = Annotations()
 
-    def of(self, expr: ast.AST | None, scope: Scope) -> Things:
-        """What the expression may be. Each is looked at once."""
+    def of(self, expr: ast.AST | None, scope: Scope) -> PossibleValues:
+        """Return the possible values of an expression."""
         if expr is None:
             return UNKNOWN
         key = (id(expr), id(scope))
         if key in self._known:
             return self._known[key]
         if key in self._asked:
-            return NOTHING  # a circle adds nothing
-        if self._depth > DEEPEST:
+            return NO_VALUES  # a cycle adds nothing
+        if self._depth > MAX_DEPTH:
             return UNKNOWN
         self._asked.add(key)
         self._depth += 1
@@ -68,7 +89,7 @@ class Names:
         self._known[key] = found
         return found
 
-    def _look(self, expr: ast.AST, scope: Scope) -> Things:
+    def _look(self, expr: ast.AST, scope: Scope) -> PossibleValues:
         match expr:
             case ast.Name():
                 return self.name(expr.id, scope)
@@ -84,26 +105,26 @@ class Names:
             case ast.BoolOp():
                 return _union(self.of(each, scope) for each in expr.values)
             case ast.Tuple() | ast.List():
-                return frozenset({Several(tuple(expr.elts), scope)})
+                return frozenset({SequenceValue(tuple(expr.elts), scope)})
             case ast.Constant(value=None):
-                return NOTHING
+                return NO_VALUES
             case ast.Subscript():
                 return self._subscript(expr, scope)
             case (
                 ast.Constant() | ast.JoinedStr() | ast.Dict() | ast.Set() | ast.DictComp()
                 | ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.Compare()
             ):  # fmt: skip
-                return frozenset({Foreign("a literal", made=True)})
+                return frozenset({ExternalObject("a literal", is_instance=True)})
             case ast.Lambda():
-                return frozenset({Function(expr, scope)})
+                return frozenset({FunctionValue(expr, scope)})
         return UNKNOWN
 
-    def _subscript(self, expr: ast.Subscript, scope: Scope) -> Things:
-        """An element of something; of a tuple that is written out, the very one."""
-        found: set[Thing] = set()
+    def _subscript(self, expr: ast.Subscript, scope: Scope) -> PossibleValues:
+        """The values of an element; of a tuple display with a constant index, of that element."""
+        found: set[AbstractValue] = set()
         for each in self.of(expr.value, scope):
-            if isinstance(each, Several):
-                found |= UNKNOWN if each.changes else NOTHING
+            if isinstance(each, SequenceValue):
+                found |= UNKNOWN if each.is_mutable else NO_VALUES
                 index = expr.slice
                 if isinstance(index, ast.Constant) and isinstance(index.value, int):
                     found |= self._element(each, index.value)
@@ -115,12 +136,12 @@ class Names:
 
     # --- names
 
-    def name(self, name: str, scope: Scope) -> Things:
-        """What a name is that is read in a scope."""
+    def name(self, name: str, scope: Scope) -> PossibleValues:
+        """Return the possible values of a name that is read in a scope."""
         key = (name, id(scope))
         if key in self._reading:
-            return NOTHING
-        if self._depth > DEEPEST:
+            return NO_VALUES
+        if self._depth > MAX_DEPTH:
             return UNKNOWN
         self._reading.add(key)
         self._depth += 1
@@ -130,51 +151,57 @@ class Names:
             self._depth -= 1
             self._reading.discard(key)
 
-    def _name(self, name: str, scope: Scope) -> Things:
+    def _name(self, name: str, scope: Scope) -> PossibleValues:
         found = scope.find(name)
         if found is None:
             for star in scope.module.stars:
-                things = self._imported(star, name, scope.module)
-                if things and not any(isinstance(each, Foreign | Unknown) for each in things):
-                    return things
+                values = self._imported(star, name, scope.module)
+                if values and not any(
+                    isinstance(each, ExternalObject | Unknown) for each in values
+                ):
+                    return values
                 module = star.module or ""
                 if not star.level and f"{module}.{name}" in KINDS:
-                    return frozenset({Foreign(f"{module}.{name}")})
-            return frozenset({Foreign(f"builtins.{name}")})
+                    return frozenset({ExternalObject(f"{module}.{name}")})
+            return frozenset({ExternalObject(f"builtins.{name}")})
         home, bindings = found
         of_class = class_of_self(home, bindings)
         if of_class is not None:
             return self._self(of_class, home)
         return _union(self.bound(each) for each in bindings)
 
-    def _self(self, of: Scope, method: Scope) -> Things:
+    def _self(self, of: Scope, method: Scope) -> PossibleValues:
         node = method.node
         decorators = getattr(node, "decorator_list", [])
         if any(isinstance(each, ast.Name) and each.id == "classmethod" for each in decorators):
-            return frozenset({Class(of)})
+            return frozenset({ClassValue(of)})
         if self.is_connector(of):
-            return frozenset({Free("Connector", of.node, "self", of)})
-        return frozenset({Class(of, made=True)})
+            return frozenset({ParameterValue("Connector", of.node, "self", of)})
+        return frozenset({ClassValue(of, is_instance=True)})
 
-    def bound(self, binding: Binding) -> Things:
-        """What a name is by one of its bindings."""
+    def bound(self, binding: Binding) -> PossibleValues:
+        """Return the possible values that one binding gives."""
         scope, node = binding.scope, binding.node
         match binding.kind:
             case "value":
-                things = self._unpacked(self.of(binding.value, scope), binding.path)
+                values = self._unpacked(self.of(binding.value, scope), binding.path)
                 if isinstance(binding.value, ast.List) and not binding.path:
-                    things = frozenset({Several(tuple(binding.value.elts), scope, changes=True)})
-                if binding.annotation is not None:
-                    things = with_annotation(
-                        things, self.annotated(binding.annotation, scope, node)
+                    values = frozenset(
+                        {SequenceValue(tuple(binding.value.elts), scope, is_mutable=True)}
                     )
-                return things
+                if binding.annotation is not None:
+                    values = refined_by_annotation(
+                        values, self.annotated(binding.annotation, scope, node)
+                    )
+                return values
             case "loop":
                 return self._unpacked(self.of(binding.value, scope), ("each", *binding.path))
             case "with":
                 entered = self._unpacked(self.of(binding.value, scope), binding.path)
-                known = {e for e in entered if isinstance(e, Made | Free | Foreign)}
-                return frozenset(known) | (UNKNOWN if known != entered else NOTHING)
+                known = {
+                    e for e in entered if isinstance(e, Instance | ParameterValue | ExternalObject)
+                }
+                return frozenset(known) | (UNKNOWN if known != entered else NO_VALUES)
             case "param":
                 assert isinstance(node, ast.arg)
                 outer = scope.parent or scope
@@ -186,20 +213,20 @@ class Names:
                 return self.annotated(binding.annotation, scope, node)
             case "def":
                 assert isinstance(node, FunctionNode)
-                return frozenset({Function(node, self.tree.scope_of(node, scope))})
+                return frozenset({FunctionValue(node, self.tree.scope_of(node, scope))})
             case "class":
-                return frozenset({Class(self.tree.scope_of(node, scope))})
+                return frozenset({ClassValue(self.tree.scope_of(node, scope))})
             case "import":
                 return self._import(binding)
         return UNKNOWN
 
-    def _unpacked(self, things: Things, path: tuple[int | str, ...]) -> Things:
+    def _unpacked(self, values: PossibleValues, path: tuple[int | str, ...]) -> PossibleValues:
         for step in path:
-            found: set[Thing] = set()
-            for each in things:
-                if not isinstance(each, Several):
-                    found |= {each} if isinstance(each, Foreign) else UNKNOWN
-                elif each.changes:
+            found: set[AbstractValue] = set()
+            for each in values:
+                if not isinstance(each, SequenceValue):
+                    found |= {each} if isinstance(each, ExternalObject) else UNKNOWN
+                elif each.is_mutable:
                     found |= UNKNOWN.union(*(self.of(item, each.scope) for item in each.items))
                 elif isinstance(step, int):
                     found |= self._element(each, step)
@@ -207,10 +234,10 @@ class Names:
                     found |= _union(self.of(item, each.scope) for item in each.items)
                 else:
                     found |= UNKNOWN
-            things = frozenset(found)
-        return things
+            values = frozenset(found)
+        return values
 
-    def _element(self, several: Several, place: int) -> Things:
+    def _element(self, several: SequenceValue, place: int) -> PossibleValues:
         items = several.items
         if any(isinstance(each, ast.Starred) for each in items) or not (
             -len(items) <= place < len(items)
@@ -220,7 +247,7 @@ class Names:
 
     # --- imports
 
-    def _import(self, binding: Binding) -> Things:
+    def _import(self, binding: Binding) -> PossibleValues:
         node, scope = binding.node, binding.scope
         if isinstance(node, ast.ImportFrom):
             return self._imported(node, str(binding.path[0]), scope)
@@ -228,58 +255,62 @@ class Names:
         dotted = node.name if node.asname else node.name.partition(".")[0]
         return self._package(dotted, scope.file)
 
-    def _package(self, dotted: str, file: File) -> Things:
-        way = self.tree.sources.module(dotted, file)
-        return frozenset({Foreign(dotted) if way is None else Package(way, file)})
+    def _package(self, dotted: str, file: SourceFile) -> PossibleValues:
+        module_path = self.tree.sources.module(dotted, file)
+        return frozenset(
+            {ExternalObject(dotted) if module_path is None else ModuleValue(module_path, file)}
+        )
 
-    def _imported(self, node: ast.ImportFrom, name: str, scope: Scope) -> Things:
-        """What ``from … import name`` gives."""
-        way = self.tree.way(node, scope.file)
-        if way is None:
-            things: Things = frozenset({Foreign(node.module or "")})
+    def _imported(self, node: ast.ImportFrom, name: str, scope: Scope) -> PossibleValues:
+        """The values of the name in ``from … import name``."""
+        module_path = self.tree.module_path(node, scope.file)
+        if module_path is None:
+            values: PossibleValues = frozenset({ExternalObject(node.module or "")})
         else:
-            things = frozenset({Package(way, scope.file)})
-        return _union(self.attribute(each, name) for each in things)
+            values = frozenset({ModuleValue(module_path, scope.file)})
+        return _union(self.attribute(each, name) for each in values)
 
     # --- attributes
 
-    def attribute(self, owner: Thing, name: str) -> Things:
-        """What an attribute of a thing is."""
+    def attribute(self, owner: AbstractValue, name: str) -> PossibleValues:
+        """Return the possible values of an attribute of a value."""
         match owner:
-            case Foreign():
-                if owner.made:
+            case ExternalObject():
+                if owner.is_instance:
                     return frozenset({owner})
-                return frozenset({Foreign(f"{owner.name}.{name}")})
-            case Package():
+                return frozenset({ExternalObject(f"{owner.name}.{name}")})
+            case ModuleValue():
                 return self.of_module(owner, name)
-            case Class():
+            case ClassValue():
                 return self.of_class(owner, name)
-            case Free() if owner.scope is not None and owner.kind == "Connector":
-                return self.of_class(Class(owner.scope, made=True), name)
-            case Made() if owner.of is not None:
-                return self.of_class(Class(owner.of, made=True), name)
+            case ParameterValue() if owner.scope is not None and owner.kind == "Connector":
+                return self.of_class(ClassValue(owner.scope, is_instance=True), name)
+            case Instance() if owner.of is not None:
+                return self.of_class(ClassValue(owner.of, is_instance=True), name)
         return UNKNOWN
 
-    def of_module(self, package: Package, name: str) -> Things:
-        """A name of a module, or a module of a package."""
-        file = self.tree.sources.at(package.way)
+    def of_module(self, package: ModuleValue, name: str) -> PossibleValues:
+        """Return the possible values of a name of a module, or a module of a package."""
+        file = self.tree.sources.at(package.module_path)
         if file is not None:
             scope = self.tree.module(file)
             if name in scope.bindings or scope.stars:
-                things = self.name(name, scope)
-                if name in scope.bindings or not all(isinstance(each, Foreign) for each in things):
-                    return things
-        below = package.way / name
+                values = self.name(name, scope)
+                if name in scope.bindings or not all(
+                    isinstance(each, ExternalObject) for each in values
+                ):
+                    return values
+        below = package.module_path / name
         if self.tree.sources.at(below) is not None or self.tree.sources.is_folder(below):
-            return frozenset({Package(below, package.importer)})
+            return frozenset({ModuleValue(below, package.importer)})
         return UNKNOWN
 
-    def of_class(self, owner: Class, name: str) -> Things:
-        """An attribute of a class or of its instances, by all its bindings."""
+    def of_class(self, owner: ClassValue, name: str) -> PossibleValues:
+        """Return the possible values of an attribute of a class or of its instances."""
         bindings = self.tree.class_bindings(owner.scope, name)
         if not bindings:
             return UNKNOWN
-        found: set[Thing] = set()
+        found: set[AbstractValue] = set()
         for each in bindings:
             if each.kind == "bare":
                 owned = each.scope.node
@@ -290,92 +321,99 @@ class Names:
                 found |= self.bound(each)
         return frozenset(found)
 
-    def _method(self, binding: Binding, owner: Class) -> Things:
+    def _method(self, binding: Binding, owner: ClassValue) -> PossibleValues:
         node = binding.node
         assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         inner = self.tree.scope_of(node, binding.scope)
         decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
-        if owner.made and decorators & {"property", "cached_property"}:
-            return self.returned(Function(node, inner))
-        given = owner.made or "classmethod" in decorators
-        return frozenset({Function(node, inner, given and "staticmethod" not in decorators)})
+        if owner.is_instance and decorators & {"property", "cached_property"}:
+            return self.returned(FunctionValue(node, inner))
+        given = owner.is_instance or "classmethod" in decorators
+        return frozenset({FunctionValue(node, inner, given and "staticmethod" not in decorators)})
 
     def is_connector(self, of: Scope) -> bool:
-        """Is it a class below ``Connector``?"""
+        """Return True for a class derived from ``Connector``."""
         return any(
-            isinstance(base, Foreign) and KINDS.get(base.name) == "Connector"
+            isinstance(base, ExternalObject) and KINDS.get(base.name) == "Connector"
             for each in self.tree.lineage(of)
             for base in self.tree.bases(each)
         )
 
     # --- calls
 
-    def _call(self, call: ast.Call, scope: Scope) -> Things:
-        found: set[Thing] = set()
+    def _call(self, call: ast.Call, scope: Scope) -> PossibleValues:
+        found: set[AbstractValue] = set()
         for each in self.of(call.func, scope):
-            if isinstance(each, Foreign):
-                kind = None if each.made else KINDS.get(each.name)
+            if isinstance(each, ExternalObject):
+                kind = None if each.is_instance else KINDS.get(each.name)
                 if kind is not None:
-                    found.add(Made(kind, call, scope))
+                    found.add(Instance(kind, call, scope))
                 elif each.name == "builtins.super":
                     found |= self._super(scope)
                 elif _name_of(call.func) in ENTER and call.args:
                     found |= self.of(call.args[0], scope)
                 elif is_known(each):
-                    found.add(Foreign(each.name, made=True))
+                    found.add(ExternalObject(each.name, is_instance=True))
                 else:
                     found |= UNKNOWN
-            elif isinstance(each, Function):
+            elif isinstance(each, FunctionValue):
                 found |= self.returned(each)
-            elif isinstance(each, Class) and not each.made:
+            elif isinstance(each, ClassValue) and not each.is_instance:
                 if self.is_connector(each.scope):
-                    found.add(Made("Connector", call, scope, each.scope))
+                    found.add(Instance("Connector", call, scope, each.scope))
                 else:
-                    found.add(Class(each.scope, made=True))
+                    found.add(ClassValue(each.scope, is_instance=True))
             else:
                 enters = _name_of(call.func) in ENTER and call.args
                 found |= self.of(call.args[0], scope) if enters else UNKNOWN
         return frozenset(found)
 
-    def _super(self, scope: Scope) -> Things:
+    def _super(self, scope: Scope) -> PossibleValues:
         here: Scope | None = scope
         while here is not None and here.kind != "class":
             here = here.parent
         if here is None:
             return UNKNOWN
         if self.is_connector(here):
-            return frozenset({Free("Connector", here.node, "self", here)})
-        return frozenset({Class(here, made=True)})
+            return frozenset({ParameterValue("Connector", here.node, "self", here)})
+        return frozenset({ClassValue(here, is_instance=True)})
 
-    def returned(self, function: Function) -> Things:
-        """What a function returns or yields, else what its annotation says."""
+    def returned(self, function: FunctionValue) -> PossibleValues:
+        """Return what a function returns or yields, refined by its annotation."""
         inner = function.scope
-        things = _union(self.of(value, at) for value, at in inner.returns)
+        values = _union(self.of(value, at) for value, at in inner.returns)
         annotation = getattr(function.node, "returns", None)
         if annotation is not None:
-            told = self.annotated(annotation, inner.parent or inner, function.node, "return")
-            things = with_annotation(things, told)
-        return things or UNKNOWN
+            annotated = self.annotated(annotation, inner.parent or inner, function.node, "return")
+            values = refined_by_annotation(values, annotated)
+        return values or UNKNOWN
 
     # --- annotations
 
     def annotated(
         self, annotation: ast.AST | None, scope: Scope, node: ast.AST, name: str = ""
-    ) -> Things:
-        """What has this annotation: one of ours, something known, or unknown."""
+    ) -> PossibleValues:
+        """Return the possible values of what has an annotation.
+
+        Args:
+            annotation: the annotation; None without one.
+            scope: the scope it stands in.
+            node: the node that is annotated, which identifies the value.
+            name: the name of the parameter or attribute.
+        """
         for part in self._parts.of(annotation):
             for each in self.of(part, scope):
-                if isinstance(each, Foreign) and not each.made:
+                if isinstance(each, ExternalObject) and not each.is_instance:
                     kind = KINDS.get(each.name)
                     if kind is not None:
-                        return frozenset({Free(kind, node, name)})
+                        return frozenset({ParameterValue(kind, node, name)})
                     if each.name not in OPEN_TYPES and "." in each.name:
-                        return frozenset({Foreign(each.name, made=True)})
-                elif isinstance(each, Class):
+                        return frozenset({ExternalObject(each.name, is_instance=True)})
+                elif isinstance(each, ClassValue):
                     if self.is_connector(each.scope):
-                        return frozenset({Free("Connector", node, name, each.scope)})
+                        return frozenset({ParameterValue("Connector", node, name, each.scope)})
                     if not self.tree.is_protocol(each.scope):
-                        return frozenset({Class(each.scope, made=True)})
+                        return frozenset({ClassValue(each.scope, is_instance=True)})
         return UNKNOWN
 
 
@@ -383,5 +421,5 @@ def _name_of(node: ast.AST) -> str:
     return getattr(node, "attr", "") or getattr(node, "id", "")
 
 
-def _union(parts: Iterable[Things]) -> Things:
+def _union(parts: Iterable[PossibleValues]) -> PossibleValues:
     return frozenset().union(*parts)

@@ -1,4 +1,4 @@
-"""Texts with holes: what an expression may be, where part of it nobody can tell."""
+"""Partial strings: the texts an expression may have, with parts that are unknown statically."""
 
 from __future__ import annotations
 
@@ -6,56 +6,58 @@ import dataclasses
 import itertools
 from collections.abc import Iterable
 
-#: Most texts that one expression may be; beyond that it is a hole.
-MOST = 64
-#: Longest text, in characters: no subject holds more.
-LONGEST = 8192
+#: Most texts that one expression may have; an expression with more is an unknown part.
+MAX_VALUES = 64
+#: Longest text, in characters: longer than any subject.
+MAX_CHARACTERS = 8192
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hole:
-    """A part that nobody can tell, and why."""
+class UnknownPart:
+    """A part that cannot be determined, and the reason."""
 
     why: str
 
 
-Text = tuple[str | Hole, ...]
+PartialString = tuple[str | UnknownPart, ...]
 
 
-def hole(why: str) -> list[Text]:
-    """One text, of which nothing is told."""
-    return [(Hole(why),)]
+def unknown(why: str) -> list[PartialString]:
+    """Return one text that consists of an unknown part."""
+    return [(UnknownPart(why),)]
 
 
-def few(texts: Iterable[Text]) -> list[Text]:
-    """Each once, or a hole where they are too many."""
-    found = list(dict.fromkeys(merged(each) for each in itertools.islice(texts, MOST * MOST)))
-    return found if len(found) <= MOST else hole(f"more than {MOST} values")
+def bounded(texts: Iterable[PartialString]) -> list[PartialString]:
+    """Return the distinct texts, or an unknown part if there are too many."""
+    several = itertools.islice(texts, MAX_VALUES * MAX_VALUES)
+    found = list(dict.fromkeys(normalised(each) for each in several))
+    return found if len(found) <= MAX_VALUES else unknown(f"more than {MAX_VALUES} values")
 
 
-def merged(text: Text) -> Text:
-    """In the fewest parts, or a hole where it is too long."""
-    parts: list[str | Hole] = []
+def normalised(text: PartialString) -> PartialString:
+    """Return the text in the fewest parts, or an unknown part if it is too long."""
+    parts: list[str | UnknownPart] = []
     for each in text:
         if isinstance(each, str) and parts and isinstance(parts[-1], str):
             parts[-1] += each
-        elif isinstance(each, Hole) and parts and isinstance(parts[-1], Hole):
-            continue  # one beside another is one
+        elif isinstance(each, UnknownPart) and parts and isinstance(parts[-1], UnknownPart):
+            continue  # adjacent unknown parts are one
         elif each != "":
             parts.append(each)
-    if len(parts) > MOST or sum(len(p) for p in parts if isinstance(p, str)) > LONGEST:
-        return (Hole(f"a text of more than {LONGEST} characters or {MOST} parts"),)
+    if len(parts) > MAX_VALUES or sum(len(p) for p in parts if isinstance(p, str)) > MAX_CHARACTERS:
+        why = f"a text of more than {MAX_CHARACTERS} characters or {MAX_VALUES} parts"
+        return (UnknownPart(why),)
     return tuple(parts) if parts else ("",)
 
 
-def product(parts: Iterable[list[Text]]) -> list[Text]:
-    """Each of the first before each of the second, and so on."""
-    found: list[Text] = [("",)]
+def concatenations(parts: Iterable[list[PartialString]]) -> list[PartialString]:
+    """Return each text of the first part followed by each of the second, and so on."""
+    found: list[PartialString] = [("",)]
     for part in parts:
-        if len(found) * len(part) > MOST * MOST:
-            return hole(f"more than {MOST} values")
-        several = dict.fromkeys(merged((*left, *right)) for left in found for right in part)
-        if len(several) > MOST:
-            return hole(f"more than {MOST} values")
+        if len(found) * len(part) > MAX_VALUES * MAX_VALUES:
+            return unknown(f"more than {MAX_VALUES} values")
+        several = dict.fromkeys(normalised((*left, *right)) for left in found for right in part)
+        if len(several) > MAX_VALUES:
+            return unknown(f"more than {MAX_VALUES} values")
         found = list(several)
     return found

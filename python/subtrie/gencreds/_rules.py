@@ -1,8 +1,10 @@
-"""From what a service does to the rules that just suffice (S0-099 to S0-118).
+"""Rules: from the traffic of a service to the permissions that just suffice.
 
-Five rules every service has, a sixth where it serves the trust root (A2), one for each call, event,
-hook and endpoint on another host; then those that another one covers are dropped.
+Every service has five rules, and a sixth if it serves the trust root; one for each call, event,
+hook and endpoint on another host. Rules that another one covers are dropped.
 """
+
+# S0-099 to S0-118
 
 from __future__ import annotations
 
@@ -12,15 +14,13 @@ from pathlib import Path
 from .. import _engine
 from .._errors import refusal
 from .._file_errors import failure
+from .._nats.ports import CONTROL, DANGER
 from .._rule_engine import RuleEngine
 from ..acl import Permissions
-from ._service import Raw, Service, Use
+from ._service import EndpointUse, RawSubject, Service
 
-#: Stands for a host while a pattern is made in which a wildcard will stand there.
+#: A placeholder for the host while a pattern is built; a wildcard replaces it.
 _SOME_HOST = "host"
-
-#: The port of the trust root.
-DANGER_PORT = 666
 
 
 def rule(
@@ -34,12 +34,22 @@ def rule(
     path: str | None,
     engine: RuleEngine = _engine,
 ) -> str:
-    """One rule: ``publish`` to an endpoint as ``source``, or ``subscribe`` to it from anyone.
+    """Return one rule as a pattern.
 
-    ``PUB`` and ``SUB`` are other words for the two; ``engine`` is the module that answers.
-    None leaves a part open, and so do port 0 and method ``ANY``; an open port is never 666 (A16).
-    The slot is always ``*`` (A22). Raises ``AddressError`` where a part is wrong, ``ValueError``
-    for another verb, or one that does not go with ``source``.
+    Args:
+        verb: ``publish`` (also ``PUB``) to call an endpoint as ``source``, or ``subscribe`` (also
+            ``SUB``) to serve it for every source. The slot is always ``*``.
+        plane: the plane.
+        host: the host of the endpoint; None for any.
+        source: the host that calls; only with ``publish``.
+        port: the port; 0 and None are any but 666.
+        method: the method; ``ANY`` and None are any.
+        path: the path, which may hold ``{name}`` and ``{name...}``; None for any.
+        engine: the engine that encodes.
+
+    Raises:
+        AddressError: a part is not valid.
+        ValueError: another verb, or ``source`` with ``subscribe``.
     """
     verb = {"PUB": "publish", "SUB": "subscribe"}.get(verb, verb)
     if verb not in ("publish", "subscribe"):
@@ -48,7 +58,7 @@ def rule(
         raise ValueError("source goes with 'publish', and only there")
     pattern = engine.encode_subscription(
         plane=engine.check_plane(plane),
-        port=port or 0,
+        port=port or 0,  # A16
         host=_SOME_HOST if host is None else host,
         method=method or "ANY",
         path="/{...}" if path is None else path,
@@ -58,7 +68,7 @@ def rule(
         tokens[3] = _identity(source, engine)
     if host is None:
         tokens[4] = "*"
-    tokens[5] = "*"
+    tokens[5] = "*"  # A22
     return ".".join(tokens)
 
 
@@ -74,14 +84,21 @@ def rules(
     pin_ids: bool = False,
     engine: RuleEngine = _engine,
 ) -> Permissions:
-    """The least permissions with which the service works on this plane.
+    """Return the least permissions with which a service works on a plane.
 
-    ``.sources`` of the result says where in the source each rule that is not implicit comes from.
-    ``allow_dynamic`` grants the wildcards of ``service.dynamic`` (A29); ``pin_ids`` lets it hear
-    replies to the ids of its replicas alone (A23). Raises ``AddressError`` where a host, a route or
-    the plane is none, ``PermissionsError`` (``.file``, ``.line``) for an event of another host,
-    which its own service triggers, for a source that names another plane, for what is dynamic and
-    not allowed, and for ids that the source does not tell.
+    ``.sources`` of the result gives the place in the source of each rule that is not implicit.
+
+    Args:
+        service: the service.
+        plane: the plane.
+        allow_dynamic: grant wildcards for the calls in ``service.dynamic``.
+        pin_ids: allow replies to the ids of the service's replicas only.
+        engine: the engine that encodes.
+
+    Raises:
+        AddressError: a host, a route or the plane is not valid.
+        PermissionsError: the service triggers an event of another host, its source names another
+            plane, a call cannot be determined, or an id is not known; with ``.file`` and ``.line``.
     """
     me, own = service.host, _identity(service.host, engine)
     start = engine.check_plane(plane)
@@ -92,39 +109,39 @@ def rules(
     if service.dynamic and not allow_dynamic:
         first = service.dynamic[0]
         raise failure("dynamic", first.message, Path(first.file), first.line)
-    control, replies = f"{start}.safe.888.{own}.>", f"{start}.reply._.{own}.>"
-    publish: dict[str, Use | Raw | None] = {control: None, replies: None}
+    control, replies = f"{start}.safe.{CONTROL}.{own}.>", f"{start}.reply._.{own}.>"
+    publish: dict[str, EndpointUse | RawSubject | None] = {control: None, replies: None}
     if pin_ids and not service.ids:
         raise refusal("PermissionsError", "unstable-ids", me)
-    heard = [
+    reply_patterns = [
         engine.encode_reply_subscription(plane=plane, host=me, id=each) for each in service.ids
     ]
-    subscribe: dict[str, Use | Raw | None] = {
+    subscribe: dict[str, EndpointUse | RawSubject | None] = {
         f"{start}.safe.*.*.{own}.>": None,
-        f"{start}.safe.888.*.all.>": None,
+        f"{start}.safe.{CONTROL}.*.all.>": None,
     }
-    for entry in heard if pin_ids else [f"{start}.reply._.*.{own}.*"]:
+    for entry in reply_patterns if pin_ids else [f"{start}.reply._.*.{own}.*"]:
         subscribe[str(entry)] = None
-    told = {
+    uses = {
         kind: [
             *getattr(service, kind),
             *(each.use for each in service.dynamic if each.kind == kind and each.use is not None),
         ]
         for kind in ("endpoints", "hooks", "events", "calls")
     }
-    for use in told["endpoints"]:
-        if _is_own(use, own, engine) and use.port == DANGER_PORT:
-            subscribe.setdefault(f"{start}.danger.666.*.{own}.>", use)
+    for use in uses["endpoints"]:
+        if _is_own(use, own, engine) and use.port == DANGER:
+            subscribe.setdefault(f"{start}.danger.{DANGER}.*.{own}.>", use)
         else:
             subscribe.setdefault(_rule("subscribe", use, plane, None, engine), use)
-    for use in told["hooks"]:
+    for use in uses["hooks"]:
         subscribe.setdefault(_rule("subscribe", use, plane, None, engine), use)
-    for use in told["events"]:
+    for use in uses["events"]:
         if not _is_own(use, own, engine):
             file = None if use.file is None else Path(use.file)
             raise failure("event-host", str(use.host), file, use.line)
         publish.setdefault(_rule("publish", use, plane, me, engine), use)
-    for use in told["calls"]:
+    for use in uses["calls"]:
         publish.setdefault(_rule("publish", use, plane, me, engine), use)
     for raw in service.raw:
         (publish if raw.verb == "publish" else subscribe).setdefault(raw.pattern, raw)
@@ -140,11 +157,12 @@ def rules(
     return found
 
 
-def _is_own(use: Use, own: str, engine: RuleEngine) -> bool:
+def _is_own(use: EndpointUse, own: str, engine: RuleEngine) -> bool:
+    """True if the endpoint is on the host of the service."""
     return use.host is not None and engine.flatten_host(use.host) == own
 
 
-def _rule(verb: str, use: Use, plane: str, source: str | None, engine: RuleEngine) -> str:
+def _rule(verb: str, use: EndpointUse, plane: str, source: str | None, engine: RuleEngine) -> str:
     return rule(
         verb,
         plane=plane,
@@ -158,9 +176,9 @@ def _rule(verb: str, use: Use, plane: str, source: str | None, engine: RuleEngin
 
 
 def _widest(patterns: Iterable[str], engine: RuleEngine) -> list[str]:
-    """Sorted, without those that another one covers."""
+    """The patterns in order, without those that another one covers."""
     distinct = sorted(set(patterns))
-    plain = [each for each in distinct if " " not in each]  # a queue-qualified one covers no other
+    plain = [each for each in distinct if " " not in each]  # one with a queue covers no other
     return [
         pattern
         for pattern in distinct

@@ -1,7 +1,7 @@
-"""What the services of a source tree do, read from its syntax alone (S0-099 to S0-102, A29).
+"""Static scan: what the services of a source tree do, from its syntax alone.
 
-Calls make rules, stubs do not. What looks like a call of theirs and does not resolve is reported
-with file and line, never dropped and never widened in silence.
+Calls make rules, stubs do not. A call that looks like one of a connector and cannot be resolved is
+reported with file and line; it is neither dropped nor widened silently.
 """
 
 from __future__ import annotations
@@ -13,91 +13,104 @@ from pathlib import Path
 from .. import microbus
 from .._errors import AddressError
 from .._file_errors import failure, placed
-from ._abstract_values import Foreign, Free, Function, Made, kinds
-from ._connector_instances import Connectors, Owners, argument
+from ._abstract_values import ExternalObject, FunctionValue, Instance, ParameterValue, of_kind
+from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
-from ._constant_evaluation import Values
+from ._constant_evaluation import ConstantEvaluator
 from ._declared import declared
-from ._loops import Given
-from ._partial_strings import Text
+from ._loops import LoopBindings
+from ._partial_strings import PartialString
 from ._rules import rule
 from ._scopes import Scope, Site
-from ._service import Dynamic, Note, Service, Use
-from ._service_facts import Found
-from ._source_tree import Tree
-from ._targets import Target, Untold, literal, target_of_route, target_of_url
-from ._unresolved_calls import Lookalikes, is_open
+from ._service import EndpointUse, Note, Service, UnresolvedCall
+from ._service_facts import ServiceFacts
+from ._source_tree import SourceTree
+from ._targets import RequestTarget, Unresolved, literal_text, target_of_route, target_of_url
+from ._unresolved_calls import UnresolvedCallDetector, may_be_anything
 
 _WHAT = {"calls": "a call", "endpoints": "an endpoint", "events": "an event", "hooks": "a hook"}
-#: Most uses of one scan.
-MOST_USES = 20_000
-#: Stands for the host of a service that nobody can tell.
-NOBODY = "nobody"
+#: Most uses of one scan: above any real project, so that a hostile one cannot exhaust memory.
+MAX_USES = 20_000
+#: A placeholder for the host of a service that cannot be determined.
+UNRESOLVED_HOST = "unresolved-host"
 
 
 def scan(path: str | Path) -> list[Service]:
-    """The services of a folder, or of a file and what it imports, by host.
+    """Return the services of a folder, or of a file and what it imports, by host.
 
-    Nothing is imported or run. Raises ``PermissionsError`` and ``AddressError`` (``.file``,
-    ``.line``) for sources that cannot be read and for what can never work: an unknown method, a
-    route that is none, an event that its own host does not trigger; ``FileNotFoundError``.
+    The source is parsed, never imported or run.
+
+    Args:
+        path: the folder or the file.
+
+    Raises:
+        PermissionsError: a file cannot be read or parsed, or an event is triggered by another host;
+            with ``.file`` and ``.line``.
+        AddressError: a method, route or host is not valid; with ``.file`` and ``.line``.
+        FileNotFoundError: ``path`` does not exist.
     """
-    tree = Tree(path)
+    tree = SourceTree(path)
     return _Scan(tree).services() if tree.sources.mentions else []
 
 
 class _Scan:
-    def __init__(self, tree: Tree) -> None:
+    """One scan of a source tree."""
+
+    def __init__(self, tree: SourceTree) -> None:
         self.tree = tree
-        self.values = Values(self.tree)
-        self.connectors = Connectors(self.tree, self.values)
+        self.evaluator = ConstantEvaluator(self.tree)
+        self.connectors = ConnectorInstances(self.tree, self.evaluator)
         self.declared = declared(self.tree.sources, set(self.connectors.hosts))
-        self.found = {host: Found() for host in self.connectors.hosts}
-        self.nobody = Found()
+        self.found = {host: ServiceFacts() for host in self.connectors.hosts}
+        self.unattributed = ServiceFacts()
         self.uses = 0
         self.stubs = self._stubs()
         names = (getattr(node, "name", "") for node in self.stubs)
-        self.lookalikes = Lookalikes(self.tree, self.values, names)
+        self.detector = UnresolvedCallDetector(self.tree, self.evaluator, names)
 
     def services(self) -> list[Service]:
+        """Scan all files, and return the services."""
         for host, found in self.found.items():
             found.planes += self.connectors.planes(host)
-        for made, why in self.connectors.untold:
-            site = Site(made.node, made.scope, ())
-            self._report(self.nobody, "calls", site, f"a connector whose host is {why}", None)
-        for walked in self.tree.everything():
-            for site in walked.sites:
+        for instance, why in self.connectors.without_host:
+            site = Site(instance.node, instance.scope, ())
+            self._report(
+                self.unattributed, "calls", site, f"a connector whose host depends on {why}", None
+            )
+        for file_scopes in self.tree.all_files():
+            for site in file_scopes.sites:
                 if isinstance(site.node, ast.Call):
                     self._call(site, site.node)
                 elif not site.called and isinstance(site.node.ctx, ast.Load):  # type: ignore[attr-defined]
                     self._passed_on(site)
-        return self._made()
+        return self._result()
 
-    def _made(self) -> list[Service]:
+    def _result(self) -> list[Service]:
+        """The services, each with the unresolved calls that belong to none."""
         everyone = list(self.found.values())
         for found in everyone:
             for kind in ("dynamic", "notes"):
-                getattr(found, kind).extend(getattr(self.nobody, kind))
-        if not everyone and self.nobody.dynamic:
-            self.found[""] = self.nobody
+                getattr(found, kind).extend(getattr(self.unattributed, kind))
+        if not everyone and self.unattributed.dynamic:
+            self.found[""] = self.unattributed
         return [
             found.service(host, self.connectors.ids(host), self.declared)
             for host, found in sorted(self.found.items())
         ]
 
-    # --- what is made
+    # --- stubs
 
     def _stubs(self) -> dict[ast.AST, tuple[ast.Call, Scope]]:
-        """Functions below ``@client.call(…)``: the call of ``call``, and where it stands."""
+        """Functions decorated with ``@client.call(…)``: the call of ``call``, and its scope."""
         stubs = {}
-        for walked in self.tree.everything():
-            for node, inner in walked.scopes.items():
+        for file_scopes in self.tree.all_files():
+            for node, inner in file_scopes.scopes.items():
                 for each in getattr(node, "decorator_list", []):
                     if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Attribute):
                         continue
                     outer = inner.parent or inner
-                    if each.func.attr == "call" and kinds(
-                        self.tree.names.of(each.func.value, outer), "Client"
+                    if each.func.attr == "call" and of_kind(
+                        self.tree.resolver.of(each.func.value, outer), "Client"
                     ):
                         stubs[node] = (each, outer)
         return stubs
@@ -105,59 +118,67 @@ class _Scan:
     # --- calls
 
     def _call(self, site: Site, call: ast.Call) -> None:
-        names = self.tree.names
+        names = self.tree.resolver
         if isinstance(call.func, ast.Attribute):
             receiver = names.of(call.func.value, site.scope)
             verb = call.func.attr
-            connectors = kinds(receiver, "Connector")
-            clients = kinds(receiver, "Client")
+            connectors = of_kind(receiver, "Connector")
+            clients = of_kind(receiver, "Client")
             if connectors and verb in VERBS:
                 self._on_bus(site, call, verb, self._owners(connectors, site))
             if clients and verb not in ("call", "host"):
-                self._asked(site, call, clients, verb)
-            told = self.lookalikes.verdict(site, call, verb) if is_open(receiver) else None
-            if told is not None:
-                kind, message, use = told
-                self._report(self.nobody, kind, site, message, use)
-        things = names.of(call.func, site.scope)
-        for each in things:
-            if isinstance(each, Function) and each.node in self.stubs:
-                self._stub(site, call, each.node)
-            elif isinstance(each, Foreign) and each.name == "builtins.getattr":
+                self._client_call(site, call, clients, verb)
+            unresolved = (
+                self.detector.classify(site, call, verb) if may_be_anything(receiver) else None
+            )
+            if unresolved is not None:
+                kind, message, use = unresolved
+                self._report(self.unattributed, kind, site, message, use)
+        values = names.of(call.func, site.scope)
+        for each in values:
+            if isinstance(each, FunctionValue) and each.node in self.stubs:
+                self._stub_call(site, call, each.node)
+            elif isinstance(each, ExternalObject) and each.name == "builtins.getattr":
                 self._getattr(site, call)
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
         for found, host in self._whose(owners):
-            for given in self.values.loops.rounds(site.loops, site.scope):
+            for given in self.evaluator.loops.iterations(site.loops, site.scope):
                 if verb in EVENTS:
                     self._event(site, call, verb, found, host, given)
                 else:
                     self._routed(site, call, verb, found, host, given)
 
-    def _whose(self, owners: Owners) -> list[tuple[Found, str]]:
-        """The services that do it, and nobody where another may do it too."""
+    def _whose(self, owners: Owners) -> list[tuple[ServiceFacts, str]]:
+        """The services that act, and the unattributed facts if another one may act too."""
         found = [(self.found[host], host) for host in sorted(owners.hosts)]
-        return [*found, (self.nobody, NOBODY)] if owners.others else found
+        return [*found, (self.unattributed, UNRESOLVED_HOST)] if owners.others else found
 
-    def _owners(self, things: list[Made | Free], site: Site) -> Owners:
-        return self.connectors.owners(things, site.scope.file)
+    def _owners(self, values: list[Instance | ParameterValue], site: Site) -> Owners:
+        return self.connectors.owners(values, site.scope.file)
 
     def _routed(
-        self, site: Site, call: ast.Call, verb: str, found: Found, host: str, given: Given
+        self,
+        site: Site,
+        call: ast.Call,
+        verb: str,
+        found: ServiceFacts,
+        host: str,
+        given: LoopBindings,
     ) -> None:
-        """A request, or an endpoint: a method, and a URL or a route."""
+        """Record a request or an endpoint: a method, and a URL or a route."""
         name = CALLS.get(verb) or SERVES[verb]
-        methods = self.values.of(argument(call, 0, "method"), site.scope, given)
-        texts = self.values.of(argument(call, 1, name), site.scope, given)
+        methods = self.evaluator.of(argument(call, 0, "method"), site.scope, given)
+        texts = self.evaluator.of(argument(call, 1, name), site.scope, given)
         kind = kind_of(verb)
         for method_text in methods:
             method = self._method(site, method_text, kind)
             for text in texts:
                 try:
                     target = self._target(site, kind, host, text)
-                except Untold as untold:
-                    message = f"{verb}: the {name} depends on {untold}"
-                    self._report(found, kind, site, message, Use(None, None, method, None))
+                except Unresolved as error:
+                    message = f"{verb}: the {name} depends on {error}"
+                    self._report(found, kind, site, message, EndpointUse(None, None, method, None))
                     continue
                 use = self._use(site, target, method)
                 if method is None:
@@ -166,23 +187,23 @@ class _Scan:
                     continue
                 self._check(site, kind, host, use)
                 self._add(site, found, kind, host, use)
-                if target.holes:
-                    message = f"{verb}: a value in the path that holds a slash will be refused"
+                if target.unknown_parts:
+                    message = f"{verb}: a path value with a slash will be refused"
                     found.notes.append(Note(message, site.scope.file.name, call.lineno))
 
-    def _target(self, site: Site, kind: str, host: str, text: Text) -> Target:
+    def _target(self, site: Site, kind: str, host: str, text: PartialString) -> RequestTarget:
         try:
             return target_of_url(text) if kind == "calls" else target_of_route(host, text)
         except AddressError as error:
             raise self._placed(error, site) from None
 
-    def _method(self, site: Site, text: Text, kind: str) -> str | None:
-        method = literal(text)
+    def _method(self, site: Site, text: PartialString, kind: str) -> str | None:
+        method = literal_text(text)
         if method is None:
             return None
         try:
             method = microbus.check_method(method)
-            if kind == "calls":  # nobody can request ANY (A11)
+            if kind == "calls":  # ANY cannot be requested: A11
                 microbus.encode_request(
                     plane="p", port=443, source="s", host="h", method=method, path="/"
                 )
@@ -190,8 +211,8 @@ class _Scan:
             raise self._placed(error, site) from None
         return method
 
-    def _check(self, site: Site, kind: str, host: str, use: Use) -> None:
-        """Refuses what no rule can be made of where it stands."""
+    def _check(self, site: Site, kind: str, host: str, use: EndpointUse) -> None:
+        """Refuse an endpoint for which no rule can be made, naming its place."""
         verb, source = ("publish", host) if kind in ("calls", "events") else ("subscribe", None)
         try:
             rule(
@@ -204,34 +225,47 @@ class _Scan:
     # --- events
 
     def _event(
-        self, site: Site, call: ast.Call, verb: str, found: Found, host: str, given: Given
+        self,
+        site: Site,
+        call: ast.Call,
+        verb: str,
+        found: ServiceFacts,
+        host: str,
+        given: LoopBindings,
     ) -> None:
         kind = kind_of(verb)
-        things = self.tree.names.of(argument(call, 0, "event"), site.scope)
-        made = [each for each in kinds(things, "Event") if isinstance(each, Made)]
-        if len(made) != len(things) or not things:
-            use = Use(host if kind == "events" else None, EVENT_PORT, "POST", None)
-            self._report(found, kind, site, f"{verb}: an event that nobody can tell", use)
-        for each in made:
+        values = self.tree.resolver.of(argument(call, 0, "event"), site.scope)
+        instances = [each for each in of_kind(values, "Event") if isinstance(each, Instance)]
+        if len(instances) != len(values) or not values:
+            use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
+            self._report(found, kind, site, f"{verb}: an event that cannot be determined", use)
+        for each in instances:
             for use in self._uses_of_event(site, each, verb, found, kind, host, given):
-                if kind == "events" and host == NOBODY and use.host in self.found:
-                    found, host = self.found[use.host], use.host  # nobody else may trigger it
+                if kind == "events" and host == UNRESOLVED_HOST and use.host in self.found:
+                    found, host = self.found[use.host], use.host  # only its own host may trigger it
                 own = use.host is not None and _same_host(use.host, host)
-                if kind == "events" and not own and host != NOBODY:
+                if kind == "events" and not own and host != UNRESOLVED_HOST:
                     shown = f"the event of {use.host}, triggered by {host}"
                     raise failure("event-host", shown, self._path(site), _line(site))
                 self._check(site, kind, host, use)
                 self._add(site, found, "endpoints" if kind == "hooks" and own else kind, host, use)
 
     def _uses_of_event(
-        self, site: Site, event: Made, verb: str, found: Found, kind: str, host: str, given: Given
-    ) -> list[Use]:
+        self,
+        site: Site,
+        event: Instance,
+        verb: str,
+        found: ServiceFacts,
+        kind: str,
+        host: str,
+        given: LoopBindings,
+    ) -> list[EndpointUse]:
         uses = []
-        for of in self.values.of(argument(event.node, 0, "host"), event.scope, given):
-            for route in self.values.of(argument(event.node, 1, "route"), event.scope, given):
-                whose = literal(of)
+        for of in self.evaluator.of(argument(event.node, 0, "host"), event.scope, given):
+            for route in self.evaluator.of(argument(event.node, 1, "route"), event.scope, given):
+                whose = literal_text(of)
                 if whose is None:
-                    use = Use(host if kind == "events" else None, EVENT_PORT, "POST", None)
+                    use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
                     message = f"{verb}: the host of the event depends on {of[0]}"
                     self._report(found, kind, site, message, use)
                     continue
@@ -245,130 +279,151 @@ class _Scan:
 
     # --- clients
 
-    def _asked(self, site: Site, call: ast.Call, clients: list[Made | Free], name: str) -> None:
-        """``client.name(connector, …)``."""
+    def _client_call(
+        self, site: Site, call: ast.Call, clients: list[Instance | ParameterValue], name: str
+    ) -> None:
+        """Record ``client.name(connector, …)``."""
         owners = self._caller(site, call)
         for client in clients:
             stubs = [
                 node
                 for node, (made_by, scope) in self.stubs.items()
                 if getattr(node, "name", "") == name
-                and client in self.tree.names.of(made_by.func.value, scope)  # type: ignore[attr-defined]
+                and client in self.tree.resolver.of(made_by.func.value, scope)  # type: ignore[attr-defined]
             ]
             for node in stubs:
-                self._stub(site, call, node)
+                self._stub_call(site, call, node)
             if not stubs:
                 for found, _ in self._whose(owners):
-                    message = f"{name}: a call of a client that nobody can tell"
-                    self._report(found, "calls", site, message, Use(None, None, None, None))
+                    message = f"{name}: a call of an unknown stub"
+                    self._report(found, "calls", site, message, EndpointUse(None, None, None, None))
 
     def _caller(self, site: Site, call: ast.Call) -> Owners:
         first = call.args[0] if call.args else None
-        connectors = kinds(self.tree.names.of(first, site.scope), "Connector")
+        connectors = of_kind(self.tree.resolver.of(first, site.scope), "Connector")
         return self._owners(connectors, site)
 
-    def _stub(self, site: Site, call: ast.Call, node: ast.AST) -> None:
+    def _stub_call(self, site: Site, call: ast.Call, node: ast.AST) -> None:
         made_by, scope = self.stubs[node]
         assert isinstance(made_by.func, ast.Attribute)
         name = getattr(node, "name", "")
-        clients = kinds(self.tree.names.of(made_by.func.value, scope), "Client")
-        methods = self.values.of(argument(made_by, 0, "method"), scope)
-        routes = self.values.of(argument(made_by, 1, "route"), scope)
+        clients = of_kind(self.tree.resolver.of(made_by.func.value, scope), "Client")
+        methods = self.evaluator.of(argument(made_by, 0, "method"), scope)
+        routes = self.evaluator.of(argument(made_by, 1, "route"), scope)
         for found, host in self._whose(self._caller(site, call)):
             for client in clients:
-                given = argument(client.node, 0, "host") if isinstance(client, Made) else None
-                at = client.scope if isinstance(client, Made) else scope
-                for of in self.values.of(given, at or scope):
+                given = argument(client.node, 0, "host") if isinstance(client, Instance) else None
+                at = client.scope if isinstance(client, Instance) else scope
+                for of in self.evaluator.of(given, at or scope):
                     for method_text in methods:
                         for route in routes:
-                            self._stubbed(site, found, host, name, of, method_text, route)
+                            self._resolved_stub_call(
+                                site, found, host, name, of, method_text, route
+                            )
 
-    def _stubbed(
-        self, site: Site, found: Found, host: str, name: str, of: Text, method: Text, route: Text
+    def _resolved_stub_call(
+        self,
+        site: Site,
+        found: ServiceFacts,
+        host: str,
+        name: str,
+        of: PartialString,
+        method: PartialString,
+        route: PartialString,
     ) -> None:
-        whose, told = literal(of), self._method(site, method, "calls")
+        whose, method_name = literal_text(of), self._method(site, method, "calls")
         try:
             if whose is None:
-                raise Untold("a client whose host nobody can tell")
+                raise Unresolved("a client whose host cannot be determined")
             target = target_of_route(whose, route)
-        except Untold as untold:
-            use = Use(None, None, told, None)
-            self._report(found, "calls", site, f"{name} depends on {untold}", use)
+        except Unresolved as error:
+            use = EndpointUse(None, None, method_name, None)
+            self._report(found, "calls", site, f"{name} depends on {error}", use)
             return
         except AddressError as error:
             raise self._placed(error, site) from None
-        use = self._use(site, target, told)
-        if told is None:
-            self._report(found, "calls", site, f"{name}: a method that nobody can tell", use)
+        use = self._use(site, target, method_name)
+        if method_name is None:
+            self._report(found, "calls", site, f"{name}: a method that cannot be determined", use)
             return
         self._check(site, "calls", host, use)
         self._add(site, found, "calls", host, use)
 
-    # --- what is hidden
+    # --- calls that are hidden
 
     def _getattr(self, site: Site, call: ast.Call) -> None:
-        things = self.tree.names.of(argument(call, 0, "object"), site.scope)
-        connectors, clients = kinds(things, "Connector"), kinds(things, "Client")
+        values = self.tree.resolver.of(argument(call, 0, "object"), site.scope)
+        connectors, clients = of_kind(values, "Connector"), of_kind(values, "Client")
         if not connectors and not clients:
             return
-        told = [literal(each) for each in self.values.of(argument(call, 1, "name"), site.scope)]
-        if connectors and None not in told and VERBS.isdisjoint(told):
+        attributes = [
+            literal_text(each) for each in self.evaluator.of(argument(call, 1, "name"), site.scope)
+        ]
+        if connectors and None not in attributes and VERBS.isdisjoint(attributes):
             return
         for found, _ in self._whose(self._owners(connectors, site)):
-            self._report(found, "calls", site, "getattr hides a call", Use(None, None, None, None))
+            self._report(
+                found,
+                "calls",
+                site,
+                "getattr: the method cannot be determined",
+                EndpointUse(None, None, None, None),
+            )
 
     def _passed_on(self, site: Site) -> None:
-        """``connector.request`` or a stub that is not called where it stands."""
-        node, names = site.node, self.tree.names
+        """Report ``connector.request`` or a stub that is passed on instead of called."""
+        node, names = site.node, self.tree.resolver
         if isinstance(node, ast.Attribute):
-            if node.attr not in VERBS and node.attr not in self.lookalikes.stubs:
+            if node.attr not in VERBS and node.attr not in self.detector.stubs:
                 return
             receiver = names.of(node.value, site.scope)
-            connectors = kinds(receiver, "Connector")
+            connectors = of_kind(receiver, "Connector")
             if connectors and node.attr in VERBS:
                 for found, _ in self._whose(self._owners(connectors, site)):
-                    message = f"{node.attr} is passed on, and nobody can tell what it is given"
-                    use = Use(None, None, None, None)
+                    message = f"{node.attr} is passed on, and its arguments cannot be determined"
+                    use = EndpointUse(None, None, None, None)
                     self._report(found, kind_of(node.attr), site, message, use)
                 return
-            clients = kinds(receiver, "Client")
+            clients = of_kind(receiver, "Client")
             if not clients or node.attr in ("host", "call"):
                 return
         elif not isinstance(node, ast.Name) or not any(
-            isinstance(each, Function) and each.node in self.stubs
+            isinstance(each, FunctionValue) and each.node in self.stubs
             for each in names.of(node, site.scope)
         ):
             return
-        message = f"{ast.unparse(node)} is passed on, and nobody can tell who calls it"
-        self._report(self.nobody, "calls", site, message, Use(None, None, None, None))
+        message = f"{ast.unparse(node)} is passed on, and its callers cannot be determined"
+        self._report(self.unattributed, "calls", site, message, EndpointUse(None, None, None, None))
 
-    # --- writing down
+    # --- recording
 
-    def _use(self, site: Site, target: Target, method: str | None) -> Use:
+    def _use(self, site: Site, target: RequestTarget, method: str | None) -> EndpointUse:
         file, line = site.scope.file.name, _line(site)
-        return Use(target.host, target.port, method, target.path, file, line)
+        return EndpointUse(target.host, target.port, method, target.path, file, line)
 
-    def _add(self, site: Site, found: Found, kind: str, host: str, use: Use) -> None:
+    def _add(self, site: Site, found: ServiceFacts, kind: str, host: str, use: EndpointUse) -> None:
         self.uses += 1
-        if self.uses > MOST_USES:
+        if self.uses > MAX_USES:
             raise failure("source-uses", use.path, Path(str(use.file)), use.line)
-        if host != NOBODY:
+        if host != UNRESOLVED_HOST:
             getattr(found, kind).append(use)
         elif self._is_own(site) and (
             kind != "calls" or use.port != CONTROL_PORT
-        ):  # which every service may call
+        ):  # every service may call the control port
             file, line, inside = str(use.file), use.line or 1, site.scope.qualified
-            message = f"{_WHAT[kind]} of a connector that nobody can tell"
-            granted = None if use.host == NOBODY or kind == "events" else use
-            found.dynamic.append(Dynamic(kind, message, granted, file, line, inside))
+            message = f"{_WHAT[kind]} of a connector that cannot be determined"
+            granted = None if use.host == UNRESOLVED_HOST or kind == "events" else use
+            found.dynamic.append(UnresolvedCall(kind, message, granted, file, line, inside))
 
-    def _report(self, found: Found, kind: str, site: Site, message: str, use: Use | None) -> None:
+    def _report(
+        self, found: ServiceFacts, kind: str, site: Site, message: str, use: EndpointUse | None
+    ) -> None:
         file, line = site.scope.file.name, _line(site)
-        if found is self.nobody and not self._is_own(site):
-            return  # what another service's source does is not asked for
+        if found is self.unattributed and not self._is_own(site):
+            return  # the services of imported files are not scanned
         if use is not None:
             use = dataclasses.replace(use, file=file, line=line)
-        found.dynamic.append(Dynamic(kind, message, use, file, line, site.scope.qualified))
+        found.dynamic.append(UnresolvedCall(kind, message, use, file, line, site.scope.qualified))
 
     def _is_own(self, site: Site) -> bool:
         return site.scope.file.path in self.tree.sources.own
@@ -388,8 +443,8 @@ def _same_host(one: str, other: str) -> bool:
     return microbus.flatten_host(one) == microbus.flatten_host(other)
 
 
-def _bare(route: Text) -> Text:
-    """A route without the slash it may begin with."""
+def _bare(route: PartialString) -> PartialString:
+    """A route without its leading slash."""
     if route and isinstance(route[0], str):
         return (route[0].removeprefix("/"), *route[1:])
     return route

@@ -1,8 +1,8 @@
-"""The names of a file: which scope binds what, and how often.
+"""Scopes and bindings: which scope of a file binds which names, and how often.
 
-One walk over the tree, with a stack of its own, so that depth costs nothing. What Python decides
-about names is decided here: class bodies are seen by nobody inside them, ``global`` and
-``nonlocal`` bind elsewhere, comprehensions have a scope, a walrus leaves it.
+One walk over the syntax tree with an explicit stack, so that nesting needs no recursion. Python's
+own rules apply: class bodies are not visible in inner scopes, ``global`` and ``nonlocal`` bind
+elsewhere, a comprehension has a scope, and an assignment expression binds outside of it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from ._source_files import File
+from ._source_files import SourceFile
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -22,9 +22,14 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 class Binding:
     """One way in which a name gets a value.
 
-    ``kind`` is ``value``, ``loop``, ``with`` (of the expression ``value``), ``param``, ``import``,
-    ``def``, ``class``, ``bare`` (an annotation alone) or ``other``; ``path`` leads to the name in
-    an unpacked target: places, and ``*`` before one that is counted from the end.
+    Attributes:
+        kind: ``value``, ``loop``, ``with`` (of the expression ``value``), ``param``, ``import``,
+            ``def``, ``class``, ``bare`` (an annotation without a value) or ``other``.
+        node: the node that binds.
+        scope: the scope in which ``value`` is evaluated.
+        value: the expression that is bound, or iterated over.
+        annotation: the annotation.
+        path: the way to the name in an unpacked target: indexes, and ``?`` for what a star takes.
     """
 
     kind: str
@@ -38,11 +43,11 @@ class Binding:
 class Scope:
     """A module, a class, a function, a lambda or a comprehension, and the names bound in it."""
 
-    def __init__(self, kind: str, node: ast.AST, parent: Scope | None, file: File) -> None:
+    def __init__(self, kind: str, node: ast.AST, parent: Scope | None, file: SourceFile) -> None:
         self.kind, self.node, self.parent, self.file = kind, node, parent, file
         self.bindings: dict[str, list[Binding]] = {}
-        self.elsewhere: dict[str, Scope] = {}  # global and nonlocal
-        self.attributes: dict[str, list[Binding]] = {}  # of a class: what is stored to self
+        self.elsewhere: dict[str, Scope] = {}  # by global and nonlocal
+        self.attributes: dict[str, list[Binding]] = {}  # of a class: stored to self
         self.stars: list[ast.ImportFrom] = []
         self.returns: list[tuple[ast.expr, Scope]] = []
 
@@ -56,7 +61,7 @@ class Scope:
 
     @property
     def qualified(self) -> str:
-        """``Class.method``; empty for a module."""
+        """The name ``Class.method``; empty for a module."""
         names: list[str] = []
         scope: Scope | None = self
         while scope is not None:
@@ -67,12 +72,12 @@ class Scope:
         return ".".join(reversed(names))
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Adds a way in which the name gets a value."""
+        """Add a binding of a name."""
         home = self.elsewhere.get(name, self)
         home.bindings.setdefault(name, []).append(binding)
 
     def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
-        """Where a name that is read here is bound; None for a builtin, or by a star import."""
+        """Return the scope that binds a name read here, and the bindings; None if no scope does."""
         scope: Scope | None = self.elsewhere.get(name, self)
         first = True
         while scope is not None:
@@ -88,58 +93,65 @@ class Scope:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class Site:
-    """A node that may matter, where it stands: its scope, the loops around it."""
+    """A node that may be relevant, and its context.
+
+    Attributes:
+        node: the node.
+        scope: the scope it stands in.
+        loops: the loops around it, the outermost first.
+        called: True if it is what a call calls.
+    """
 
     node: ast.AST
     scope: Scope
     loops: tuple[tuple[Loop, Scope], ...]
-    #: Is it what a call calls?
     called: bool = False
 
 
 @dataclasses.dataclass(eq=False)
-class Walked:
-    """A file's scopes and the nodes that may matter."""
+class FileScopes:
+    """A file's scopes and the nodes that may be relevant."""
 
     module: Scope
     sites: list[Site] = dataclasses.field(default_factory=list)
     scopes: dict[ast.AST, Scope] = dataclasses.field(default_factory=dict)
-    #: ``anything.name = …`` where it is not a method's own ``self``.
+    #: ``anything.name = …``, except to a method's own ``self``.
     stored: list[tuple[ast.Attribute, Scope]] = dataclasses.field(default_factory=list)
 
 
-def walk(file: File) -> Walked:
-    """Reads the names of a file. Takes time in proportion to its size."""
-    walked = Walked(Scope("module", file.tree, None, file))
-    walked.scopes[file.tree] = walked.module
-    stack: list[Site] = [Site(each, walked.module, ()) for each in reversed(file.tree.body)]
+def walk(file: SourceFile) -> FileScopes:
+    """Return the scopes of a file, in time proportional to its size."""
+    file_scopes = FileScopes(Scope("module", file.tree, None, file))
+    file_scopes.scopes[file.tree] = file_scopes.module
+    stack: list[Site] = [Site(each, file_scopes.module, ()) for each in reversed(file.tree.body)]
     while stack:
         site = stack.pop()
-        children = list(_step(site, walked))
+        children = list(_step(site, file_scopes))
         stack.extend(reversed(children))
-    return walked
+    return file_scopes
 
 
-def _step(site: Site, walked: Walked) -> Iterator[Site]:
+def _step(site: Site, file_scopes: FileScopes) -> Iterator[Site]:
+    """Record one node, and yield the nodes below it with their context."""
     node, scope, loops = site.node, site.scope, site.loops
     if isinstance(node, ast.Call | ast.Attribute | ast.Name):
-        walked.sites.append(site)
+        file_scopes.sites.append(site)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        yield from _function(node, site, walked)
+        yield from _function(node, site, file_scopes)
         return
     if isinstance(node, ast.ClassDef):
         scope.bind(node.name, Binding("class", node, scope))
-        inner = walked.scopes[node] = Scope("class", node, scope, scope.file)
+        inner = file_scopes.scopes[node] = Scope("class", node, scope, scope.file)
         for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
             yield Site(each, scope, loops)
         for statement in node.body:
             yield Site(statement, inner, loops)
         return
     if isinstance(node, _COMPREHENSIONS):
-        inner = walked.scopes[node] = Scope("comprehension", node, scope, scope.file)
+        inner = file_scopes.scopes[node] = Scope("comprehension", node, scope, scope.file)
         for number, part in enumerate(node.generators):
             yield Site(part.iter, inner if number else scope, loops)
-            _bind(part.target, "loop", part.iter, inner, walked, ())
+            _bind(part.target, "loop", part.iter, inner, file_scopes, ())
             loops = (*loops, (part, inner))
             for test in part.ifs:
                 yield Site(test, inner, loops)
@@ -148,7 +160,7 @@ def _step(site: Site, walked: Walked) -> Iterator[Site]:
             yield Site(result, inner, loops)
         return
     if isinstance(node, ast.For | ast.AsyncFor):
-        _bind(node.target, "loop", node.iter, scope, walked, ())
+        _bind(node.target, "loop", node.iter, scope, file_scopes, ())
         yield Site(node.iter, scope, loops)
         inside = (*loops, (node, scope))
         for statement in node.body:
@@ -156,7 +168,7 @@ def _step(site: Site, walked: Walked) -> Iterator[Site]:
         for statement in node.orelse:
             yield Site(statement, scope, loops)
         return
-    _names(node, scope, walked)
+    _names(node, scope, file_scopes)
     if isinstance(node, ast.Call):
         yield Site(node.func, scope, loops, called=True)
         for argument in node.args:
@@ -168,9 +180,9 @@ def _step(site: Site, walked: Walked) -> Iterator[Site]:
         yield Site(child, scope, loops)
 
 
-def _function(node: Function, site: Site, walked: Walked) -> Iterator[Site]:
+def _function(node: FunctionNode, site: Site, file_scopes: FileScopes) -> Iterator[Site]:
     scope, loops = site.scope, site.loops
-    inner = walked.scopes[node] = Scope("function", node, scope, scope.file)
+    inner = file_scopes.scopes[node] = Scope("function", node, scope, scope.file)
     given = node.args
     for argument in parameters(node):
         inner.bind(argument.arg, Binding("param", argument, inner, annotation=argument.annotation))
@@ -188,34 +200,34 @@ def _function(node: Function, site: Site, walked: Walked) -> Iterator[Site]:
         yield Site(statement, inner, loops)
 
 
-def parameters(node: Function) -> list[ast.arg]:
-    """All parameters, ``*args`` and ``**kwargs`` last."""
+def parameters(node: FunctionNode) -> list[ast.arg]:
+    """Return all parameters, ``*args`` and ``**kwargs`` last."""
     given = node.args
     last = [each for each in (given.vararg, given.kwarg) if each is not None]
     return [*given.posonlyargs, *given.args, *given.kwonlyargs, *last]
 
 
-def _names(node: ast.AST, scope: Scope, walked: Walked) -> None:
-    """Binds what a statement or an expression binds."""
+def _names(node: ast.AST, scope: Scope, file_scopes: FileScopes) -> None:
+    """Bind the names that a statement or an expression binds."""
     match node:
         case ast.Assign():
             for target in node.targets:
-                _bind(target, "value", node.value, scope, walked, ())
+                _bind(target, "value", node.value, scope, file_scopes, ())
         case ast.AnnAssign():
             kind = "bare" if node.value is None else "value"
-            _bind(node.target, kind, node.value, scope, walked, (), node.annotation)
+            _bind(node.target, kind, node.value, scope, file_scopes, (), node.annotation)
         case ast.AugAssign() | ast.Delete():
             for target in [node.target] if isinstance(node, ast.AugAssign) else node.targets:
-                _bind(target, "other", None, scope, walked, ())
+                _bind(target, "other", None, scope, file_scopes, ())
         case ast.NamedExpr():
             home = scope
             while home.kind == "comprehension" and home.parent is not None:
                 home = home.parent
-            _bind(node.target, "value", node.value, home, walked, ())
+            _bind(node.target, "value", node.value, home, file_scopes, ())
         case ast.With() | ast.AsyncWith():
             for item in node.items:
                 if item.optional_vars is not None:
-                    _bind(item.optional_vars, "with", item.context_expr, scope, walked, ())
+                    _bind(item.optional_vars, "with", item.context_expr, scope, file_scopes, ())
         case ast.Import():
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
@@ -251,10 +263,11 @@ def _bind(
     kind: str,
     value: ast.expr | None,
     scope: Scope,
-    walked: Walked,
+    file_scopes: FileScopes,
     path: tuple[int | str, ...],
     annotation: ast.expr | None = None,
 ) -> None:
+    """Bind the names of a target, which may be unpacked."""
     todo = [(target, path)]
     while todo:
         target, path = todo.pop()
@@ -275,11 +288,11 @@ def _bind(
             if owner is not None:
                 owner.attributes.setdefault(target.attr, []).append(binding)
             else:
-                walked.stored.append((target, scope))
+                file_scopes.stored.append((target, scope))
 
 
 def _own_class(target: ast.Attribute, scope: Scope) -> Scope | None:
-    """The class whose method stores to its own ``self``."""
+    """The class whose method stores to an attribute of its own ``self``."""
     if not isinstance(target.value, ast.Name):
         return None
     found = scope.find(target.value.id)
@@ -287,7 +300,7 @@ def _own_class(target: ast.Attribute, scope: Scope) -> Scope | None:
 
 
 def class_of_self(home: Scope, bindings: list[Binding]) -> Scope | None:
-    """The class of which a name is the ``self``: the first parameter of a method."""
+    """Return the class of which a name is the ``self``: the first parameter of a method."""
     node, above = home.node, home.parent
     if len(bindings) != 1 or above is None or above.kind != "class":
         return None

@@ -1,4 +1,4 @@
-"""What a service does on the bus: the facts from which its rules follow."""
+"""A service and its traffic: the facts from which its rules are derived."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from .._rule_engine import RuleEngine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Use:
-    """An endpoint served, called, triggered or heard.
+class EndpointUse:
+    """An endpoint that a service serves, calls, triggers or subscribes to.
 
-    ``host``, ``port``, ``method`` and ``path`` are None where nobody can tell them: then a wildcard
-    stands there. Port 0 and method ``ANY`` are any. ``path`` may hold ``{name}`` and ``{name...}``.
-    ``file`` and ``line`` say where it stands in the source.
+    Attributes:
+        host: the host of the endpoint; None if it cannot be determined.
+        port: its port; 0 for any, None if it cannot be determined.
+        method: its method; ``ANY`` for any, None if it cannot be determined.
+        path: its path, which may hold ``{name}`` and ``{name...}``; None if it cannot be
+            determined.
+        file: the source file; None if it was not read from one.
+        line: the line in it.
     """
 
     host: str | None
@@ -36,34 +41,52 @@ class Use:
         *,
         engine: RuleEngine = _engine,
     ) -> Self:
-        """Of a route of the service ``host``: ``/p``, ``:N/p``, ``//host:N/p``, ``https://host/p``.
+        """Return the endpoint that a route of a service names.
 
-        ``engine`` is the module that answers. Raises ``AddressError``.
+        Args:
+            host: the host of the service.
+            method: the method; None if it cannot be determined.
+            route: ``/p``, ``:N/p``, ``//host:N/p`` or ``https://host/p``.
+            file: the source file.
+            line: the line in it.
+            engine: the engine that resolves the route.
+
+        Raises:
+            AddressError: not a valid route or host.
+
+        Example:
+            >>> EndpointUse.of_route("orders.shop", "GET", ":444/items").port
+            444
         """
         target = engine.resolve_route(host=host, route=route)
         return cls(target.host, target.port, method, target.path, file, line)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Dynamic:
-    """What looks like traffic, and of which the source does not tell enough (A29).
+class UnresolvedCall:
+    """A call, endpoint, event or hook that cannot be determined statically.
 
-    ``kind`` is the list of ``Service`` it would belong to, ``use`` what is known of it, all else
-    None: the wildcard that ``--allow-dynamic`` grants. ``use`` is None where no rule would do.
-    """
+    Attributes:
+        kind: the list of ``Service`` it belongs to.
+        message: what cannot be determined, and why.
+        use: what is known of it, else None: ``--allow-dynamic`` grants this with wildcards. None if
+            no rule could grant it.
+        file: the source file.
+        line: the line in it.
+        inside: the functions and classes around it, as ``Orders.take``; empty at module level.
+    """  # A29
 
     kind: str
     message: str
-    use: Use | None
+    use: EndpointUse | None
     file: str
     line: int
-    #: The functions and classes around it, as in ``Orders.take``; empty in a module's body.
     inside: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Note:
-    """Something that a person should know, and that is no mistake for sure."""
+    """A remark about the source that is not necessarily a mistake."""
 
     message: str
     file: str
@@ -71,8 +94,8 @@ class Note:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Raw:
-    """A subject of no plane that a declaration names: published, or subscribed to."""
+class RawSubject:
+    """A declared subject outside every plane; ``verb`` is ``publish`` or ``subscribe``."""
 
     verb: str
     pattern: str
@@ -82,22 +105,28 @@ class Raw:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Service:
-    """One service: its host name and what it does.
+    """One service: its host name and its traffic.
 
-    ``endpoints`` are what it serves, ``calls`` what it asks of others, ``events`` what it triggers,
-    ``hooks`` what it hears of other hosts, ``dynamic`` what a scan could not tell. ``planes`` are
-    those that its source names, ``raw`` the subjects of no plane that are declared, ``ids`` those
-    of its replicas where the source tells them all. ``host`` is empty where a scan found
-    traffic and no service.
+    Attributes:
+        host: its host name; empty for traffic that belongs to no service of the tree.
+        endpoints: what it serves.
+        calls: what it requests from others.
+        events: what it triggers.
+        hooks: the events and endpoints of other hosts that it subscribes to.
+        dynamic: what cannot be determined statically.
+        raw: declared subjects outside every plane.
+        planes: the planes that its source names.
+        notes: remarks for the reader.
+        ids: the ids of its replicas; empty unless the source gives all of them.
     """
 
     host: str
-    endpoints: tuple[Use, ...] = ()
-    calls: tuple[Use, ...] = ()
-    events: tuple[Use, ...] = ()
-    hooks: tuple[Use, ...] = ()
-    dynamic: tuple[Dynamic, ...] = ()
-    raw: tuple[Raw, ...] = ()
+    endpoints: tuple[EndpointUse, ...] = ()
+    calls: tuple[EndpointUse, ...] = ()
+    events: tuple[EndpointUse, ...] = ()
+    hooks: tuple[EndpointUse, ...] = ()
+    dynamic: tuple[UnresolvedCall, ...] = ()
+    raw: tuple[RawSubject, ...] = ()
     planes: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
     ids: tuple[str, ...] = ()

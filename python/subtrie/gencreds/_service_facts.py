@@ -1,4 +1,4 @@
-"""What a scan has found of one service so far."""
+"""The facts that a scan collects about one service."""
 
 from __future__ import annotations
 
@@ -6,37 +6,41 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ._declared import Declared
-from ._service import Dynamic, Note, Service, Use
+from ._declared import DeclaredCall
+from ._service import EndpointUse, Note, Service, UnresolvedCall
 
 
 @dataclasses.dataclass
-class Found:
-    """What is known of one service so far."""
+class ServiceFacts:
+    """Traffic of one service, collected during a scan."""
 
-    endpoints: list[Use] = dataclasses.field(default_factory=list)
-    calls: list[Use] = dataclasses.field(default_factory=list)
-    events: list[Use] = dataclasses.field(default_factory=list)
-    hooks: list[Use] = dataclasses.field(default_factory=list)
-    dynamic: list[Dynamic] = dataclasses.field(default_factory=list)
+    endpoints: list[EndpointUse] = dataclasses.field(default_factory=list)
+    calls: list[EndpointUse] = dataclasses.field(default_factory=list)
+    events: list[EndpointUse] = dataclasses.field(default_factory=list)
+    hooks: list[EndpointUse] = dataclasses.field(default_factory=list)
+    dynamic: list[UnresolvedCall] = dataclasses.field(default_factory=list)
     planes: list[Note] = dataclasses.field(default_factory=list)
     notes: list[Note] = dataclasses.field(default_factory=list)
 
-    def service(self, host: str, ids: tuple[str, ...], declared: Sequence[Declared]) -> Service:
-        """The service, with what is declared of it, which may account for what is dynamic."""
-        told = [each for each in declared if each.service == host]
+    def service(self, host: str, ids: tuple[str, ...], declared: Sequence[DeclaredCall]) -> Service:
+        """Return the service with its declared traffic, which may replace unresolved calls.
+
+        Args:
+            host: the host of the service.
+            ids: the ids of its replicas.
+            declared: the declared entries of all services.
+        """
+        own = [each for each in declared if each.service == host]
         lists = {
-            kind: ordered(
-                [*getattr(self, kind), *(use for each in told for use in each.uses(kind))]
-            )
+            kind: ordered([*getattr(self, kind), *(use for each in own for use in each.uses(kind))])
             for kind in ("endpoints", "calls", "events", "hooks")
         }
-        dynamic = [each for each in self.dynamic if not any(one.accounts_for(each) for one in told)]
+        dynamic = [each for each in self.dynamic if not any(one.accounts_for(each) for one in own)]
         return Service(
             host,
             **lists,
             dynamic=ordered(dynamic),
-            raw=tuple(raw for each in told for raw in each.raw),
+            raw=tuple(raw for each in own for raw in each.raw),
             planes=ordered(self.planes),
             notes=ordered(self.notes),
             ids=ids,
@@ -44,5 +48,5 @@ class Found:
 
 
 def ordered(items: list[Any]) -> tuple[Any, ...]:
-    """In the order of the source, each once."""
+    """Return the distinct items in the order of the source."""
     return tuple(sorted(dict.fromkeys(items), key=lambda each: (each.file or "", each.line or 0)))

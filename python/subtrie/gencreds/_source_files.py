@@ -1,8 +1,9 @@
-"""The files of a source tree, parsed and never imported (A29).
+"""The files of a source tree, parsed and never imported.
 
-A folder means all its Python files but tests; a file means itself and what it imports from beside
-it. Whatever a file imports from the same project is read too, for what it defines. A tree may be
-hostile: sizes are bounded, links that lead out are refused, and each error names file and line.
+A folder stands for all its Python files but tests; a file for itself and the modules beside it that
+it imports. Modules of the same project that a file imports are read too, for their definitions. A
+tree may be hostile: sizes are bounded, links that lead out of it are refused, and errors name file
+and line.
 """
 
 from __future__ import annotations
@@ -15,28 +16,30 @@ from pathlib import Path
 
 from .._file_errors import failure
 
-#: Largest file, in bytes, and most files of one scan.
-MOST_BYTES = 4 << 20
-MOST_FILES = 20_000
+#: Largest file, in bytes, and most files of one scan: above any real project, so that a hostile
+#: one cannot exhaust memory.
+MAX_FILE_BYTES = 4 << 20
+MAX_FILES = 20_000
 
-_PASSED_OVER = {"node_modules", "site-packages", "__pycache__", "build", "dist", "tests", "test"}
+_SKIPPED = {"node_modules", "site-packages", "__pycache__", "build", "dist", "tests", "test"}
 
 
-class File:
-    """One parsed file. ``name`` is how messages call it."""
+class SourceFile:
+    """One parsed file; ``name`` is its name in messages."""
 
     def __init__(self, path: Path, name: str, tree: ast.Module) -> None:
         self.path, self.name, self.tree = path, name, tree
 
     def __repr__(self) -> str:
-        return f"<File {self.name}>"
+        return f"<SourceFile {self.name}>"
 
 
-class Sources:
-    """All files that a scan has read. ``own`` are those whose services are meant.
+class SourceFiles:
+    """The files that a scan has read; ``own`` are those whose services are scanned.
 
-    Raises ``PermissionsError`` (``.file``, ``.line``) for what cannot be read or parsed,
-    ``FileNotFoundError`` where there is nothing at ``path``.
+    Raises:
+        PermissionsError: a file that cannot be read or parsed, with ``.file`` and ``.line``.
+        FileNotFoundError: nothing exists at ``path``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -46,10 +49,10 @@ class Sources:
         self.root = Path(os.path.abspath(self.given))
         self.folder = self.root if self.root.is_dir() else self.root.parent
         self.project = self._project()
-        self.files: dict[Path, File] = {}
+        self.files: dict[Path, SourceFile] = {}
         self._folders: set[Path] = set()
         self.tests: list[str] = []
-        #: Does any file speak of this package? Where none does, nothing can be a call of its.
+        #: True if a file mentions this package; otherwise no call can be one of a connector.
         self.mentions = False
         self._modules: dict[tuple[Path, str], Path | None] = {}
         if self.root.is_dir():
@@ -61,11 +64,11 @@ class Sources:
 
     @property
     def whole(self) -> bool:
-        """Whether a folder was given, and not one file and what it imports."""
+        """True if a folder was given, False for one file and what it imports."""
         return self.root.is_dir()
 
     def _project(self) -> Path:
-        """The folder up to which imports are followed: the nearest with a ``pyproject.toml``."""
+        """The folder in which imports are followed: the nearest with a ``pyproject.toml``."""
         for each in (self.folder, *self.folder.parents):
             if (each / "pyproject.toml").is_file():
                 return each
@@ -75,7 +78,7 @@ class Sources:
         return top
 
     def named(self, path: Path) -> str:
-        """A path as messages call it: as it was given."""
+        """Return a path as messages name it: relative to what was given."""
         if self.root.is_dir() and path.is_relative_to(self.root):
             return str(self.given / path.relative_to(self.root))
         return os.path.relpath(path) if not self.given.is_absolute() else str(path)
@@ -85,72 +88,80 @@ class Sources:
         for folder, folders, files in os.walk(self.root):
             here = Path(folder)
             for each in list(folders):
-                way = here / each
-                if each.startswith(".") or each in _PASSED_OVER or (way / "pyvenv.cfg").exists():
+                module_path = here / each
+                if (
+                    each.startswith(".")
+                    or each in _SKIPPED
+                    or (module_path / "pyvenv.cfg").exists()
+                ):
                     folders.remove(each)
                     if each in ("tests", "test"):
-                        self.tests.append(self.named(way))
-                elif way.is_symlink():
-                    self._check_link(way)
+                        self.tests.append(self.named(module_path))
+                elif module_path.is_symlink():
+                    self._check_link(module_path)
             folders.sort()
             for each in sorted(files):
                 if not each.endswith((".py", ".pyw")) or each.startswith("."):
                     continue
-                way = here / each
+                module_path = here / each
                 if each.startswith("test_") or each.endswith("_test.py") or each == "conftest.py":
-                    self.tests.append(self.named(way))
-                elif not (way.is_symlink() and self._check_link(way)):
-                    found.append(way)
-                    if len(found) > MOST_FILES:
+                    self.tests.append(self.named(module_path))
+                elif not (module_path.is_symlink() and self._check_link(module_path)):
+                    found.append(module_path)
+                    if len(found) > MAX_FILES:
                         raise failure("source-files", self.named(self.root), self.given)
         return found
 
     def _check_link(self, link: Path) -> bool:
-        """A link within the tree is met again where it leads. Any other is refused."""
+        """Accept a link within the tree, whose target is read anyway; refuse any other."""
         target = Path(os.path.realpath(link))
         if not target.is_relative_to(os.path.realpath(self.root)) or not target.exists():
             raise failure("source-link", link.name, Path(self.named(link)))
         return True
 
-    def load(self, path: Path) -> File:
-        """Reads and parses a file, once."""
+    def load(self, path: Path) -> SourceFile:
+        """Read and parse a file, once."""
         file = self.files.get(path)
         if file is None:
             name = self.named(path)
             data = _bytes(path, Path(name))
             self.mentions = self.mentions or b"subtrie" in data
-            file = File(path, name, _parsed(data, Path(name)))
+            file = SourceFile(path, name, _parsed(data, Path(name)))
             self.files[path] = file
             self._folders.update(path.parents)
         return file
 
-    def module(self, dotted: str, importer: File) -> Path | None:
-        """Where ``import dotted`` leads from a file: the path without ``.py``; None if abroad.
+    def module(self, dotted: str, importer: SourceFile) -> Path | None:
+        """Return the path without ``.py`` of a module that a file imports; None if it is external.
 
-        As Python finds it when each folder that is no package may be where programs start.
+        Resolves as Python does, where each folder that is not a package may be on the import path.
+
+        Args:
+            dotted: the name of the module.
+            importer: the importing file.
         """
         key = (importer.path.parent, dotted)
         if key not in self._modules:
             self._modules[key] = self._found(dotted, importer)
         return self._modules[key]
 
-    def _found(self, dotted: str, importer: File) -> Path | None:
+    def _found(self, dotted: str, importer: SourceFile) -> Path | None:
         parts = dotted.split(".")
         if parts[0] == "subtrie":
             return None
         for base in (importer.path.parent, *importer.path.parent.parents):
             if not (base / "__init__.py").is_file():
                 for start in (base, base / "src"):
-                    way = start.joinpath(*parts)
-                    if self.at(way) is not None or self.is_folder(way):
-                        return way
+                    module_path = start.joinpath(*parts)
+                    if self.at(module_path) is not None or self.is_folder(module_path):
+                        return module_path
             if base == self.project:
                 break
         return None
 
-    def at(self, way: Path) -> File | None:
-        """The file of a module at this path without ``.py``."""
-        for path in (way / "__init__.py", way.with_name(way.name + ".py")):
+    def at(self, module_path: Path) -> SourceFile | None:
+        """Return the file of a module at a path without ``.py``; None if there is none."""
+        for path in (module_path / "__init__.py", module_path.with_name(module_path.name + ".py")):
             if path in self.files:
                 return self.files[path]
             if path.is_relative_to(self.project) and path.is_file():
@@ -159,9 +170,9 @@ class Sources:
                     return self.load(path)
         return None
 
-    def is_folder(self, way: Path) -> bool:
-        """A package without ``__init__.py``, with something of Python in it."""
-        return way in self._folders
+    def is_folder(self, module_path: Path) -> bool:
+        """Return True for a namespace package: a folder that holds a file of the tree."""
+        return module_path in self._folders
 
 
 def _bytes(path: Path, name: Path) -> bytes:
@@ -170,10 +181,10 @@ def _bytes(path: Path, name: Path) -> bytes:
         with os.fdopen(handle, "rb") as opened:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                raise failure("source-read", "no regular file", name)
-            if status.st_size > MOST_BYTES:
+                raise failure("source-read", "not a regular file", name)
+            if status.st_size > MAX_FILE_BYTES:
                 raise failure("source-size", f"{status.st_size} bytes", name)
-            return opened.read(MOST_BYTES + 1)
+            return opened.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise failure("source-read", error.strerror or type(error).__name__, name) from None
 
@@ -181,11 +192,11 @@ def _bytes(path: Path, name: Path) -> bytes:
 def _parsed(data: bytes, name: Path) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is not ours to remark
+            warnings.simplefilter("ignore")  # warnings about the scanned source are not reported
             return ast.parse(data)
     except SyntaxError as error:
         raise failure("source-syntax", error.msg, name, error.lineno or 1) from None
     except (ValueError, LookupError) as error:
         raise failure("source-syntax", str(error), name, 1) from None
     except (RecursionError, MemoryError):
-        raise failure("source-depth", "its nesting", name, 1) from None
+        raise failure("source-depth", "the syntax tree", name, 1) from None

@@ -142,8 +142,10 @@ def _check_validity(text: str, name: str) -> None:
     if validity is None or fault is None:
         return
     if fault == "expired" and validity.expires is not None:
-        shown = f"{name} (expired at {utc_text(validity.expires)})"
-        raise refusal("BusError", "creds-expired", shown, field="creds")
-    if validity.not_before is not None:
-        shown = f"{name} (valid from {utc_text(validity.not_before)})"
-        raise refusal("BusError", "creds-not-yet-valid", shown, field="creds")
+        reason, more = "creds-expired", f"{name} expired at {utc_text(validity.expires)}"
+    else:
+        reason = "creds-not-yet-valid"
+        more = f"{name} is valid from {utc_text(validity.not_before or 0)}"
+    error = refusal("BusError", reason, name, field="creds")
+    error.args = (f"{error.args[0]}; {more}",)
+    raise error

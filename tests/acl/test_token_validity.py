@@ -1,0 +1,120 @@
+"""Tokens that have expired or are not valid yet load; ``lint`` and ``acl show`` say so."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner
+from operators import Operator
+
+from subtrie import PermissionsError
+from subtrie._cli.app import app
+from subtrie.acl import Permissions
+
+HOUR = 3600
+LISTS = {"pub": {"allow": ["orders.>"]}}
+
+
+def _token(tmp_path, **claims):
+    """The file of a user's JWT with these claims beside its lists."""
+    path = tmp_path / "user.jwt"
+    path.write_text(Operator().user(LISTS, claims=claims)[0])
+    return path
+
+
+def _rules(permissions):
+    return [each.rule for each in permissions.lint()]
+
+
+def test_an_expired_token_loads_and_decides_as_before(tmp_path):
+    ends = int(time.time()) - HOUR
+    permissions = Permissions.load(_token(tmp_path, exp=ends))
+    assert (permissions.expires, permissions.not_before) == (ends, None)
+    assert permissions.determined
+    for model in ("strict", "broker"):
+        assert permissions.can_publish("orders.new", model=model)
+        assert not permissions.can_publish("stock.new", model=model)
+    plain = Permissions.load(_token(tmp_path))
+    assert permissions == plain
+    assert "expired" not in _rules(plain)
+
+
+def test_lint_reports_a_token_that_is_not_good_now(tmp_path):
+    now = int(time.time())
+    expired = Permissions.load(_token(tmp_path, exp=now - HOUR)).lint()[0]
+    assert (expired.rule, expired.level) == ("expired", "error")
+    assert "UTC" in expired.message
+    early = [
+        each
+        for each in Permissions.load(_token(tmp_path, nbf=now + HOUR)).lint()
+        if each.rule == "not-yet-valid"
+    ]
+    assert [each.level for each in early] == ["warning"]
+    assert "expired" not in _rules(Permissions.load(_token(tmp_path, exp=now + HOUR)))
+
+
+def test_an_expired_token_without_lists_is_reported_too(tmp_path):
+    path = tmp_path / "user.jwt"
+    path.write_text(Operator().user({}, claims={"exp": 1})[0])
+    permissions = Permissions.load(path)
+    assert not permissions.determined
+    assert _rules(permissions) == ["expired"]
+
+
+def test_the_token_of_the_account_counts_too(tmp_path):
+    pytest.importorskip("nacl")
+    operator = Operator(claims={"exp": 1})
+    path = tmp_path / "user.jwt"
+    path.write_text(operator.user(LISTS)[0])
+    assert Permissions.load(path).expires is None
+    assert Permissions.load(path, account_jwt=operator.account_jwt).expires == 1
+
+
+def test_show_says_until_when_a_token_is_good(tmp_path):
+    now = int(time.time())
+
+    def shown(*options, **claims):
+        path = _token(tmp_path, **claims)
+        done = CliRunner().invoke(app, ["acl", "show", str(path), *options])
+        assert done.exit_code == 0
+        return done
+
+    assert "token: expired at 1970-01-01 00:00:01 UTC" in shown(exp=1).output
+    assert "token: expires at" in shown(exp=now + HOUR).output
+    assert "(not valid yet)" in shown(nbf=now + HOUR).output
+    assert "token:" not in shown().output
+    as_json = shown("--json", exp=1)
+    assert json.loads(as_json.stdout)["publish_allow"] == ["orders.>"]
+    assert "expired at" in as_json.stderr
+
+
+def test_lint_of_an_expired_token_ends_with_1(tmp_path):
+    done = CliRunner().invoke(app, ["acl", "lint", str(_token(tmp_path, exp=1))])
+    assert done.exit_code == 1
+    assert "error expired" in done.output
+
+
+@pytest.mark.parametrize("name", ["exp", "nbf"])
+@pytest.mark.parametrize("value", ["1", 1.5, [], True])
+def test_a_time_that_is_not_a_whole_number_is_refused(tmp_path, name, value):
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(_token(tmp_path, **{name: value}))
+    assert caught.value.reason == "jwt"
+
+
+def test_readable_creds_load_if_the_caller_allows_it(tmp_path):
+    jwt, seed = Operator().user(LISTS)
+    path = tmp_path / "user.creds"
+    path.write_text(
+        f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+    )
+    path.chmod(0o644)
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert caught.value.reason == "creds-mode"
+    assert Permissions.load(path, allow_readable=True).publish_allow == ("orders.>",)
+    assert CliRunner().invoke(app, ["acl", "show", str(path)]).exit_code == 2
+    assert CliRunner().invoke(app, ["acl", "show", str(path), "--allow-readable"]).exit_code == 0
