@@ -100,7 +100,7 @@ def test_dry_run_shows_rules_places_and_the_difference(tree, operator):
     assert _run(folder, "--plane", "prod", *sign).exit_code == 0
     before = Path("creds/orders.shop_nats.creds").read_bytes()
     done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
-    assert "grants what creds/orders.shop_nats.creds granted" in done.output
+    assert "no difference to creds/orders.shop_nats.creds" in done.output
     tree(service=ORDERS.replace("POST", "PUT"))
     done = _run(folder, "--plane", "prod", "--dry-run", "--out", "creds")
     assert "+ publish prod.safe.443.orders_shop.ledger_shop.*.PUT.entries.*" in done.output

@@ -19,7 +19,7 @@ from .stream import console, printable
 
 
 class _Change(NamedTuple):
-    """What changed for one user; the name is empty if it is the only one."""
+    """The change for one user; the name is empty if it is the only one."""
 
     user: str
     diff: Diff

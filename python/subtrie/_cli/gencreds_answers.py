@@ -39,7 +39,7 @@ class Need:
 
     @property
     def changes(self) -> Diff | None:
-        """What the new rules add and remove; None if there is nothing to compare with."""
+        """The rules to add and to remove; None if there is nothing to compare with."""
         return None if self.before is None else self.before.diff(self.permissions)
 
     def entries(self) -> list[tuple[str, str, str]]:

@@ -33,7 +33,7 @@ by_model = click.option(
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """Which user's permissions are taken from a file, and how the file may be read."""
+    """The user whose permissions are taken from a file, and how the file may be read."""
 
     user: str | None
     account: str | None

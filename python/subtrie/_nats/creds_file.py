@@ -12,7 +12,7 @@ _CREDS = """-----BEGIN NATS USER JWT-----
 ------END NATS USER JWT------
 
 ************************* IMPORTANT *************************
-The seed below is a secret: whoever has it is this user.
+The seed below is a secret: a client that has it is this user.
 
 -----BEGIN USER NKEY SEED-----
 {seed}

@@ -67,7 +67,7 @@ class Grant:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Diff:
-    """What a change grants and revokes; truthy if it does either.
+    """The difference of two permissions; truthy if there is any.
 
     Attributes:
         added: what only the new permissions grant, the most far-reaching first.
@@ -82,7 +82,7 @@ class Diff:
 
 
 class Comparison:
-    """How two permissions relate, decided on the whole sets, not rule by rule.
+    """The relation of two permissions, decided on the whole sets, not rule by rule.
 
     Attributes:
         only_left: a subject that only the left side may use; None if there is none.
@@ -103,7 +103,7 @@ class Comparison:
 
     @cached_property
     def proof(self) -> dict[str, dict[str, Any]] | None:
-        """Why one side is a subset of the other, by direction and verb; None if neither is.
+        """The proof that one side is a subset of the other, by direction and verb; else None.
 
         Under ``left_in_right`` (and ``right_in_left``), by verb: ``inside`` holds ``[entry,
         [entries that cover it]]``, and ``outside`` holds ``[entry, other side's deny, [own

@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResponseLimit:
-    """How often and how long the reply subject of a received message may be published to.
+    """The limit on messages published to the reply subject of a received message.
 
     Attributes:
         max: the number of answers; negative for no limit, 0 for the broker's default of 1.

@@ -75,7 +75,7 @@ def _single_user(
     trusted: Iterable[str],
     allow_readable: bool,
 ) -> LoadedPermissions | None:
-    """What a file of one user grants; None for a server configuration."""
+    """The permissions in a file of one user; None for a server configuration."""
     stripped = text.strip()
     if is_creds(text):
         token = jwt_in_creds(text)

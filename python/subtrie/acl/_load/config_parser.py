@@ -44,7 +44,7 @@ class Node:
     value: Any = dataclasses.field(repr=False)  # it may be a password
     file: Path
     line: int
-    used: bool = False  # a variable refers to it, so the key need not be known to the broker
+    used: bool = False  # a variable refers to it, so the broker accepts any key
 
 
 def parse_file(path: Path, env: Mapping[str, str], root: Path) -> Node:

@@ -83,7 +83,7 @@ def _permissions_of(
 
 
 def _granted_by_account(lists: Any, path: Path) -> LoadedPermissions:
-    """What an account grants; templates are filled at login only, so they are undetermined."""
+    """The permissions from an account; undetermined with templates, which are filled at login."""
     if "{{" in json.dumps(lists):
         return LoadedPermissions.undetermined()
     return (_lists(object_claim(lists, "the account's lists", path), path)) or LoadedPermissions()

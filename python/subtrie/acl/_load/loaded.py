@@ -1,4 +1,4 @@
-"""What a file grants one user, before it becomes ``Permissions``."""
+"""Permissions of one user as loaded from a file, before they become ``Permissions``."""
 
 from __future__ import annotations
 
