@@ -1,88 +1,108 @@
-//! What one set grants and another does not, as patterns with what is taken out of each.
+//! Difference of two sets of rules: patterns, each with the patterns that are taken out of it.
 
 use std::collections::HashSet;
 
-use super::rule::{Rule, Vocabulary};
-use super::set::{Best, Pair, RuleSet, Witness, too_much_work};
+use super::compare::{Comparison, RuleSet, ShortestWitness, Witness, too_much_work};
+use super::rule::{Rule, TokenInterner};
 use crate::error::Error;
 
-/// Most grants of a difference, before those that others cover are dropped.
-const MOST_GRANTS: usize = 4096;
+/// Maximum number of grants of a difference, before those that others cover are dropped. A larger
+/// difference is of no use to a reader, and sorting it out takes the square of its size.
+const MAX_GRANTS: usize = 4096;
 
-/// Grants times the square of the rules that may take something out of each.
-const MOST_HOLES: usize = 1 << 32;
+/// Maximum work: grants times the square of the rules that may take something out of each.
+const MAX_EXCEPTION_WORK: usize = 1 << 32;
 
-/// One part of a difference: a pattern, less the patterns in `unless`.
+/// One part of a difference: a pattern without the patterns in `unless`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// `pattern` or `pattern queue`.
     pub rule: String,
-    /// What is not part of the grant: patterns inside `rule`, none of them inside another.
+    /// The patterns that are taken out: each inside `rule`, none inside another.
     pub unless: Vec<String>,
-    /// The shortest subject of the grant.
+    /// The shortest subject of the part.
     pub witness: Witness,
 }
 
-/// Everything in `left` that `right` does not hold: the union of the grants is exactly that.
+/// Return everything in `left` that is not in `right`, as grants whose union is exactly that.
 ///
-/// First what no rule of the right side allows, by the left rule that allows it; then what the right
-/// side allows and denies. Refused (`too-much-work`) where there are more than 4,096 grants. Cost: that
-/// of [`super::witness`], and for each grant the square of the rules that take something out of it.
+/// First what no rule of the right set allows, by the left rule that allows it; then what the right
+/// set allows and denies. Cost: that of [`super::witness`], and for each grant the square of the rules
+/// that take something out of it.
+///
+/// # Errors
+///
+/// `too-much-work` if there are more than 4,096 grants, or the sets are too large to compare.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, difference};
+///
+/// let left = RuleSet { allow: &["a.*"], deny: &[], max_tokens: usize::MAX };
+/// let right = RuleSet { allow: &["a.b"], deny: &[], max_tokens: usize::MAX };
+/// let grants = difference(left, right)?;
+/// assert_eq!((grants[0].rule.as_str(), &grants[0].unless[..]), ("a.*", &["a.b".to_owned()][..]));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, Error> {
-    let pair = Pair::read(left, right)?;
-    let mut wider: Vec<(Rule, Witness)> = Vec::new();
-    let table = pair.covers();
-    for asked in &pair.left.allow {
-        let mut best = Best::new(&pair.words);
-        pair.hole(&table, asked, true, &mut best);
-        if let Some(witness) = best.found() {
-            wider.push((asked.clone(), witness));
+    let sets = Comparison::parse(left, right)?;
+    let mut not_allowed: Vec<(Rule, Witness)> = Vec::new();
+    let table = sets.right_allow_and_left_deny();
+    for rule in &sets.left.allow {
+        let mut shortest = ShortestWitness::new(&sets.interner);
+        sets.find_uncovered(&table, rule, true, &mut shortest);
+        if let Some(witness) = shortest.into_witness() {
+            not_allowed.push((rule.clone(), witness));
         }
     }
-    let mut undenied: Vec<(Rule, Witness)> = Vec::new();
+    let mut not_denied: Vec<(Rule, Witness)> = Vec::new();
     let mut seen: HashSet<Rule> = HashSet::new();
-    let table = pair.denies();
-    for asked in &pair.left.allow {
-        for denied in &pair.right.deny {
-            let Some(both) = asked.meet(denied) else {
+    let table = sets.left_deny();
+    for rule in &sets.left.allow {
+        for denied in &sets.right.deny {
+            let Some(both) = rule.intersection(denied) else {
                 continue;
             };
-            // Where the right side allows nothing of it, the grants above say it already.
-            if !(pair.right.allow.iter()).any(|allowed| both.meet(allowed).is_some())
+            // If the right set allows nothing of it, it is part of the grants above.
+            if !(sets.right.allow.iter()).any(|allowed| both.intersection(allowed).is_some())
                 || !seen.insert(both.clone())
             {
                 continue;
             }
-            let mut best = Best::new(&pair.words);
-            pair.hole(&table, &both, false, &mut best);
-            if let Some(witness) = best.found() {
-                undenied.push((both, witness));
+            let mut shortest = ShortestWitness::new(&sets.interner);
+            sets.find_uncovered(&table, &both, false, &mut shortest);
+            if let Some(witness) = shortest.into_witness() {
+                not_denied.push((both, witness));
             }
         }
     }
-    // More is no difference that anybody reads, and sorting it out would take the square of it.
     let (grants, rules) = (
-        wider.len() + undenied.len(),
-        pair.right.allow.len() + pair.left.deny.len(),
+        not_allowed.len() + not_denied.len(),
+        sets.right.allow.len() + sets.left.deny.len(),
     );
-    if grants > MOST_GRANTS || (grants * rules).saturating_mul(rules) > MOST_HOLES {
+    if grants > MAX_GRANTS || (grants * rules).saturating_mul(rules) > MAX_EXCEPTION_WORK {
         return Err(too_much_work());
     }
-    // Beyond the right side's tokens its allow rules take nothing out.
-    let held: &[Rule] = if pair.left.most > pair.right.most {
+    // If the left set has longer subjects, the right allow rules do not take a whole pattern out.
+    let right_allow: &[Rule] = if sets.left.max_tokens > sets.right.max_tokens {
         &[]
     } else {
-        &pair.right.allow
+        &sets.right.allow
     };
-    let taken: Vec<&Rule> = held.iter().chain(&pair.left.deny).collect();
-    let mut grants = written(&widest(wider), &taken, &pair.words);
-    let taken: Vec<&Rule> = pair.left.deny.iter().collect();
-    grants.extend(written(&widest(undenied), &taken, &pair.words));
+    let excluded: Vec<&Rule> = right_allow.iter().chain(&sets.left.deny).collect();
+    let mut grants = to_grants(&drop_covered(not_allowed), &excluded, &sets.interner);
+    let excluded: Vec<&Rule> = sets.left.deny.iter().collect();
+    grants.extend(to_grants(
+        &drop_covered(not_denied),
+        &excluded,
+        &sets.interner,
+    ));
     Ok(grants)
 }
 
-/// Without the rules that another one covers; of equal ones the first.
-fn widest(rules: Vec<(Rule, Witness)>) -> Vec<(Rule, Witness)> {
+/// Drop the rules that another one covers; of equal ones keep the first.
+fn drop_covered(rules: Vec<(Rule, Witness)>) -> Vec<(Rule, Witness)> {
     let mut kept: Vec<(Rule, Witness)> = Vec::new();
     for (rule, witness) in rules {
         if kept.iter().any(|(other, _)| other.covers(&rule)) {
@@ -94,20 +114,28 @@ fn widest(rules: Vec<(Rule, Witness)>) -> Vec<(Rule, Witness)> {
     kept
 }
 
-fn written(parts: &[(Rule, Witness)], taken: &[&Rule], words: &Vocabulary<'_>) -> Vec<Grant> {
+/// Convert the parts of a difference to text, each with its intersections with the rules `excluded`.
+fn to_grants(
+    parts: &[(Rule, Witness)],
+    excluded: &[&Rule],
+    interner: &TokenInterner<'_>,
+) -> Vec<Grant> {
     let mut grants: Vec<Grant> = (parts.iter())
         .map(|(rule, witness)| {
-            let mut holes: Vec<Rule> = Vec::new();
-            for hole in taken.iter().filter_map(|other| rule.meet(other)) {
-                if !holes.iter().any(|other| other.covers(&hole)) {
-                    holes.retain(|other| !hole.covers(other));
-                    holes.push(hole);
+            let mut exceptions: Vec<Rule> = Vec::new();
+            for exception in excluded.iter().filter_map(|other| rule.intersection(other)) {
+                if !exceptions.iter().any(|other| other.covers(&exception)) {
+                    exceptions.retain(|other| !exception.covers(other));
+                    exceptions.push(exception);
                 }
             }
-            let mut unless: Vec<String> = holes.iter().map(|hole| hole.write(words)).collect();
+            let mut unless: Vec<String> = exceptions
+                .iter()
+                .map(|rule| rule.to_text(interner))
+                .collect();
             unless.sort_unstable();
             Grant {
-                rule: rule.write(words),
+                rule: rule.to_text(interner),
                 unless,
                 witness: witness.clone(),
             }

@@ -1,72 +1,101 @@
-//! The fewest allow rules for the given denies, then the denies that can go.
+//! Minimisation of a set: the fewest allow rules for the given denies, then the denies that remain.
 //!
-//! At each length, what must be kept is the widest rules that no deny covers; a rule that covers one
-//! of them and widens nothing equals it there. So a rule without a tail keeps one of them, a rule
-//! `r.*.>` keeps those of the chain `r.*.*`, `r.*.*.*`, …, and the chains (one a root `r`, which does
-//! not end in `*`) are independent: each takes one tail where that saves a rule, as narrow as can
-//! be. Ties: the narrowest, then by text. Queues: the rules of each queue name are minimised for
-//! themselves, beside what wider queues allow.
+//! At each number of tokens, the rules that must be kept are the widest ones that no deny covers; a
+//! rule that covers one of them without widening the set equals it there. So a rule without a tail
+//! keeps one of them, and a rule `r.*.>` keeps those of the chain `r.*.*`, `r.*.*.*`, …. The chains
+//! (one for each root `r`, which does not end in `*`) are independent: each gets one tail if that
+//! saves a rule, as narrow as possible. Ties: the narrowest, then by text. The rules of each queue
+//! name are minimised separately, given what wider queues allow.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use super::column::{Reach, Table, has, numbers};
-use super::rule::{Pattern, Queue, Rule, STAR, Vocabulary};
-use super::set::{RuleSet, Side, too_much_work};
+use super::compare::{ParsedSet, RuleSet, too_much_work};
+use super::coverage::{CoverageTable, MaxLengths, contains, is_empty, rules_in};
+use super::rule::{Pattern, Queue, Rule, STAR, TokenInterner};
 use crate::error::Error;
 
-/// The smallest form of the set: allow and deny rules, each sorted by text.
+/// Maximum work: rules times rules times tokens; as [`super::witness`].
+const MAX_WORK: u64 = 1 << 34;
+
+/// Return the smallest equal set: allow and deny rules, each sorted by text.
 ///
-/// It holds exactly what the set held, has no deny that was not there, does not depend on the order
-/// of the rules and is its own smallest form. Cost: rules times rules times tokens, over bit sets.
+/// The result contains exactly the same subjects, has no deny rule that the set does not have, does
+/// not depend on the order of the rules, and minimising it again changes nothing. Cost: rules times
+/// rules times tokens, over bit vectors.
+///
+/// # Errors
+///
+/// `too-much-work` if the set is too large.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, minimised};
+///
+/// let set = RuleSet { allow: &["a.b", "a.*", "c"], deny: &["d"], max_tokens: usize::MAX };
+/// let (allow, deny) = minimised(set)?;
+/// assert_eq!(allow, ["a.*", "c"]);
+/// assert!(deny.is_empty());
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn minimised(set: RuleSet<'_>) -> Result<(Vec<String>, Vec<String>), Error> {
-    let mut words = Vocabulary::default();
-    let side = Side::read(set, &mut words);
-    let reach = Reach::of(side.allow.iter().chain(&side.deny));
-    let rules = (side.allow.len() + side.deny.len()) as u64;
+    let mut interner = TokenInterner::default();
+    let set = ParsedSet::parse(set, &mut interner);
+    let max_lengths = MaxLengths::of(set.allow.iter().chain(&set.deny));
+    let rules = (set.allow.len() + set.deny.len()) as u64;
     if rules
         .saturating_mul(rules)
-        .saturating_mul(reach.subject as u64)
-        > 1 << 34
+        .saturating_mul(max_lengths.subject as u64)
+        > MAX_WORK
     {
         return Err(too_much_work());
     }
-    let groups: BTreeSet<String> = side
+    let groups: BTreeSet<String> = set
         .allow
         .iter()
-        .map(|rule| queue_text(rule, &words))
+        .map(|rule| queue_text(rule, &interner))
         .collect();
     let mut allow: Vec<Rule> = Vec::new();
     for group in &groups {
-        allow.extend(one_queue(group, &side, reach, &words));
+        allow.extend(minimise_queue(group, &set, max_lengths, &interner));
     }
-    let deny = needed(&allow, &side, reach, &words);
-    Ok((sorted(&allow, &words), sorted(&deny, &words)))
+    let deny = required_denies(&allow, &set, max_lengths, &interner);
+    Ok((
+        sorted_texts(&allow, &interner),
+        sorted_texts(&deny, &interner),
+    ))
 }
 
-fn sorted(rules: &[Rule], words: &Vocabulary<'_>) -> Vec<String> {
-    let texts: BTreeSet<String> = rules.iter().map(|rule| rule.write(words)).collect();
+fn sorted_texts(rules: &[Rule], interner: &TokenInterner<'_>) -> Vec<String> {
+    let texts: BTreeSet<String> = rules.iter().map(|rule| rule.to_text(interner)).collect();
     texts.into_iter().collect()
 }
 
-/// The queue as text, empty for every queue: the key of a group.
-fn queue_text(rule: &Rule, words: &Vocabulary<'_>) -> String {
+/// The queue of a rule as text, empty for every queue.
+fn queue_text(rule: &Rule, interner: &TokenInterner<'_>) -> String {
     match &rule.queue {
-        Queue::Named(name) => name.write(words),
+        Queue::Named(name) => name.to_text(interner),
         Queue::Any | Queue::Without => String::new(),
     }
 }
 
-/// The chains of one root: how many `*` follow it, in what must be kept.
+/// For each root, the numbers of `*` that follow it in rules that must be kept.
 type Chains = HashMap<Vec<u32>, BTreeSet<usize>>;
 
-fn one_queue(group: &str, side: &Side, reach: Reach, words: &Vocabulary<'_>) -> Vec<Rule> {
+/// Minimise the allow rules of one queue name.
+fn minimise_queue(
+    group: &str,
+    set: &ParsedSet,
+    max_lengths: MaxLengths,
+    interner: &TokenInterner<'_>,
+) -> Vec<Rule> {
     let (own, others): (Vec<&Rule>, Vec<&Rule>) =
-        (side.allow.iter()).partition(|rule| queue_text(rule, words) == group);
+        (set.allow.iter()).partition(|rule| queue_text(rule, interner) == group);
     let Some(queue) = own.first().map(|rule| rule.queue.clone()) else {
         return Vec::new();
     };
-    // Within one queue, only the subjects of the rules that speak of all of it count.
+    // Only rules that apply to the whole queue matter, and only their subjects.
     let plain = |rules: &[&Rule]| -> Vec<Rule> {
         (rules.iter().filter(|rule| rule.queue.covers(&queue)))
             .map(|rule| Rule {
@@ -77,21 +106,24 @@ fn one_queue(group: &str, side: &Side, reach: Reach, words: &Vocabulary<'_>) -> 
     };
     let own = plain(&own);
     let others = plain(&others);
-    let deny = plain(&side.deny.iter().collect::<Vec<_>>());
-    let last = reach.subject.min(side.most);
-    let reach = Reach { queue: 0, ..reach };
-    // At `last`, a tail stands for all the lengths beyond.
-    let endless = side.most > reach.subject;
+    let deny = plain(&set.deny.iter().collect::<Vec<_>>());
+    let last = max_lengths.subject.min(set.max_tokens);
+    let max_lengths = MaxLengths {
+        queue: 0,
+        ..max_lengths
+    };
+    // At `last`, a tail stands for all larger numbers of tokens.
+    let unbounded = set.max_tokens > max_lengths.subject;
 
-    let kept = chains(&own, &others, &deny, reach, side.most);
-    let table = Table::new(own.iter().chain(&others).chain(&deny));
+    let chains = required_chains(&own, &others, &deny, max_lengths, set.max_tokens);
+    let table = CoverageTable::new(own.iter().chain(&others).chain(&deny));
     let mut rules = Vec::new();
-    for (root, stars) in &kept {
-        let from = first_tail(&table, root, reach, last);
+    for (root, stars) in &chains {
+        let from = narrowest_tail(&table, root, max_lengths, last);
         let above: Vec<usize> = stars.iter().copied().filter(|&star| star > from).collect();
-        let reaches = above.last().is_some_and(|&star| root.len() + star == last);
-        let weight = above.len() + usize::from(endless && reaches);
-        let tail = (weight >= 2).then(|| above.first().map_or(0, |star| star - 1));
+        let reaches_last = above.last().is_some_and(|&star| root.len() + star == last);
+        let saved = above.len() + usize::from(unbounded && reaches_last);
+        let tail = (saved >= 2).then(|| above.first().map_or(0, |star| star - 1));
         let mut push = |stars: usize, tail: bool| {
             let mut tokens = root.clone();
             tokens.resize(root.len() + stars, STAR);
@@ -112,16 +144,21 @@ fn one_queue(group: &str, side: &Side, reach: Reach, words: &Vocabulary<'_>) -> 
     rules
 }
 
-/// What must be kept: at each length the widest own rules that neither a deny nor another queue's
-/// rule covers.
-fn chains(own: &[Rule], others: &[Rule], deny: &[Rule], reach: Reach, most: usize) -> Chains {
-    let table = Table::new(own.iter().chain(others).chain(deny));
-    let mut kept = Chains::new();
+/// Find the rules that must be kept: at each number of tokens the widest own rules that neither a deny
+/// nor a rule of another queue covers.
+fn required_chains(
+    own: &[Rule],
+    others: &[Rule],
+    deny: &[Rule],
+    max_lengths: MaxLengths,
+    max_tokens: usize,
+) -> Chains {
+    let table = CoverageTable::new(own.iter().chain(others).chain(deny));
+    let mut chains = Chains::new();
     for rule in own {
-        let _ = table.cells(rule, reach, most, |length, _, bits| {
-            let widest = numbers(bits).all(|number| {
-                (own.get(number))
-                    .is_some_and(|other| rule.subject.covers_at(&other.subject, length))
+        let _ = table.for_each_length(rule, max_lengths, max_tokens, |length, _, bits| {
+            let widest = rules_in(bits).all(|index| {
+                (own.get(index)).is_some_and(|other| rule.subject.covers_at(&other.subject, length))
             });
             if widest {
                 let mut root: Vec<u32> = (0..length).map(|at| rule.subject.at(at)).collect();
@@ -129,17 +166,22 @@ fn chains(own: &[Rule], others: &[Rule], deny: &[Rule], reach: Reach, most: usiz
                     root.pop();
                 }
                 let stars = length - root.len();
-                kept.entry(root).or_default().insert(stars);
+                chains.entry(root).or_default().insert(stars);
             }
             ControlFlow::<()>::Continue(())
         });
     }
-    kept
+    chains
 }
 
-/// The fewest stars after which a tail widens nothing.
-fn first_tail(table: &Table, root: &[u32], reach: Reach, last: usize) -> usize {
-    let asked = Rule {
+/// The smallest number of `*` after `root` that a tail can follow without widening the set.
+fn narrowest_tail(
+    table: &CoverageTable,
+    root: &[u32],
+    max_lengths: MaxLengths,
+    last: usize,
+) -> usize {
+    let rule = Rule {
         subject: Pattern {
             tokens: root.to_vec(),
             tail: true,
@@ -147,8 +189,8 @@ fn first_tail(table: &Table, root: &[u32], reach: Reach, last: usize) -> usize {
         queue: Queue::Any,
     };
     let mut from = 0;
-    let _ = table.cells(&asked, reach, last, |length, _, bits| {
-        if super::column::is_empty(bits) {
+    let _ = table.for_each_length(&rule, max_lengths, last, |length, _, bits| {
+        if is_empty(bits) {
             from = length - root.len();
         }
         ControlFlow::<()>::Continue(())
@@ -156,25 +198,33 @@ fn first_tail(table: &Table, root: &[u32], reach: Reach, last: usize) -> usize {
     from
 }
 
-/// The denies without which the set would be wider; the longest are tried first.
-fn needed(allow: &[Rule], side: &Side, reach: Reach, words: &Vocabulary<'_>) -> Vec<Rule> {
+/// The deny rules without which the set would be larger; the longest are dropped first.
+fn required_denies(
+    allow: &[Rule],
+    set: &ParsedSet,
+    max_lengths: MaxLengths,
+    interner: &TokenInterner<'_>,
+) -> Vec<Rule> {
     let mut by_text: BTreeMap<String, &Rule> = BTreeMap::new();
-    for rule in &side.deny {
-        by_text.insert(rule.write(words), rule);
+    for rule in &set.deny {
+        by_text.insert(rule.to_text(interner), rule);
     }
     let mut deny: Vec<(String, &Rule)> = by_text.into_iter().collect();
     deny.sort_by_key(|(text, rule)| {
         let tokens = rule.subject.shortest() + rule.queue.shortest();
         (usize::MAX - tokens, usize::MAX - text.len())
     });
-    let table = Table::new(deny.iter().map(|&(_, rule)| rule));
-    let mut left = vec![true; deny.len()];
-    for (number, &(_, tried)) in deny.iter().enumerate() {
-        left[number] = false;
-        let covered = (allow.iter().filter_map(|allowed| allowed.meet(tried))).all(|both| {
+    let table = CoverageTable::new(deny.iter().map(|&(_, rule)| rule));
+    let mut kept = vec![true; deny.len()];
+    for (index, &(_, tried)) in deny.iter().enumerate() {
+        kept[index] = false;
+        let covered = (allow
+            .iter()
+            .filter_map(|allowed| allowed.intersection(tried)))
+        .all(|both| {
             table
-                .cells(&both, reach, side.most, |_, _, bits| {
-                    if (0..deny.len()).any(|other| left[other] && has(bits, other)) {
+                .for_each_length(&both, max_lengths, set.max_tokens, |_, _, bits| {
+                    if (0..deny.len()).any(|other| kept[other] && contains(bits, other)) {
                         ControlFlow::Continue(())
                     } else {
                         ControlFlow::Break(())
@@ -182,8 +232,8 @@ fn needed(allow: &[Rule], side: &Side, reach: Reach, words: &Vocabulary<'_>) -> 
                 })
                 .is_continue()
         });
-        left[number] = !covered;
+        kept[index] = !covered;
     }
-    let kept = deny.iter().zip(&left).filter(|&(_, &kept)| kept);
-    kept.map(|(&(_, rule), _)| rule.clone()).collect()
+    let required = deny.iter().zip(&kept).filter(|&(_, &kept)| kept);
+    required.map(|(&(_, rule), _)| rule.clone()).collect()
 }

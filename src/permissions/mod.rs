@@ -1,23 +1,38 @@
-//! Rules say who may: whole sets of allow and deny rules, compared exactly.
+//! Exact comparison of sets of allow and deny rules.
 //!
-//! A set holds every (subject, queue) that some allow rule matches and no deny rule does. Tokens are
-//! unbounded, so a subject made of tokens that no rule names is matched only by `*` and `>`: a
-//! pattern lies inside a union of patterns exactly when, *for each length of subject*, it lies
-//! inside one member. Denies enter as `a ⊆ allow' ∪ deny` and `a ∩ deny' ⊆ deny`, and beyond the
-//! longest rule all lengths look alike. So every question here is decided in polynomial time,
-//! nothing is sampled, and a "no" names a subject of the fewest tokens. Rules: A67, A69.
+//! A set contains every (subject, queue) that an allow rule matches and no deny rule does. Every
+//! question is answered in polynomial time and without sampling, and a negative answer names a
+//! subject with the fewest tokens (a *witness*).
 //!
-//! A rule is text that was checked before: `pattern`, or `pattern queue` (A69), where a rule without
-//! a queue speaks of every queue and of none. Queue names are token sequences as subjects are.
+//! Tokens are unbounded, so a subject of tokens that no rule names is matched only by `*` and `>`.
+//! Therefore a pattern lies inside a union of patterns exactly if, *for each number of tokens*, it
+//! lies inside one of them. Deny rules enter as `a ⊆ allow' ∪ deny` and `a ∩ deny' ⊆ deny`. All
+//! numbers of tokens beyond the longest rule give the same answer.
+//!
+//! A rule is validated text: `pattern`, or `pattern queue`; a rule without a queue applies to every
+//! queue and to no queue. A queue name is a sequence of tokens, as a subject is.
+//!
+//! # Examples
+//!
+//! ```
+//! use subtrie::permissions::{RuleSet, witness};
+//!
+//! let set = |allow, deny| RuleSet { allow, deny, max_tokens: usize::MAX };
+//! let (wide, narrow) = (set(&["orders.>"], &[]), set(&["orders.>"], &["orders.eu.>"]));
+//! assert_eq!(witness(narrow, wide)?, None);
+//! assert_eq!(witness(wide, narrow)?.unwrap().subject, "orders.eu.x");
+//! # Ok::<(), subtrie::error::Error>(())
+//! ```
+// A67, A69
 
-mod column;
+mod compare;
+mod coverage;
 mod difference;
 mod minimise;
 mod proof;
 mod rule;
-mod set;
 
+pub use compare::{RuleSet, Witness, overlap, refused_witness, witness};
 pub use difference::{Grant, difference};
 pub use minimise::minimised;
 pub use proof::{Proof, proof};
-pub use set::{RuleSet, Witness, admits, overlap, witness};

@@ -1,116 +1,139 @@
-//! Why one set lies inside another: for each rule, the rules it lies within.
+//! Proof that one set of rules lies inside another: for each rule, the rules that cover it.
 //!
-//! Two lists of claims. `inside`: each left allow rule, at each length, lies within one of the named
-//! right allow or left deny rules. `outside`: what a right deny rule takes from a left allow rule
-//! lies, at each length, within one of the named left deny rules. No named rule can be left out, so
-//! a shortened proof proves nothing.
+//! Two lists of claims. `allow_claims`: each left allow rule, at each number of tokens, lies within one
+//! of the named right allow or left deny rules. `deny_claims`: what a right deny rule takes from a left
+//! allow rule lies, at each number of tokens, within one of the named left deny rules. No named rule
+//! can be omitted.
 
 use std::ops::ControlFlow;
 
-use super::column::{Table, numbers};
+use super::compare::{Comparison, RuleSet};
+use super::coverage::{CoverageTable, contains, rules_in};
 use super::rule::Rule;
-use super::set::{Pair, RuleSet};
 use crate::error::Error;
 
 /// The claims, in the order of the rules they are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// A left allow rule, and the rules it lies within.
-    pub inside: Vec<(String, Vec<String>)>,
-    /// A left allow rule, a right deny rule that meets it, and the left denies that part lies within.
-    pub outside: Vec<(String, String, Vec<String>)>,
+    /// A left allow rule, and the rules that cover it.
+    pub allow_claims: Vec<(String, Vec<String>)>,
+    /// A left allow rule, a right deny rule that intersects it, and the left deny rules that cover the
+    /// intersection.
+    pub deny_claims: Vec<(String, String, Vec<String>)>,
 }
 
-/// The proof that `left` lies inside `right`; `None` where it does not.
+/// Prove that `left` lies inside `right`; `None` if it does not.
 ///
-/// Cost: that of [`super::witness`], and a few words for each length of each claim.
+/// Cost: that of [`super::witness`], and a bit vector for each number of tokens of each claim.
+///
+/// # Errors
+///
+/// `too-much-work` if the sets are too large to compare.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, proof};
+///
+/// let left = RuleSet { allow: &["a.b"], deny: &[], max_tokens: usize::MAX };
+/// let right = RuleSet { allow: &["a.*", "c"], deny: &[], max_tokens: usize::MAX };
+/// let proof = proof(left, right)?.unwrap();
+/// assert_eq!(proof.allow_claims, [("a.b".to_owned(), vec!["a.*".to_owned()])]);
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 pub fn proof(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Proof>, Error> {
-    let pair = Pair::read(left, right)?;
+    let sets = Comparison::parse(left, right)?;
     let mut proof = Proof {
-        inside: Vec::new(),
-        outside: Vec::new(),
+        allow_claims: Vec::new(),
+        deny_claims: Vec::new(),
     };
-    let table = pair.covers();
+    let table = sets.right_allow_and_left_deny();
     let texts: Vec<&str> = right.allow.iter().chain(left.deny).copied().collect();
-    for (asked, &text) in pair.left.allow.iter().zip(left.allow) {
-        let Some(within) = claim(&pair, &table, asked, true, &texts) else {
+    for (rule, &text) in sets.left.allow.iter().zip(left.allow) {
+        let Some(cover) = find_cover(&sets, &table, rule, true, &texts) else {
             return Ok(None);
         };
-        proof.inside.push((text.to_owned(), within));
+        proof.allow_claims.push((text.to_owned(), cover));
     }
-    let table = pair.denies();
-    for (asked, &text) in pair.left.allow.iter().zip(left.allow) {
-        for (denied, &denial) in pair.right.deny.iter().zip(right.deny) {
-            let Some(both) = asked.meet(denied) else {
+    let table = sets.left_deny();
+    for (rule, &text) in sets.left.allow.iter().zip(left.allow) {
+        for (denied, &denial) in sets.right.deny.iter().zip(right.deny) {
+            let Some(both) = rule.intersection(denied) else {
                 continue;
             };
-            let Some(within) = claim(&pair, &table, &both, false, left.deny) else {
+            let Some(cover) = find_cover(&sets, &table, &both, false, left.deny) else {
                 return Ok(None);
             };
-            let part = (text.to_owned(), denial.to_owned(), within);
-            proof.outside.push(part);
+            let claim = (text.to_owned(), denial.to_owned(), cover);
+            proof.deny_claims.push(claim);
         }
     }
     Ok(Some(proof))
 }
 
-/// The fewest rules this way finds that together cover `asked` at every length: one if one does,
-/// else from the longest length down, and then those let go that the others make needless.
-fn claim(
-    pair: &Pair<'_>,
-    table: &Table,
-    asked: &Rule,
+/// Find rules that together cover `rule` at every number of tokens, none of which can be omitted.
+///
+/// One rule if one is enough; else greedily from the longest subjects down, and then without those
+/// that the others make redundant. The result is minimal, not always the smallest possible.
+fn find_cover(
+    sets: &Comparison<'_>,
+    table: &CoverageTable,
+    rule: &Rule,
     right: bool,
     texts: &[&str],
 ) -> Option<Vec<String>> {
-    let mut cells: Vec<Vec<u64>> = Vec::new();
-    let found = table.cells(asked, pair.reach, pair.left.most, |length, _, bits| {
-        let bits = if right {
-            pair.within_right(length, bits)
-        } else {
-            bits.to_vec()
-        };
-        if bits.iter().all(|&word| word == 0) {
-            return ControlFlow::Break(());
-        }
-        cells.push(bits);
-        ControlFlow::Continue(())
-    });
+    let mut by_length: Vec<Vec<u64>> = Vec::new();
+    let found = table.for_each_length(
+        rule,
+        sets.max_lengths,
+        sets.left.max_tokens,
+        |length, _, bits| {
+            let bits = if right {
+                sets.within_right_bound(length, bits)
+            } else {
+                bits.to_vec()
+            };
+            if bits.iter().all(|&word| word == 0) {
+                return ControlFlow::Break(());
+            }
+            by_length.push(bits);
+            ControlFlow::Continue(())
+        },
+    );
     if found.is_break() {
         return None;
     }
-    let held = |number: usize, cell: &Vec<u64>| super::column::has(cell, number);
-    let everywhere =
-        cells
-            .iter()
-            .skip(1)
-            .fold(cells.first().cloned().unwrap_or_default(), |all, cell| {
-                all.iter()
-                    .zip(cell)
-                    .map(|(one, other)| one & other)
-                    .collect()
-            });
+    let covers = |index: usize, bits: &Vec<u64>| contains(bits, index);
+    let everywhere = by_length.iter().skip(1).fold(
+        by_length.first().cloned().unwrap_or_default(),
+        |all, bits| {
+            all.iter()
+                .zip(bits)
+                .map(|(one, other)| one & other)
+                .collect()
+        },
+    );
     let mut chosen: Vec<usize> = Vec::new();
-    if let Some(number) = numbers(&everywhere).next() {
-        chosen.push(number);
+    if let Some(index) = rules_in(&everywhere).next() {
+        chosen.push(index);
     } else {
-        for cell in cells.iter().rev() {
-            if !chosen.iter().any(|&number| held(number, cell)) {
-                chosen.extend(numbers(cell).next());
+        for bits in by_length.iter().rev() {
+            if !chosen.iter().any(|&index| covers(index, bits)) {
+                chosen.extend(rules_in(bits).next());
             }
         }
-        let mut index = 0;
-        while let Some(&tried) = chosen.get(index) {
-            let needless = cells
+        let mut position = 0;
+        while let Some(&tried) = chosen.get(position) {
+            let redundant = by_length
                 .iter()
-                .all(|cell| (chosen.iter()).any(|&number| number != tried && held(number, cell)));
-            if needless {
-                chosen.remove(index);
+                .all(|bits| (chosen.iter()).any(|&index| index != tried && covers(index, bits)));
+            if redundant {
+                chosen.remove(position);
             } else {
-                index += 1;
+                position += 1;
             }
         }
     }
-    let texts = chosen.iter().filter_map(|&number| texts.get(number));
+    let texts = chosen.iter().filter_map(|&index| texts.get(index));
     Some(texts.map(|&text| text.to_owned()).collect())
 }

@@ -1,38 +1,38 @@
-//! One rule as numbers: tokens interned, wildcards apart, the queue as a second pattern.
+//! A rule in parsed form: interned tokens, wildcards apart, and the queue as a second pattern.
 
 use std::collections::HashMap;
 
-/// The number of `*`; names are numbered from 1.
+/// The id of `*`; the ids of literal tokens begin at 1.
 pub(super) const STAR: u32 = 0;
 
-/// The tokens that some rule names.
+/// An interner of the literal tokens of the rules.
 #[derive(Default)]
-pub(super) struct Vocabulary<'a> {
+pub(super) struct TokenInterner<'a> {
     ids: HashMap<&'a str, u32, foldhash::fast::RandomState>,
-    names: Vec<&'a str>,
+    texts: Vec<&'a str>,
 }
 
-impl<'a> Vocabulary<'a> {
+impl<'a> TokenInterner<'a> {
     fn id(&mut self, token: &'a str) -> u32 {
         if token == "*" {
             return STAR;
         }
         *self.ids.entry(token).or_insert_with(|| {
-            self.names.push(token);
-            u32::try_from(self.names.len()).unwrap_or(u32::MAX)
+            self.texts.push(token);
+            u32::try_from(self.texts.len()).unwrap_or(u32::MAX)
         })
     }
 
-    /// The text of a numbered token.
-    pub(super) fn name(&self, id: u32) -> &str {
+    /// The text of an interned token.
+    pub(super) fn text(&self, id: u32) -> &str {
         match id.checked_sub(1) {
             None => "*",
-            Some(index) => self.names.get(index as usize).copied().unwrap_or("*"),
+            Some(index) => self.texts.get(index as usize).copied().unwrap_or("*"),
         }
     }
 
-    /// A token that no rule names: `x`, else the first of `x1`, `x2`, … that is free.
-    pub(super) fn fresh(&self) -> String {
+    /// A token that no rule names: `x`, else the first unused one of `x1`, `x2`, ….
+    pub(super) fn unused_token(&self) -> String {
         let mut token = "x".to_owned();
         let mut number = 0_usize;
         while self.ids.contains_key(token.as_str()) {
@@ -51,29 +51,29 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    fn read<'a>(text: &'a str, words: &mut Vocabulary<'a>) -> Self {
+    fn parse<'a>(text: &'a str, interner: &mut TokenInterner<'a>) -> Self {
         let mut tokens = Vec::new();
         let mut tail = false;
         for token in text.split('.') {
             tail = token == ">";
             if !tail {
-                tokens.push(words.id(token));
+                tokens.push(interner.id(token));
             }
         }
         Self { tokens, tail }
     }
 
-    /// The fewest tokens of anything it matches.
+    /// The number of tokens of the shortest subject it matches.
     pub(super) fn shortest(&self) -> usize {
         self.tokens.len() + usize::from(self.tail)
     }
 
-    /// Its token at `position`, `*` within the tail.
+    /// Its token at `position`; `*` in the tail.
     pub(super) fn at(&self, position: usize) -> u32 {
         self.tokens.get(position).copied().unwrap_or(STAR)
     }
 
-    /// Does it match whatever `other` matches at `length` tokens?
+    /// Whether it matches every subject of `length` tokens that `other` matches.
     pub(super) fn covers_at(&self, other: &Self, length: usize) -> bool {
         let fits = if self.tail {
             self.tokens.len() < length
@@ -84,23 +84,23 @@ impl Pattern {
             .all(|(position, &token)| token == STAR || token == other.at(position))
     }
 
-    /// Does it match whatever `other` matches?
+    /// Whether it matches every subject that `other` matches.
     pub(super) fn covers(&self, other: &Self) -> bool {
         (self.tail || !other.tail) && self.covers_at(other, other.shortest())
     }
 
-    /// The pattern of what both match.
-    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+    /// The pattern of the subjects that both match, `None` if there are none.
+    pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
         let length = self.tokens.len().max(other.tokens.len());
-        let reaches = |one: &Self| {
+        let has_length = |one: &Self| {
             if one.tail {
-                // `>` needs a token of its own, unless the other one's tail brings it.
+                // `>` stands for at least one token; if both have a tail, it stays in the result.
                 one.tokens.len() < length || (self.tail && other.tail)
             } else {
                 one.tokens.len() == length
             }
         };
-        if !(reaches(self) && reaches(other)) {
+        if !(has_length(self) && has_length(other)) {
             return None;
         }
         let mut tokens = Vec::with_capacity(length);
@@ -115,32 +115,37 @@ impl Pattern {
         Some(Self { tokens, tail })
     }
 
-    pub(super) fn write(&self, words: &Vocabulary<'_>) -> String {
-        let mut tokens: Vec<&str> = self.tokens.iter().map(|&id| words.name(id)).collect();
+    pub(super) fn to_text(&self, interner: &TokenInterner<'_>) -> String {
+        let mut tokens: Vec<&str> = self.tokens.iter().map(|&id| interner.text(id)).collect();
         if self.tail {
             tokens.push(">");
         }
         tokens.join(".")
     }
 
-    /// A subject of `length` tokens that it matches, `fresh` wherever it leaves the token free.
-    pub(super) fn instance(&self, length: usize, words: &Vocabulary<'_>, fresh: &str) -> String {
+    /// A subject of `length` tokens that it matches, with `unused` in place of wildcards.
+    pub(super) fn example(
+        &self,
+        length: usize,
+        interner: &TokenInterner<'_>,
+        unused: &str,
+    ) -> String {
         let tokens: Vec<&str> = (0..length)
             .map(|position| match self.at(position) {
-                STAR => fresh,
-                id => words.name(id),
+                STAR => unused,
+                id => interner.text(id),
             })
             .collect();
         tokens.join(".")
     }
 }
 
-/// Which queue groups a rule speaks of.
+/// The queue groups that a rule applies to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Queue {
-    /// Every group, and no group at all.
+    /// Every group, and subscriptions without a group.
     Any,
-    /// No group: never written as a rule, only asked about.
+    /// Subscriptions without a group: only in a question, never in a rule.
     Without,
     /// The groups whose name the pattern matches.
     Named(Pattern),
@@ -162,11 +167,11 @@ impl Queue {
         }
     }
 
-    fn meet(&self, other: &Self) -> Option<Self> {
+    fn intersection(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Any, queue) | (queue, Self::Any) => Some(queue.clone()),
             (Self::Without, Self::Without) => Some(Self::Without),
-            (Self::Named(one), Self::Named(other)) => one.meet(other).map(Self::Named),
+            (Self::Named(one), Self::Named(other)) => one.intersection(other).map(Self::Named),
             _ => None,
         }
     }
@@ -180,29 +185,30 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    pub(super) fn read<'a>(text: &'a str, words: &mut Vocabulary<'a>) -> Self {
+    /// Parse `pattern` or `pattern queue`, which must be valid.
+    pub(super) fn parse<'a>(text: &'a str, interner: &mut TokenInterner<'a>) -> Self {
         match text.split_once(' ') {
             None => Self {
-                subject: Pattern::read(text, words),
+                subject: Pattern::parse(text, interner),
                 queue: Queue::Any,
             },
             Some((subject, queue)) => Self {
-                subject: Pattern::read(subject, words),
-                queue: Queue::Named(Pattern::read(queue, words)),
+                subject: Pattern::parse(subject, interner),
+                queue: Queue::Named(Pattern::parse(queue, interner)),
             },
         }
     }
 
-    /// A question about one queue group, or about none.
-    pub(super) fn asked<'a>(
+    /// The rule that stands for a question: a subscription in one queue group, or without one.
+    pub(super) fn question<'a>(
         subject: &'a str,
         queue: Option<&'a str>,
-        words: &mut Vocabulary<'a>,
+        interner: &mut TokenInterner<'a>,
     ) -> Self {
         Self {
-            subject: Pattern::read(subject, words),
+            subject: Pattern::parse(subject, interner),
             queue: queue.map_or(Queue::Without, |name| {
-                Queue::Named(Pattern::read(name, words))
+                Queue::Named(Pattern::parse(name, interner))
             }),
         }
     }
@@ -211,17 +217,17 @@ impl Rule {
         self.subject.covers(&other.subject) && self.queue.covers(&other.queue)
     }
 
-    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
         Some(Self {
-            subject: self.subject.meet(&other.subject)?,
-            queue: self.queue.meet(&other.queue)?,
+            subject: self.subject.intersection(&other.subject)?,
+            queue: self.queue.intersection(&other.queue)?,
         })
     }
 
-    pub(super) fn write(&self, words: &Vocabulary<'_>) -> String {
-        let subject = self.subject.write(words);
+    pub(super) fn to_text(&self, interner: &TokenInterner<'_>) -> String {
+        let subject = self.subject.to_text(interner);
         match &self.queue {
-            Queue::Named(name) => format!("{subject} {}", name.write(words)),
+            Queue::Named(name) => format!("{subject} {}", name.to_text(interner)),
             Queue::Any | Queue::Without => subject,
         }
     }

@@ -111,7 +111,7 @@ pub fn rules_proof(
 ) -> PyResult<Option<Claims>> {
     let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
     let proof = sides.ask(py, permissions::proof)?;
-    Ok(proof.map(|proof| (proof.inside, proof.outside)))
+    Ok(proof.map(|proof| (proof.allow_claims, proof.deny_claims)))
 }
 
 /// What the first set holds and the second does not: rule, what is taken out, subject, queue.
@@ -164,7 +164,7 @@ pub fn rules_admit(
 ) -> PyResult<Found> {
     let sides = Sides::of([allow, deny, Vec::new(), Vec::new()], max_tokens);
     let answer = sides.ask(py, |set, _| {
-        permissions::admits(set, &pattern, queue.as_deref())
+        permissions::refused_witness(set, &pattern, queue.as_deref())
     });
     answer.map(found)
 }
