@@ -92,7 +92,7 @@ fn decoding_a_column() {
 fn a_dictionary_is_looked_at_once_a_value() {
     let coded: DictionaryArray<Int32Type> = rows().into_iter().collect();
     let column = Column::new(coded.into_data()).unwrap();
-    assert_eq!((column.len(), column.distinct()), (5, 3));
+    assert_eq!((column.len(), column.value_count()), (5, 3));
     assert_eq!(column.key(1), None);
     assert_eq!(column.value(column.key(4).unwrap()), Text::Valid(REQUEST));
     // No value at all, and every key null.

@@ -1,25 +1,36 @@
-//! A column of texts, whatever Arrow layout it came in.
+//! A column of texts in any Arrow string layout.
 //!
-//! Text is read as bytes and checked row by row: what a producer calls UTF-8 is not believed, and
-//! neither are its offsets and keys.
+//! The producer is not trusted: text is read as bytes and validated as UTF-8 row by row, and offsets
+//! and keys are validated once.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray, BinaryViewArray, LargeBinaryArray, make_array};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 
-/// One row of a column.
+/// One value of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text<'a> {
-    /// A null.
+    /// Null.
     Null,
-    /// Proper text.
+    /// Valid UTF-8.
     Valid(&'a str),
-    /// Bytes that are no UTF-8, with the reason and the first offending byte.
+    /// Bytes that are not UTF-8: the reason, `utf8` or `surrogate`, and the offset of the first one.
     Invalid(&'static str, usize),
 }
 
-/// A column: its values, and for a dictionary which value each row holds.
+/// A column of texts: its values, and for a dictionary the value of each row.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::{Array, StringArray};
+/// use subtrie::arrow::{Column, Text};
+///
+/// let column = Column::new(StringArray::from(vec![Some("a.b"), None]).into_data())?;
+/// assert_eq!((column.value(0), column.value(1)), (Text::Valid("a.b"), Text::Null));
+/// # Ok::<(), arrow_schema::ArrowError>(())
+/// ```
 pub struct Column {
     values: Values,
     keys: Option<Vec<Option<usize>>>,
@@ -32,13 +43,28 @@ enum Values {
 }
 
 impl Column {
-    /// Takes string, `large_string`, `string_view` and binary arrays, and dictionaries of them;
-    /// the null type too.
+    /// Create a column from a string, `large_string`, `string_view` or binary array, a dictionary of
+    /// one of them, or an array of the null type.
     ///
-    /// Cost: offsets and keys are checked once; the text is neither read nor copied.
+    /// Cost: offsets and keys are validated once; the text is neither read nor copied.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if the type is another one, or the offsets, views or keys are not valid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::{Array, Int32Array, StringArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// assert_eq!(Column::new(StringArray::from(vec!["a", "b"]).into_data())?.len(), 2);
+    /// assert!(Column::new(Int32Array::from(vec![1]).into_data()).is_err());
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     pub fn new(data: ArrayData) -> Result<Self, ArrowError> {
         if matches!(data.data_type(), DataType::Null) {
-            // What producers make of no rows, or of nulls alone.
+            // Producers send this type for columns without rows or with nulls only.
             return Ok(Self {
                 values: Values::Short(BinaryArray::from_vec(Vec::new())),
                 keys: Some(vec![None; data.len()]),
@@ -55,7 +81,7 @@ impl Column {
         let values = Values::new(data.child_data()[0].clone())?;
         let array = make_array(data);
         let dictionary = array.as_any_dictionary();
-        // `normalized_keys` wants a value to point at; without one every key is null.
+        // `normalized_keys` requires at least one value; without values every key is null.
         let keys = if values.len() == 0 {
             vec![None; rows]
         } else {
@@ -73,7 +99,7 @@ impl Column {
         })
     }
 
-    /// Number of rows.
+    /// Return the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys
@@ -81,38 +107,50 @@ impl Column {
             .map_or_else(|| self.values.len(), Vec::len)
     }
 
-    /// Is there no row?
+    /// Return whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Is every value a row, in the same order?
+    /// Return whether rows and values are the same, that is, the column is not a dictionary.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.keys.is_none()
     }
 
-    /// Number of values to look at: fewer than rows where the column is a dictionary.
+    /// Return the number of values; in a dictionary it differs from the number of rows.
     #[must_use]
-    pub fn distinct(&self) -> usize {
+    pub fn value_count(&self) -> usize {
         self.values.len()
     }
 
-    /// The value at `index`, below [`Column::distinct`].
+    /// Return the value at `index`, which is less than [`Column::value_count`].
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not less than it.
     #[must_use]
     pub fn value(&self, index: usize) -> Text<'_> {
         self.values.get(index)
     }
 
-    /// The bytes of that value, text or not; `None` where it is null.
+    /// Return the bytes of the value at `index`, UTF-8 or not; `None` if it is null.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not less than [`Column::value_count`].
     #[must_use]
     #[inline]
     pub fn bytes(&self, index: usize) -> Option<&[u8]> {
         self.values.bytes(index)
     }
 
-    /// Which value row `row` holds; `None` is a null key.
+    /// Return the index of the value of a row, `None` for a null key.
+    ///
+    /// # Panics
+    ///
+    /// If the column is a dictionary and `row` is not less than [`Column::len`].
     #[must_use]
     pub fn key(&self, row: usize) -> Option<usize> {
         self.keys.as_ref().map_or(Some(row), |keys| keys[row])
@@ -171,7 +209,7 @@ impl Values {
     }
 }
 
-/// A surrogate smuggled into bytes is named as Python names it.
+/// The reason for bytes that are not UTF-8; an encoded surrogate is named as in Python.
 const fn reason_of(bytes: &[u8]) -> &'static str {
     match bytes {
         [0xed, 0xa0..=0xbf, ..] => "surrogate",

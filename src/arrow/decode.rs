@@ -1,4 +1,4 @@
-//! What does every subject of a column say?
+//! Decoding of a column of subjects to a struct of address columns.
 
 use std::sync::Arc;
 
@@ -12,18 +12,24 @@ use arrow_schema::{ArrowError, DataType, Field, Fields};
 use super::{Column, Text};
 use crate::microbus::{Address, decode};
 
-/// `kind` of a request, a reply, and of what is neither.
+/// Values of `kind`: a request, a reply, and neither.
 const REQUEST: i8 = 1;
 const REPLY: i8 = 2;
 const NEITHER: i8 = 0;
 
-/// Names recur from row to row, so all text but the path is a dictionary.
+/// The dictionary-encoded columns: all texts but the path, as their values recur from row to row.
 const NAMES: [&str; 7] = [
     "plane", "trust", "source", "host", "slot", "method", "reason",
 ];
 
-/// The columns of decoded subjects: `kind`, `plane`, `trust`, `port`, `source`, `host`, `slot`,
+/// Return the fields of decoded subjects: `kind`, `plane`, `trust`, `port`, `source`, `host`, `slot`,
 /// `method`, `path`, `reason`.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(subtrie::arrow::decoded_fields().len(), 10);
+/// ```
 #[must_use]
 pub fn decoded_fields() -> Fields {
     let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -44,13 +50,30 @@ pub fn decoded_fields() -> Fields {
     .into()
 }
 
-/// Decodes columns that follow one another. A null row stays null; a row that is no address has
-/// `kind` 0, its `reason`, and nothing else. A reply's id stands in `slot`.
+/// Decode the rows of consecutive columns.
 ///
-/// Refuses columns of more than 2 GiB of text, which Arrow's strings could not hold. Cost: one
-/// decode a row.
+/// A null row stays null. A row that is not an address has `kind` 0 and its `reason`; everything else
+/// is null. The id of a reply is in `slot`. Cost: one decode for each row.
+///
+/// # Errors
+///
+/// `ArrowError` if the columns have more than 2 GiB of text, the maximum of Arrow's strings.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::cast::AsArray;
+/// use arrow_array::types::Int8Type;
+/// use arrow_array::{Array, StringArray};
+/// use subtrie::arrow::{Column, decode_columns};
+///
+/// let subjects = StringArray::from(vec!["prod.safe.443.web_shop.orders_shop._.GET.a", "a.b"]);
+/// let rows = decode_columns(&[Column::new(subjects.into_data())?])?;
+/// assert_eq!(rows.column(0).as_primitive::<Int8Type>().values(), &[1, 0]);
+/// # Ok::<(), arrow_schema::ArrowError>(())
+/// ```
 pub fn decode_columns(columns: &[Column]) -> Result<StructArray, ArrowError> {
-    let mut rows = Rows::default();
+    let mut rows = RowBuilder::default();
     for column in columns {
         for row in 0..column.len() {
             rows.append(
@@ -63,23 +86,24 @@ pub fn decode_columns(columns: &[Column]) -> Result<StructArray, ArrowError> {
     rows.finish()
 }
 
+/// The columns as they grow, row by row.
 #[derive(Default)]
-struct Rows {
+struct RowBuilder {
     present: Vec<bool>,
     bytes: usize,
-    spelled: String,
+    path_buffer: String,
     kind: Int8Builder,
     port: Int32Builder,
     path: StringBuilder,
     names: [StringDictionaryBuilder<Int32Type>; NAMES.len()],
 }
 
-impl Rows {
+impl RowBuilder {
     fn append(&mut self, row: Text<'_>) -> Result<(), ArrowError> {
         self.present.push(row != Text::Null);
         match row {
-            Text::Null => self.append_bare(None, None),
-            Text::Invalid(reason, _) => self.append_bare(Some(NEITHER), Some(reason)),
+            Text::Null => self.append_without_address(None, None),
+            Text::Invalid(reason, _) => self.append_without_address(Some(NEITHER), Some(reason)),
             Text::Valid(subject) => match decode(subject) {
                 Ok(address) => {
                     self.bytes += subject.len();
@@ -90,13 +114,17 @@ impl Rows {
                     }
                     self.append_address(address)
                 }
-                Err(error) => self.append_bare(Some(NEITHER), Some(error.reason)),
+                Err(error) => self.append_without_address(Some(NEITHER), Some(error.reason)),
             },
         }
     }
 
-    /// A row without an address.
-    fn append_bare(&mut self, kind: Option<i8>, reason: Option<&str>) -> Result<(), ArrowError> {
+    /// Append a row without an address.
+    fn append_without_address(
+        &mut self,
+        kind: Option<i8>,
+        reason: Option<&str>,
+    ) -> Result<(), ArrowError> {
         self.kind.append_option(kind);
         self.port.append_null();
         self.path.append_null();
@@ -108,9 +136,9 @@ impl Rows {
             Address::Request(request) => {
                 self.kind.append_value(REQUEST);
                 self.port.append_value(i32::from(request.port));
-                self.spelled.clear();
-                request.path.push_to(&mut self.spelled);
-                self.path.append_value(&self.spelled);
+                self.path_buffer.clear();
+                request.path.push_to(&mut self.path_buffer);
+                self.path.append_value(&self.path_buffer);
                 self.append_names([
                     Some(request.plane),
                     Some(request.trust.name()),

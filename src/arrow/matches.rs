@@ -1,5 +1,6 @@
-//! Which subscriptions does every subject of a column reach?
+//! Matching of a column of subjects against an index.
 
+use std::fmt;
 use std::ops::Range;
 use std::thread;
 
@@ -8,106 +9,142 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer};
 use super::Column;
 use crate::trie::{BatchMatches, Index, LookupTarget, Scratch};
 
-/// Where a batch looks up its subjects, a portion at a time, so that changes find their way between
-/// two portions.
-pub trait Source: Sync {
-    /// Lends what there is to read.
-    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>));
+/// An index that a batch is matched against, a chunk at a time, so that changes can be made between
+/// two chunks.
+pub trait LookupSource: Sync {
+    /// Call `work` with read access to the index.
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>));
 }
 
-impl Source for Index {
-    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
+impl LookupSource for Index {
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
         work(LookupTarget::Index(self));
     }
 }
 
-/// The subscriptions of each row, one after another: the parts of an Arrow list.
-pub struct Found {
-    /// How many rows there are.
+/// The subscriptions of each row: the buffers of an Arrow list array.
+pub struct ColumnMatches {
+    /// The number of rows.
     pub rows: usize,
-    /// Where each row begins in `ids`: one more than rows.
+    /// The offset of each row in `ids`, and the end of the last one.
     pub offsets: Offsets,
-    /// The subscriptions of all rows, int32; within a row in ascending id.
+    /// The subscription ids of all rows, int32; ascending within a row.
     pub ids: Buffer,
-    /// Which rows are subjects: a bitmap.
+    /// A bitmap of the rows that are valid subjects.
     pub valid: Buffer,
 }
 
-/// Arrow counts in int32 for as long as it can.
+/// The offsets of a list array: int32, or int64 if int32 is too small.
 pub enum Offsets {
-    /// int32
+    /// The offsets of a list array.
     Short(Vec<i32>),
-    /// int64
+    /// The offsets of a large list array.
     Long(Vec<i64>),
 }
 
-/// An id of a subscription is beyond int32.
+/// The id of a subscription exceeds int32.
 #[derive(Debug)]
 pub struct IdTooLarge;
 
-/// More threads than this help nobody, and a system can refuse to start them.
-const MOST_THREADS: usize = 64;
+impl fmt::Display for IdTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the id of a subscription exceeds int32")
+    }
+}
 
-/// Fewer values than this are looked up before a thread has started.
-const WORTH_A_THREAD: usize = 256;
+impl std::error::Error for IdTooLarge {}
 
-/// Values looked up in one look at the index.
-const PORTION: usize = 256;
+/// Maximum number of threads: more than the cores of usual machines; a larger value costs memory, and
+/// the system can fail to start them.
+const MAX_THREADS: usize = 64;
 
-/// Matches columns that follow one another.
+/// Minimum number of values for each thread: fewer are looked up in less time than a thread takes to
+/// start.
+const MIN_VALUES_PER_THREAD: usize = 256;
+
+/// Number of values that are looked up while changes wait: a larger value saves locking, a smaller one
+/// lets changes through sooner.
+const CHUNK: usize = 256;
+
+/// Match the rows of consecutive columns.
 ///
-/// Every value of a dictionary is matched once, however many rows hold it. Up to `threads` share
-/// the values evenly: never more than 64, and fewer where there are few values or the system
-/// refuses one. Cost: one lookup a value, one copy a row.
+/// Each value of a dictionary is matched once. Up to `threads` threads share the values evenly: at
+/// most 64, and fewer if there are few values or the system fails to start one. Cost: one lookup for
+/// each value, one copy for each row.
+///
+/// # Errors
+///
+/// [`IdTooLarge`] if the id of a match exceeds int32.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::{Array, StringArray};
+/// use subtrie::arrow::{Column, match_columns};
+/// use subtrie::grammar::Dialect;
+/// use subtrie::trie::Index;
+///
+/// let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+/// index.insert("orders.>", None)?;
+/// let subjects = StringArray::from(vec!["orders.new", "a..b"]);
+/// let found = match_columns(&index, &[Column::new(subjects.into_data())?], 1)?;
+/// assert_eq!((found.rows, found.valid.as_slice()), (2, &[0b01][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn match_columns(
-    source: &impl Source,
+    source: &impl LookupSource,
     columns: &[Column],
     threads: usize,
-) -> Result<Found, IdTooLarge> {
-    let mut rows = Rows::default();
+) -> Result<ColumnMatches, IdTooLarge> {
+    let mut rows = RowBuilder::default();
     for column in columns {
         rows.add(column, match_values(source, column, threads))?;
     }
     Ok(rows.finish())
 }
 
-/// What the values of a column reach, in the runs that the threads were given.
-struct Runs {
-    each: usize,
-    runs: Vec<BatchMatches>,
+/// The matches of the values of a column, in the ranges that the threads were given.
+struct ValueMatches {
+    values_per_range: usize,
+    ranges: Vec<BatchMatches>,
 }
 
-fn match_values(source: &impl Source, column: &Column, threads: usize) -> Runs {
-    let values = column.distinct();
-    let each = values
-        .div_ceil(threads.clamp(1, MOST_THREADS))
-        .max(WORTH_A_THREAD);
-    let work = |start: usize| match_run(source, column, start..values.min(start + each));
-    let starts: Vec<usize> = (0..values).step_by(each).collect();
-    let runs = match starts.split_first() {
+fn match_values(source: &impl LookupSource, column: &Column, threads: usize) -> ValueMatches {
+    let values = column.value_count();
+    let values_per_range = values
+        .div_ceil(threads.clamp(1, MAX_THREADS))
+        .max(MIN_VALUES_PER_THREAD);
+    let work =
+        |start: usize| match_range(source, column, start..values.min(start + values_per_range));
+    let starts: Vec<usize> = (0..values).step_by(values_per_range).collect();
+    let ranges = match starts.split_first() {
         None => Vec::new(),
         Some((&first, [])) => vec![work(first)],
         Some((&first, others)) => thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter()
                 .map(|&start| {
-                    let run = thread::Builder::new().spawn_scoped(scope, move || work(start));
-                    (start, run.ok())
+                    let thread = thread::Builder::new().spawn_scoped(scope, move || work(start));
+                    (start, thread.ok())
                 })
                 .collect();
-            let mut runs = vec![work(first)];
-            // A thread that never began or died is answered for here: the rows must not be lost.
-            runs.extend(others.into_iter().map(|(start, run)| {
-                run.and_then(|run| run.join().ok())
+            let mut ranges = vec![work(first)];
+            // The range of a thread that did not start, or panicked, is matched here.
+            ranges.extend(others.into_iter().map(|(start, thread)| {
+                thread
+                    .and_then(|thread| thread.join().ok())
                     .unwrap_or_else(|| work(start))
             }));
-            runs
+            ranges
         }),
     };
-    Runs { each, runs }
+    ValueMatches {
+        values_per_range,
+        ranges,
+    }
 }
 
-fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> BatchMatches {
+fn match_range(source: &impl LookupSource, column: &Column, values: Range<usize>) -> BatchMatches {
     let mut batch = BatchMatches::default();
     batch.ids.reserve(values.len());
     batch.ends.reserve(values.len());
@@ -115,10 +152,10 @@ fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> Bat
     let mut scratch = Scratch::default();
     let mut at = values.start;
     while at < values.end {
-        let portion = at..values.end.min(at + PORTION);
-        at = portion.end;
-        source.look(&mut |target| {
-            let texts = portion.clone().map(|value| column.bytes(value));
+        let chunk = at..values.end.min(at + CHUNK);
+        at = chunk.end;
+        source.with_target(&mut |target| {
+            let texts = chunk.clone().map(|value| column.bytes(value));
             target.match_batch(texts, &mut scratch, &mut batch);
         });
     }
@@ -127,37 +164,47 @@ fn match_run(source: &impl Source, column: &Column, values: Range<usize>) -> Bat
 
 /// The result as it grows, row by row.
 #[derive(Default)]
-struct Rows {
+struct RowBuilder {
     ids: Vec<i32>,
     ends: Vec<usize>,
     valid: Vec<bool>,
 }
 
-impl Rows {
-    fn add(&mut self, column: &Column, Runs { each, runs }: Runs) -> Result<(), IdTooLarge> {
+impl RowBuilder {
+    fn add(
+        &mut self,
+        column: &Column,
+        ValueMatches {
+            values_per_range,
+            ranges,
+        }: ValueMatches,
+    ) -> Result<(), IdTooLarge> {
         let narrow = |id: u64| i32::try_from(id).map_err(|_| IdTooLarge);
         if column.is_plain() {
-            // Values are rows: whole runs follow one another.
-            for run in runs {
+            // Values are rows: whole ranges follow one another.
+            for range in ranges {
                 let before = self.ids.len();
-                self.ids.reserve(run.ids.len());
-                for id in run.ids {
+                self.ids.reserve(range.ids.len());
+                for id in range.ids {
                     self.ids.push(narrow(id)?);
                 }
                 self.ends
-                    .extend(run.ends.into_iter().map(|end| before + end));
-                self.valid.extend(run.valid);
+                    .extend(range.ends.into_iter().map(|end| before + end));
+                self.valid.extend(range.valid);
             }
             return Ok(());
         }
         for row in 0..column.len() {
             let found = column.key(row).and_then(|value| {
-                let (run, at) = (runs.get(value / each)?, value % each);
+                let (range, at) = (
+                    ranges.get(value / values_per_range)?,
+                    value % values_per_range,
+                );
                 let start = at
                     .checked_sub(1)
-                    .map_or(Some(0), |at| run.ends.get(at).copied());
-                let ids = run.ids.get(start?..*run.ends.get(at)?)?;
-                run.valid.get(at)?.then_some(ids)
+                    .map_or(Some(0), |at| range.ends.get(at).copied());
+                let ids = range.ids.get(start?..*range.ends.get(at)?)?;
+                range.valid.get(at)?.then_some(ids)
             });
             for &id in found.unwrap_or_default() {
                 self.ids.push(narrow(id)?);
@@ -168,7 +215,7 @@ impl Rows {
         Ok(())
     }
 
-    fn finish(self) -> Found {
+    fn finish(self) -> ColumnMatches {
         let rows = self.ends.len();
         let ends = || std::iter::once(0).chain(self.ends.iter().copied());
         let offsets = if i32::try_from(self.ids.len()).is_ok() {
@@ -178,7 +225,7 @@ impl Rows {
         };
         let mut valid = BooleanBufferBuilder::new(rows);
         valid.append_slice(&self.valid);
-        Found {
+        ColumnMatches {
             rows,
             offsets,
             ids: Buffer::from_vec(self.ids),

@@ -1,4 +1,16 @@
-//! Whole columns of subjects: Arrow arrays in, plain vectors or Arrow arrays out, no interpreter.
+//! Matching and decoding of Arrow columns of subjects, without an interpreter.
+//!
+//! # Examples
+//!
+//! ```
+//! use arrow_array::{Array, StringArray};
+//! use subtrie::arrow::{Column, decode_columns};
+//!
+//! let subjects = StringArray::from(vec!["p.reply._.orders_shop.web_shop.id-1", "a..b"]);
+//! let rows = decode_columns(&[Column::new(subjects.into_data())?])?;
+//! assert_eq!((rows.len(), rows.column_names()[0]), (2, "kind"));
+//! # Ok::<(), arrow_schema::ArrowError>(())
+//! ```
 
 mod column;
 mod decode;
@@ -6,4 +18,4 @@ mod matches;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
-pub use matches::{Found, IdTooLarge, Offsets, Source, match_columns};
+pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};

@@ -13,7 +13,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use super::state::SharedState;
 use super::subject_trie::SubjectTrie;
-use crate::arrow::{Found, Offsets as Counts, Source, match_columns};
+use crate::arrow::{ColumnMatches, LookupSource, Offsets as Counts, match_columns};
 use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, view, wrapped};
 use crate::python::fork::block_fork;
@@ -43,8 +43,8 @@ enum Offsets {
 /// A state that is looked up without the GIL.
 struct Trie<'a>(&'a SharedState);
 
-impl Source for Trie<'_> {
-    fn look(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
+impl LookupSource for Trie<'_> {
+    fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
         block_fork(|| {
             self.0.read(|state| match &state.image {
                 // The image was opened before, so opening its header again cannot fail.
@@ -82,7 +82,7 @@ impl Drop for Matches {
 }
 
 impl Matches {
-    fn new(found: Found, trie: Py<SubjectTrie>) -> Self {
+    fn new(found: ColumnMatches, trie: Py<SubjectTrie>) -> Self {
         Self {
             rows: found.rows,
             offsets: match found.offsets {
