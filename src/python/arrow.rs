@@ -1,7 +1,7 @@
-//! Columns across the border: the Arrow `PyCapsule` interface, and plain sequences of `str`.
+//! Import and export of columns: the Arrow `PyCapsule` interface, and iterables of `str`.
 //!
-//! This file alone holds `unsafe`: a capsule's name is the only promise that its pointer is an
-//! Arrow structure, and the interface says that the name is enough.
+//! Contains `unsafe` code: the name of a capsule is the only evidence that its pointer is an Arrow
+//! structure, and the interface defines that the name suffices.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int};
@@ -25,9 +25,9 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Reads subjects from anything that offers the Arrow C interface, or from an iterable of `str`.
+/// Read subjects from an object with the Arrow C interface, or from an iterable of `str`.
 ///
-/// Arrow memory is borrowed, an iterable is copied once. A stream gives one column a chunk.
+/// Arrow memory is borrowed; an iterable is copied once. A stream gives one column for each chunk.
 pub fn columns(subjects: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
     let chunks = if subjects.hasattr("__arrow_c_array__")? {
         vec![import_array(&subjects.call_method0("__arrow_c_array__")?)?]
@@ -42,13 +42,13 @@ pub fn columns(subjects: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
         .collect()
 }
 
-/// What Arrow refuses becomes a `ValueError`.
-#[expect(clippy::needless_pass_by_value, reason = "stands in map_err")]
+/// Convert an error of Arrow to a `ValueError`.
+#[expect(clippy::needless_pass_by_value, reason = "used in map_err")]
 pub fn arrow_error(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Hands an array over: the pair of capsules that `__arrow_c_array__` returns.
+/// Export an array: the pair of capsules that `__arrow_c_array__` returns.
 pub fn export<'py>(py: Python<'py>, data: &ArrayData) -> PyResult<Bound<'py, PyTuple>> {
     let (array, schema) = to_ffi(data).map_err(arrow_error)?;
     PyTuple::new(
@@ -60,7 +60,7 @@ pub fn export<'py>(py: Python<'py>, data: &ArrayData) -> PyResult<Bound<'py, PyT
     )
 }
 
-/// Hands a type over: the capsule that `__arrow_c_schema__` returns.
+/// Export a type: the capsule that `__arrow_c_schema__` returns.
 pub fn export_schema<'py>(py: Python<'py>, kind: &DataType) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(kind).map_err(arrow_error)?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
@@ -73,21 +73,22 @@ fn import_array(pair: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
         .cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
     // SAFETY: the capsules carry the names of the interface, are alive here, and the array is
-    // moved out as the interface asks, which marks the capsule's copy as released.
+    // moved out as the interface requires, which marks the capsule's copy as released.
     let (array, schema) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
     import(array, schema)
 }
 
-/// Takes in an array that is not released, of the type that the schema says.
+/// Import an array of the type that the schema describes.
 ///
-/// A producer's numbers that contradict each other are a `ValueError`; pointers must be believed.
+/// A released array, and lengths that contradict each other, are a `ValueError`; pointers cannot be
+/// validated.
 fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
-    // What is released is often not wiped: its pointers lead into memory that is gone.
+    // A producer may leave dangling pointers in a released array.
     if array.is_released() || schema.release.is_none() {
         return Err(PyValueError::new_err("the Arrow array has been released"));
     }
     // SAFETY: array and schema come from one producer, and neither is released. The import asserts
-    // much of what it is told, so a lie ends in a panic, which must not pass for the caller's.
+    // that lengths agree, so a malformed array panics; the panic becomes a `ValueError`.
     catch_unwind(AssertUnwindSafe(|| unsafe { from_ffi(array, schema) }))
         .map_err(|_| PyValueError::new_err("the Arrow array is malformed"))?
         .map_err(arrow_error)
@@ -98,7 +99,8 @@ fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayData>> {
     let pointer = capsule
         .pointer_checked(Some(STREAM))?
         .cast::<FFI_ArrowArrayStream>();
-    // SAFETY: named by the interface, alive here, and moved out as the interface asks.
+    // SAFETY: the capsule carries the name of the interface, is alive here, and the stream is moved
+    // out as the interface requires.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     let released = || PyValueError::new_err("the Arrow stream has been released");
     let (get_schema, get_next) = (
@@ -106,13 +108,13 @@ fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayData>> {
         stream.get_next.ok_or_else(released)?,
     );
     let mut schema = FFI_ArrowSchema::empty();
-    // SAFETY: the stream's own functions, on the stream and a structure for the answer.
+    // SAFETY: the stream's own function, with the stream and a structure for the result.
     let status = unsafe { get_schema(&raw mut stream, &raw mut schema) };
     stream_status(&mut stream, status)?;
     let mut chunks = Vec::new();
     loop {
         let mut array = FFI_ArrowArray::empty();
-        // SAFETY: as above.
+        // SAFETY: as for `get_schema`.
         let status = unsafe { get_next(&raw mut stream, &raw mut array) };
         stream_status(&mut stream, status)?;
         if array.is_released() {
@@ -126,11 +128,11 @@ fn stream_status(stream: &mut FFI_ArrowArrayStream, status: i32) -> PyResult<()>
     if status == 0 {
         return Ok(());
     }
-    // SAFETY: the stream's own function; it answers null or a text it keeps until the next call.
+    // SAFETY: the stream's own function; it returns null or a text that lives until the next call.
     let text = stream.get_last_error.map(|last| unsafe { last(stream) });
     let text = match text {
         Some(text) if !text.is_null() => {
-            // SAFETY: not null, and ended by a zero byte by the interface.
+            // SAFETY: not null, and zero-terminated by the definition of the interface.
             unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
                 .into_owned()
@@ -142,11 +144,13 @@ fn stream_status(stream: &mut FFI_ArrowArrayStream, status: i32) -> PyResult<()>
     )))
 }
 
-/// Copies an iterable of `str` and `None` into one array. Lone surrogates stay recognisable.
+/// Copy an iterable of `str` and `None` into one array; lone surrogates are encoded as three bytes.
 fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
-    let wanted = "subjects must be an Arrow string array or an iterable of str";
+    let expected = "subjects must be an Arrow string array or an iterable of str";
     if subjects.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err(format!("{wanted}, not a single str")));
+        return Err(PyTypeError::new_err(format!(
+            "{expected}, not a single str"
+        )));
     }
     let items = subjects.try_iter().map_err(|_| {
         let kind = subjects
@@ -154,7 +158,7 @@ fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
             .name()
             .map(|name| name.to_string())
             .unwrap_or_default();
-        PyTypeError::new_err(format!("{wanted}, not {kind}"))
+        PyTypeError::new_err(format!("{expected}, not {kind}"))
     })?;
     let mut builder = LargeBinaryBuilder::new();
     for (row, item) in items.enumerate() {
@@ -179,8 +183,8 @@ fn from_iterable(subjects: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
     Ok(builder.finish().into_data())
 }
 
-/// A Python index: from the end where negative.
-pub fn wrapped(row: isize, rows: usize) -> Option<usize> {
+/// Convert a Python index, counted from the end if negative, to a row; `None` if it is out of range.
+pub fn row_index(row: isize, rows: usize) -> Option<usize> {
     let row = if row < 0 {
         rows.checked_sub(row.unsigned_abs())?
     } else {
@@ -189,13 +193,13 @@ pub fn wrapped(row: isize, rows: usize) -> Option<usize> {
     (row < rows).then_some(row)
 }
 
-/// A read-only `memoryview` of a buffer, of items of the given `struct` format.
+/// Return a read-only `memoryview` of a buffer, with items of the given `struct` format.
 pub fn view<'py>(py: Python<'py>, buffer: &Buffer, format: &str) -> PyResult<Bound<'py, PyAny>> {
     let memory = Bound::new(py, Memory(buffer.clone()))?;
     PyMemoryView::from(memory.as_any())?.call_method1("cast", (format,))
 }
 
-/// Arrow memory lent to Python for as long as a view of it lives.
+/// Arrow memory that Python views borrow; it lives as long as they do.
 #[pyclass(frozen, module = "subtrie._subtrie")]
 struct Memory(Buffer);
 
@@ -208,8 +212,8 @@ impl Memory {
     ) -> PyResult<()> {
         let buffer = &slf.get().0;
         let (start, length) = (buffer.as_ptr().cast_mut(), buffer.len().cast_signed());
-        // SAFETY: the buffer never changes and lives as long as `slf`, which the view holds; it
-        // is lent read-only.
+        // SAFETY: the buffer never changes and lives as long as `slf`, to which the view holds a
+        // reference; it is exported read-only.
         let status =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start.cast(), length, 1, flags) };
         if status == 0 {

@@ -1,4 +1,4 @@
-//! `decode_batch` for Python: a column in, an Arrow struct out.
+//! Bindings of `decode_batch`: from a column of subjects to an Arrow struct.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type};
@@ -8,20 +8,20 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
-use super::arrow::{arrow_error, columns, export, export_schema, wrapped};
+use super::arrow::{arrow_error, columns, export, export_schema, row_index};
 use crate::arrow::{decode_columns, decoded_fields};
 
-/// Decoded subjects: a sequence of dictionaries, and an Arrow struct through the C interface.
+/// Decoded subjects, as a sequence of dictionaries and as an Arrow struct (Arrow C interface).
 ///
 /// `batch[i]` has the keys `kind`, `plane`, `trust`, `port`, `source`, `host`, `slot`, `method`,
-/// `path` and `reason`, or is None where the input was null.
+/// `path` and `reason`, or is None if the input was null.
 #[pyclass(frozen, module = "subtrie._subtrie")]
 pub struct Batch(StructArray);
 
-/// Decodes a column: an Arrow string array, a stream of them, or an iterable of `str`.
+/// Decode a column: an Arrow string array, a stream of them, or an iterable of `str`.
 ///
-/// Each row is a request (`kind` 1), a reply (2; its id stands in `slot`), or neither (0): then
-/// `reason` says why and all else is null. A null row gives a null. Runs without the GIL.
+/// Each row is a request (`kind` 1), a reply (2; its id is in `slot`), or neither (0): then `reason` is
+/// the code of the error and everything else is null. A null row gives None. Runs without the GIL.
 #[pyfunction]
 pub fn decode_batch(subjects: &Bound<'_, PyAny>) -> PyResult<Batch> {
     let columns = columns(subjects)?;
@@ -35,7 +35,7 @@ pub fn decode_batch(subjects: &Bound<'_, PyAny>) -> PyResult<Batch> {
 #[pymethods]
 impl Batch {
     #[new]
-    fn new_by_hand() -> PyResult<Self> {
+    fn not_constructible() -> PyResult<Self> {
         Err(PyTypeError::new_err("batches are made by decode_batch"))
     }
 
@@ -48,7 +48,8 @@ impl Batch {
         py: Python<'py>,
         row: isize,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let row = wrapped(row, self.0.len()).ok_or_else(|| PyIndexError::new_err("no such row"))?;
+        let row =
+            row_index(row, self.0.len()).ok_or_else(|| PyIndexError::new_err("no such row"))?;
         if self.0.is_null(row) {
             return Ok(None);
         }
@@ -59,13 +60,13 @@ impl Batch {
         Ok(Some(found))
     }
 
-    /// The Arrow type: a struct of the ten columns.
-    #[allow(clippy::unused_self)] // the interface asks for a method
+    /// Return the Arrow type, a struct of ten columns.
+    #[allow(clippy::unused_self)] // the interface requires a method
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, &DataType::Struct(decoded_fields()))
     }
 
-    /// The Arrow array; `requested_schema` is not followed, as the interface allows.
+    /// Return the Arrow array; `requested_schema` is ignored, as the interface permits.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -77,7 +78,7 @@ impl Batch {
     }
 }
 
-/// One value of a column, as Python has it.
+/// Convert one value of a column to a Python object.
 fn value<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! `grammar` for Python: the functions `Subject` and `Pattern` call.
+//! Bindings of `grammar`: the functions that `Subject` and `Pattern` call.
 
 use pyo3::prelude::*;
 
@@ -15,17 +15,17 @@ fn check(
     max_length: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let dialect = dialect(name)?;
-    let given = (
+    let overrides = (
         bound("max_tokens", max_tokens)?,
         bound("max_length", max_length)?,
     );
-    let bounds = dialect.bounds_with(given);
+    let bounds = dialect.bounds_with(overrides);
     let text = text(value, "text", class)?;
     grammar::check(text, form, dialect, bounds)
         .map_err(|error| exception(value.py(), &error, class, text))
 }
 
-/// Raises `SubjectError` unless the text is a subject of the dialect.
+/// Raise `SubjectError` unless the text is a subject of the dialect.
 #[pyfunction]
 #[pyo3(signature = (text, dialect="strict", max_tokens=None, max_length=None))]
 pub fn check_subject(
@@ -44,7 +44,7 @@ pub fn check_subject(
     )
 }
 
-/// Raises `PatternError` unless the text is a pattern of the dialect.
+/// Raise `PatternError` unless the text is a pattern of the dialect.
 #[pyfunction]
 #[pyo3(signature = (text, dialect="strict", max_tokens=None, max_length=None))]
 pub fn check_pattern(
@@ -63,19 +63,20 @@ pub fn check_pattern(
     )
 }
 
-/// Does the pattern match the subject? Both must have been checked.
+/// Return whether the pattern matches the subject. Both must have been validated.
 #[pyfunction]
 pub fn matches(pattern: &str, subject: &str) -> bool {
     grammar::matches(pattern, subject)
 }
 
-/// Does the pattern match whatever the other one matches? Both must have been checked.
+/// Return whether the pattern matches every subject that the other one matches. Both must have been
+/// validated.
 #[pyfunction]
 pub fn covers(pattern: &str, other: &str) -> bool {
     grammar::covers(pattern, other)
 }
 
-/// A subject that both patterns match, or None. Both must have been checked.
+/// Return a subject that both patterns match, or None. Both must have been validated.
 #[pyfunction]
 pub fn overlaps(pattern: &str, other: &str) -> Option<String> {
     grammar::overlaps(pattern, other)

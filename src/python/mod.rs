@@ -1,4 +1,5 @@
-//! The extension module: convert in, call the core, convert out. Nothing here decides anything.
+//! Bindings: the extension module `_subtrie`. Each function converts its arguments, calls the core,
+//! and converts the result.
 
 mod args;
 mod arrow;

@@ -1,7 +1,7 @@
-//! `grammar::names` for Python: the report both engines give.
+//! Bindings of `grammar::check_name`: the `NameReport` that both engines return.
 //!
-//! `unsafe` stands here for one thing: the report is a named tuple, whose own constructor is Python
-//! code that costs more than the check of a name; so the tuple is filled here.
+//! Contains `unsafe` code: the report is a named tuple, whose constructor is Python code that takes
+//! longer than the validation of a name, so the tuple is filled here.
 #![allow(unsafe_code)]
 
 use pyo3::exceptions::PyValueError;
@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 use super::errors::type_error;
 use crate::grammar::{self, Level};
 
-/// Is the text a name of this kind? Never raises for what the text holds.
+/// Return the report on a name of this kind; its content never raises an exception.
 #[pyfunction]
 #[pyo3(signature = (text, kind, *, level=None, windows=None))]
 #[pyo3(text_signature = "(text, kind, *, level='adr6', windows=False)")]
@@ -28,19 +28,19 @@ pub fn check_name<'py>(
     let Ok(string) = text.cast::<PyString>() else {
         return Err(type_error(text, "text", "str"));
     };
-    let kind_name = named(kind, "kind")?;
+    let kind_name = option_text(kind, "kind")?;
     let level_name = match level {
-        Some(given) => named(given, "level")?,
+        Some(given) => option_text(given, "level")?,
         None => "adr6",
     };
-    let narrow = match windows {
+    let is_windows = match windows {
         None => false,
         Some(given) => match given.cast::<PyBool>() {
             Ok(flag) => flag.is_true(),
             Err(_) => return Err(type_error(given, "windows", "bool")),
         },
     };
-    let Some(checked) = Level::from_name(level_name) else {
+    let Some(parsed_level) = Level::from_name(level_name) else {
         if !grammar::is_kind(kind_name) {
             return Err(unknown_kind(kind));
         }
@@ -52,24 +52,24 @@ pub fn check_name<'py>(
             )?
         )));
     };
-    let broken = match string.to_str() {
-        Ok(text) => grammar::check_name(text, kind_name, checked, narrow),
-        // Whatever kind it is, or is none.
-        Err(_) => grammar::check_name("", kind_name, checked, narrow).map(|_| SURROGATE),
+    let checked = match string.to_str() {
+        Ok(text) => grammar::check_name(text, kind_name, parsed_level, is_windows),
+        // Any kind that exists rejects a lone surrogate.
+        Err(_) => grammar::check_name("", kind_name, parsed_level, is_windows).map(|_| SURROGATE),
     };
-    let Ok(broken) = broken else {
+    let Ok(violation) = checked else {
         return Err(unknown_kind(kind));
     };
     let none = || py.None().into_bound(py);
-    let (rule, reason, position) = match broken {
+    let (rule, reason, position) = match violation {
         None => (none(), none(), none()),
-        Some(broken) => (
-            PyString::intern(py, broken.rule).into_any(),
-            PyString::intern(py, broken.reason).into_any(),
-            if broken.reason == "surrogate" {
+        Some(violation) => (
+            PyString::intern(py, violation.rule).into_any(),
+            PyString::intern(py, violation.reason).into_any(),
+            if violation.reason == "surrogate" {
                 first_surrogate(string)?
             } else {
-                broken.position.into_pyobject(py)?.into_any()
+                violation.position.into_pyobject(py)?.into_any()
             },
         ),
     };
@@ -77,7 +77,7 @@ pub fn check_name<'py>(
         || pyo3::intern!(py, "adr6").clone().into_any(),
         Clone::clone,
     );
-    let windows = PyBool::new(py, narrow).to_owned().into_any();
+    let windows = PyBool::new(py, is_windows).to_owned().into_any();
     let parts = [
         text.clone(),
         kind.clone(),
@@ -88,27 +88,27 @@ pub fn check_name<'py>(
         position,
     ];
     let class = REPORT.import(py, "subtrie.names", "NameReport")?;
-    made(class.cast::<PyType>()?, parts)
+    new_tuple(class.cast::<PyType>()?, parts)
 }
 
-/// A tuple of this class, filled as `tuple.__new__(class, parts)` fills it.
-fn made<'py>(
+/// Create a tuple of a subclass, as `tuple.__new__(class, items)` does.
+fn new_tuple<'py>(
     class: &Bound<'py, PyType>,
-    parts: [Bound<'py, PyAny>; 7],
+    items: [Bound<'py, PyAny>; 7],
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     if !class.is_subclass_of::<PyTuple>()? {
         return Err(type_error(class, "NameReport", "a tuple"));
     }
-    // SAFETY: this is how `tuple` itself makes one of a subclass: room for the items, each then put
-    // in while nobody else knows the tuple. `PyTuple_SetItem` takes what it is given, and refuses
-    // whatever is no tuple or too short for the item.
+    // SAFETY: this is how `tuple` itself creates one of a subclass: allocate it for the number of
+    // items, then set each while there is no other reference to it. `PyTuple_SetItem` takes ownership
+    // of the item, and fails if the object is not a tuple or the index is out of range.
     unsafe {
-        let size = ffi::Py_ssize_t::try_from(parts.len())?;
-        let room = ffi::PyType_GenericAlloc(class.as_type_ptr(), size);
-        let tuple = Bound::from_owned_ptr_or_err(py, room)?;
-        for (place, part) in (0..).zip(parts) {
-            if ffi::PyTuple_SetItem(tuple.as_ptr(), place, part.into_ptr()) != 0 {
+        let size = ffi::Py_ssize_t::try_from(items.len())?;
+        let allocated = ffi::PyType_GenericAlloc(class.as_type_ptr(), size);
+        let tuple = Bound::from_owned_ptr_or_err(py, allocated)?;
+        for (index, item) in (0..).zip(items) {
+            if ffi::PyTuple_SetItem(tuple.as_ptr(), index, item.into_ptr()) != 0 {
                 return Err(PyErr::fetch(py));
             }
         }
@@ -122,9 +122,9 @@ const SURROGATE: Option<grammar::RuleViolation> = Some(grammar::RuleViolation {
     position: 0,
 });
 
-fn named<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+/// Borrow the text of an option; a lone surrogate becomes a text that is not a valid option.
+fn option_text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
     match given.cast::<PyString>() {
-        // A lone surrogate is in no kind's name: let the table refuse it.
         Ok(text) => Ok(text.to_str().unwrap_or("\u{fffd}")),
         Err(_) => Err(type_error(given, name, "str")),
     }
@@ -142,7 +142,7 @@ fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
     }
 }
 
-/// Where UTF-8 fails, counted in the bytes before it.
+/// The byte offset of the first lone surrogate.
 fn first_surrogate<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
     text.py()
         .import("subtrie._errors")?

@@ -1,4 +1,4 @@
-//! `permissions` for Python: whole sets of rules, each a list of checked texts.
+//! Bindings of `permissions`: comparison of sets of rules, each a list of validated texts.
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
@@ -7,9 +7,10 @@ use super::errors::{ErrorClass, exception_about};
 use crate::error::Error;
 use crate::permissions::{self, RuleSet, Witness};
 
-type Found = Option<(String, Option<String>)>;
+/// Subject and queue of a witness.
+type WitnessParts = Option<(String, Option<String>)>;
 
-fn found(witness: Option<Witness>) -> Found {
+fn witness_parts(witness: Option<Witness>) -> WitnessParts {
     witness.map(|witness| (witness.subject, witness.queue))
 }
 
@@ -17,32 +18,32 @@ fn borrowed(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// The refusal of a question that would take more work than is promised.
-fn refused(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
+/// Build the exception for a comparison that exceeds the maximum work.
+fn to_exception(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
     exception_about(rules, ErrorClass::Permissions, error)
 }
 
-/// Two sets as Python hands them over.
-struct Sides {
+/// The texts of two sets of rules.
+struct TwoSets {
     texts: [Vec<String>; 4],
     max_tokens: usize,
 }
 
-impl Sides {
-    fn of(texts: [Vec<String>; 4], max_tokens: Option<usize>) -> Self {
+impl TwoSets {
+    fn new(texts: [Vec<String>; 4], max_tokens: Option<usize>) -> Self {
         Self {
             texts,
             max_tokens: max_tokens.unwrap_or(usize::MAX),
         }
     }
 
-    /// Asks with the borrowed forms, without the interpreter.
-    fn ask<T: Send>(
+    /// Call `compare` with both sets, without the GIL.
+    fn compare<T: Send>(
         &self,
         py: Python<'_>,
-        question: impl Fn(RuleSet<'_>, RuleSet<'_>) -> Result<T, Error> + Send + Sync,
+        compare: impl Fn(RuleSet<'_>, RuleSet<'_>) -> Result<T, Error> + Send + Sync,
     ) -> PyResult<T> {
-        let answer = py.detach(|| {
+        let result = py.detach(|| {
             let [allow, deny, other_allow, other_deny] = self.texts.each_ref().map(|t| borrowed(t));
             let left = RuleSet {
                 allow: &allow,
@@ -54,16 +55,16 @@ impl Sides {
                 deny: &other_deny,
                 max_tokens: self.max_tokens,
             };
-            question(left, right)
+            compare(left, right)
         });
-        answer.map_err(|error| {
+        result.map_err(|error| {
             let rules = pyo3::types::PyString::new(py, "the comparison").into_any();
-            refused(&rules, &error)
+            to_exception(&rules, &error)
         })
     }
 }
 
-/// The shortest subject, with its queue, that the first set holds and the second does not.
+/// Return the shortest subject, with its queue, that is in the first set and not in the second.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_witness(
@@ -73,12 +74,12 @@ pub fn rules_witness(
     other_allow: Vec<String>,
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
-) -> PyResult<Found> {
-    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
-    sides.ask(py, permissions::witness).map(found)
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    sets.compare(py, permissions::witness).map(witness_parts)
 }
 
-/// The shortest subject, with its queue, that both sets hold.
+/// Return the shortest subject, with its queue, that is in both sets.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_overlap(
@@ -88,17 +89,18 @@ pub fn rules_overlap(
     other_allow: Vec<String>,
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
-) -> PyResult<Found> {
-    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
-    sides.ask(py, permissions::overlap).map(found)
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    sets.compare(py, permissions::overlap).map(witness_parts)
 }
 
+/// The claims of a proof: of allow rules, and of deny rules.
 type Claims = (
     Vec<(String, Vec<String>)>,
     Vec<(String, String, Vec<String>)>,
 );
 
-/// Why the first set lies inside the second, or None where it does not.
+/// Prove that the first set lies inside the second; None if it does not.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_proof(
@@ -109,12 +111,12 @@ pub fn rules_proof(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Option<Claims>> {
-    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
-    let proof = sides.ask(py, permissions::proof)?;
+    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let proof = sets.compare(py, permissions::proof)?;
     Ok(proof.map(|proof| (proof.allow_claims, proof.deny_claims)))
 }
 
-/// What the first set holds and the second does not: rule, what is taken out, subject, queue.
+/// Return what is in the first set and not in the second: rule, exceptions, subject, queue.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 #[allow(clippy::type_complexity)] // the signature of the stub
@@ -126,8 +128,8 @@ pub fn rules_difference(
     other_deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<Vec<(String, Vec<String>, String, Option<String>)>> {
-    let sides = Sides::of([allow, deny, other_allow, other_deny], max_tokens);
-    let grants = sides.ask(py, permissions::difference)?;
+    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let grants = sets.compare(py, permissions::difference)?;
     Ok((grants.into_iter())
         .map(|grant| {
             let Witness { subject, queue } = grant.witness;
@@ -136,7 +138,7 @@ pub fn rules_difference(
         .collect())
 }
 
-/// The fewest allow rules, and the denies they need, that hold the same.
+/// Return the smallest equal set: allow and deny rules.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, max_tokens=None))]
 pub fn rules_minimised(
@@ -145,15 +147,15 @@ pub fn rules_minimised(
     deny: Vec<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    let sides = Sides::of([allow, deny, Vec::new(), Vec::new()], max_tokens);
-    sides.ask(py, |set, _| permissions::minimised(set))
+    let sets = TwoSets::new([allow, deny, Vec::new(), Vec::new()], max_tokens);
+    sets.compare(py, |set, _| permissions::minimised(set))
 }
 
-/// The shortest subject of the pattern, asked for with the queue or without one, that the set does
-/// not hold; None where it holds them all.
+/// Return the shortest subject of a subscription, in a queue or without one, that is not in the set; None
+/// if the set contains the whole subscription.
 #[pyfunction]
 #[pyo3(signature = (allow, deny, pattern, queue=None, max_tokens=None))]
-#[allow(clippy::needless_pass_by_value)] // what Python hands over is ours
+#[allow(clippy::needless_pass_by_value)] // pyo3 extracts owned values
 pub fn rules_admit(
     py: Python<'_>,
     allow: Vec<String>,
@@ -161,10 +163,10 @@ pub fn rules_admit(
     pattern: String,
     queue: Option<String>,
     max_tokens: Option<usize>,
-) -> PyResult<Found> {
-    let sides = Sides::of([allow, deny, Vec::new(), Vec::new()], max_tokens);
-    let answer = sides.ask(py, |set, _| {
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow, deny, Vec::new(), Vec::new()], max_tokens);
+    let witness = sets.compare(py, |set, _| {
         permissions::refused_witness(set, &pattern, queue.as_deref())
     });
-    answer.map(found)
+    witness.map(witness_parts)
 }

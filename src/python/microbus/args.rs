@@ -1,4 +1,4 @@
-//! The arguments of the codec: texts and ports in, the blamed one in the exception out.
+//! Arguments of the encoders and decoders, and the exception that names the one that is not valid.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -18,12 +18,12 @@ pub(super) fn or_empty<'py>(py: Python<'py>, value: OptionalArg<'py>) -> Any<'py
     value.0.unwrap_or_else(|| PyString::new(py, "").into_any())
 }
 
-/// The UTF-8 of an argument; anything but `str` is a `TypeError`, a lone surrogate a refusal.
+/// Borrow the UTF-8 of a `str` argument; a lone surrogate is an `AddressError`.
 pub(super) fn text<'a>(value: &'a Any<'_>, name: &'static str) -> PyResult<&'a str> {
     field_text(value, name, ErrorClass::Address)
 }
 
-/// A port: an `int` of any size (but no `bool`), or text.
+/// Read a port: an `int` of any size (not a `bool`), or text.
 pub(super) fn port_text<'a>(value: &'a Any<'_>) -> PyResult<Port<'a>> {
     if value.is_instance_of::<PyString>() {
         return text(value, "port").map(Port::Text);
@@ -34,20 +34,21 @@ pub(super) fn port_text<'a>(value: &'a Any<'_>) -> PyResult<Port<'a>> {
     Err(type_error(value, "port", "int or str"))
 }
 
-/// The exception for a refusal. It shows the argument that is blamed, else the last of them.
-pub(super) fn raised(error: &Error, arguments: &[(&str, &Any<'_>)]) -> PyErr {
-    let blamed = arguments
+/// Build the exception for an error. It shows the argument that is not valid, or the last one if the
+/// error does not name an argument.
+pub(super) fn address_error(error: &Error, arguments: &[(&str, &Any<'_>)]) -> PyErr {
+    let invalid = arguments
         .iter()
         .find(|(name, _)| Some(*name) == error.field)
         .or(arguments.last());
-    match blamed {
+    match invalid {
         Some((_, value)) => exception_about(value, ErrorClass::Address, error),
         None => PyTypeError::new_err(error.to_string()),
     }
 }
 
-/// Text that the core has checked, as one of the classes of `subtrie._subject`.
-pub(super) fn checked<'py>(py: Python<'py>, text: &str, class: Form) -> PyResult<Any<'py>> {
+/// Create a `Subject` or `Pattern` of a text that the core has validated.
+pub(super) fn new_text<'py>(py: Python<'py>, text: &str, class: Form) -> PyResult<Any<'py>> {
     static SUBJECT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static PATTERN: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = match class {
@@ -57,8 +58,8 @@ pub(super) fn checked<'py>(py: Python<'py>, text: &str, class: Form) -> PyResult
     class.call_method1("_of", (text, "strict"))
 }
 
-/// Text, or `None` where a lone surrogate is in it, which no message can carry.
-pub(super) fn encodable<'a>(value: &'a Any<'_>, name: &str) -> PyResult<Option<&'a str>> {
+/// Borrow the UTF-8 of a `str` argument, `None` if it contains a lone surrogate.
+pub(super) fn text_if_encodable<'a>(value: &'a Any<'_>, name: &str) -> PyResult<Option<&'a str>> {
     let string = value
         .cast::<PyString>()
         .map_err(|_| type_error(value, name, "str"))?;

@@ -1,19 +1,19 @@
-//! Subjects and patterns to addresses.
+//! Decoding of subjects and patterns to addresses.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use super::args::{Any, encodable, raised, text};
+use super::args::{Any, address_error, text, text_if_encodable};
 use crate::microbus::{self, Address};
 
-/// The address of a canonical subject.
+/// Decode a subject in canonical form.
 #[pyfunction]
 pub fn decode<'py>(py: Python<'py>, subject: &Any<'py>) -> PyResult<Any<'py>> {
     static REQUEST: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static REPLY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let address = microbus::decode(text(subject, "subject")?)
-        .map_err(|error| raised(&error, &[("subject", subject)]))?;
+        .map_err(|error| address_error(&error, &[("subject", subject)]))?;
     match address {
         Address::Request(request) => REQUEST
             .import(py, "subtrie._address", "RequestAddress")?
@@ -38,12 +38,12 @@ pub fn decode<'py>(py: Python<'py>, subject: &Any<'py>) -> PyResult<Any<'py>> {
     }
 }
 
-/// The address of a canonical pattern for requests.
+/// Decode a pattern in canonical form that subscribes to requests.
 #[pyfunction]
 pub fn decode_subscription<'py>(py: Python<'py>, pattern: &Any<'py>) -> PyResult<Any<'py>> {
     static SUBSCRIPTION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let address = microbus::decode_subscription(text(pattern, "pattern")?)
-        .map_err(|error| raised(&error, &[("pattern", pattern)]))?;
+        .map_err(|error| address_error(&error, &[("pattern", pattern)]))?;
     SUBSCRIPTION
         .import(py, "subtrie._address", "SubscriptionAddress")?
         .call1((
@@ -57,19 +57,19 @@ pub fn decode_subscription<'py>(py: Python<'py>, pattern: &Any<'py>) -> PyResult
         ))
 }
 
-/// The verified source, or None where the message must be rejected.
+/// Return the verified source of a subject, None if the message must be rejected.
 #[pyfunction]
 pub fn source_of<'py>(
     py: Python<'py>,
     subject: &Any<'py>,
 ) -> PyResult<Option<Bound<'py, PyString>>> {
-    Ok(encodable(subject, "subject")?
+    Ok(text_if_encodable(subject, "subject")?
         .and_then(microbus::source_of)
         .map(|source| PyString::new(py, &source)))
 }
 
-/// The family of a subject.
+/// Return the family of a subject.
 #[pyfunction]
 pub fn classify(subject: &Any<'_>) -> PyResult<&'static str> {
-    Ok(encodable(subject, "subject")?.map_or("other", microbus::classify))
+    Ok(text_if_encodable(subject, "subject")?.map_or("other", microbus::classify))
 }

@@ -1,15 +1,15 @@
-//! Addresses to `Subject` and `Pattern`.
+//! Encoding of addresses to `Subject` and `Pattern`.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-use super::args::{Any, checked, or_empty, port_text, raised, text};
+use super::args::{Any, address_error, new_text, or_empty, port_text, text};
 use crate::grammar::Form;
 use crate::microbus::{self, ReplyParts, RequestParts, SubscriptionParts};
 use crate::python::args::OptionalArg;
 
-/// The subject of a request.
+/// Encode the subject of a request.
 #[pyfunction]
 #[pyo3(
     signature = (*, plane, port, source, host, method, path, slot=OptionalArg::default()),
@@ -46,12 +46,12 @@ pub fn encode_request<'py>(
             ("slot", slot),
             ("path", path),
         ];
-        raised(&error, &all)
+        address_error(&error, &all)
     })?;
-    checked(py, &subject, Form::Subject)
+    new_text(py, &subject, Form::Subject)
 }
 
-/// The pattern that receives requests to one endpoint.
+/// Encode the pattern that subscribes to the requests of one endpoint.
 #[pyfunction]
 #[pyo3(
     signature = (*, plane, port, host, method, path, slot=OptionalArg::default()),
@@ -84,12 +84,12 @@ pub fn encode_subscription<'py>(
             ("slot", slot),
             ("path", path),
         ];
-        raised(&error, &all)
+        address_error(&error, &all)
     })?;
-    checked(py, &pattern, Form::Pattern)
+    new_text(py, &pattern, Form::Pattern)
 }
 
-/// The subject of a reply from `source` to the instance `id` of `host`.
+/// Encode the subject of a reply from `source` to the instance `id` of `host`.
 #[pyfunction]
 #[pyo3(signature = (*, plane, source, host, id))]
 pub fn encode_reply<'py>(
@@ -112,12 +112,12 @@ pub fn encode_reply<'py>(
             ("id", id),
             ("host", host),
         ];
-        raised(&error, &all)
+        address_error(&error, &all)
     })?;
-    checked(py, &subject, Form::Subject)
+    new_text(py, &subject, Form::Subject)
 }
 
-/// The pattern that receives the replies to the instance `id` of `host`.
+/// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
 #[pyfunction]
 #[pyo3(signature = (*, plane, host, id))]
 pub fn encode_reply_subscription<'py>(
@@ -131,11 +131,11 @@ pub fn encode_reply_subscription<'py>(
         text(host, "host")?,
         text(id, "id")?,
     )
-    .map_err(|error| raised(&error, &[("plane", plane), ("id", id), ("host", host)]))?;
-    checked(py, &pattern, Form::Pattern)
+    .map_err(|error| address_error(&error, &[("plane", plane), ("id", id), ("host", host)]))?;
+    new_text(py, &pattern, Form::Pattern)
 }
 
-/// The subject of a request to a URL.
+/// Encode the subject of a request to a URL.
 #[pyfunction]
 #[pyo3(signature = (*, plane, source, method, url))]
 pub fn request_from_url<'py>(
@@ -158,12 +158,12 @@ pub fn request_from_url<'py>(
             ("method", method),
             ("url", url),
         ];
-        raised(&error, &all)
+        address_error(&error, &all)
     })?;
-    checked(py, &subject, Form::Subject)
+    new_text(py, &subject, Form::Subject)
 }
 
-/// The pattern of an endpoint of the service `host`.
+/// Encode the pattern that subscribes to the requests of a route of the service `host`.
 #[pyfunction]
 #[pyo3(
     signature = (*, plane, host, method, route, slot=OptionalArg::default()),
@@ -193,12 +193,12 @@ pub fn subscription_from_route<'py>(
             ("slot", slot),
             ("route", route),
         ];
-        raised(&error, &all)
+        address_error(&error, &all)
     })?;
-    checked(py, &pattern, Form::Pattern)
+    new_text(py, &pattern, Form::Pattern)
 }
 
-/// The host, port and decoded path of a route.
+/// Return the host, port and decoded path of a route.
 #[pyfunction]
 #[pyo3(signature = (*, host, route))]
 pub fn resolve_route<'py>(
@@ -208,7 +208,7 @@ pub fn resolve_route<'py>(
 ) -> PyResult<Any<'py>> {
     static TARGET: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
-        .map_err(|error| raised(&error, &[("host", host), ("route", route)]))?;
+        .map_err(|error| address_error(&error, &[("host", host), ("route", route)]))?;
     TARGET
         .import(py, "subtrie._address", "Target")?
         .call1((target.host, target.port, target.path))

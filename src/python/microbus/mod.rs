@@ -1,4 +1,4 @@
-//! `microbus` for Python: arguments in, `Subject`, `Pattern` and addresses out.
+//! Bindings of `microbus`: encoding and decoding of `Subject`, `Pattern` and addresses.
 
 mod args;
 pub mod decode;

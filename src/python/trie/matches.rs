@@ -15,7 +15,7 @@ use super::state::SharedState;
 use super::subject_trie::SubjectTrie;
 use crate::arrow::{ColumnMatches, LookupSource, Offsets as Counts, match_columns};
 use crate::python::args::Threads;
-use crate::python::arrow::{columns, export, export_schema, view, wrapped};
+use crate::python::arrow::{columns, export, export_schema, row_index, view};
 use crate::python::fork::block_fork;
 use crate::trie::LookupTarget;
 
@@ -153,7 +153,7 @@ impl Matches {
 
     /// Return the values that row `row` matches, in order of insertion.
     fn values<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyTuple>> {
-        let range = wrapped(row, self.rows).and_then(|row| self.range(row));
+        let range = row_index(row, self.rows).and_then(|row| self.range(row));
         let (start, end) = range.ok_or_else(|| PyIndexError::new_err("no such row"))?;
         let ids: &[i32] = self.ids.typed_data();
         let row = ids.get(start..end).unwrap_or_default();

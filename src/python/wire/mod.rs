@@ -1,4 +1,4 @@
-//! `wire` for Python: the parser, and operations that read their parts when asked.
+//! Bindings of `wire`: the parser, and operations whose parts are decoded on demand.
 
 pub mod op;
 pub mod parser;

@@ -1,4 +1,4 @@
-//! `Op`: one operation. Nothing of it is decoded before it is asked for.
+//! The class `Op`: a parsed operation, whose parts are decoded on demand.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,18 +8,17 @@ use pyo3::types::{PyBytes, PyMemoryView, PySlice, PyString, PyTuple};
 
 use crate::wire::{self, Conn, Fields, Kind, Rsid, Span};
 
-/// An operation that was read. Parts it does not have are `None`.
-///
-/// They come by the hundred and go together: without a list of free ones the interpreter would give
-/// their memory back to the system and ask for it again, piece after piece.
+/// A parsed operation. Parts that it does not have are None.
+// `freelist`: operations are created and dropped by the hundred; without a free list the interpreter
+// returns their memory to the system and requests it again for every piece of the stream.
 #[pyclass(frozen, freelist = 1024, module = "subtrie._subtrie")]
 pub struct Op {
     conn: Conn,
     kind: Kind,
     fields: Fields,
     source: Py<PyBytes>,
-    /// A view of the whole source, which the operations of a piece share.
-    whole: Option<Py<PyMemoryView>>,
+    /// A view of the whole source, shared by the operations of a piece.
+    source_view: Option<Py<PyMemoryView>>,
     start: usize,
     length: usize,
     offset: u64,
@@ -33,7 +32,7 @@ type View<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 impl Op {
     pub fn new(
         op: &wire::Op<'_>,
-        (source, whole): (Py<PyBytes>, Option<Py<PyMemoryView>>),
+        (source, source_view): (Py<PyBytes>, Option<Py<PyMemoryView>>),
         start: usize,
         offset: u64,
         pinned: Option<Py<PyString>>,
@@ -44,7 +43,7 @@ impl Op {
             kind: op.kind,
             fields: op.fields,
             source,
-            whole,
+            source_view,
             start,
             length: op.raw.len(),
             offset,
@@ -77,17 +76,17 @@ impl Op {
 
     /// A view into the bytes that were fed.
     fn view<'py>(&self, py: Python<'py>, start: usize, end: usize) -> View<'py> {
-        let place = |at: usize| isize::try_from(self.start + at).unwrap_or(isize::MAX);
-        let slice = PySlice::new(py, place(start), place(end), 1);
-        match &self.whole {
-            Some(whole) => whole.bind(py).get_item(slice),
+        let offset = |at: usize| isize::try_from(self.start + at).unwrap_or(isize::MAX);
+        let slice = PySlice::new(py, offset(start), offset(end), 1);
+        match &self.source_view {
+            Some(view) => view.bind(py).get_item(slice),
             None => PyMemoryView::from(self.source.bind(py).as_any())?.get_item(slice),
         }
         .map(Some)
     }
 
-    /// Where headers end and the body begins.
-    fn middle(&self) -> Option<usize> {
+    /// Offset at which the headers end and the body begins.
+    fn body_start(&self) -> Option<usize> {
         let header = self.fields.header_size? as usize;
         Some(self.fields.payload.start() + header)
     }
@@ -103,25 +102,26 @@ impl Op {
         out
     }
 
-    fn block<'py>(&self, py: Python<'py>, place: usize) -> View<'py> {
+    /// One item of the parsed header block: 0 status, 1 description, 2 headers.
+    fn header_item<'py>(&self, py: Python<'py>, index: usize) -> View<'py> {
         static READ: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let (true, Some(middle)) = (self.has_headers(), self.middle()) else {
+        let (true, Some(body_start)) = (self.has_headers(), self.body_start()) else {
             return Ok(None);
         };
         let raw = self.bytes(py);
         let block = raw
-            .get(self.fields.payload.start()..middle)
+            .get(self.fields.payload.start()..body_start)
             .unwrap_or_default();
         let read = READ.import(py, "subtrie._op_serialization", "header_block")?;
         let read = read.call1((PyBytes::new(py, block),))?;
         if read.is_none() {
             return Ok(None);
         }
-        read.get_item(place).map(Some)
+        read.get_item(index).map(Some)
     }
 }
 
-/// Text of the wire: UTF-8, and bytes that are none as lone surrogates, so that nothing is lost.
+/// Decode text of the protocol: UTF-8, and other bytes as lone surrogates (`surrogateescape`).
 fn decoded<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(text) {
         Ok(text) => Ok(PyString::new(py, text)),
@@ -250,8 +250,8 @@ impl Op {
         if !self.kind.has_payload() {
             return Ok(None);
         }
-        let start = match self.middle() {
-            Some(middle) if self.conn == Conn::ServerToClient => middle,
+        let start = match self.body_start() {
+            Some(body_start) if self.conn == Conn::ServerToClient => body_start,
             _ => payload.start(),
         };
         self.view(py, start, payload.end())
@@ -259,9 +259,9 @@ impl Op {
 
     #[getter]
     fn header<'py>(&self, py: Python<'py>) -> View<'py> {
-        match self.middle() {
-            Some(middle) if self.kind.has_payload() => {
-                self.view(py, self.fields.payload.start(), middle)
+        match self.body_start() {
+            Some(body_start) if self.kind.has_payload() => {
+                self.view(py, self.fields.payload.start(), body_start)
             }
             _ => Ok(None),
         }
@@ -273,23 +273,23 @@ impl Op {
         if !self.kind.has_payload() {
             return Ok(None);
         }
-        let start = self.middle().unwrap_or_else(|| payload.start());
+        let start = self.body_start().unwrap_or_else(|| payload.start());
         self.view(py, start, payload.end())
     }
 
     #[getter]
     fn status<'py>(&self, py: Python<'py>) -> View<'py> {
-        self.block(py, 0)
+        self.header_item(py, 0)
     }
 
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> View<'py> {
-        self.block(py, 1)
+        self.header_item(py, 1)
     }
 
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> View<'py> {
-        self.block(py, 2)
+        self.header_item(py, 2)
     }
 
     #[getter]
@@ -322,7 +322,7 @@ impl Op {
     }
 
     fn as_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        form(slf.py(), "as_dict")?.call1((slf,))
+        serialization(slf.py(), "as_dict")?.call1((slf,))
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -353,13 +353,15 @@ impl Op {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        form(slf.py(), "shown")?.call1((slf,))?.extract()
+        serialization(slf.py(), "shown")?.call1((slf,))?.extract()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let pinned = self.pinned.as_ref().map(|name| name.bind(py).clone());
         let parts = (self.conn.name(), self.raw(py), pinned, self.lnocu);
-        Ok((form(py, "restored")?, parts).into_pyobject(py)?.into_any())
+        Ok((serialization(py, "restored")?, parts)
+            .into_pyobject(py)?
+            .into_any())
     }
 }
 
@@ -372,6 +374,7 @@ impl Op {
     }
 }
 
-fn form<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+/// A function of `subtrie._op_serialization`.
+fn serialization<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("subtrie._op_serialization")?.getattr(name)
 }

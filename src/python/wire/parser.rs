@@ -1,4 +1,4 @@
-//! `Parser`: bytes in, operations out, or `WireError` with what was finished before it.
+//! The class `Parser`: bytes in, operations out, or a `WireError` with the operations before it.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use crate::python::args::{self, OptionalArg, bound};
 use crate::python::errors::type_error;
 use crate::wire::{self, Conn, Limits, ParseError};
 
-/// What `max_payload=None` means: whatever nine digits can say.
-const MOST_PAYLOAD: usize = 999_999_999;
+/// The limit for `max_payload=None`: the largest size of nine digits.
+const NO_PAYLOAD_LIMIT: usize = 999_999_999;
 
-/// Reads one direction of one connection; no sockets, no clock.
+/// A parser of one direction of one connection, without I/O.
 #[pyclass(module = "subtrie._subtrie")]
 pub struct Parser {
     core: wire::Parser,
@@ -51,8 +51,8 @@ impl Parser {
         let max_control_line = bound("max_control_line", max_control_line)?.map_or(4096, size);
         let max_payload = match max_payload.0 {
             None => 1_048_576,
-            Some(given) if given.is_none() => MOST_PAYLOAD,
-            Some(given) => bound("max_payload", Some(&given))?.map_or(MOST_PAYLOAD, size),
+            Some(given) if given.is_none() => NO_PAYLOAD_LIMIT,
+            Some(given) => bound("max_payload", Some(&given))?.map_or(NO_PAYLOAD_LIMIT, size),
         };
         let pinned = match pinned_account {
             None => None,
@@ -85,58 +85,58 @@ impl Parser {
         })
     }
 
-    /// The next piece of the stream; the operations it completes.
+    /// Parse the next piece of the stream, and return the operations that it completes.
     fn feed<'py>(
         &mut self,
         py: Python<'py>,
         data: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let data = whole(data)?;
+        let data = as_bytes(data)?;
         let source = data.clone().unbind();
-        let whole = PyMemoryView::from(data.as_any())?.unbind();
-        // About as many as a piece of short messages holds.
+        let source_view = PyMemoryView::from(data.as_any())?.unbind();
+        // About the number of operations in a piece of short messages; more only reallocate the vector.
         let mut found: Vec<Py<Op>> = Vec::with_capacity(data.as_bytes().len() / 128 + 1);
-        let mut trouble: Option<PyErr> = None;
+        let mut failure: Option<PyErr> = None;
         let mut offset = self.core.offset();
         let (pinned, lnocu) = (&self.pinned, self.lnocu);
         let outcome = self.core.feed(data.as_bytes(), |op, at| {
             let (source, start) = match at {
                 Some(at) => {
-                    let whole = op.kind.has_payload().then(|| whole.clone_ref(py));
-                    ((source.clone_ref(py), whole), at)
+                    let view = op.kind.has_payload().then(|| source_view.clone_ref(py));
+                    ((source.clone_ref(py), view), at)
                 }
                 None => ((PyBytes::new(py, op.raw).unbind(), None), 0),
             };
             let pinned = pinned.as_ref().map(|name| name.clone_ref(py));
             match Py::new(py, Op::new(&op, source, start, offset, pinned, lnocu)) {
                 Ok(op) => found.push(op),
-                Err(error) => trouble = Some(error),
+                Err(error) => failure = Some(error),
             }
             offset += op.raw.len() as u64;
         });
-        if let Some(error) = trouble {
+        if let Some(error) = failure {
             return Err(error);
         }
         let operations = PyList::new(py, found)?;
         match outcome {
             Ok(()) => Ok(operations),
-            Err(fault) => Err(self.wire_error(py, fault, &operations)),
+            Err(error) => Err(self.wire_error(py, error, &operations)),
         }
     }
 
-    /// Is no operation half-read, and none refused?
+    /// Whether no operation is incomplete and no error was found.
     #[getter]
     fn complete(&self) -> bool {
         self.core.is_complete()
     }
 
-    /// Bytes of the stream that whole operations account for.
+    /// The offset in the stream after the last complete operation.
     #[getter]
     fn offset(&self) -> u64 {
         self.core.offset()
     }
 
-    /// Bytes kept of the operation that is being read.
+    /// The number of bytes that are buffered.
     #[getter]
     fn held(&self) -> usize {
         self.core.buffered()
@@ -148,7 +148,7 @@ impl Parser {
         self.conn.name()
     }
 
-    /// `server` or `strict`.
+    /// The dialect, `server` or `strict`.
     #[getter]
     fn dialect(&self) -> &'static str {
         self.dialect.name()
@@ -156,28 +156,29 @@ impl Parser {
 }
 
 impl Parser {
+    /// Build the `WireError` for an error of the core.
     fn wire_error(
         &self,
         py: Python<'_>,
-        fault: ParseError,
+        error: ParseError,
         operations: &Bound<'_, PyList>,
     ) -> PyErr {
         static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let limit = matches!(fault.reason, "max control line" | "max payload");
-        let reason = if self.conn.reports_parse_only() && !limit {
+        let is_limit = matches!(error.reason, "max control line" | "max payload");
+        let reason = if self.conn.reports_parse_only() && !is_limit {
             "parse"
         } else {
-            fault.reason
+            error.reason
         };
         let build = || -> PyResult<Bound<'_, PyAny>> {
             WIRE_ERROR
                 .import(py, "subtrie._errors", "wire_error")?
                 .call1((
                     reason,
-                    fault.reason,
-                    fault.position,
-                    fault.resume,
-                    fault.stage.name(),
+                    error.reason,
+                    error.position,
+                    error.resume,
+                    error.stage.name(),
                     operations,
                 ))
         };
@@ -201,8 +202,8 @@ fn conn_named(given: &Bound<'_, PyAny>) -> PyResult<Conn> {
     }
 }
 
-/// The bytes themselves, or a copy of whatever else holds bytes.
-fn whole<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+/// Return a `bytes` object itself, or a copy of the buffer of another object.
+fn as_bytes<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.clone());
     }
