@@ -202,13 +202,62 @@ def test_queue_names(trie, name):
         ("é\ud800 ", "surrogate", 2),
     ],
 )
-def test_queue_names_refused(trie, name, reason, position):
+def test_queue_names_refused_in_the_strict_dialect(trie, name, reason, position):
     with pytest.raises(subtrie.InvalidName) as caught:
         trie.add("a", 1, queue=name)
     error = caught.value
     assert (error.reason, error.position, error.field) == (reason, position, "queue")
     assert len(trie) == 0
     assert trie.stats().nodes == 0
+
+
+@pytest.mark.requirement("A39")
+@pytest.mark.parametrize(
+    "name", ["q.*", "*", ">", ">.q", "q*", "a..b", "é", "\x0b", "a\x0cb", "\x00"]
+)
+def test_the_server_dialect_takes_every_queue_name_the_broker_takes(engine, name):
+    trie = engine.SubjectTrie(dialect="server")
+    assert trie.add("a", 1, queue=name).queue == name
+    assert trie.groups("a").queues == {name: (1,)}
+    # The name passes every other way into an index too.
+    assert engine.SubjectTrie.from_bytes(trie.to_bytes()).groups("a").queues == {name: (0,)}
+    assert trie.copy().update([("a", 2, name)])[0].queue == name
+
+
+@pytest.mark.requirement("A39")
+@pytest.mark.parametrize(
+    ("name", "reason", "position"),
+    [
+        ("", "queue-empty", 0),
+        ("a b", "queue-whitespace", 1),
+        ("*. ", "queue-whitespace", 2),
+        ("é\t", "queue-whitespace", 2),
+        ("a\r", "queue-whitespace", 1),
+        ("a\n", "queue-whitespace", 1),
+        ("é\ud800 ", "surrogate", 2),
+    ],
+)
+def test_queue_names_refused_in_the_server_dialect(engine, name, reason, position):
+    trie = engine.SubjectTrie(dialect="server")
+    with pytest.raises(subtrie.InvalidName) as caught:
+        trie.add("a", 1, queue=name)
+    error = caught.value
+    assert (error.reason, error.position, error.field) == (reason, position, "queue")
+    assert len(trie) == 0
+
+
+@pytest.mark.requirement("A39")
+def test_an_image_keeps_to_the_queue_names_of_its_dialect(engine):
+    trie = engine.SubjectTrie(dialect="server")
+    trie.add("a", 1, queue="q.*")
+    strict = engine.SubjectTrie()
+    strict.add("a", 1, queue="q.x")
+    image = strict.to_bytes()
+    damaged = image.replace(b"q.x", b"q.*")
+    assert damaged != image
+    with pytest.raises(subtrie.SubtrieError) as caught:
+        list(engine.SubjectTrie.from_bytes(damaged, verify=False))
+    assert caught.value.reason == "image-damaged"
 
 
 # The broker's index looks up anything; ours looks up subjects (A17, S1-014, S1-026).

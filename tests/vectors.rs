@@ -1,15 +1,16 @@
-//! The broker's answers about one text or two, put to the core without an interpreter.
+//! The recorded answers of the broker about one or two texts, compared with the core's.
 //!
-//! `docs/conformance.md` explains the kinds. All are asked in the `server` dialect with its bounds
-//! lifted. Kinds that need the index or the codec stand beside those.
+//! `docs/conformance.md` explains the kinds. All rows use the `server` dialect without bounds. Kinds
+//! that need the index or the encoders are tested elsewhere.
 
-#![allow(clippy::panic)] // that is how a test says no
+#![allow(clippy::panic)] // a test fails by panicking
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use subtrie::error::Error;
 use subtrie::grammar::{Bounds, Dialect, Form, check, covers, matches, overlaps};
+use subtrie::trie::check_queue;
 
 const UNBOUNDED: Bounds = Bounds {
     max_tokens: usize::MAX,
@@ -24,7 +25,7 @@ fn pattern(text: &str) -> Result<(), Error> {
     check(text, Form::Pattern, Dialect::Server, UNBOUNDED)
 }
 
-/// Is any token a wildcard? Asked of any text, also of one with empty tokens.
+/// Whether any token of any text, also one with empty tokens, is a wildcard.
 fn has_wildcard(text: &str) -> Result<bool, Error> {
     let mut found = false;
     for token in text.split('.').filter(|token| !token.is_empty()) {
@@ -36,7 +37,7 @@ fn has_wildcard(text: &str) -> Result<bool, Error> {
     Ok(found)
 }
 
-/// The core's answer to a row, or `None` where the kind belongs elsewhere.
+/// The core's answer to a row, `None` if the kind is tested elsewhere.
 fn answer(row: &Value) -> Option<Result<bool, Error>> {
     let field = |name: &str| {
         row[name]
@@ -68,7 +69,7 @@ fn answer(row: &Value) -> Option<Result<bool, Error>> {
     })
 }
 
-/// Do two patterns overlap? A witness that one side does not match is no witness.
+/// Whether two patterns overlap; both must match the witness.
 fn collide(a: &str, b: &str) -> bool {
     overlaps(a, b).is_some_and(|witness| {
         assert_eq!(subject(&witness), Ok(()), "{a} {b}");
@@ -78,14 +79,14 @@ fn collide(a: &str, b: &str) -> bool {
 }
 
 #[test]
-fn the_broker_s_answers_about_texts() {
+fn texts_are_validated_and_compared_as_by_the_broker() {
     let rows = include_str!("vectors/nats_match.jsonl").lines();
-    let mut asked = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for line in rows {
         let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}"));
         let Some(got) = answer(&row) else { continue };
         let wanted = if row.get("differs").is_some() {
-            None // a refusal
+            None // an error
         } else if row.get("quirk").is_some() {
             row["strict"].as_bool()
         } else {
@@ -96,14 +97,15 @@ fn the_broker_s_answers_about_texts() {
             (Some(wanted), Ok(got)) if wanted == *got => {}
             _ => panic!("{got:?} for {line}"),
         }
-        *asked.entry(row["kind"].to_string()).or_insert(0) += 1;
+        *counts.entry(row["kind"].to_string()).or_insert(0) += 1;
     }
-    assert_eq!(asked.len(), 10, "{asked:?}");
-    assert_eq!(asked.values().sum::<u32>(), 465, "{asked:?}");
+    assert_eq!(counts.len(), 10, "{counts:?}");
+    assert_eq!(counts.values().sum::<u32>(), 465, "{counts:?}");
 }
 
+// requirement: S1-038, S1-039, S1-040, S1-047, S1-048
 #[test]
-fn s1_038_s1_039_s1_040_s1_047_s1_048_the_examples_of_seed_001() {
+fn the_documented_examples_of_matching() {
     for (left, right, wanted) in [
         ("foo.>", "foo.bar", true),
         ("foo.>", "foo.bar.baz.1", true),
@@ -114,5 +116,16 @@ fn s1_038_s1_039_s1_040_s1_047_s1_048_the_examples_of_seed_001() {
         ("foo.>", "foo.bar.baz", true),
     ] {
         assert_eq!(matches(left, right), wanted, "{left} {right}");
+    }
+}
+
+// requirement: A39
+#[test]
+fn the_server_dialect_takes_the_queue_names_that_the_broker_takes() {
+    for line in include_str!("vectors/nats_queues.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}"));
+        let name = row["queue"].as_str().unwrap_or_else(|| panic!("{line}"));
+        let accepted = check_queue(name, Dialect::Server).is_ok();
+        assert_eq!(Some(accepted), row["expect"].as_bool(), "{line}");
     }
 }

@@ -385,3 +385,14 @@ async def test_a_connector_that_does_not_run_says_so(make_memory):
     with pytest.raises(BusError) as refused:
         await web.request("GET", URL)
     assert refused.value.reason == "not-started"
+
+
+@pytest.mark.requirement("A39")
+def test_an_endpoint_s_queue_name_with_a_blank_is_refused_for_the_blank(make_memory):
+    shop = make_memory("shop.example")
+    with pytest.raises(BusError) as refused:
+        shop.endpoint("GET", "/", queue="é b*")(lambda: None)
+    assert (refused.value.reason, refused.value.position) == ("queue-whitespace", 2)
+    with pytest.raises(BusError) as refused:
+        shop.endpoint("GET", "/", queue="b.*")(lambda: None)
+    assert refused.value.reason == "queue-wildcard"

@@ -98,6 +98,11 @@ def _stree(engine: Any, row: Row) -> list[int]:
     return sorted(subscription.value for subscription in found)
 
 
+def _queue_name(engine: Any, row: Row) -> bool:
+    trie = _trie(engine, [{"s": "a", "q": row["queue"]}])
+    return bool(dict(trie.groups("a").queues) == {row["queue"]: (0,)})
+
+
 def _gsl_intersect(engine: Any, row: Row) -> list[int]:
     trie = _trie(engine, row["patterns"])
     found = []
@@ -143,6 +148,7 @@ KINDS: dict[str, Kind] = {
     "match": Kind(_match, "expect", refused=_NOBODY),
     "reverse": Kind(_reverse, "expect", refused=_NOBODY),
     "stree": Kind(_stree, "expect", refused=[]),
+    "queue_name": Kind(_queue_name, "expect", refused=False),
     "gsl_intersect": Kind(_gsl_intersect, "expect"),
     "gsl_starting_in": Kind(_gsl_starting_in, "expect", refused=False),
 }

@@ -152,7 +152,7 @@ def opened(image: Any, verify: bool) -> Opened:
     blocks, lines, names = (
         data[8 * start : 8 * end] for start, end in zip(starts[2:], ends[2:], strict=True)
     )
-    held = _held(blocks, lines, list(_names(names)), dialect, (tokens, length), head[10])
+    held = _held(blocks, lines, list(_names(names, dialect)), dialect, (tokens, length), head[10])
     ids = [row.id for row in held]
     if any(one >= two for one, two in pairwise([*ids, head[8]])):
         raise _refused("image-damaged")
@@ -220,13 +220,13 @@ def fill(rows: list[Row], values: list[Any], dialect: str) -> None:
         row.subscription = subscribed(pattern, dialect, value, row.queue, row.id)
 
 
-def _names(data: bytes) -> Iterator[str]:
+def _names(data: bytes, dialect: str) -> Iterator[str]:
     at = 0
     while at < len(data):
         length = int.from_bytes(data[at : at + 8], "little")
         name = _text(data, at + 8, length)
         try:
-            check_queue(name)
+            check_queue(name, dialect)
         except SubtrieError:
             raise _refused("image-damaged") from None
         yield name

@@ -384,7 +384,7 @@ class SubjectTrie:
     def _admitted(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
         pattern = self._checked(pattern)
         if queue is not None:
-            check_queue(queue)
+            check_queue(queue, self._dialect)
             queue = str.__str__(queue)
         return pattern, queue
 

@@ -9,8 +9,8 @@ from typing import Any
 from .._errors import refusal
 from ._grammar import check_subject, encoded
 
-# The blanks that would end a queue name on the wire, and those a reader takes for blanks.
-_BLANK = re.compile(r"[ \t\r\n\x0b\x0c]")
+# The blanks that end a queue name on the wire; in `strict` also the other blanks of ASCII.
+_BLANKS = {"server": re.compile(r"[ \t\r\n]"), "strict": re.compile(r"[ \t\r\n\x0b\x0c]")}
 
 
 def subject_tokens(
@@ -45,17 +45,20 @@ def row_parts(row: Iterable[Any]) -> tuple[Any, Any, Any]:
     return parts[0], parts[1], parts[2] if len(parts) == 3 else None
 
 
-def check_queue(name: str) -> None:
-    """Raises ``InvalidName`` unless the name can be a queue's: not empty, no blank, no wildcard
-    token (A39)."""
+def check_queue(name: str, dialect: str) -> None:
+    """Raise ``InvalidName`` unless an index of the dialect takes the queue name.
+
+    It is not empty and holds no blank; in ``strict`` it also has no wildcard token.
+    """
+    # A39
     encoded(name, "InvalidName", "queue", "queue")
     if not name:
         raise refusal("InvalidName", "queue-empty", name, 0, "queue")
     start = 0
     for token in name.split("."):
-        if blank := _BLANK.search(token):
+        if blank := _BLANKS[dialect].search(token):
             place = start + len(token[: blank.start()].encode())
             raise refusal("InvalidName", "queue-whitespace", name, place, "queue")
-        if token in ("*", ">"):
+        if dialect == "strict" and token in ("*", ">"):
             raise refusal("InvalidName", "queue-wildcard", name, start, "queue")
         start += len(token.encode()) + 1

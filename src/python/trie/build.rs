@@ -68,7 +68,8 @@ impl StateBuilder {
             .map_err(|error| exception(py, &error, ErrorClass::Pattern, pattern))?;
         let queue = queue.map(|queue| {
             let name = field_text(queue, "queue", ErrorClass::Name)?;
-            check_queue(name).map_err(|error| exception(py, &error, ErrorClass::Name, name))?;
+            check_queue(name, self.dialect)
+                .map_err(|error| exception(py, &error, ErrorClass::Name, name))?;
             Ok::<_, PyErr>(name.to_owned())
         });
         Ok(ValidRow {

@@ -106,7 +106,7 @@ impl Image<'_> {
                 .ok_or_else(damaged)?;
             let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).collect();
             let name = std::str::from_utf8(&bytes[..length]).map_err(|_| damaged())?;
-            check_queue(name).map_err(|_| damaged())?;
+            check_queue(name, self.dialect).map_err(|_| damaged())?;
             names.push(name.into());
             rest = later;
         }

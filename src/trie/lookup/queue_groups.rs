@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::Scratch;
 use crate::error::Error;
+use crate::grammar::Dialect;
 use crate::trie::index::Index;
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::SubscriptionRef;
@@ -18,22 +19,38 @@ pub struct Groups {
     pub queues: Vec<Vec<SubscriptionRef>>,
 }
 
-/// Checks a queue name.
+/// Validate the name of a queue group in an index of the dialect.
 ///
 /// # Errors
 ///
-/// `queue-empty`, `queue-whitespace` or `queue-wildcard`, with the field `queue`.
-pub fn check_queue(name: &str) -> Result<(), Error> {
+/// `queue-empty`, `queue-whitespace` at the first blank, and in [`Dialect::Strict`] `queue-wildcard` at
+/// the first wildcard token.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::Dialect;
+/// use subtrie::trie::check_queue;
+///
+/// assert!(check_queue("q.*", Dialect::Server).is_ok());
+/// assert_eq!(check_queue("q.*", Dialect::Strict).unwrap_err().reason, "queue-wildcard");
+/// ```
+// A39
+pub fn check_queue(name: &str, dialect: Dialect) -> Result<(), Error> {
     let refused = |reason, position| Err(Error::at(reason, position).in_field("queue"));
     if name.is_empty() {
         return refused("queue-empty", 0);
     }
     let mut start = 0;
     for token in name.split('.') {
-        if let Some(blank) = token.find([' ', '\t', '\r', '\n', '\x0b', '\x0c']) {
+        let is_blank = |letter| {
+            matches!(letter, ' ' | '\t' | '\r' | '\n')
+                || dialect == Dialect::Strict && matches!(letter, '\x0b' | '\x0c')
+        };
+        if let Some(blank) = token.find(is_blank) {
             return refused("queue-whitespace", start + blank);
         }
-        if matches!(token, "*" | ">") {
+        if dialect == Dialect::Strict && matches!(token, "*" | ">") {
             return refused("queue-wildcard", start);
         }
         start += token.len() + 1;

@@ -21,7 +21,7 @@ impl Index {
     /// (`queue-empty`, `queue-whitespace`, `queue-wildcard`), or the index is full (`index-full`).
     pub fn insert(&mut self, pattern: &str, queue: Option<&str>) -> Result<SubscriptionRef, Error> {
         self.check_pattern(pattern)?;
-        queue.map_or(Ok(()), check_queue)?;
+        queue.map_or(Ok(()), |name| check_queue(name, self.dialect))?;
         let id = self.reserve(1, pattern.len())?;
         Ok(self.insert_reserved(id, pattern, queue, 0))
     }

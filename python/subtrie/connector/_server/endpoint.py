@@ -25,6 +25,7 @@ from .annotations import type_hints
 from .argument_binding import argument_binder
 
 _QUEUE = re.compile(r"[A-Za-z0-9._-]+")
+_BLANK = re.compile(r"\s")
 
 
 class _Own(enum.Enum):
@@ -86,6 +87,9 @@ class Endpoint:
         self.port, self.port_text = int(port), str(port)
         self.queue = connector.host if queue is OWN else queue
         if self.queue is not None and not _QUEUE.fullmatch(self.queue):
+            if blank := _BLANK.search(self.queue):
+                place = len(self.queue[: blank.start()].encode("utf-8", "surrogatepass"))
+                raise refusal("BusError", "queue-whitespace", self.queue, place, "queue")
             raise refusal("BusError", "queue-wildcard", self.queue, field="queue")
         self.connector = connector
         self.registrations: list[Registration] = []
