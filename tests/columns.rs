@@ -1,7 +1,7 @@
-//! Columns without an interpreter: rows equal the scalar answers, and hostile arrays are refused.
+//! Arrow columns: rows equal the results for single subjects, and malformed arrays are rejected.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
-#![allow(unsafe_code)] // to build arrays that lie
+#![allow(unsafe_code)] // to build malformed arrays
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn a_dictionary_is_looked_at_once_a_value() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_apart() {
+fn bytes_that_are_not_utf8_have_a_reason() {
     let bytes = arrow_array::BinaryArray::from(vec![&b"ok"[..], b"\xff", b"a\xed\xa0\x80"]);
     let column = Column::new(bytes.into_data()).unwrap();
     assert_eq!(column.value(1), Text::Invalid("utf8", 0));
@@ -113,7 +113,7 @@ fn bytes_that_are_no_text_are_told_apart() {
 }
 
 #[test]
-fn hostile_arrays_are_refused() {
+fn malformed_arrays_are_rejected() {
     let numbers = Int32Array::from(vec![1, 2]).into_data();
     assert!(Column::new(numbers).is_err());
     let offsets = |offsets: [i32; 3]| {
@@ -121,7 +121,7 @@ fn hostile_arrays_are_refused() {
             .len(2)
             .add_buffer(Buffer::from_slice_ref(offsets))
             .add_buffer(Buffer::from_slice_ref(b"abcd"));
-        // SAFETY: it is not sound on purpose; the column must notice before it reads.
+        // SAFETY: unsound on purpose; the column must validate it before reading.
         unsafe { builder.build_unchecked() }
     };
     assert!(Column::new(offsets([0, 2, 4])).is_ok());

@@ -1,5 +1,5 @@
-//! The laws of subjects and patterns, on random tokens: the relations agree with one another, and
-//! whatever is checked holds what the grammar promises.
+//! Properties of subjects and patterns on random tokens: the relations are consistent, and validated
+//! texts have the promised form.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,16 +24,16 @@ fn is(text: &str, form: Form, dialect: Dialect) -> bool {
 }
 
 proptest! {
-    /// S1-036 to S1-040: what covers matches whatever the covered one matches.
+    // S1-036 to S1-040
     #[test]
-    fn covering_is_matching_more(p in pattern(), q in pattern(), s in subject()) {
+    fn a_pattern_matches_what_a_covered_pattern_matches(p in pattern(), q in pattern(), s in subject()) {
         if covers(&p, &q) && matches(&q, &s) {
             prop_assert!(matches(&p, &s));
         }
     }
 
     #[test]
-    fn covering_is_reflexive_and_transitive(p in pattern(), q in pattern(), r in pattern()) {
+    fn covering_is_a_partial_order(p in pattern(), q in pattern(), r in pattern()) {
         prop_assert!(covers(&p, &p));
         if covers(&p, &q) && covers(&q, &r) {
             prop_assert!(covers(&p, &r));
@@ -43,9 +43,9 @@ proptest! {
         }
     }
 
-    /// A witness is a subject that both match; without one, nothing is matched by both.
+    /// Both patterns match the witness; without one, no subject is matched by both.
     #[test]
-    fn overlapping_has_a_witness(p in pattern(), q in pattern(), s in subject()) {
+    fn patterns_overlap_exactly_if_there_is_a_witness(p in pattern(), q in pattern(), s in subject()) {
         match overlaps(&p, &q) {
             Some(witness) => {
                 prop_assert!(is(&witness, Form::Subject, Dialect::Strict));
@@ -57,15 +57,16 @@ proptest! {
     }
 
     #[test]
-    fn covering_is_overlapping(p in pattern(), q in pattern()) {
+    fn a_covered_pattern_overlaps(p in pattern(), q in pattern()) {
         if covers(&p, &q) {
             prop_assert!(overlaps(&p, &q).is_some());
         }
     }
 
-    /// S1-014, S1-015, A17, A34: what passes is whole, and a refusal blames a byte that is there.
+    /// Valid texts have no empty token, blank or misplaced wildcard; errors have a position in the text.
+    // S1-014, S1-015, A17, A34
     #[test]
-    fn checking_any_text(text in "[a-c.*> \t\u{e9}\u{7f}]{0,12}") {
+    fn any_text_is_valid_or_has_an_error_inside(text in "[a-c.*> \t\u{e9}\u{7f}]{0,12}") {
         for dialect in [Dialect::Strict, Dialect::Server] {
             for form in [Form::Subject, Form::Pattern] {
                 match check(&text, form, dialect, dialect.bounds()) {
@@ -79,7 +80,7 @@ proptest! {
                     Err(error) => prop_assert!(error.position.unwrap() <= text.len()),
                 }
             }
-            // Whatever is a subject is a pattern, and whatever is strict suits the server.
+            // A subject is a pattern, and what is valid in strict is valid in server.
             if is(&text, Form::Subject, dialect) {
                 prop_assert!(is(&text, Form::Pattern, dialect));
             }

@@ -1,4 +1,4 @@
-//! Laws of the codec on arbitrary text: it never panics, and what it accepts has one spelling.
+//! Properties of the encoders and decoders on arbitrary text: no panic, and one canonical form.
 
 use proptest::prelude::*;
 use subtrie::microbus::{
@@ -6,7 +6,7 @@ use subtrie::microbus::{
     encode_reply, encode_request, encode_subscription,
 };
 
-/// Encodes a decoded subject again.
+/// Encode a decoded subject again.
 fn encoded(address: &Address<'_>) -> Option<String> {
     match address {
         Address::Request(request) => encode_request(&RequestParts {
@@ -41,7 +41,7 @@ fn token() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A text of about the right shape.
+/// A text that is nearly a Microbus subject.
 fn near() -> impl Strategy<Value = String> {
     let trust = prop_oneof![Just("safe"), Just("danger"), Just("reply")];
     let port = prop_oneof![Just("443"), Just("666"), Just("_"), Just("*"), Just("0")];
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(text in "(?s).{0,40}") {
+    fn no_text_causes_a_panic(text in "(?s).{0,40}") {
         let _ = decode(&text);
         let _ = decode_subscription(&text);
         let _ = microbus::classify(&text);
@@ -126,7 +126,7 @@ proptest! {
 
     #[test]
     fn hosts_and_segments_round_trip(text in "(?s).{0,20}") {
-        let part = text.replace('/', ""); // a slash separates parts (A14)
+        let part = text.replace('/', ""); // a slash separates segments (A14)
         let segment = microbus::escape_segment(&part);
         let read = microbus::unescape_segment(&segment);
         prop_assert_eq!(read.as_deref(), Ok(part.as_str()));

@@ -1,4 +1,4 @@
-//! What the Go framework answers, row by row: the same bytes, or a difference that is decided.
+//! The recorded answers of the Go framework: the same bytes, or a difference that is a decision.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -74,22 +74,22 @@ fn answer(op: &str, given: &Value) -> Result<Value, Error> {
     })
 }
 
-fn is_refused(row: &Value) -> bool {
+fn expects_error(row: &Value) -> bool {
     row["error"] == json!(true) || (row.get("differs").is_some() && row.get("ours").is_none())
 }
 
 #[test]
-fn same_bytes_as_go() {
+fn every_row_encodes_to_the_same_bytes_as_in_go() {
     for row in rows("go_subjects.jsonl")
         .into_iter()
         .chain(rows("go_more.jsonl"))
     {
         let given = answer(row["op"].as_str().unwrap_or_default(), &row["in"]);
-        if is_refused(&row) {
+        if expects_error(&row) {
             assert!(given.is_err(), "{row}: {given:?}");
         } else {
-            let wanted = row.get("ours").unwrap_or(&row["out"]);
-            assert_eq!(given.as_ref(), Ok(wanted), "{row}");
+            let expected = row.get("ours").unwrap_or(&row["out"]);
+            assert_eq!(given.as_ref(), Ok(expected), "{row}");
         }
     }
 }
@@ -99,7 +99,7 @@ fn every_row_decodes_with_its_source() {
     for row in rows("go_subjects.jsonl") {
         let text = row["out"].as_str().unwrap_or_default();
         match row["op"].as_str() {
-            _ if is_refused(&row) => {}
+            _ if expects_error(&row) => {}
             Some("encode_request") => {
                 assert!(matches!(decode(text), Ok(Address::Request(_))), "{row}");
                 let source = row["in"]["source"].as_str().unwrap_or_default();

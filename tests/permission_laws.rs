@@ -1,7 +1,7 @@
-//! The algebra of rules against brute force: every subject of a small world, one bit each.
+//! The comparison of rule sets against exhaustive enumeration: one bit for every subject of a universe.
 //!
-//! Subjects over the named tokens and `x`, which no rule names, one token deeper than the patterns:
-//! there every question about the patterns has its answer (a deeper subject looks like one of them).
+//! The universe has all subjects over the named tokens and `x`, which no rule names, up to one token
+//! more than the patterns; longer subjects give no other answers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -35,14 +35,14 @@ fn patterns(named: &[&str], depth: usize) -> Vec<String> {
 
 type Mask = [u64; 6];
 
-/// A small world: its subjects, shortest first.
-struct World {
+/// A universe: its subjects, shortest first, and the subjects that each pattern matches.
+struct Universe {
     subjects: Vec<String>,
     patterns: Vec<String>,
     masks: Vec<Mask>,
 }
 
-impl World {
+impl Universe {
     fn new(named: &[&str], depth: usize) -> Self {
         let alphabet: Vec<&str> = named.iter().copied().chain(["x"]).collect();
         let subjects = texts(&alphabet, depth + 1);
@@ -81,7 +81,7 @@ impl World {
         mask
     }
 
-    /// Tokens of the shortest subject in the mask.
+    /// Number of tokens of the shortest subject in the mask.
     fn shortest(&self, mask: Mask) -> Option<usize> {
         (mask.iter().enumerate())
             .find(|&(_, &word)| word != 0)
@@ -122,10 +122,17 @@ fn holds(set: RuleSet<'_>, subject: &str) -> bool {
     matched(set.allow) && !matched(set.deny)
 }
 
-/// Both sides agree on whether, and on how few tokens the witness has; the witness is one.
-fn agree(world: &World, left: RuleSet<'_>, right: RuleSet<'_>, left_mask: Mask, right_mask: Mask) {
+/// Assert that `witness` agrees with the enumeration: whether there is one, its number of tokens, and
+/// that it is one.
+fn assert_witness(
+    universe: &Universe,
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    left_mask: Mask,
+    right_mask: Mask,
+) {
     let found = witness(left, right).unwrap();
-    let wanted = world.shortest(minus(left_mask, right_mask));
+    let wanted = universe.shortest(minus(left_mask, right_mask));
     let got = found.as_ref().map(|found| tokens(&found.subject));
     assert_eq!(
         got, wanted,
@@ -140,7 +147,7 @@ fn agree(world: &World, left: RuleSet<'_>, right: RuleSet<'_>, left_mask: Mask, 
     }
 }
 
-/// Swapping the names `a` and `b` changes no answer, so half of all cases will do.
+/// Swap the names `a` and `b`. It changes no answer, so half of all cases are enough.
 fn swapped(text: &str) -> String {
     (text.chars())
         .map(|letter| match letter {
@@ -154,46 +161,51 @@ fn swapped(text: &str) -> String {
 /// One allow and at most one deny on each side, to depth 4 over `{a, b, *, >}`.
 ///
 /// Whether `a \ d` lies inside `a' \ d'` is whether it lies inside `a'` and shares nothing with
-/// `d'`; the algebra decides these apart (a table of `a'` and `d`, then a table of `d`). So all
-/// triples of each kind stand for all quadruples, of which a sample is asked too.
+/// `d'`; the comparison decides these separately (a table of `a'` and `d`, then a table of `d`). So all
+/// triples of each kind stand for all quadruples, of which a sample is tested too.
+// requirement: T14
 #[test]
-fn t14_every_pair_of_one_allow_and_one_deny_to_depth_four() {
-    let world = World::new(&["a", "b"], 4);
-    let count = world.patterns.len();
+fn every_pair_of_one_allow_and_one_deny_to_depth_four() {
+    let universe = Universe::new(&["a", "b"], 4);
+    let count = universe.patterns.len();
     assert_eq!(count, 160);
-    let twin: Vec<usize> = (world.patterns.iter())
+    let twin: Vec<usize> = (universe.patterns.iter())
         .map(|text| {
             let other = swapped(text);
-            world
+            universe
                 .patterns
                 .iter()
                 .position(|text| *text == other)
                 .unwrap()
         })
         .collect();
-    let everything = [world.patterns.iter().position(|text| text == ">").unwrap()];
+    let everything = [universe
+        .patterns
+        .iter()
+        .position(|text| text == ">")
+        .unwrap()];
     let mut asked = 0_u64;
     for allow in 0..count {
         for deny in 0..=count {
             let denied: Vec<usize> = (deny < count).then_some(deny).into_iter().collect();
             let twin_deny = twin.get(deny).copied().unwrap_or(count);
-            let left_mask = world.mask(&[allow], &denied);
-            let (allowed, denied) = (world.texts(&[allow]), world.texts(&denied));
+            let left_mask = universe.mask(&[allow], &denied);
+            let (allowed, denied) = (universe.texts(&[allow]), universe.texts(&denied));
             let left = rules(&allowed, &denied);
             for other in 0..count {
                 if (twin[allow], twin_deny, twin[other]) < (allow, deny, other) {
                     continue;
                 }
-                let text = world.texts(&[other]);
-                agree(
-                    &world,
+                let text = universe.texts(&[other]);
+                assert_witness(
+                    &universe,
                     left,
                     rules(&text, &[]),
                     left_mask,
-                    world.masks[other],
+                    universe.masks[other],
                 );
-                let less = world.mask(&everything, &[other]);
-                agree(&world, left, rules(&[">"], &text), left_mask, less);
+                let less = universe.mask(&everything, &[other]);
+                assert_witness(&universe, left, rules(&[">"], &text), left_mask, less);
                 asked += 2;
             }
         }
@@ -204,13 +216,13 @@ fn t14_every_pair_of_one_allow_and_one_deny_to_depth_four() {
         let mut pick = || random.below(count);
         let (one, two, three, four) = ([pick()], [pick()], [pick()], [pick()]);
         let (a, b, c, d) = (
-            world.texts(&one),
-            world.texts(&two),
-            world.texts(&three),
-            world.texts(&four),
+            universe.texts(&one),
+            universe.texts(&two),
+            universe.texts(&three),
+            universe.texts(&four),
         );
-        let (left, right) = (world.mask(&one, &two), world.mask(&three, &four));
-        agree(&world, rules(&a, &b), rules(&c, &d), left, right);
+        let (left, right) = (universe.mask(&one, &two), universe.mask(&three, &four));
+        assert_witness(&universe, rules(&a, &b), rules(&c, &d), left, right);
     }
 }
 
@@ -229,12 +241,13 @@ impl Random {
     }
 }
 
-/// Sets of at most two allows and one deny to depth 3 over `{a, *, >}`: all their smallest forms,
-/// and each left set against each right list of allows, then each right deny (as above).
+/// Sets of at most two allow rules and one deny rule to depth 3 over `{a, *, >}`: all their smallest
+/// forms, and each left set against each right list of allow rules, then each right deny rule.
+// requirement: T14
 #[test]
-fn t14_every_set_of_two_allows_and_one_deny_to_depth_three() {
-    let world = World::new(&["a"], 3);
-    let count = world.patterns.len();
+fn every_set_of_two_allows_and_one_deny_to_depth_three() {
+    let universe = Universe::new(&["a"], 3);
+    let count = universe.patterns.len();
     assert_eq!(count, 21);
     let mut lists: Vec<Vec<usize>> = vec![Vec::new()];
     for one in 0..count {
@@ -244,32 +257,32 @@ fn t14_every_set_of_two_allows_and_one_deny_to_depth_three() {
     for allow in &lists {
         for deny in 0..=count {
             let denied: Vec<usize> = (deny < count).then_some(deny).into_iter().collect();
-            let mask = world.mask(allow, &denied);
-            let (allow_text, deny_text) = (world.texts(allow), world.texts(&denied));
+            let mask = universe.mask(allow, &denied);
+            let (allow_text, deny_text) = (universe.texts(allow), universe.texts(&denied));
             let left = rules(&allow_text, &deny_text);
             for right in &lists {
-                let text = world.texts(right);
-                agree(
-                    &world,
+                let text = universe.texts(right);
+                assert_witness(
+                    &universe,
                     left,
                     rules(&text, &[]),
                     mask,
-                    world.mask(right, &[]),
+                    universe.mask(right, &[]),
                 );
             }
             for right in 0..count {
-                let text = world.texts(&[right]);
-                let everything = std::array::from_fn(|index| !world.masks[right][index]);
-                agree(&world, left, rules(&[">"], &text), mask, everything);
+                let text = universe.texts(&[right]);
+                let everything = std::array::from_fn(|index| !universe.masks[right][index]);
+                assert_witness(&universe, left, rules(&[">"], &text), mask, everything);
             }
-            smallest(&world, left, mask);
+            assert_minimised(&universe, left, mask);
         }
     }
 }
 
-/// The smallest form holds the same, has as few allow rules as any list of patterns that holds the
-/// same under these denies, and is its own smallest form.
-fn smallest(world: &World, set: RuleSet<'_>, mask: Mask) {
+/// Assert that the minimised set is equal, has as few allow rules as any equal list of patterns under
+/// these deny rules, and is its own minimised form.
+fn assert_minimised(universe: &Universe, set: RuleSet<'_>, mask: Mask) {
     let (allow, deny) = minimised(set).unwrap();
     let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
     let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
@@ -295,10 +308,14 @@ fn smallest(world: &World, set: RuleSet<'_>, mask: Mask) {
         "{again:?} {less:?} after {allow:?} {deny:?}"
     );
     let denied = set.deny.iter().fold([0; 6], |mask, rule| {
-        let number = world.patterns.iter().position(|text| text == rule).unwrap();
-        std::array::from_fn(|index| mask[index] | world.masks[number][index])
+        let number = universe
+            .patterns
+            .iter()
+            .position(|text| text == rule)
+            .unwrap();
+        std::array::from_fn(|index| mask[index] | universe.masks[number][index])
     });
-    // Fewer would be none, or one pattern: of depth 3, or of one more, as a tail may need.
+    // Fewer is none, or one pattern: of depth 3, or 4, as a tail can require.
     if allow.len() == 2 {
         let deeper = patterns(&["a"], 4);
         for one in &deeper {
@@ -311,7 +328,7 @@ fn smallest(world: &World, set: RuleSet<'_>, mask: Mask) {
             assert!(!same, "{one} alone does for {allow:?} {:?}", set.deny);
         }
     }
-    if world.shortest(minus(mask, denied)).is_none() {
+    if universe.shortest(minus(mask, denied)).is_none() {
         assert!(allow.is_empty() && deny.is_empty());
     }
     for rule in &deny {
@@ -325,10 +342,11 @@ fn smallest(world: &World, set: RuleSet<'_>, mask: Mask) {
 }
 
 /// A million random pairs, of which a quarter are equal and a quarter strict subsets.
+// requirement: T14
 #[test]
-fn t14_a_million_random_pairs() {
-    let world = World::new(&["a", "b"], 4);
-    let count = world.patterns.len();
+fn a_million_random_pairs() {
+    let universe = Universe::new(&["a", "b"], 4);
+    let count = universe.patterns.len();
     let mut random = Random(0xacc_e55);
     let (mut equal, mut subset) = (0, 0);
     let pairs = 1_000_000;
@@ -341,35 +359,35 @@ fn t14_a_million_random_pairs() {
         allow.push(random.below(count));
         let (mut other, mut less) = (allow.clone(), deny.clone());
         match number % 8 {
-            // The same set in other words: a rule inside another one, or a deny that denies nothing.
+            // An equal set: with a rule inside another one, or a deny rule without effect.
             0..=2 => {
                 let inside = random.below(count);
-                if minus(world.masks[inside], world.mask(&allow, &[])) == [0; 6] {
+                if minus(universe.masks[inside], universe.mask(&allow, &[])) == [0; 6] {
                     other.push(inside);
                 }
                 let nothing = random.below(count);
-                if both(world.masks[nothing], world.mask(&allow, &[])) == [0; 6] {
+                if both(universe.masks[nothing], universe.mask(&allow, &[])) == [0; 6] {
                     less.push(nothing);
                 }
                 other.rotate_left(1);
             }
-            // Less of it: a rule that takes something away.
+            // A subset: with a further deny rule.
             3..=5 => {
-                let whole = world.mask(&allow, &deny);
-                let takes = |rule: &usize| both(world.masks[*rule], whole) != [0; 6];
+                let whole = universe.mask(&allow, &deny);
+                let takes = |rule: &usize| both(universe.masks[*rule], whole) != [0; 6];
                 let rule = (0..8).map(|_| random.below(count)).find(takes);
                 less.extend(rule);
             }
             6 => other.push(random.below(count)),
             _ => (other, less) = (some(&mut random, 3), some(&mut random, 2)),
         }
-        let (left_mask, right_mask) = (world.mask(&other, &less), world.mask(&allow, &deny));
-        let (a, b) = (world.texts(&other), world.texts(&less));
-        let (c, d) = (world.texts(&allow), world.texts(&deny));
+        let (left_mask, right_mask) = (universe.mask(&other, &less), universe.mask(&allow, &deny));
+        let (a, b) = (universe.texts(&other), universe.texts(&less));
+        let (c, d) = (universe.texts(&allow), universe.texts(&deny));
         let (left, right) = (rules(&a, &b), rules(&c, &d));
-        agree(&world, left, right, left_mask, right_mask);
+        assert_witness(&universe, left, right, left_mask, right_mask);
         if minus(left_mask, right_mask) == [0; 6] {
-            agree(&world, right, left, right_mask, left_mask);
+            assert_witness(&universe, right, left, right_mask, left_mask);
             if left_mask == right_mask {
                 equal += 1;
             } else {
@@ -377,7 +395,7 @@ fn t14_a_million_random_pairs() {
             }
         }
         if number % 50 == 0 {
-            more(&world, left, right, left_mask, right_mask);
+            assert_other_answers(&universe, left, right, left_mask, right_mask);
         }
     }
     assert!(
@@ -386,18 +404,24 @@ fn t14_a_million_random_pairs() {
     );
 }
 
-/// Overlap, difference, proof and smallest form of one random pair.
-fn more(world: &World, left: RuleSet<'_>, right: RuleSet<'_>, left_mask: Mask, right_mask: Mask) {
+/// Assert overlap, difference, proof and minimised form of one random pair.
+fn assert_other_answers(
+    universe: &Universe,
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    left_mask: Mask,
+    right_mask: Mask,
+) {
     let shared = overlap(left, right).unwrap();
     let got = shared.as_ref().map(|found| tokens(&found.subject));
-    assert_eq!(got, world.shortest(both(left_mask, right_mask)));
+    assert_eq!(got, universe.shortest(both(left_mask, right_mask)));
     if let Some(found) = shared {
         assert!(holds(left, &found.subject) && holds(right, &found.subject));
     }
     let only = minus(left_mask, right_mask);
     assert_eq!(proof(left, right).unwrap().is_some(), only == [0; 6]);
     let grants = difference(left, right).unwrap();
-    for (number, subject) in world.subjects.iter().enumerate() {
+    for (number, subject) in universe.subjects.iter().enumerate() {
         let granted = grants.iter().any(|grant| {
             grammar::matches(&grant.rule, subject)
                 && !grant

@@ -1,4 +1,5 @@
-//! Laws of the parser on random streams: pieces do not matter, and no form reads as two operations.
+//! Properties of the parser on random streams: splitting changes nothing, and a canonical form is one
+//! operation.
 
 use proptest::prelude::*;
 use subtrie::grammar::Dialect;
@@ -11,20 +12,20 @@ type Read = (
     u64,
 );
 
-/// Name, bytes and canonical form of every operation; the fault; whether the last one is whole.
+/// Name, bytes and canonical form of every operation; the error; whether the last one is complete.
 fn read<'a>(conn: Conn, limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut parser = Parser::new(conn, limits);
     let mut found = Vec::new();
-    let mut fault = None;
+    let mut error = None;
     for piece in pieces {
         let outcome = parser.feed(piece, |op, _| {
             let mut canonical = Vec::new();
             op.write_into(&mut canonical);
             found.push((op.kind.name(), op.raw.to_vec(), canonical));
         });
-        fault = outcome.err();
+        error = outcome.err();
     }
-    (found, fault, parser.is_complete(), parser.offset())
+    (found, error, parser.is_complete(), parser.offset())
 }
 
 fn conn() -> impl Strategy<Value = Conn> {
@@ -52,7 +53,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     )
 }
 
-/// Mostly words of the protocol, so that whole operations come up.
+/// Mostly words of the protocol, so that complete operations are frequent.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         8 => prop::sample::select(vec![
@@ -74,8 +75,9 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    // requirement: S1-007
     #[test]
-    fn s1_007_any_split_gives_the_same(
+    fn splitting_a_stream_changes_nothing(
         conn in conn(), limits in limits(), stream in stream(), at in any::<prop::sample::Index>(),
     ) {
         let whole = read(conn, limits, [&stream[..]]);
@@ -88,28 +90,28 @@ proptest! {
     }
 
     #[test]
-    fn no_input_serialises_to_two_operations(
+    fn a_canonical_form_parses_to_exactly_one_operation(
         conn in conn(), limits in limits(), stream in stream(),
     ) {
         let limits = Limits { max_control_line: 4096, ..limits };
         for (name, _, canonical) in read(conn, limits, [&stream[..]]).0 {
-            let (again, fault, complete, _) = read(conn, limits, [&canonical[..]]);
-            prop_assert_eq!(fault, None);
+            let (again, error, complete, _) = read(conn, limits, [&canonical[..]]);
+            prop_assert_eq!(error, None);
             prop_assert!(complete);
             prop_assert_eq!(again, vec![(name, canonical.clone(), canonical)]);
         }
     }
 
     #[test]
-    fn no_bytes_end_it_otherwise(
+    fn any_bytes_give_operations_or_an_error(
         conn in conn(), limits in limits(), stream in prop::collection::vec(any::<u8>(), 0..200),
     ) {
-        let (_, fault, complete, offset) = read(conn, limits, [&stream[..]]);
+        let (_, error, complete, offset) = read(conn, limits, [&stream[..]]);
         prop_assert!(offset <= stream.len() as u64);
-        if let Some(fault) = fault {
+        if let Some(error) = error {
             prop_assert!(!complete);
-            prop_assert_eq!(fault.resume, offset);
-            prop_assert!(fault.position >= fault.resume);
+            prop_assert_eq!(error.resume, offset);
+            prop_assert!(error.position >= error.resume);
         }
     }
 }

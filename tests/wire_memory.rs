@@ -1,46 +1,52 @@
-//! What the parser allocates: nothing for what lies whole in a piece, and never what a line announces.
-#![allow(unsafe_code)] // a counting allocator has no other way
+//! Allocations of the parser: none for operations that lie completely in a piece, and never the size
+//! that a line announces.
+#![allow(unsafe_code)] // for a counting allocator
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use subtrie::wire::{Conn, Limits, Parser};
 
-struct Counting;
+/// The system allocator, with counters.
+struct CountingAllocator;
 
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: every call is the system allocator's, with the same arguments.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Relaxed);
-        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(now, Relaxed);
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        let now = BYTES.fetch_add(layout.size(), Relaxed) + layout.size();
+        PEAK_BYTES.fetch_max(now, Relaxed);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
+        BYTES.fetch_sub(layout.size(), Relaxed);
         unsafe { System.dealloc(block, layout) }
     }
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// How often memory was asked for, and the most that was held beyond what was held before.
+/// The number of allocations of `work`, and the peak of its memory in bytes.
 fn measured(work: impl FnOnce()) -> (usize, usize) {
-    let (count, now) = (COUNT.load(Relaxed), NOW.load(Relaxed));
-    MOST.store(now, Relaxed);
+    let (count, now) = (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed));
+    PEAK_BYTES.store(now, Relaxed);
     work();
-    (COUNT.load(Relaxed) - count, MOST.load(Relaxed) - now)
+    (
+        ALLOCATIONS.load(Relaxed) - count,
+        PEAK_BYTES.load(Relaxed) - now,
+    )
 }
 
-/// One test: others at the same time would be counted too.
+// One test, as tests that run at the same time would be counted too.
+// requirement: S4-004
 #[test]
-fn s4_004_memory() {
+fn complete_operations_allocate_nothing_and_buffers_are_bounded() {
     let payload = "x".repeat(128);
     let message = format!("PUB orders.eu.new _INBOX.1 128\r\n{payload}\r\n");
     let stream = message.repeat(1000) + "SUB a.> q 1\r\nUNSUB 1 5\r\nPING\r\nPONG\r\n";
@@ -53,7 +59,7 @@ fn s4_004_memory() {
     assert_eq!(read, 1004);
     assert_eq!(
         count, 0,
-        "nothing is allocated for what lies whole in a piece"
+        "operations that lie completely in a piece allocate nothing"
     );
 
     // Routed messages with many queues allocate nothing either.
@@ -64,7 +70,7 @@ fn s4_004_memory() {
     });
     assert_eq!(count, 0);
 
-    // A line that announces a gigabyte costs what came of it.
+    // A line that announces a gigabyte costs only the bytes that arrived.
     let (_, most) = measured(|| {
         let limits = Limits {
             max_payload: usize::MAX,
@@ -76,7 +82,7 @@ fn s4_004_memory() {
     });
     assert!(most < 1024, "{most}");
 
-    // A line without end is given up at its limit, in whatever pieces it comes.
+    // A line without an end is rejected at the limit, whatever the size of the pieces.
     let endless = vec![b'a'; 10_000_000];
     for piece in [1, 100, 1 << 16, endless.len()] {
         let (_, most) = measured(|| {

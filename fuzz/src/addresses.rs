@@ -1,4 +1,5 @@
-//! Microbus addresses: what decodes encodes to the same bytes again (A5, A7).
+//! Microbus addresses: a subject that decodes encodes to the same bytes.
+// A5, A7
 
 use subtrie::microbus::{
     Address, Port, ReplyParts, RequestParts, SubscriptionParts, classify, decode,
@@ -6,7 +7,7 @@ use subtrie::microbus::{
     source_of, subscription_from_route,
 };
 
-/// Any text as an address, as a URL and as a route.
+/// Use any text as an address, a URL and a route.
 pub fn microbus(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -17,7 +18,10 @@ pub fn microbus(data: &[u8]) {
         Ok(address) => assert_eq!(encoded(&address).as_deref(), Some(text)),
         Err(error) => {
             assert!(error.position.is_none_or(|place| place <= text.len()));
-            assert!(source.is_none(), "the malformed have no verified source");
+            assert!(
+                source.is_none(),
+                "a malformed subject has no verified source"
+            );
         }
     }
     if let Ok(address) = decode_subscription(text) {

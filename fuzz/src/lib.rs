@@ -1,7 +1,7 @@
-//! What holds for any bytes: one function for each parser, which panics where a law does not hold.
+//! Fuzz targets: one function for each parser, which panics if a property does not hold.
 //!
-//! `cargo fuzz` calls them through `targets/`; its test calls them on every vector, on a
-//! stable toolchain, so that neither they nor the laws rot.
+//! `cargo fuzz` calls them through `targets/`; the test of this crate calls them with every vector, on
+//! a stable toolchain.
 
 mod addresses;
 mod image;
@@ -19,7 +19,7 @@ pub use rules::permissions;
 pub use stream::{client, leaf, route, route_legacy, server_to_client};
 pub use subjects::subjects;
 
-/// A target: takes any bytes, returns, and panics only where a law is broken.
+/// A fuzz target: accepts any bytes, and panics only if a property does not hold.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name.
@@ -36,7 +36,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("image", image),
 ];
 
-/// Bytes that choose among options, in front of the input; zeros where it is too short.
+/// Split off the bytes that select options; zeros if the input is too short.
 fn options<const N: usize>(data: &[u8]) -> ([u8; N], &[u8]) {
     data.split_first_chunk()
         .map_or(([0; N], data), |(chosen, rest)| (*chosen, rest))

@@ -1,8 +1,8 @@
-//! Names of ADR-6: every kind and level answers, and the kinds contain one another as they say.
+//! Names of ADR-6: every kind and level gives a report, and errors have a position in the name.
 
 use subtrie::grammar::{Level, check_name};
 
-/// Every kind, as users write it.
+/// Every kind of name.
 const KINDS: [&str; 46] = [
     "stream",
     "stream-name",
@@ -52,10 +52,10 @@ const KINDS: [&str; 46] = [
     "equals",
 ];
 
-/// Looser ones first: what a stricter level takes, each one before it takes too.
+/// The levels of validation.
 const LEVELS: [Level; 3] = [Level::GoClient, Level::Cli, Level::Adr6];
 
-/// Any text as a name of every kind.
+/// Validate any text as a name of every kind.
 pub fn names(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -75,7 +75,7 @@ pub fn names(data: &[u8]) {
         let fine = |level, windows| matches!(check_name(text, kind, level, windows), Ok(None));
         assert!(
             !fine(Level::Adr6, true) || fine(Level::Adr6, false),
-            "{kind}: what Windows takes, others take"
+            "{kind}: a name that is valid on Windows is valid elsewhere"
         );
     }
 }

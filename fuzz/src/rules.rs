@@ -1,12 +1,12 @@
-//! Rules: every witness is one, a minimal set holds the same, and no set is too odd to be asked.
+//! Rule sets: every witness is one, a minimised set is equal, and no set causes a panic.
 
 use subtrie::grammar::{self, Dialect, Form, matches};
 use subtrie::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
 
-/// Rules of a list, and their tokens: the question stays small, as its cost is bounded elsewhere.
-const MOST: usize = 6;
+/// Maximum number of rules of a list, and of tokens of a rule, so that a run stays short.
+const MAX: usize = 6;
 
-/// Two sets: a line is a pattern, behind a byte that says in which of four lists it stands.
+/// Compare two sets: each line is a pattern after a byte that selects one of four lists.
 pub fn permissions(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -18,11 +18,11 @@ pub fn permissions(data: &[u8]) {
         };
         let list = &mut lists[usize::from(first.as_bytes()[0] & 3)];
         let bounds = grammar::Bounds {
-            max_tokens: MOST,
+            max_tokens: MAX,
             max_length: 64,
         };
         let fine = grammar::check(pattern, Form::Pattern, Dialect::Strict, bounds).is_ok();
-        if fine && list.len() < MOST {
+        if fine && list.len() < MAX {
             list.push(pattern);
         }
     }

@@ -1,39 +1,39 @@
-//! Bytes of a connection: pieces do not matter, every byte is accounted for, no form reads as two
-//! operations, and what is kept stays below the limits.
+//! Streams of a connection: splitting changes nothing, every byte belongs to an operation, a canonical
+//! form is one operation, and the buffer stays within the limits.
 
 use subtrie::grammar::Dialect;
 use subtrie::wire::{Conn, Limits, ParseError, Parser};
 
-/// What a server reads from a client.
+/// Parse a stream from a client to a server.
 pub fn client(data: &[u8]) {
-    laws(Conn::Client, data);
+    check_properties(Conn::Client, data);
 }
 
-/// What a client reads from a server.
+/// Parse a stream from a server to a client.
 pub fn server_to_client(data: &[u8]) {
-    laws(Conn::ServerToClient, data);
+    check_properties(Conn::ServerToClient, data);
 }
 
-/// What servers of one cluster say to each other today.
+/// Parse a stream between servers of a cluster.
 pub fn route(data: &[u8]) {
-    laws(Conn::Route, data);
+    check_properties(Conn::Route, data);
 }
 
-/// What a server and its leaf node say to each other.
+/// Parse a stream between a server and its leaf node.
 pub fn leaf(data: &[u8]) {
-    laws(Conn::Leaf, data);
+    check_properties(Conn::Leaf, data);
 }
 
-/// Routes as seed 004 prints them.
+/// Parse a stream between servers before nats-server 2.0.
 pub fn route_legacy(data: &[u8]) {
-    laws(Conn::RouteLegacy, data);
+    check_properties(Conn::RouteLegacy, data);
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Read {
     /// Name, bytes and canonical form of every operation.
     operations: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    fault: Option<ParseError>,
+    error: Option<ParseError>,
     complete: bool,
     offset: u64,
 }
@@ -41,8 +41,8 @@ struct Read {
 fn read<'a>(conn: Conn, limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut parser = Parser::new(conn, limits);
     let mut operations = Vec::new();
-    let mut fault = None;
-    // A line and what may stand around it, or a payload behind a line; and one piece more.
+    let mut error = None;
+    // The buffer holds at most a line with its blanks, or a line and a payload, and one piece more.
     let line = limits.max_control_line * if conn == Conn::Client { 1 } else { 16 };
     for piece in pieces {
         let outcome = parser.feed(piece, |op, _| {
@@ -52,24 +52,27 @@ fn read<'a>(conn: Conn, limits: Limits, pieces: impl IntoIterator<Item = &'a [u8
             assert!(views.iter().all(|length| *length <= op.raw.len()));
             operations.push((op.kind.name(), op.raw.to_vec(), canonical));
         });
-        assert!(fault.is_none() || outcome.err() == fault, "a fault stays");
-        fault = outcome.err();
+        assert!(
+            error.is_none() || outcome.err() == error,
+            "every later call returns the same error"
+        );
+        error = outcome.err();
         let most = 2 * line + limits.max_payload + piece.len() + 64;
         assert!(
             parser.buffered() <= most,
-            "{} kept of {most}",
+            "{} buffered of {most}",
             parser.buffered()
         );
     }
     Read {
         operations,
-        fault,
+        error,
         complete: parser.is_complete(),
         offset: parser.offset(),
     }
 }
 
-fn laws(conn: Conn, data: &[u8]) {
+fn check_properties(conn: Conn, data: &[u8]) {
     let ([chosen, at], stream) = super::options::<2>(data);
     let dialects = [Dialect::Server, Dialect::Strict];
     let limits = Limits {
@@ -89,22 +92,22 @@ fn laws(conn: Conn, data: &[u8]) {
         .collect();
     assert!(stream.starts_with(&raw));
     assert_eq!(whole.offset, raw.len() as u64);
-    match whole.fault {
-        Some(fault) => {
+    match whole.error {
+        Some(error) => {
             assert!(!whole.complete);
-            assert_eq!(fault.resume, whole.offset, "reading can go on there");
-            assert!(fault.position >= fault.resume && fault.position <= stream.len() as u64);
+            assert_eq!(error.resume, whole.offset, "parsing can resume there");
+            assert!(error.position >= error.resume && error.position <= stream.len() as u64);
         }
         None => assert_eq!(whole.complete, raw.len() == stream.len()),
     }
-    // What was read under a short line may have a canonical form that is longer.
+    // A canonical form can exceed a small limit of the line.
     let limits = Limits {
         max_control_line: 4096,
         ..limits
     };
     for (name, _, canonical) in whole.operations {
         let again = read(conn, limits, [&canonical[..]]);
-        assert!(again.fault.is_none() && again.complete, "{again:?}");
+        assert!(again.error.is_none() && again.complete, "{again:?}");
         assert_eq!(again.operations, [(name, canonical.clone(), canonical)]);
     }
 }

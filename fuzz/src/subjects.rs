@@ -1,14 +1,14 @@
-//! Subjects and patterns: what is taken keeps to the grammar, and matching agrees with its meaning
-//! written down the other way round.
+//! Subjects and patterns: errors have a position in the text, and matching agrees with a second
+//! implementation that works from the end.
 
 use subtrie::grammar::{Bounds, Dialect, Form, check, classify, covers, matches, overlaps, tokens};
 
-const FREE: Bounds = Bounds {
+const UNBOUNDED: Bounds = Bounds {
     max_tokens: usize::MAX,
     max_length: usize::MAX,
 };
 
-/// Two texts, cut at the first LF.
+/// Validate and compare two texts, separated by the first LF.
 pub fn subjects(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -17,50 +17,51 @@ pub fn subjects(data: &[u8]) {
     for text in [left, right] {
         let _ = classify(text);
         for dialect in [Dialect::Strict, Dialect::Server] {
-            checked(text, dialect);
+            check_one(text, dialect);
         }
     }
     for dialect in [Dialect::Strict, Dialect::Server] {
-        pair(left, right, dialect);
-        pair(right, left, dialect);
+        check_pair(left, right, dialect);
+        check_pair(right, left, dialect);
     }
 }
 
-fn fine(text: &str, form: Form, dialect: Dialect) -> bool {
-    check(text, form, dialect, FREE).is_ok()
+fn is_valid(text: &str, form: Form, dialect: Dialect) -> bool {
+    check(text, form, dialect, UNBOUNDED).is_ok()
 }
 
-fn checked(text: &str, dialect: Dialect) {
+fn check_one(text: &str, dialect: Dialect) {
     for form in [Form::Subject, Form::Pattern] {
         if let Err(error) = check(text, form, dialect, dialect.bounds()) {
             assert!(error.position.is_none_or(|place| place <= text.len()));
         }
     }
-    assert!(!fine(text, Form::Subject, dialect) || fine(text, Form::Pattern, dialect));
+    assert!(!is_valid(text, Form::Subject, dialect) || is_valid(text, Form::Pattern, dialect));
     for form in [Form::Subject, Form::Pattern] {
-        let strict = fine(text, form, Dialect::Strict);
-        assert!(!strict || fine(text, form, Dialect::Server), "{text:?}");
+        let strict = is_valid(text, form, Dialect::Strict);
+        assert!(!strict || is_valid(text, form, Dialect::Server), "{text:?}");
     }
 }
 
-fn pair(pattern: &str, other: &str, dialect: Dialect) {
-    if !fine(pattern, Form::Pattern, dialect) || !fine(other, Form::Pattern, dialect) {
+fn check_pair(pattern: &str, other: &str, dialect: Dialect) {
+    if !is_valid(pattern, Form::Pattern, dialect) || !is_valid(other, Form::Pattern, dialect) {
         return;
     }
     assert!(covers(pattern, pattern));
-    if fine(other, Form::Subject, dialect) {
-        assert_eq!(matches(pattern, other), meant(pattern, other));
+    if is_valid(other, Form::Subject, dialect) {
+        assert_eq!(matches(pattern, other), matches_from_end(pattern, other));
     }
     let met = overlaps(pattern, other);
     assert!(met.is_some() || !covers(pattern, other));
     if let Some(subject) = met {
-        assert!(fine(&subject, Form::Subject, dialect), "{subject:?}");
-        assert!(meant(pattern, &subject) && meant(other, &subject));
+        assert!(is_valid(&subject, Form::Subject, dialect), "{subject:?}");
+        assert!(matches_from_end(pattern, &subject) && matches_from_end(other, &subject));
     }
 }
 
-/// S1-043 to S1-047, from the end: a tail stands for one token or more.
-fn meant(pattern: &str, subject: &str) -> bool {
+/// Match from the end: a tail stands for one or more tokens.
+// S1-043 to S1-047
+fn matches_from_end(pattern: &str, subject: &str) -> bool {
     let (wanted, got): (Vec<_>, Vec<_>) = (tokens(pattern).collect(), tokens(subject).collect());
     let (fixed, fits) = match wanted.split_last() {
         Some((&">", fixed)) => (fixed, got.len() > fixed.len()),
