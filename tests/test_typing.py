@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from subtrie import Dispatcher, Groups, reference
+from subtrie import Dispatcher, Groups
 
 pytest.importorskip("mypy")
 
@@ -78,7 +78,7 @@ def test_functions_of_microbus_are_typed(tmp_path):
     assert "tuple[str, ...]" in report
 
 
-def test_the_classes_that_hold_values_take_a_parameter_at_run_time():
-    for generic in (Dispatcher, Groups, reference.SubjectTrie):
+def test_the_classes_that_hold_values_take_a_parameter_at_run_time(engine):
+    for generic in (Dispatcher, Groups, engine.SubjectTrie):
         assert generic[int].__origin__ is generic
         assert generic[int].__args__ == (int,)

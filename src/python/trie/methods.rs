@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, PyType};
 
 use super::build::{id_of, is_subscription, shared};
 use super::image::OpenedImage;
@@ -33,6 +33,15 @@ impl SubjectTrie {
             bound("max_length", max_length)?,
         );
         Ok(Self::empty(dialect, given))
+    }
+
+    /// Return the class with the type of its values, for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyGenericAlias>> {
+        PyGenericAlias::new(class.py(), class, values)
     }
 
     /// The dialect: `strict` or `server`.
