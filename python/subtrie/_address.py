@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from . import _engine
 from ._errors import refusal
+from ._nats.ports import DANGER
 
 
 class Target(NamedTuple):
@@ -24,7 +25,7 @@ class Target(NamedTuple):
 def trust_of(port: object) -> str:
     """Return the trust zone: ``danger`` for port 666, ``safe`` for every other port."""
     # S0-023, S0-024
-    return "danger" if str(port) == "666" else "safe"
+    return "danger" if str(port) == str(DANGER) else "safe"
 
 
 def _replaced(address: Any, changes: dict[str, Any]) -> Any:

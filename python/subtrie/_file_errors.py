@@ -7,7 +7,7 @@ from pathlib import Path
 from ._errors import SubtrieError, refusal
 
 
-def failure(
+def file_error(
     reason: str,
     value: object,
     file: Path | None = None,
@@ -16,10 +16,10 @@ def failure(
     field: str | None = None,
 ) -> SubtrieError:
     """Return the error for a file, with the attributes ``file`` and ``line``."""
-    return placed(refusal("PermissionsError", reason, value, position, field), file, line)
+    return located(refusal("PermissionsError", reason, value, position, field), file, line)
 
 
-def placed(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:
+def located(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:
     """Add the file and the line to an error and return it."""
     if file is not None:
         place = f"{file}" if line is None else f"{file}, line {line}"

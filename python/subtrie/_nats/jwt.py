@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import SubtrieError
-from .._file_errors import failure
+from .._file_errors import file_error
 from .nkey import public_bytes
 
 #: The names of claims that are read here.
@@ -53,19 +53,19 @@ def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
     """
     parts = token.strip().split(".")
     if len(parts) != 3 or len(token) > MAX_JWT:
-        raise failure("jwt", "the token", path)
+        raise file_error("jwt", "the token", path)
     header, claims = (_decoded(part, path) for part in parts[:2])
     if str(header.get("typ")).lower() != "jwt" or header.get("alg") != "ed25519-nkey":
-        raise failure("jwt-kind", "the header", path)
+        raise file_error("jwt-kind", "the header", path)
     nats = claims.get("nats")
     if not isinstance(nats, dict) or nats.get("type") != kind or nats.get("version") != 2:
-        raise failure("jwt-kind", f"the token ({kind} expected)", path)
+        raise file_error("jwt-kind", f"the token ({kind} expected)", path)
     for name, of in (("iss", claims), ("sub", claims), ("issuer_account", nats)):
         if not isinstance(of.get(name, "" if of is nats else None), str):
-            raise failure("jwt", name, path)
+            raise file_error("jwt", name, path)
     for name in ("exp", "nbf"):
         if claims.get(name) is not None and type(claims[name]) is not int:
-            raise failure("jwt", name, path)
+            raise file_error("jwt", name, path)
     return claims
 
 
@@ -74,9 +74,9 @@ def _decoded(part: str, path: Path) -> dict[str, Any]:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
         value = json.loads(data, object_pairs_hook=_distinct)
     except (ValueError, binascii.Error, RecursionError):
-        raise failure("jwt", "the token", path) from None
+        raise file_error("jwt", "the token", path) from None
     if not isinstance(value, dict):
-        raise failure("jwt", "the token", path)
+        raise file_error("jwt", "the token", path)
     return value
 
 
@@ -95,7 +95,7 @@ def object_claim(value: Any, name: str, path: Path) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise failure("jwt", name, path, field=name)
+        raise file_error("jwt", name, path, field=name)
     return value
 
 
@@ -104,7 +104,7 @@ def array_claim(value: Any, name: str, path: Path) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise failure("jwt", name, path, field=name)
+        raise file_error("jwt", name, path, field=name)
     return value
 
 
@@ -114,7 +114,7 @@ def signing_keys(nats: dict[str, Any], path: Path) -> dict[str, dict[str, Any] |
     for each in array_claim(nats.get("signing_keys"), "signing_keys", path):
         key = each.get("key") if isinstance(each, dict) else each
         if not isinstance(key, str):
-            raise failure("jwt", "signing_keys", path)
+            raise file_error("jwt", "signing_keys", path)
         found[key] = each if isinstance(each, dict) else None
     return found
 
@@ -123,7 +123,7 @@ def check_signature(token: str, claims: dict[str, Any], keys: set[Any], path: Pa
     """Raise unless the token is signed by its issuer, and the issuer is one of the keys."""
     issuer = claims.get("iss")
     if issuer not in keys or not isinstance(issuer, str):
-        raise failure("jwt-chain", "the issuer", path)
+        raise file_error("jwt-chain", "the issuer", path)
     try:
         import nacl.exceptions
         import nacl.signing
@@ -134,7 +134,7 @@ def check_signature(token: str, claims: dict[str, Any], keys: set[Any], path: Pa
         raw = base64.b64decode(signature + "=" * (-len(signature) % 4), altchars=b"-_")
         nacl.signing.VerifyKey(public_bytes(issuer)).verify(signed.encode(), raw)
     except (ValueError, binascii.Error, nacl.exceptions.CryptoError):
-        raise failure("jwt-signature", "the token", path) from None
+        raise file_error("jwt-signature", "the token", path) from None
 
 
 # --- the time a token is good for

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import refusal
-from .._file_errors import failure
+from .._file_errors import file_error
 from .secret_file import secret_file_fault
 
 #: First bytes of public keys: a user's (U), an account's (A), a curve key (X).
@@ -123,7 +123,7 @@ def seed_of(data: bytes, path: Path | None = None) -> str:
     """
     found = _SEED.findall(data)
     if len(found) != 1:
-        raise failure("seed", f"{len(found)} seeds where one is expected", path)
+        raise file_error("seed", f"{len(found)} seeds where one is expected", path)
     seed: bytes = found[0]
     return seed.decode()
 
@@ -132,4 +132,4 @@ def check_secret_file(path: Path, *, allow_readable: bool = False) -> None:
     """Raise ``PermissionsError`` if a file with a seed may not be used: see ``secret_file``."""
     fault = secret_file_fault(path, allow_readable=allow_readable)
     if fault is not None:
-        raise failure("creds-link" if fault == "link" else "creds-mode", path.name, path)
+        raise file_error("creds-link" if fault == "link" else "creds-mode", path.name, path)

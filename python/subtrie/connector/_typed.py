@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import microbus
+from .._nats.ports import EVENTS
 from ._client.requester import Requester
 from ._http.message import Response
 from ._server.annotations import type_hints
@@ -114,8 +115,8 @@ class Event:
     def __init__(self, host: str, route: str) -> None:
         self.host = microbus.check_identity_host(host)
         self.path = microbus.check_route_path(route)
-        self.route = f"//{self.host}:417{self.path}"
-        self.url = f"https://{self.host}:417{self.path}"
+        self.route = f"//{self.host}:{EVENTS}{self.path}"
+        self.url = f"https://{self.host}:{EVENTS}{self.path}"
 
     def __repr__(self) -> str:
         return f"Event({self.host!r}, {self.path!r})"

@@ -11,7 +11,7 @@ import dataclasses
 from pathlib import Path
 
 from .._errors import AddressError
-from .._file_errors import placed
+from .._file_errors import located
 from ..microbus import check_identity_host
 from ._abstract_values import (
     ClassValue,
@@ -70,7 +70,7 @@ class ConnectorInstances:
         try:
             return check_identity_host(host)
         except AddressError as error:
-            raise placed(error, Path(instance.scope.file.name), instance.node.lineno) from None
+            raise located(error, Path(instance.scope.file.name), instance.node.lineno) from None
 
     # --- hosts
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import _engine, microbus
 from .._errors import SubtrieError
-from .._file_errors import failure, placed
+from .._file_errors import file_error, located
 from ..microbus import check_identity_host
 from ._service import EndpointUse, RawSubject, UnresolvedCall
 from ._source_files import MAX_FILE_BYTES, SourceFiles
@@ -77,22 +77,22 @@ def declared(sources: SourceFiles, hosts: set[str]) -> list[DeclaredCall]:
 def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[DeclaredCall]:
     data = file.read_bytes()
     if len(data) > MAX_FILE_BYTES:
-        raise failure("source-size", f"{len(data)} bytes", name)
+        raise file_error("source-size", f"{len(data)} bytes", name)
     try:
         text = data.decode()
         table: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         found = re.search(r"line (\d+)", str(error))
         line = int(found[1]) if found else 1
-        raise failure("source-syntax", str(error)[:200], name, line) from None
+        raise file_error("source-syntax", str(error)[:200], name, line) from None
     for key in ("tool", "subtrie", "gencreds"):
         table = table.get(key, {}) if isinstance(table, dict) else {}
     if not isinstance(table, dict) or set(table) - {"calls"}:
         wrong = min(set(table) - {"calls"}) if isinstance(table, dict) else "tool.subtrie.gencreds"
-        raise failure("declared-key", wrong, name)
+        raise file_error("declared-key", wrong, name)
     entries = table.get("calls", [])
     if not isinstance(entries, list):
-        raise failure("declared-key", "calls", name)
+        raise file_error("declared-key", "calls", name)
     lines = [text.count("\n", 0, each.start()) + 1 for each in _HEADER.finditer(text)]
     made = []
     for number, entry in enumerate(entries):
@@ -101,24 +101,24 @@ def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[Declared
         if one.service in hosts:
             made.append(one)
         elif whole:
-            raise failure("declared-service", one.service, name, line)
+            raise file_error("declared-service", one.service, name, line)
     return made
 
 
 def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> DeclaredCall:
     if not isinstance(entry, dict) or not all(isinstance(v, str) for v in entry.values()):
-        raise failure("declared-key", "an entry that is not a table of texts", name, line)
+        raise file_error("declared-key", "an entry that is not a table of texts", name, line)
     for key in entry:
         if key not in _KEYS:
-            raise failure("declared-key", key, name, line)
+            raise file_error("declared-key", key, name, line)
     service = entry.get("service")
     if service is None:
         if len(hosts) != 1:
-            raise failure("several-services", ", ".join(sorted(hosts)) or "none", name, line)
+            raise file_error("several-services", ", ".join(sorted(hosts)) or "none", name, line)
         service = min(hosts)
     given = {key for key in ("url", "route", "publish", "subscribe") if key in entry}
     if len(given) != 1 or (("method" in entry) != bool(given & {"url", "route"})):
-        raise failure("declared-call", service, name, line)
+        raise file_error("declared-call", service, name, line)
     try:
         check_identity_host(service)
         use: EndpointUse | None = None
@@ -132,7 +132,7 @@ def _entry(entry: Any, name: Path, line: int, hosts: set[str], folder: Path) -> 
             raw = (_raw(verb, entry[verb], name, line),)
         return DeclaredCall(service, kind, use, raw, entry.get("in"), folder)
     except SubtrieError as error:
-        raise error if hasattr(error, "file") else placed(error, name, line) from None
+        raise error if hasattr(error, "file") else located(error, name, line) from None
 
 
 def _use(service: str, entry: dict[str, str], name: Path, line: int) -> EndpointUse:
@@ -154,5 +154,5 @@ def _raw(verb: str, pattern: str, name: Path, line: int) -> RawSubject:
     _engine.check_pattern(entry, "server")
     first = entry.split(".")[0]
     if first in ("*", ">") or any(_engine.overlaps(entry, each) is not None for each in _PLANES):
-        raise failure("declared-plane", pattern, name, line)
+        raise file_error("declared-plane", pattern, name, line)
     return RawSubject(verb, pattern, str(name), line)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import _engine
 from .._errors import refusal
-from .._file_errors import failure
+from .._file_errors import file_error
 from .._nats.ports import CONTROL, DANGER
 from .._rule_engine import RuleEngine
 from ..acl import Permissions
@@ -105,10 +105,10 @@ def rules(
     for note in service.planes:
         if note.message != plane:
             shown = f"{note.message}, not {plane},"
-            raise failure("other-plane", shown, Path(note.file), note.line)
+            raise file_error("other-plane", shown, Path(note.file), note.line)
     if service.dynamic and not allow_dynamic:
         first = service.dynamic[0]
-        raise failure("dynamic", first.message, Path(first.file), first.line)
+        raise file_error("dynamic", first.message, Path(first.file), first.line)
     control, replies = f"{start}.safe.{CONTROL}.{own}.>", f"{start}.reply._.{own}.>"
     publish: dict[str, EndpointUse | RawSubject | None] = {control: None, replies: None}
     if pin_ids and not service.ids:
@@ -139,7 +139,7 @@ def rules(
     for use in uses["events"]:
         if not _is_own(use, own, engine):
             file = None if use.file is None else Path(use.file)
-            raise failure("event-host", str(use.host), file, use.line)
+            raise file_error("event-host", str(use.host), file, use.line)
         publish.setdefault(_rule("publish", use, plane, me, engine), use)
     for use in uses["calls"]:
         publish.setdefault(_rule("publish", use, plane, me, engine), use)

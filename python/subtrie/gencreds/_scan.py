@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import microbus
 from .._errors import AddressError
-from .._file_errors import failure, placed
+from .._file_errors import file_error, located
 from ._abstract_values import ExternalObject, FunctionValue, Instance, ParameterValue, of_kind
 from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
@@ -195,7 +195,7 @@ class _Scan:
         try:
             return target_of_url(text) if kind == "calls" else target_of_route(host, text)
         except AddressError as error:
-            raise self._placed(error, site) from None
+            raise self._located(error, site) from None
 
     def _method(self, site: Site, text: PartialString, kind: str) -> str | None:
         method = literal_text(text)
@@ -208,7 +208,7 @@ class _Scan:
                     plane="p", port=443, source="s", host="h", method=method, path="/"
                 )
         except AddressError as error:
-            raise self._placed(error, site) from None
+            raise self._located(error, site) from None
         return method
 
     def _check(self, site: Site, kind: str, host: str, use: EndpointUse) -> None:
@@ -220,7 +220,7 @@ class _Scan:
                 path=use.path,
             )  # fmt: skip
         except AddressError as error:
-            raise self._placed(error, site) from None
+            raise self._located(error, site) from None
 
     # --- events
 
@@ -246,7 +246,7 @@ class _Scan:
                 own = use.host is not None and _same_host(use.host, host)
                 if kind == "events" and not own and host != UNRESOLVED_HOST:
                     shown = f"the event of {use.host}, triggered by {host}"
-                    raise failure("event-host", shown, self._path(site), _line(site))
+                    raise file_error("event-host", shown, self._path(site), _line(site))
                 self._check(site, kind, host, use)
                 self._add(site, found, "endpoints" if kind == "hooks" and own else kind, host, use)
 
@@ -273,7 +273,7 @@ class _Scan:
                     whose = microbus.check_identity_host(whose)
                     target = target_of_route(whose, (f"//{whose}:{EVENT_PORT}/", *_bare(route)))
                 except AddressError as error:
-                    raise placed(error, Path(event.scope.file.name), event.node.lineno) from None
+                    raise located(error, Path(event.scope.file.name), event.node.lineno) from None
                 uses.append(self._use(site, target, "POST"))
         return uses
 
@@ -341,7 +341,7 @@ class _Scan:
             self._report(found, "calls", site, f"{name} depends on {error}", use)
             return
         except AddressError as error:
-            raise self._placed(error, site) from None
+            raise self._located(error, site) from None
         use = self._use(site, target, method_name)
         if method_name is None:
             self._report(found, "calls", site, f"{name}: a method that cannot be determined", use)
@@ -404,7 +404,7 @@ class _Scan:
     def _add(self, site: Site, found: ServiceFacts, kind: str, host: str, use: EndpointUse) -> None:
         self.uses += 1
         if self.uses > MAX_USES:
-            raise failure("source-uses", use.path, Path(str(use.file)), use.line)
+            raise file_error("source-uses", use.path, Path(str(use.file)), use.line)
         if host != UNRESOLVED_HOST:
             getattr(found, kind).append(use)
         elif self._is_own(site) and (
@@ -431,8 +431,8 @@ class _Scan:
     def _path(self, site: Site) -> Path:
         return Path(site.scope.file.name)
 
-    def _placed(self, error: AddressError, site: Site) -> Exception:
-        return placed(error, self._path(site), _line(site))
+    def _located(self, error: AddressError, site: Site) -> Exception:
+        return located(error, self._path(site), _line(site))
 
 
 def _line(site: Site) -> int:

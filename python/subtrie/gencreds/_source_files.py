@@ -14,7 +14,7 @@ import stat
 import warnings
 from pathlib import Path
 
-from .._file_errors import failure
+from .._file_errors import file_error
 
 #: Largest file, in bytes, and most files of one scan: above any real project, so that a hostile
 #: one cannot exhaust memory.
@@ -109,14 +109,14 @@ class SourceFiles:
                 elif not (module_path.is_symlink() and self._check_link(module_path)):
                     found.append(module_path)
                     if len(found) > MAX_FILES:
-                        raise failure("source-files", self.named(self.root), self.given)
+                        raise file_error("source-files", self.named(self.root), self.given)
         return found
 
     def _check_link(self, link: Path) -> bool:
         """Accept a link within the tree, whose target is read anyway; refuse any other."""
         target = Path(os.path.realpath(link))
         if not target.is_relative_to(os.path.realpath(self.root)) or not target.exists():
-            raise failure("source-link", link.name, Path(self.named(link)))
+            raise file_error("source-link", link.name, Path(self.named(link)))
         return True
 
     def load(self, path: Path) -> SourceFile:
@@ -181,12 +181,12 @@ def _bytes(path: Path, name: Path) -> bytes:
         with os.fdopen(handle, "rb") as opened:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                raise failure("source-read", "not a regular file", name)
+                raise file_error("source-read", "not a regular file", name)
             if status.st_size > MAX_FILE_BYTES:
-                raise failure("source-size", f"{status.st_size} bytes", name)
+                raise file_error("source-size", f"{status.st_size} bytes", name)
             return opened.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise failure("source-read", error.strerror or type(error).__name__, name) from None
+        raise file_error("source-read", error.strerror or type(error).__name__, name) from None
 
 
 def _parsed(data: bytes, name: Path) -> ast.Module:
@@ -195,8 +195,8 @@ def _parsed(data: bytes, name: Path) -> ast.Module:
             warnings.simplefilter("ignore")  # warnings about the scanned source are not reported
             return ast.parse(data)
     except SyntaxError as error:
-        raise failure("source-syntax", error.msg, name, error.lineno or 1) from None
+        raise file_error("source-syntax", error.msg, name, error.lineno or 1) from None
     except (ValueError, LookupError) as error:
-        raise failure("source-syntax", str(error), name, 1) from None
+        raise file_error("source-syntax", str(error), name, 1) from None
     except (RecursionError, MemoryError):
-        raise failure("source-depth", "the syntax tree", name, 1) from None
+        raise file_error("source-depth", "the syntax tree", name, 1) from None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..._file_errors import failure
+from ..._file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
@@ -80,7 +80,7 @@ def _single_user(
     if is_creds(text):
         token = jwt_in_creds(text)
         if token is None:
-            raise failure("creds-blocks", path.name, path)
+            raise file_error("creds-blocks", path.name, path)
         check_secret_file(path, allow_readable=allow_readable)
         return permissions_in_jwt(token, path, account_jwt, trusted)
     if _JWT.fullmatch(stripped):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._file_errors import failure
+from ..._file_errors import file_error
 from ..._nats.duration import parse_duration
 from .config_parser import Node
 
@@ -48,10 +48,10 @@ def top_level(document: Node) -> dict[str, Node]:
         kind = _TOP.get(key.lower())
         if kind is None:
             if not node.used:
-                raise failure("unknown-key", key, node.file, node.line)
+                raise file_error("unknown-key", key, node.file, node.line)
             continue
         if key.lower() in values:
-            raise failure("alias-twice", key, node.file, node.line)
+            raise file_error("alias-twice", key, node.file, node.line)
         of_kind(node, kind, key)
         values[key.lower()] = node
     return values
@@ -69,18 +69,18 @@ def keys_of(node: Node, known: Mapping[str, str], where: str) -> dict[str, Node]
         PermissionsError: not a map, an unknown key, or two keys of one meaning.
     """
     if not isinstance(node.value, dict):
-        raise failure("config-type", where, node.file, node.line)
+        raise file_error("config-type", where, node.file, node.line)
     found: dict[str, Node] = {}
     for key, entry in node.value.items():
         meaning = known.get(key.lower())
         if meaning is None:
             if entry.used:
                 continue
-            raise failure("unknown-key", key, entry.file, entry.line)
+            raise file_error("unknown-key", key, entry.file, entry.line)
         meaning = meaning or key.lower()
         if meaning in found:
             # The broker takes one of two aliases, which one is random.
-            raise failure("alias-twice", key, entry.file, entry.line)
+            raise file_error("alias-twice", key, entry.file, entry.line)
         found[meaning] = entry
     return found
 
@@ -102,7 +102,7 @@ def of_kind(node: Node, kind: int, key: str) -> Any:
     else:
         right = True
     if not right:
-        raise failure("config-type", key, node.file, node.line)
+        raise file_error("config-type", key, node.file, node.line)
     if kind in (SPAN, SECONDS, SPAN_TEXT) and isinstance(value, str):
         nanoseconds(value, node)
     return value
@@ -112,7 +112,7 @@ def texts(node: Node, key: str) -> list[Node]:
     """Return the nodes of one text or an array of texts. Raises ``PermissionsError``."""
     nodes = [node] if isinstance(node.value, str) else node.value
     if not isinstance(nodes, list):
-        raise failure("config-type", key, node.file, node.line)
+        raise file_error("config-type", key, node.file, node.line)
     for each in nodes:
         of_kind(each, TEXT, key)
     return nodes
@@ -122,5 +122,5 @@ def nanoseconds(text: str, node: Node) -> int:
     """Return the nanoseconds of a duration such as ``1m30s``. Raises ``PermissionsError``."""
     length = parse_duration(text) if len(text) <= 100 else None
     if length is None:
-        raise failure("duration", text, node.file, node.line)
+        raise file_error("duration", text, node.file, node.line)
     return length

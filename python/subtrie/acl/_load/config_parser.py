@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..._errors import SubtrieError
-from ..._file_errors import failure
+from ..._file_errors import file_error
 from .files import read_text
 
 #: Deepest nesting of maps, arrays and includes.
@@ -74,18 +74,18 @@ class _Reader:
     def file(self, path: Path, parent: Path | None, line: int | None) -> Node:
         real = path.resolve()
         if parent is not None and not real.is_relative_to(self.root):
-            raise failure("include-root", path.name, parent, line)
+            raise file_error("include-root", path.name, parent, line)
         if real in self.open:
-            raise failure("include-cycle", path.name, parent, line)
+            raise file_error("include-cycle", path.name, parent, line)
         self.count += 1
         if len(self.open) >= MAX_DEPTH or self.count > MAX_FILES:
-            raise failure("include-depth", path.name, parent, line)
+            raise file_error("include-depth", path.name, parent, line)
         try:
             text = read_text(path)
         except OSError:
             if parent is None:
                 raise
-            raise failure("include-file", path.name, parent, line) from None
+            raise file_error("include-file", path.name, parent, line) from None
         self.open.append(real)
         values = _Parser(text, path, self).document()
         self.open.pop()
@@ -139,7 +139,7 @@ class _Parser:
         start = self._text.rfind("\n", 0, self._at) + 1
         if _SECRET.search(self._text[start:].split("\n", 1)[0]):
             value = "the configuration"
-        raise failure(reason, value, self._file, self._line)
+        raise file_error(reason, value, self._file, self._line)
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._errors import SubtrieError
-from ..._file_errors import failure, placed
+from ..._file_errors import file_error, located
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .config_keys import keys_of, nanoseconds
@@ -55,15 +55,15 @@ def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, str,
     """The same for one side of a verb."""
     nodes = [node] if isinstance(node.value, str) else node.value
     if not isinstance(nodes, list):
-        raise failure("config-type", verb, node.file, node.line)
+        raise file_error("config-type", verb, node.file, node.line)
     rows = []
     for each in nodes:
         if not isinstance(each.value, str):
-            raise failure("config-type", verb, each.file, each.line)
+            raise file_error("config-type", verb, each.file, each.line)
         try:
             entries = checked_entries([each.value], f"{verb}_{side}", "server", verb == "subscribe")
         except SubtrieError as error:
-            raise placed(error, each.file, each.line) from None
+            raise located(error, each.file, each.line) from None
         rows += [(side, entry, str(each.file), each.line) for entry in entries or ()]
     return rows
 
@@ -76,11 +76,11 @@ def _responses(node: Node) -> ResponseLimit | None:
     if "max" in found:
         entry = found["max"]
         if type(entry.value) is not int:
-            raise failure("config-type", "max", entry.file, entry.line)
+            raise file_error("config-type", "max", entry.file, entry.line)
         limit["max"] = entry.value
     if "expires" in found:
         entry = found["expires"]
         if not isinstance(entry.value, str):
-            raise failure("duration", "expires", entry.file, entry.line)
+            raise file_error("duration", "expires", entry.file, entry.line)
         limit["expires"] = nanoseconds(entry.value, entry) / 1e9
     return ResponseLimit(**limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from ..._file_errors import failure
+from ..._file_errors import file_error
 from ..._nats.nkey import ACCOUNT_KEY, CURVE_KEY, USER_KEY, is_public_key
 from .config_keys import (
     CONNECTIONS,
@@ -82,9 +82,9 @@ def permissions_of_user(
     if len(fitting) == 1:
         return fitting[0].permissions
     if not users:
-        raise failure("no-user", path.name, path)
+        raise file_error("no-user", path.name, path)
     reason = "several-users" if fitting else "user-unknown"
-    raise failure(reason, ", ".join(each.label for each in users), path)
+    raise file_error(reason, ", ".join(each.label for each in users), path)
 
 
 def permissions_of_users(document: Node) -> dict[str, LoadedPermissions]:
@@ -107,7 +107,7 @@ def _users(document: Node) -> list[_User]:
     seen = set()
     for each in users:
         if each.name in seen:
-            raise failure("user-twice", each.name, each.node.file, each.node.line)
+            raise file_error("user-twice", each.name, each.node.file, each.node.line)
         seen.add(each.name)
         # All other users are decided by the authorization callout, which is not in the file.
         each.permissions.determined = exempt is None or each.name in exempt
@@ -119,7 +119,7 @@ def _users(document: Node) -> list[_User]:
 
 
 def _mixed(node: Node) -> None:
-    raise failure("auth-mix", "the configuration", node.file, node.line)
+    raise file_error("auth-mix", "the configuration", node.file, node.line)
 
 
 def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> None:
@@ -127,7 +127,7 @@ def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> 
     if named is not None and named.value:
         names = [] if single else [each.name for each in users]
         if named.value not in names:
-            raise failure("user-unknown", "no_auth_user", named.file, named.line)
+            raise file_error("user-unknown", "no_auth_user", named.file, named.line)
 
 
 def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
@@ -159,7 +159,7 @@ def _callout(node: Node) -> set[str]:
     """The users for whom the authorization callout is not asked."""
     found = keys_of(node, _CALLOUT, "auth_callout")
     if "issuer" not in found or "users" not in found:
-        raise failure("callout", "auth_callout", node.file, node.line)
+        raise file_error("callout", "auth_callout", node.file, node.line)
     for key, prefix in (("issuer", ACCOUNT_KEY), ("xkey", CURVE_KEY)):
         if key in found:
             _public_key(found[key], prefix, key)
@@ -168,18 +168,18 @@ def _callout(node: Node) -> set[str]:
     for key in ("users", "accounts"):
         if key in found:
             if not isinstance(found[key].value, list):
-                raise failure("config-type", key, found[key].file, found[key].line)
+                raise file_error("config-type", key, found[key].file, found[key].line)
             texts(found[key], key)
     exempt = {each.value for each in found["users"].value}
     if not exempt:
-        raise failure("callout", "auth_callout", node.file, node.line)
+        raise file_error("callout", "auth_callout", node.file, node.line)
     return exempt
 
 
 def _public_key(node: Node, prefix: int, key: str) -> None:
     of_kind(node, TEXT, key)
     if not is_public_key(node.value, prefix):
-        raise failure("nkey", key, node.file, node.line)
+        raise file_error("nkey", key, node.file, node.line)
 
 
 def _accounts(node: Node) -> list[_User]:
@@ -187,17 +187,17 @@ def _accounts(node: Node) -> list[_User]:
         names = [of_kind(each, TEXT, "accounts") for each in node.value]
         for each in node.value:
             if each.value == _GLOBAL or names.count(each.value) > 1:
-                raise failure("account-name", each.value, each.file, each.line)
+                raise file_error("account-name", each.value, each.file, each.line)
         return []
     if not isinstance(node.value, dict):
-        raise failure("config-type", "accounts", node.file, node.line)
+        raise file_error("config-type", "accounts", node.file, node.line)
     users: list[_User] = []
     for name, each in node.value.items():
         if each.used:
             continue  # a variable, not an account
         found = keys_of(each, _ACCOUNT, name)
         if name == _GLOBAL:
-            raise failure("account-name", name, each.file, each.line)
+            raise file_error("account-name", name, each.file, each.line)
         if "nkey" in found:
             _public_key(found["nkey"], ACCOUNT_KEY, "nkey")
         default = permissions_of(found["defaults"]) if "defaults" in found else None
@@ -209,7 +209,7 @@ def _accounts(node: Node) -> list[_User]:
 def _listed(listed: Node, default: LoadedPermissions | None, account: str | None) -> list[_User]:
     """The users of an array."""
     if not isinstance(listed.value, list):
-        raise failure("config-type", "users", listed.file, listed.line)
+        raise file_error("config-type", "users", listed.file, listed.line)
     users = []
     for entry in listed.value:
         fields = keys_of(entry, _USER, "user")
@@ -221,7 +221,7 @@ def _listed(listed: Node, default: LoadedPermissions | None, account: str | None
         given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
         name = given.get("nkey") or given.get("user")
         if not name:
-            raise failure("user-name", "users", entry.file, entry.line)
+            raise file_error("user-name", "users", entry.file, entry.line)
         if given.get("nkey"):
             _public_key(fields["nkey"], USER_KEY, "nkey")
             if given.get("user") or given.get("password"):
@@ -237,4 +237,4 @@ def _listed(listed: Node, default: LoadedPermissions | None, account: str | None
 def _connections(node: Node) -> None:
     for each in texts(node, "allowed_connection_types"):
         if each.value.upper() not in CONNECTIONS:
-            raise failure("connection-type", each.value, each.file, each.line)
+            raise file_error("connection-type", each.value, each.file, each.line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..._file_errors import failure
+from ..._file_errors import file_error
 
 #: The largest file that is read, in bytes.
 MAX_FILE = 16 * 1024 * 1024
@@ -15,8 +15,8 @@ def read_text(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
-        raise failure("file-size", path.name, path)
+        raise file_error("file-size", path.name, path)
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise failure("utf8", path.name, path) from None
+        raise file_error("utf8", path.name, path) from None

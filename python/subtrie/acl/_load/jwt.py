@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._errors import SubtrieError
-from ..._file_errors import failure, placed
+from ..._file_errors import file_error, located
 from ..._nats.jwt import (
     array_claim,
     check_signature,
@@ -64,11 +64,11 @@ def _permissions_of(
     own = _lists(nats, path)
     if account_jwt is None:
         if trusted:
-            raise failure("jwt-chain", "the chain", path)
+            raise file_error("jwt-chain", "the chain", path)
         return LoadedPermissions.undetermined() if own is None else own
     account = claims_of(account_jwt, path, "account")
     if account["sub"] != (nats.get("issuer_account") or claims["iss"]):
-        raise failure("jwt-chain", "the account JWT", path)
+        raise file_error("jwt-chain", "the account JWT", path)
     scopes = signing_keys(account["nats"], path)
     check_signature(token, claims, {account["sub"], *scopes}, path)
     if trusted:
@@ -78,7 +78,7 @@ def _permissions_of(
         return own or _granted_by_account(account["nats"].get("default_permissions"), path)
     if own is not None:
         # A user signed by a scoped key has no lists of its own.
-        raise failure("jwt-scoped", "the token", path)
+        raise file_error("jwt-scoped", "the token", path)
     return _granted_by_account(scope.get("template"), path)
 
 
@@ -101,9 +101,9 @@ def _lists(nats: dict[str, Any], path: Path) -> LoadedPermissions | None:
             effective: list[str] = []
             for entry in entries:
                 if not isinstance(entry, str):
-                    raise failure("jwt", f"{name}.{kind}", path, field=field)
+                    raise file_error("jwt", f"{name}.{kind}", path, field=field)
                 if len(_BLANK.split(entry)) > 2:  # one blank or tab; a configuration allows many
-                    raise failure("queue-words", entry, path, field=field)
+                    raise file_error("queue-words", entry, path, field=field)
                 if _matches_nothing(entry, verb):
                     loaded.unmatchable = (*loaded.unmatchable, (field, entry))
                     continue
@@ -112,7 +112,7 @@ def _lists(nats: dict[str, Any], path: Path) -> LoadedPermissions | None:
                         checked_entries([entry], field, "server", verb == "subscribe") or ()
                     )
                 except SubtrieError as error:
-                    raise placed(error, path, None) from None
+                    raise located(error, path, None) from None
             has_lists |= bool(entries)
             # An empty list counts beside a deny if it is the one of publish.
             if entries or (
@@ -124,7 +124,7 @@ def _lists(nats: dict[str, Any], path: Path) -> LoadedPermissions | None:
         limit = object_claim(limit, "resp", path)
         numbers = [limit.get("max", 0), limit.get("ttl", 0)]
         if any(type(number) is not int for number in numbers):
-            raise failure("jwt", "resp", path, field="resp")
+            raise file_error("jwt", "resp", path, field="resp")
         loaded.allow_responses = ResponseLimit(numbers[0], numbers[1] / 1e9)
         if loaded.publish_allow is None:
             loaded.publish_allow = ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._errors import SubtrieError
-from ..._file_errors import failure, placed
+from ..._file_errors import file_error, located
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .loaded import LoadedPermissions
@@ -22,31 +22,31 @@ def permissions_in_json(text: str, path: Path) -> LoadedPermissions:
     document = _distinct(text, path)
     number = document.pop("subtrie")
     if type(number) is not int or number != FORMAT:
-        raise failure("json-format", path.name, path)
+        raise file_error("json-format", path.name, path)
     dialect = document.pop("dialect", "server")
     if dialect not in ("strict", "server"):
-        raise failure("json-field", "dialect", path, field="dialect")
+        raise file_error("json-field", "dialect", path, field="dialect")
     loaded = LoadedPermissions(dialect=dialect)
     for name in _LISTS:
         entries = document.pop(name, None)
         if entries is None:
             continue
         if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
-            raise failure("json-field", name, path, field=name)
+            raise file_error("json-field", name, path, field=name)
         for entry, line in zip(entries, _lines(text, name, entries), strict=True):
             try:
                 [kept] = checked_entries([entry], name, dialect, name.startswith("subscribe")) or ()
             except SubtrieError as error:
-                raise placed(error, path, line) from None
+                raise located(error, path, line) from None
             loaded.sources.setdefault((name, kept), (str(path), line))
         setattr(loaded, name, tuple(entries))
     limit = document.pop("allow_responses", None)
     if document:
-        raise failure("unknown-key", min(document), path)
+        raise file_error("unknown-key", min(document), path)
     try:
         loaded.allow_responses = None if limit is None else ResponseLimit(**limit)
     except (TypeError, ValueError):
-        raise failure("json-field", "allow_responses", path, field="allow_responses") from None
+        raise file_error("json-field", "allow_responses", path, field="allow_responses") from None
     return loaded
 
 
@@ -58,7 +58,7 @@ def _distinct(text: str, path: Path) -> dict[str, Any]:
         if len(values) < len(pairs):
             names = [name for name, _ in pairs]
             duplicate = next(name for name in names if names.count(name) > 1)
-            raise failure("alias-twice", duplicate, path)
+            raise file_error("alias-twice", duplicate, path)
         return values
 
     document: dict[str, Any] = json.loads(text, object_pairs_hook=without_duplicates)

@@ -9,12 +9,13 @@ import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from ..._nats.ports import CONTROL
 from .._client.requester import Requester
 from .._errors import AckTimeout, HTTPError
 
 logger = logging.getLogger("subtrie.connector")
 
-_URL = "https://configurator.core:888/values"
+_URL = f"https://configurator.core:{CONTROL}/values"
 Value = TypeVar("Value")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..._errors import SubtrieError
+from ..._nats.ports import CONTROL
 from .._client.requester import Requester
 from .._http.message import Request, Response
 from .._metrics import prometheus_text
@@ -48,7 +49,7 @@ class ControlPlane:
                     Endpoint(
                         self.connector,
                         method,
-                        f"{host}:888/{path}",
+                        f"{host}:{CONTROL}/{path}",
                         handler,
                         queue=queue,
                         control=True,
@@ -98,7 +99,7 @@ async def announce(connector: Requester, hosts: list[str]) -> None:
     """Announce the hosts that have new subscriptions to all connectors."""
     try:
         responses = connector.publish(
-            "POST", "https://all:888/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
+            "POST", f"https://all:{CONTROL}/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
         )
     except SubtrieError:  # no time left, or the connector has stopped
         return
@@ -109,7 +110,9 @@ async def announce(connector: Requester, hosts: list[str]) -> None:
 async def ask_for_trace(connector: Requester, trace_id: str) -> None:
     """Ask all connectors to export their spans of a trace."""
     try:
-        responses = connector.publish("GET", "https://all:888/trace", params={"id": trace_id})
+        responses = connector.publish(
+            "GET", f"https://all:{CONTROL}/trace", params={"id": trace_id}
+        )
     except SubtrieError:  # the connector has stopped
         return
     async for _ in responses:

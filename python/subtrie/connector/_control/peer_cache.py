@@ -14,6 +14,7 @@ from functools import cached_property
 
 from ... import _control_headers
 from ..._errors import SubtrieError
+from ..._nats.ports import CONTROL
 from .._client.requester import Requester
 from .._errors import HTTPError
 from .._http.message import Request, Response
@@ -38,8 +39,10 @@ class PeerCache:
         """The two endpoints of the cache."""
         mine = self.connector
         return [
-            Endpoint(mine, "ANY", ":888/dcache/all", self.all, queue=None, control=True),
-            Endpoint(mine, "ANY", ":888/dcache/rescue", self.rescue, queue=OWN, control=True),
+            Endpoint(mine, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True),
+            Endpoint(
+                mine, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
+            ),
         ]
 
     def __len__(self) -> int:
@@ -110,7 +113,7 @@ class PeerCache:
             timeout: Seconds for all of them.
         """
         taken = 0
-        url = f"https://{self.connector.host}:888/dcache/rescue"
+        url = f"https://{self.connector.host}:{CONTROL}/dcache/rescue"
         try:
             async with asyncio.timeout(timeout):
                 while self._held:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote_plus, unquote, unquote_to_bytes
 
 from ..._errors import refusal
 from ..._nats.path_template import path_argument
+from ..._nats.ports import HTTP, HTTPS
 
 _URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
 _PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves unescaped in a path
@@ -60,7 +61,7 @@ def parse_url(url: str) -> ParsedURL:
     authority = authority.rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()):
-        host, port = authority, "80" if scheme == "http" else "443"
+        host, port = authority, str(HTTP if scheme == "http" else HTTPS)
     if not host:
         raise refusal("AddressError", "url-host", url, field="url")
     path = _sound_path(path) or "/"
