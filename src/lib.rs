@@ -1,9 +1,16 @@
 //! The subject system of the Microbus service bus over NATS.
 //!
-//! Bytes become subjects ([`grammar`]), subjects find subscribers ([`trie`]), addresses become
-//! subjects and back ([`microbus`]), rules say who may ([`permissions`]), and what travels to and from
-//! a broker becomes operations ([`wire`]). The crate is plain Rust; only `src/python/`, behind the
-//! feature `python`, knows that an interpreter exists.
+//! - [`grammar`]: validation and matching of subjects and patterns, validation of names.
+//! - [`trie`]: an index of subscriptions by pattern.
+//! - [`microbus`]: encoding and decoding of Microbus addresses.
+//! - [`permissions`]: exact comparison of sets of allow and deny rules.
+//! - [`wire`]: an incremental parser of the NATS protocols.
+//! - `arrow` (feature `arrow`): decoding of columns of subjects.
+//! - [`error`]: the error type of all but the parser.
+//!
+//! The feature `python` adds the bindings, the only part that uses an interpreter.
+//!
+//! # Examples
 //!
 //! ```
 //! use subtrie::grammar::Dialect;

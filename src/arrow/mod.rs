@@ -1,4 +1,4 @@
-//! Matching and decoding of Arrow columns of subjects, without an interpreter.
+//! Decoding and matching of Arrow columns of subjects, without an interpreter.
 //!
 //! # Examples
 //!
@@ -18,4 +18,6 @@ mod matches;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
+// For the bindings, the tests and the benches of this repository; not part of the public interface.
+#[doc(hidden)]
 pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};

@@ -53,7 +53,7 @@ pub struct RuleViolation {
     pub position: usize,
 }
 
-/// The kind of name is not known; [`is_kind`] tells beforehand.
+/// The kind of name does not exist (see [`is_kind`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownKind;
 

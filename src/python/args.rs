@@ -13,7 +13,7 @@ use crate::grammar::Dialect;
 ///
 /// Another type is a `TypeError`; a lone surrogate is an error of `class` (reason `surrogate`).
 pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, class: ErrorClass) -> PyResult<&'a str> {
-    text_or(value, name, class, Error::new("surrogate"))
+    text_or(value, name, class, &Error::new("surrogate"))
 }
 
 /// Borrow the UTF-8 of one of several `str` arguments; the exception names its `field`.
@@ -22,21 +22,26 @@ pub fn field_text<'a>(
     field: &'static str,
     class: ErrorClass,
 ) -> PyResult<&'a str> {
-    text_or(value, field, class, Error::new("surrogate").in_field(field))
+    text_or(
+        value,
+        field,
+        class,
+        &Error::new("surrogate").in_field(field),
+    )
 }
 
 fn text_or<'a>(
     value: &'a Bound<'_, PyAny>,
     name: &str,
     class: ErrorClass,
-    surrogate: Error,
+    surrogate: &Error,
 ) -> PyResult<&'a str> {
     let Ok(string) = value.cast::<PyString>() else {
         return Err(type_error(value, name, "str"));
     };
     string
         .to_str()
-        .map_err(|_| exception_about(value, class, &surrogate))
+        .map_err(|_| exception_about(value, class, surrogate))
 }
 
 /// Read the name of a dialect: `strict` or `server`.

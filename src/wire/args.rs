@@ -59,7 +59,7 @@ impl<'a> Args<'a> {
     }
 
     /// The argument at `index` counted from the last one.
-    fn from_end(&self, index: usize) -> Span {
+    fn last_but(&self, index: usize) -> Span {
         self.last[2 - index]
     }
 
@@ -240,7 +240,7 @@ impl Line<'_> {
                 };
                 if more > skip {
                     let before = if skip == 2 { fields.reply } else { sign };
-                    fields.queues = Span::new(before.end(), args.from_end(sizes).end());
+                    fields.queues = Span::new(before.end(), args.last_but(sizes).end());
                 }
             }
         }
@@ -262,15 +262,15 @@ impl Line<'_> {
         let number = |span: Span| parse(args.text(span)).ok_or(("bad size", span.start()));
         let mut fields = fields;
         if sizes == 2 {
-            fields.header_size = Some(number(args.from_end(1))?);
+            fields.header_size = Some(number(args.last_but(1))?);
         }
-        let size = number(args.from_end(0))?;
+        let size = number(args.last_but(0))?;
         if fields.header_size.is_some_and(|header| header > size) {
-            return Err(("header larger than total", args.from_end(1).start()));
+            return Err(("header larger than total", args.last_but(1).start()));
         }
         let length = size as usize;
         if length > self.limits.max_payload {
-            return Err(("max payload", args.from_end(0).start()));
+            return Err(("max payload", args.last_but(0).start()));
         }
         fields.payload = Span::new(self.payload_start, self.payload_start + length);
         Ok(fields)
@@ -287,7 +287,7 @@ impl Line<'_> {
         Ok(Fields {
             subject: args.at(0),
             queue,
-            sid: args.from_end(0),
+            sid: args.last_but(0),
             ..Fields::NONE
         })
     }
@@ -320,7 +320,7 @@ impl Line<'_> {
         };
         let max = match rest {
             1 => None,
-            2 => self.parse_max(&args, args.from_end(0))?,
+            2 => self.parse_max(&args, args.last_but(0))?,
             _ => return Err(("arg count", 0)),
         };
         Ok(Fields {
@@ -361,9 +361,9 @@ impl Line<'_> {
             Some(1) if !begins => fields.queue = args.at(index + 1),
             Some(2) if begins => {
                 fields.queue = args.at(index + 1);
-                let weight = server_size(args.text(args.from_end(0)));
+                let weight = server_size(args.text(args.last_but(0)));
                 if weight.is_none() && self.limits.dialect == Dialect::Strict {
-                    return Err(("bad size", args.from_end(0).start()));
+                    return Err(("bad size", args.last_but(0).start()));
                 }
                 fields.weight = Some(weight.map_or(-1, i64::from));
             }
