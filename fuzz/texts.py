@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from subtrie import WireError, _subtrie, reference
-from subtrie.wire import _trace_operations as traced
-from subtrie.wire import capture, log, monitor
-from subtrie.wire._operation_reader import of_capture
+from subtrie.wire import capture, log, log_operation, monitor, read_capture_operations
 
 CONNS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 _MEMORY = Path("/dev/shm")
@@ -58,7 +56,7 @@ def _read(data: bytes) -> None:
         before = start
         try:
             for record in capture.read(path, start=start):
-                row = capture.packed(record)
+                row = capture.pack(record)
                 assert data[record.offset : record.offset + len(row)] == row
                 assert record.offset >= start
                 start = record.offset + len(row)
@@ -72,7 +70,7 @@ def _read(data: bytes) -> None:
             start = error.resume
             continue
         break
-    for row in of_capture(iter(found)):
+    for row in read_capture_operations(iter(found)):
         assert row.conn is not None
 
 
@@ -84,7 +82,7 @@ def trace_log(data: bytes) -> None:
             continue
         record.as_dict()
         try:
-            traced.operation(record)
+            log_operation(record)
         except WireError as error:
             assert error.reason
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from subtrie._cli.app import app
 from subtrie.spark._pipeline import TABLES
-from subtrie.spark._run_folder import NotAResult, RunFolder
+from subtrie.spark._run_folder import OutputFolderError, RunFolder
 
 BLOCKED = """
 import sys
@@ -139,7 +139,7 @@ def test_a_folder_of_somebody_else_is_left_alone(run, mixed, tmp_path) -> None:
     (out / "notes.txt").write_text("keep")
     done = run(mixed, "--out", out)
     assert done.exit_code == 2
-    assert "no result of an audit" in done.stderr
+    assert "not an audit result" in done.stderr
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "mixed.log"]
 
@@ -153,16 +153,16 @@ def test_an_earlier_result_with_somebodys_notes_is_left_alone(tmp_path) -> None:
         RunFolder(out, TABLES).discard()
     run = RunFolder(out, TABLES)
     (out / "notes.txt").write_text("keep")
-    with pytest.raises(NotAResult):
+    with pytest.raises(OutputFolderError):
         run.finish({})
-    with pytest.raises(NotAResult):
+    with pytest.raises(OutputFolderError):
         RunFolder(out, TABLES)
     assert (out / "notes.txt").read_text() == "keep"
 
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
-    program = "from subtrie.spark._trace_source import planned\n"
-    program += "for part in planned(['/dev/stdin'], at_least=1, target=9**9): print(part.path)"
+    program = "from subtrie.spark._trace_source import plan_ranges\n"
+    program += "for part in plan_ranges(['/dev/stdin'], at_least=1, target=9**9): print(part.path)"
     with mixed.open() as log:
         done = subprocess.run(
             [sys.executable, "-c", program], stdin=log, capture_output=True, text=True, check=True

@@ -16,10 +16,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from subtrie.spark import decode, register
 from subtrie.spark._monitor_source import SCHEMA as MONITOR
 from subtrie.spark._monitor_source import MonitorReader
+from subtrie.spark._trace_source import TraceSourceReader
 from subtrie.spark._wire_source import SCHEMA as WIRE
 from subtrie.spark._wire_source import WireReader
-from subtrie.wire import capture
-from subtrie.wire._operation_reader import Row, read
+from subtrie.wire import OperationRow, capture, read_operations
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
@@ -60,6 +60,31 @@ def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]
     return [row for batch in batches for row in batch.to_pylist()]
 
 
+@pytest.mark.parametrize("name", ["splitBytes", "splitbytes", "SPLITBYTES"])
+def test_split_bytes_of_nats_trace_is_obeyed_in_any_case(session, name):
+    """Bug: the option was ignored, because Spark passes the names of options in lower case."""
+    log = GO_LIVE / "trace.log"
+    size = log.stat().st_size
+    reader = session.read.format("nats-trace").option("splits", 1)
+    assert reader.load(str(log)).rdd.getNumPartitions() == 1
+    split = reader.option(name, size // 4)
+    assert split.load(str(log)).rdd.getNumPartitions() in (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("reader", "options", "told"),
+    [
+        (TraceSourceReader, {"PATH": "/log", "splitBytes": "x"}, "invalid literal"),
+        (WireReader, {"Path": "/log", "CONN": "server"}, "conn must be one of"),
+        (WireReader, {"Path": "/log", "Splits": "0"}, "splits must be"),
+        (MonitorReader, {"Path": "/log", "Mode": "LENIENT"}, "mode must be one of"),
+    ],
+)
+def test_names_of_options_are_case_insensitive(reader, options, told):
+    with pytest.raises(ValueError, match=told):
+        reader(StructType([]), options)
+
+
 def test_every_operation_is_a_row(session, folder):
     df = session.read.format("nats-wire").option("splits", 3).load(str(folder))
     assert df.rdd.getNumPartitions() == 3
@@ -71,8 +96,8 @@ def test_every_operation_is_a_row(session, folder):
     found = [(row.conn, row.direction, row.pos, row.op, row.subject, row.size) for row in rows]
     wanted = [
         (row.conn, row.direction, row.op.offset, row.op.op, row.op.subject, row.op.size)
-        for row in read(folder)
-        if isinstance(row, Row) and row.op.op != "PONG"
+        for row in read_operations(folder)
+        if isinstance(row, OperationRow) and row.op.op != "PONG"
     ]
     assert sorted(found, key=order) == sorted(wanted, key=order)
     truth = json.loads((GO_LIVE / "truth.json").read_text())["totals"]
@@ -144,7 +169,7 @@ def test_damage_by_mode(session, damaged):
     ("options", "told"),
     [
         ({"path": "/nowhere"}, "nowhere"),
-        ({"path": "/nowhere/*.capture"}, "nothing matches"),
+        ({"path": "/nowhere/*.capture"}, "no file matches"),
         ({"mode": "LENIENT"}, "mode must be one of"),
         ({"conn": "server"}, "conn must be one of"),
         ({"splits": "0"}, "splits must be"),
@@ -187,7 +212,7 @@ def test_what_is_no_snapshot_by_mode(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     assert [row["reason"] for row in here(tmp_path, MONITOR)] == [None, None, "monitor"]
     assert len(here(tmp_path, MONITOR, mode="DROPMALFORMED")) == 2
-    with pytest.raises(ValueError, match=r"other.json: not an answer of a server"):
+    with pytest.raises(ValueError, match=r"other.json: not a monitoring response"):
         here(tmp_path, MONITOR, mode="FAILFAST")
     assert len(here(tmp_path / "con*.json", MONITOR)) == 2
     empty = tmp_path / "empty"

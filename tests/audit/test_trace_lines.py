@@ -154,7 +154,7 @@ def test_overlong_lines_are_bounded() -> None:
     rows = read(data, 10, 3_000_000, 3_200_000)
     assert counts(rows) == {"operations": 1, "payloads": 1, "server": 0, "unparseable_lines": 2}
     kept = [row for row in rows if row["kind"] == "unparseable"]
-    assert [row["reason"] for row in kept] == ["line too long", "not a line of the broker"]
+    assert [row["reason"] for row in kept] == ["line too long", "not a nats-server line"]
     assert max(len(row["text"]) for row in kept) <= 512
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from subtrie import WireError
 from subtrie.wire import capture
-from subtrie.wire.capture import MARK, Record, Writer, packed
+from subtrie.wire.capture import MARK, Record, Writer, pack
 
 ROWS = [
     ("opened", 1, b'{"kind":"client"}'), ("c2s", 1, b"PING\r\n"), ("s2c", 1, b"PONG\r\n"),
@@ -77,7 +77,7 @@ def test_large_data_takes_several_records(tmp_path):
     assert len(records) == 3
     assert b"".join(record.data for record in records) == data
     with pytest.raises(ValueError, match="a record holds"):
-        packed(Record("c2s", 0, 1, data))
+        pack(Record("c2s", 0, 1, data))
 
 
 def test_a_torn_tail_ends_a_file_at_every_byte(tmp_path):
@@ -140,7 +140,7 @@ def test_a_lying_length_allocates_nothing(tmp_path):
 @given(st.binary(max_size=300))
 def test_no_bytes_end_it_otherwise(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("noise", numbered=True)
-    good = packed(Record("c2s", 5, 1, b"good"))
+    good = pack(Record("c2s", 5, 1, b"good"))
     (folder / "1.capture").write_bytes(capture.MAGIC + good + noise + good)
     start, found = 0, []
     while True:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from subtrie import WireError
-from subtrie.wire import _trace_operations as traced
-from subtrie.wire import capture, log, monitor
+from subtrie.wire import capture, log, log_operation, monitor
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 
@@ -46,7 +45,7 @@ FRONT = "[1] 2026/11/21 02:50:31.104847 [TRC] 127.0.0.1:4 - cid:8 - <<- "
 def test_found_by_fuzzing_a_traced_size_that_is_none(line, reason, position):
     record = log.parse_line(FRONT + line)
     with pytest.raises(WireError) as caught:
-        traced.operation(record)
+        log_operation(record)
     assert (caught.value.reason, caught.value.position) == (reason, position)
 
 
@@ -83,7 +82,7 @@ def test_a_record_about_a_connection_may_hold_anything(tmp_path):
 
 def test_bytes_made_to_look_like_records_cost_a_bounded_search(tmp_path, monkeypatch):
     """A client chose its payload so that a damaged file would take hours to search."""
-    monkeypatch.setattr(capture, "_MOST_SUMMED", 1 << 22)
+    monkeypatch.setattr(capture, "_MAX_CHECKSUMMED", 1 << 22)
     head = capture.MARK + (1 << 20).to_bytes(4, "little") + b"\0\0\0\0"
     with capture.Writer(tmp_path) as writer:
         writer.write("c2s", 1, head * 80_000)

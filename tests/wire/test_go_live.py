@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 from streams import read
 
-from subtrie.wire import _operation_reader as sources
-from subtrie.wire import _trace_operations as traced
-from subtrie.wire import log
+from subtrie.wire import StreamError, log, log_operation, read_operations
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "go_live"
@@ -66,7 +64,7 @@ def test_the_trace_log_says_the_same_as_the_bytes(chunks, truth):
     with (CAPTURE / "trace.log").open(encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             record = log.parse_line(line.rstrip("\n"))
-            operation = None if record is None else traced.operation(record)
+            operation = None if record is None else log_operation(record)
             if operation is not None:
                 traced_ops[record.peer, record.direction].append(operation)
     compared = 0
@@ -113,13 +111,13 @@ def test_every_line_of_a_trace_is_accounted_for(name):
             elif record.op in ("MSG_PAYLOAD", "DELSUB"):
                 count[record.op] += 1
             else:
-                operation = traced.operation(record)
+                operation = log_operation(record)
                 assert operation is not None, line
                 again = engine_line(record, operation)
                 assert again == [record.op, *record.args], line
                 count["operation"] += 1
-    rows = list(sources.read(CAPTURE.parent / name / "trace.log"))
-    assert [row for row in rows if isinstance(row, sources.Broken)] == []
+    rows = list(read_operations(CAPTURE.parent / name / "trace.log"))
+    assert [row for row in rows if isinstance(row, StreamError)] == []
     assert len(rows) == count["operation"] > 2000
     assert count["MSG_PAYLOAD"] > 800
 

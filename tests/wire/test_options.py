@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streams import read
 
-from subtrie.wire import _connection_options as options
+from subtrie.wire import classify_options
 
 CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "wire.jsonl.gz"
 
@@ -18,7 +18,7 @@ CAPTURE = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "wir
 def of(engine, line, conn="client"):
     operations, fault, _ = read(engine, conn, [line])
     assert fault is None
-    return options.sorted_options(operations[0])
+    return classify_options(operations[0])
 
 
 @pytest.mark.requirement("A59")
@@ -28,12 +28,12 @@ def test_known_ones_are_typed_and_others_kept_in_order(engine):
     )
     assert found.known == {"verbose": True, "user": None, "lang": "go"}
     assert list(found.unknown.items()) == [("x", 1), ("a", {})]
-    assert found.wrong == {"pass": 7}
+    assert found.mistyped == {"pass": 7}
 
 
 def test_a_flag_is_no_number(engine):
     found = of(engine, b'INFO {"port":true,"headers":1,"proto":1}\r\n')
-    assert (found.known, found.wrong) == ({"proto": 1}, {"port": True, "headers": 1})
+    assert (found.known, found.mistyped) == ({"proto": 1}, {"port": True, "headers": 1})
 
 
 def test_every_option_of_live_servers_and_clients_is_known(engine):
@@ -47,9 +47,9 @@ def test_every_option_of_live_servers_and_clients_is_known(engine):
                 continue
             for op in read(engine, conn, [data])[0]:
                 if op.json is not None:
-                    found = options.sorted_options(op)
+                    found = classify_options(op)
                     assert not found.unknown
-                    assert not found.wrong
+                    assert not found.mistyped
                     assert list(found.known) == list(op.json)
                     seen.add(op.op)
     assert seen == {"INFO", "CONNECT"}

@@ -163,13 +163,13 @@ def test_a_start_by_time_is_a_duration_in_nanoseconds():
 @pytest.mark.requirement("A49")
 def test_checksums_on_request():
     data = b"payload"
-    assert streaming.crc_holds(streaming.MsgProto(data=data)) is None
-    assert streaming.crc_holds(streaming.MsgProto(data=data, CRC32=zlib.crc32(data)))
-    assert streaming.crc_holds(streaming.MsgProto(data=data, CRC32=1)) is False
+    assert streaming.crc_matches(streaming.MsgProto(data=data)) is None
+    assert streaming.crc_matches(streaming.MsgProto(data=data, CRC32=zlib.crc32(data)))
+    assert streaming.crc_matches(streaming.MsgProto(data=data, CRC32=1)) is False
     digest = hashlib.sha256(data).digest()
-    assert streaming.digest_holds(streaming.PubMsg(data=data)) is None
-    assert streaming.digest_holds(streaming.PubMsg(data=data, sha256=digest))
-    assert streaming.digest_holds(streaming.PubMsg(data=b"", sha256=digest)) is False
+    assert streaming.digest_matches(streaming.PubMsg(data=data)) is None
+    assert streaming.digest_matches(streaming.PubMsg(data=data, sha256=digest))
+    assert streaming.digest_matches(streaming.PubMsg(data=b"", sha256=digest)) is False
 
 
 @pytest.mark.requirement("S3-002")

@@ -16,9 +16,7 @@ import nats
 import pytest
 from streams import eventually
 
-from subtrie.wire import conversation, streaming
-from subtrie.wire._operation_reader import Row, read
-from subtrie.wire._tap import Tap
+from subtrie.wire import OperationRow, Tap, conversation, read_operations, streaming
 from subtrie.wire.streaming import Conversation
 
 pytest.importorskip("google.protobuf", reason="the extra 'wire' is not installed")
@@ -179,8 +177,8 @@ async def talk(port: int, out: Path) -> Client:
 def test_it_decodes(binary, tmp_path):
     with server(binary, tmp_path) as port:
         client = asyncio.run(talk(port, tmp_path / "capture"))
-    rows = list(read(tmp_path / "capture"))
-    assert all(isinstance(row, Row) for row in rows)
+    rows = list(read_operations(tmp_path / "capture"))
+    assert all(isinstance(row, OperationRow) for row in rows)
     talks: dict[Any, Conversation] = {}
     counted: dict[str, int] = {}
     undecoded = []

@@ -23,10 +23,16 @@ from streams import eventually
 from examples.shop.broker import running
 from subtrie import reference
 from subtrie._cli.app import app
-from subtrie.wire import _trace_operations as traced
-from subtrie.wire import capture, log
-from subtrie.wire._operation_reader import Broken, Row, of_capture, read
-from subtrie.wire._tap import Tap
+from subtrie.wire import (
+    OperationRow,
+    StreamError,
+    Tap,
+    capture,
+    log,
+    log_operation,
+    read_capture_operations,
+    read_operations,
+)
 
 
 def command(*arguments: object) -> tuple[int, list[str]]:
@@ -91,8 +97,8 @@ def test_what_the_parser_saw_is_what_was_sent_and_received(talk):
     said, folder, _, _ = talk
     assert len(capture.files(folder)) > 1, "files rotate"
     published, delivered = [], []
-    for row in of_capture(capture.read(folder)):
-        assert isinstance(row, Row), row
+    for row in read_capture_operations(capture.read(folder)):
+        assert isinstance(row, OperationRow), row
         if row.op.op in ("PUB", "HPUB"):
             published.append(row.op)
         elif row.op.op in ("MSG", "HMSG"):
@@ -111,7 +117,11 @@ def test_what_the_parser_saw_is_what_was_sent_and_received(talk):
 
 
 def ops_named(folder: Path, name: str) -> list[Any]:
-    return [row.op for row in read(folder) if isinstance(row, Row) and row.op.op == name]
+    return [
+        row.op
+        for row in read_operations(folder)
+        if isinstance(row, OperationRow) and row.op.op == name
+    ]
 
 
 def test_byte_for_byte_after_serialising_again(talk):
@@ -122,7 +132,7 @@ def test_byte_for_byte_after_serialising_again(talk):
             streams[record.conn, record.kind].append(record.data)
     assert len(streams) == 4
     rows: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in read(folder):
+    for row in read_operations(folder):
         rows[row.conn, row.direction].append(row.op)
     for place, pieces in streams.items():
         stream = b"".join(pieces)
@@ -135,7 +145,7 @@ def test_byte_for_byte_after_serialising_again(talk):
 def test_the_brokers_log_says_the_same_as_the_capture(talk):
     _, folder, path, _ = talk
     seen: defaultdict[Any, list[Any]] = defaultdict(list)
-    for row in read(folder):
+    for row in read_operations(folder):
         # The broker traces neither its INFO nor its own answer that nobody is there.
         if row.op.op != "INFO" and row.op.status != "503":
             parts = {key: value for key, value in row.parts.items()
@@ -144,7 +154,7 @@ def test_the_brokers_log_says_the_same_as_the_capture(talk):
     traced_ops: defaultdict[Any, list[Any]] = defaultdict(list)
     for line in path.read_text(errors="surrogateescape").splitlines():
         record = log.parse_line(line, reveal=True)
-        parts = None if record is None else traced.operation(record)
+        parts = None if record is None else log_operation(record)
         if parts is not None:
             traced_ops[record.id, "c2s" if record.direction == "in" else "s2c"].append(parts)
     assert sorted(map(json.dumps, seen.values())) == sorted(map(json.dumps, traced_ops.values()))
@@ -210,7 +220,7 @@ def test_the_command_holds_a_capture_against_the_rules(tmp_path):
         writer.write("c2s", 1, b'CONNECT {"verbose":false}\r\n', at=2)
     code, lines = command(tmp_path / "good", "--check")
     assert (code, len(lines)) == (0, 17)
-    assert "S4-033 kept: a server says INFO first (connection 1, byte 0)" in lines
+    assert "S4-033 kept: a server sends INFO first (connection 1, byte 0)" in lines
     with capture.Writer(tmp_path / "bad") as writer:
         writer.write("s2c", 1, b"PING\r\n", at=1)
     code, lines = command(tmp_path / "bad", "--check", "--json")
@@ -231,8 +241,8 @@ def test_damage_in_a_capture_is_told_and_reading_goes_on(tmp_path):
     data = bytearray(file.read_bytes())
     data[third + 30] ^= 1
     file.write_bytes(data)
-    rows = list(read(tmp_path))
-    assert [row.reason if isinstance(row, Broken) else row.op.op for row in rows] == [
+    rows = list(read_operations(tmp_path))
+    assert [row.reason if isinstance(row, StreamError) else row.op.op for row in rows] == [
         "PING", "PONG", "record", "torn", "PONG",
     ]  # fmt: skip
     assert rows[2].position == third
@@ -244,8 +254,8 @@ def test_lost_bytes_end_a_stream_and_say_so(tmp_path):
         writer.write("lost", 1, b'{"direction":"c2s","bytes":7}')
         writer.write("c2s", 1, b"ONG\r\n")
         writer.write("s2c", 1, b"PONG\r\n")
-    rows = list(read(tmp_path))
-    assert [row.reason if isinstance(row, Broken) else row.op.op for row in rows] == [
+    rows = list(read_operations(tmp_path))
+    assert [row.reason if isinstance(row, StreamError) else row.op.op for row in rows] == [
         "PING", "lost", "PONG",
     ]  # fmt: skip
 

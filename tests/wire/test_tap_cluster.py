@@ -18,9 +18,7 @@ from streams import eventually
 
 from engines import ENGINES
 from examples.shop.broker import find_binary
-from subtrie.wire import monitor
-from subtrie.wire._operation_reader import Broken, read
-from subtrie.wire._tap import Tap
+from subtrie.wire import StreamError, Tap, monitor, read_operations
 
 
 def free_ports(count: int) -> list[int]:
@@ -121,8 +119,8 @@ def test_two_servers_talk_through_the_tap(tmp_path):
             return snapshots
 
     snapshots = asyncio.run(main())
-    rows = list(read(tmp_path / "capture"))
-    assert not [row for row in rows if isinstance(row, Broken)]
+    rows = list(read_operations(tmp_path / "capture"))
+    assert not [row for row in rows if isinstance(row, StreamError)]
     names = {row.op.op for row in rows}
     assert names >= {"INFO", "CONNECT", "RS+", "RS-", "RMSG", "HMSG"}
     for row in rows:

@@ -19,9 +19,7 @@ import pytest
 from streams import eventually
 
 from examples.shop.broker import find_binary, running
-from subtrie.wire import capture
-from subtrie.wire._operation_reader import Broken, Row, read
-from subtrie.wire._tap import Tap
+from subtrie.wire import OperationRow, StreamError, Tap, capture, read_operations
 
 
 def tap_command(to: str, out: Path) -> subprocess.Popen[str]:
@@ -66,9 +64,11 @@ def test_killed_in_the_middle_it_leaves_whole_records_and_the_next_tap_goes_on(t
                 process.communicate(timeout=20)
 
         asyncio.run(until_killed())
-        rows = list(read(folder))
-        assert {row.reason for row in rows if isinstance(row, Broken)} <= {"torn"}
-        seen = [row.op.body for row in rows if isinstance(row, Row) and row.op.op == "PUB"][:2000]
+        rows = list(read_operations(folder))
+        assert {row.reason for row in rows if isinstance(row, StreamError)} <= {"torn"}
+        seen = [
+            row.op.body for row in rows if isinstance(row, OperationRow) and row.op.op == "PUB"
+        ][:2000]
         assert len(seen) > 100
         assert [bytes(body) for body in seen] == [b"%06d" % n for n in range(len(seen))]
 
@@ -83,7 +83,7 @@ def test_killed_in_the_middle_it_leaves_whole_records_and_the_next_tap_goes_on(t
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=20)
     assert len(capture.files(folder)) > len([last])
-    rows = [row for row in read(folder) if isinstance(row, Row)]
+    rows = [row for row in read_operations(folder) if isinstance(row, OperationRow)]
     connects = [row.conn for row in rows if row.op.op == "CONNECT"]
     assert connects == [1, 2], "the connection of the second tap has a number of its own"
     assert [row.op.op for row in rows if row.conn == 2].count("PUB") == 3
@@ -97,8 +97,8 @@ def test_many_connections_at_once(tmp_path):
     with running(tmp_path / "broker") as broker:
         host, _, port = broker.url.removeprefix("nats://").rpartition(":")
         asyncio.run(main((host, int(port))))
-    rows = list(read(tmp_path / "capture"))
-    assert not [row for row in rows if isinstance(row, Broken)]
+    rows = list(read_operations(tmp_path / "capture"))
+    assert not [row for row in rows if isinstance(row, StreamError)]
     published = Counter(row.conn for row in rows if row.op.op == "PUB")
     assert published == Counter(dict.fromkeys(range(1, 61), 5))
     kinds = Counter(record.kind for record in capture.read(tmp_path / "capture"))
@@ -240,7 +240,7 @@ def test_tls_passes_as_it_is_and_reads_as_bytes_nobody_knows(tmp_path):
         raw[record.kind] += record.data
     assert raw["s2c"].startswith(b"INFO {")
     assert b"in secret" not in raw["c2s"]
-    rows = list(read(tmp_path / "capture"))
-    assert [row.op.op for row in rows if isinstance(row, Row)] == ["INFO"]
-    broken = [(row.direction, row.reason) for row in rows if isinstance(row, Broken)]
+    rows = list(read_operations(tmp_path / "capture"))
+    assert [row.op.op for row in rows if isinstance(row, OperationRow)] == ["INFO"]
+    broken = [(row.direction, row.reason) for row in rows if isinstance(row, StreamError)]
     assert sorted(broken) == [("c2s", "tls"), ("s2c", "tls")]

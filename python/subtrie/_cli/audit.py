@@ -57,7 +57,7 @@ def audit(
     unparseable. Exit 0: the logs were read; 2: bad input.
     """
     try:
-        from ..spark import CannotStart, NotAResult, local_session
+        from ..spark import OutputFolderError, SparkStartError, local_session
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
     size = sum(_size(path) for path in logs)
@@ -72,7 +72,7 @@ def audit(
             spark = local_session(memory=memory, log_bytes=size)
             progress.watch(spark)
             result = run(spark, logs, planes=planes, out=out, step=progress.step)
-        except (CannotStart, NotAResult, OSError) as error:
+        except (SparkStartError, OutputFolderError, OSError) as error:
             _bad(str(error))
     with result:
         if as_json:
@@ -91,23 +91,23 @@ def _bad(message: str) -> Any:
 
 def _size(path: str) -> int:
     """Return the size of a log, or exit with 2."""
-    from ..spark import size_of
+    from ..spark import log_size
 
     try:
-        return size_of(path)
+        return log_size(path)
     except OSError as error:
         return int(_bad(f"{printable(path)}: {error.strerror or error}"))
 
 
 def _check_distinct(logs: tuple[str, ...]) -> None:
     """Refuse a log that is given twice: it would count as two brokers with the same traffic."""
-    from ..spark import settled
+    from ..spark import resolve_path
 
     seen: set[str] = set()
     for path in logs:
-        if settled(path) in seen:
+        if resolve_path(path) in seen:
             _bad(f"{printable(path)} is given twice; give one log per broker")
-        seen.add(settled(path))
+        seen.add(resolve_path(path))
 
 
 def _check_plane(plane: str) -> None:

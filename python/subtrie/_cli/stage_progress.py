@@ -1,4 +1,4 @@
-"""What Spark is doing, on standard error and only in a terminal."""
+"""Progress of Spark stages on standard error, in a terminal only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StageProgress:
-    """A line that names the step under way and counts its tasks. Silent where nobody looks."""
+    """A progress line with the current step and its tasks. Prints nothing outside a terminal."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -43,11 +43,11 @@ class StageProgress:
         self._progress.stop()
 
     def step(self, name: str) -> None:
-        """A step begins."""
+        """Begin a step."""
         self._progress.reset(self._task, description=name, total=None)
 
     def watch(self, spark: SparkSession) -> None:
-        """Counts the tasks of this session's stages from now on."""
+        """Count the tasks of the stages of this session from now on."""
         if self._progress.disable:
             return
         self._spark = spark
@@ -55,12 +55,13 @@ class StageProgress:
         self._thread.start()
 
     def _poll(self) -> None:
+        """Update the line until the end."""
         assert self._spark is not None
         tracker = self._spark.sparkContext.statusTracker()
         while not self._ended.wait(0.3):
             try:
                 stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            except Exception:  # the session is going down: there is nothing left to show
+            except Exception:  # the session is stopping
                 return
             running = [stage for stage in stages if stage is not None]
             if running:

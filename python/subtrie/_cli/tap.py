@@ -1,4 +1,4 @@
-"""``subtrie tap``: write down what passes between clients and a broker."""
+"""``subtrie tap``: record the traffic between clients and a broker."""
 
 from __future__ import annotations
 
@@ -9,46 +9,55 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..wire import KINDS, Tap
+from ..wire import CONNECTION_KINDS, Tap
 
 if TYPE_CHECKING:
     _Type = click.ParamType[tuple[str, int]]
-else:  # older versions of click know no types of it
+else:  # in older versions of click the class is not generic
     _Type = click.ParamType
 
 
 class Address(_Type):
-    """``host:port``; the host may be left out."""
+    """A ``host:port``; the default host is 127.0.0.1."""
 
     name = "host:port"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Host and port."""
+        """Return host and port."""
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).rpartition(":")
         if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
-            self.fail(f"{value!r} is no host:port", param, ctx)
+            self.fail(f"{value!r} is not a valid host:port", param, ctx)
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @click.command()
-@click.option("--listen", type=Address(), default=":4333", show_default=True, help="For clients.")
-@click.option("--to", type=Address(), required=True, help="The broker, as in 127.0.0.1:4222.")
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder."
+    "--listen", type=Address(), default=":4333", show_default=True, help="The address to listen on."
+)
+@click.option("--to", type=Address(), required=True, help="The address of the broker.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="The directory of the capture.",
 )
 @click.option(
-    "--kind", type=click.Choice(KINDS), default="client", show_default=True, help="Whose protocol."
+    "--kind",
+    type=click.Choice(CONNECTION_KINDS),
+    default="client",
+    show_default=True,
+    help="The protocol of the connections.",
 )
 @click.option(
     "--rotate",
     type=click.IntRange(min=1),
     default=64 << 20,
     show_default=True,
-    help="Bytes after which a new file begins.",
+    help="Size in bytes after which a new file begins.",
 )
 @click.pass_context
 def tap(
@@ -59,11 +68,11 @@ def tap(
     kind: str,
     rotate: int,
 ) -> None:
-    """Pass every connection on to a broker and write down both directions, until interrupted.
+    """Forward every connection to a broker and record both directions, until interrupted.
 
-    Clients need no change but the port. What is written holds passwords and payloads as they were
-    sent; the folder is readable for its owner only. Routes pass a tap only with no_advertise,
-    pool_size: -1 and compression: off. Exit 0; 2 when it cannot listen or write.
+    Clients only need another port. The capture holds passwords and payloads as they were sent; its
+    directory is readable by its owner only. Routes can be recorded only with no_advertise: true,
+    pool_size: -1 and compression: off. Exit 0; 2 if the address cannot be bound or a write fails.
     """
     try:
         error = asyncio.run(_until_stopped(Tap(to=to, out=out, listen=listen, kind=kind,
@@ -76,6 +85,7 @@ def tap(
 
 
 async def _until_stopped(opened: Tap) -> Exception | None:
+    """Run the proxy until a signal; return the error that stopped the recording, if any."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""``subtrie wire``: what was said, operation by operation."""
+"""``subtrie wire``: print the operations of a connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import click
 
 from .._errors import WireError
 from .._redaction import redact_bytes, redacted
-from ..wire import Broken, Row, conversation, of_capture, read, records
+from ..wire import (
+    OperationRow,
+    StreamError,
+    conversation,
+    read_capture_operations,
+    read_operations,
+    read_records,
+)
 from .stream import print_json, printable
 
 _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
@@ -22,15 +29,15 @@ _ARROWS = {"c2s": "->", "s2c": "<-", "in": "->", "out": "<-"}
 @click.option(
     "--conn",
     type=click.Choice(["client", "server_to_client", "route", "leaf", "route_legacy"]),
-    help="FILE is one direction of such a connection, as it was read from the socket.",
+    help="FILE is the bytes of one direction of a connection of this kind.",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="FILE is a capture: print what became of each rule of behaviour; exit 1: one is broken.",
+    help="Check the protocol behaviour rules of a capture; exit 1 if any is violated.",
 )
-@click.option("--reveal", is_flag=True, help="Show passwords, tokens, JWTs and nkeys.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--reveal", is_flag=True, help="Print passwords, tokens, JWTs and nkeys.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_context
 def wire(
     context: click.Context,
@@ -42,16 +49,16 @@ def wire(
 ) -> None:
     """Print the operations of FILE.
 
-    FILE is a folder or file that `subtrie tap` wrote, a trace log of nats-server (-DV), a saved
-    /connz, /subsz or /routez, or, with --conn, bytes of a connection. Exit 0: all of it was read;
-    1: a stream breaks the protocol, or ends in the middle of an operation; 2: no such input.
+    FILE is a directory or file that `subtrie tap` wrote, a trace log of nats-server (-DV), a saved
+    response of /connz, /subsz or /routez, or, with --conn, the bytes of a connection. Exit 0: all
+    of it was read; 1: a stream violates the protocol or ends inside an operation; 2: bad input.
     """
-    whole = True
+    complete = True
     try:
         if check:
             context.exit(0 if _checked(file, as_json) else 1)
-        for row in read(file, conn=conn):
-            whole &= isinstance(row, Row)
+        for row in read_operations(file, conn=conn):
+            complete &= isinstance(row, OperationRow)
             if as_json:
                 print_json(_object(row, reveal))
             else:
@@ -59,21 +66,25 @@ def wire(
     except (WireError, OSError, ImportError) as error:
         click.echo(f"subtrie: {error}", err=True)
         context.exit(2)
-    context.exit(0 if whole else 1)
+    context.exit(0 if complete else 1)
 
 
 def _checked(file: Path, as_json: bool) -> bool:
-    """Is no rule broken? Only a capture has both directions, and bytes."""
-    findings = conversation.check(of_capture(records(file)))
-    for found in findings:
+    """Print the finding of each rule; return whether none is broken.
+
+    Only a capture has both directions and the bytes.
+    """
+    findings = conversation.check(read_capture_operations(read_records(file)))
+    for finding in findings:
         if as_json:
-            print_json(found._asdict())
+            print_json(finding._asdict())
         else:
-            click.echo(str(found))
-    return all(found.verdict != "broken" for found in findings)
+            click.echo(str(finding))
+    return all(finding.verdict != "broken" for finding in findings)
 
 
-def _parts(row: Row, reveal: bool) -> dict[str, Any]:
+def _parts(row: OperationRow, reveal: bool) -> dict[str, Any]:
+    """Return the parts of an operation, redacted unless ``reveal``."""
     if reveal:
         return row.parts
     shown: dict[str, Any] = redacted(row.parts)
@@ -83,17 +94,19 @@ def _parts(row: Row, reveal: bool) -> dict[str, Any]:
     return shown
 
 
-def _object(row: Row | Broken, reveal: bool) -> dict[str, Any]:
+def _object(row: OperationRow | StreamError, reveal: bool) -> dict[str, Any]:
+    """Return the JSON object of a row."""
     place: dict[str, Any] = {"conn": row.conn, "direction": row.direction}
-    if isinstance(row, Broken):
+    if isinstance(row, StreamError):
         return {**place, "error": row.reason, "position": row.position, "message": row.message}
     return {**place, "time": row.time, **_parts(row, reveal)}
 
 
-def _line(row: Row | Broken, reveal: bool) -> str:
+def _line(row: OperationRow | StreamError, reveal: bool) -> str:
+    """Return the line of text of a row."""
     arrow = _ARROWS.get(row.direction or "", "")
     place = " ".join(str(part) for part in (row.conn, arrow) if part not in (None, ""))
-    if isinstance(row, Broken):
+    if isinstance(row, StreamError):
         return f"{place} ! {printable(row.message)}".strip()
     words = [row.parts["op"]]
     for key, value in _parts(row, reveal).items():
@@ -103,6 +116,7 @@ def _line(row: Row | Broken, reveal: bool) -> str:
 
 
 def _clock(time: int | str | None) -> str:
+    """Return the time of day of a capture, or the time as a log has it."""
     if not isinstance(time, int):
         return time or ""
     return datetime.fromtimestamp(time / 1e9, UTC).strftime("%H:%M:%S.%f")

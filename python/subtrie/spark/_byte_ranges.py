@@ -1,9 +1,9 @@
-"""Lines of a byte range of a file, exact to the byte.
+"""Read the lines of a byte range of a file, exact to the byte.
 
-LF ends a line; a last line without one is a line, and so is an empty one. A line belongs to the
-range in which it begins, so that ranges that cover a file cover its lines once. Text is read as
-Latin-1, one character a byte: nothing fails, and positions stay byte offsets. Memory is bounded
-whatever the file holds: of a line longer than ``LONGEST`` only the beginning is kept.
+LF ends a line. A last line without LF is a line, and so is an empty one. A line belongs to the
+range in which it begins, so that ranges that cover a file contain each line once. Text is read as
+Latin-1, one character per byte: decoding cannot fail, and positions are byte offsets. Memory is
+bounded for any file: of a line longer than ``LONGEST`` only the first bytes are kept.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import BinaryIO
 
-#: Bytes of a line that are looked at.
+#: The number of bytes of a line that are read.
 LONGEST = 65_536
 _BLOCK = 131_072
 
 
 def ranges(size: int, *, at_least: int, target: int) -> list[tuple[int, int]]:
-    """Cuts ``size`` bytes into at least ``at_least`` ranges of at most ``target`` bytes."""
+    """Divide ``size`` bytes into at least ``at_least`` ranges of at most ``target`` bytes."""
     if size <= 0:
         return []
     number = min(size, max(at_least, -(-size // max(1, target))))
@@ -27,16 +27,16 @@ def ranges(size: int, *, at_least: int, target: int) -> list[tuple[int, int]]:
 
 
 def lines_from(stream: BinaryIO, start: int, size: int) -> Iterator[tuple[int, list[str]]]:
-    """The lines that begin at ``start`` or later, up to byte ``size``, in blocks.
+    """Yield the lines that begin at ``start`` or later, up to byte ``size``, in blocks.
 
-    Yields ``(position, lines)``; each further line of a block begins one byte (the LF) after the
-    end of the one before. A line over ``LONGEST`` comes cut to one byte more than that and is then
-    the last of its block.
+    A block is ``(position, lines)``; each further line of a block begins one byte (the LF) after
+    the end of the previous one. A line longer than ``LONGEST`` is truncated to one byte more than
+    that, and is the last line of its block.
     """
     position = _first_line(stream, start, size)
-    kept: list[bytes] = []  # the pieces of a line whose end is not yet read
-    held = 0
-    skipping = False  # inside a line whose beginning was handed out
+    pieces: list[bytes] = []  # of a line whose end is not yet read
+    held = 0  # bytes in pieces
+    skipping = False  # inside a long line whose first bytes were returned
     at = position
     while at < size:
         block = stream.read(min(_BLOCK, size - at))
@@ -52,23 +52,23 @@ def lines_from(stream: BinaryIO, start: int, size: int) -> Iterator[tuple[int, l
             skipping = False
         last = block.rfind(b"\n")
         if last >= 0:
-            whole = b"".join((*kept, block[:last]))
+            whole = b"".join((*pieces, block[:last]))
             yield position, whole.decode("latin-1").split("\n")
             position += len(whole) + 1
-            kept, held = [], 0
+            pieces, held = [], 0
             block = block[last + 1 :]
         if block:
-            kept.append(block)
+            pieces.append(block)
             held += len(block)
         if held > LONGEST:
-            yield position, [b"".join(kept)[: LONGEST + 1].decode("latin-1")]
-            kept, held, skipping = [], 0, True
+            yield position, [b"".join(pieces)[: LONGEST + 1].decode("latin-1")]
+            pieces, held, skipping = [], 0, True
     if held:
-        yield position, [b"".join(kept).decode("latin-1")]
+        yield position, [b"".join(pieces).decode("latin-1")]
 
 
 def _first_line(stream: BinaryIO, start: int, size: int) -> int:
-    """Where the first line begins that begins at ``start`` or later; the stream stands there."""
+    """Seek to the first line that begins at ``start`` or later, and return its position."""
     if start == 0:
         stream.seek(0)
         return 0

@@ -1,4 +1,4 @@
-"""Addresses of a column of subjects: only canonical text decodes (A7), the rest has a reason."""
+"""Decode a column of subjects: canonical text has an address, any other text a reason."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-#: What ``decode`` adds. ``kind`` is ``request``, ``reply``, or null where ``reason`` says why not;
-#: ``family`` is what ``classify`` says of the subject.
+#: The fields that ``decode`` adds. ``kind`` is ``request``, ``reply``, or null if ``reason`` says
+#: why the subject is not canonical; ``family`` is the result of ``classify``.
 FIELDS: tuple[tuple[str, str], ...] = (
     ("kind", "string"),
     ("plane", "string"),
@@ -29,33 +29,40 @@ FIELDS: tuple[tuple[str, str], ...] = (
 
 
 def decode(df: DataFrame, subject: str = "subject") -> DataFrame:
-    """The rows of ``df`` with the struct ``address`` (``FIELDS``) of the column ``subject``.
+    """Add the struct column ``address``: the decoded subject, or the reason why it is malformed.
 
-    For a reply ``slot`` is the id of the caller's instance. Nulls in give nulls out. Cost: one pass
-    through Python, the strings of ``df`` included: select first what is needed.
+    The fields are ``kind``, ``plane``, ``port``, ``source``, ``host``, ``slot``, ``method``,
+    ``path``, ``reason`` and ``family``. For a reply, ``slot`` is the id of the caller's instance.
+    Null subjects give null addresses. Cost: one pass through Python, with every column of ``df``:
+    select the columns you need first.
+
+    Args:
+        df: The rows.
+        subject: The column with the subjects.
     """
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
     kinds = {"string": StringType(), "int": IntegerType()}
     address = StructType([StructField(name, kinds[kind]) for name, kind in FIELDS])
     schema = StructType([*df.schema.fields, StructField("address", address)])
-    place = df.columns.index(subject)
+    position = df.columns.index(subject)
 
     def decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add the column to each batch."""
         for batch in batches:
-            column = decode_column(batch.column(place))
+            column = decode_column(batch.column(position))
             yield batch.append_column("address", column)
 
     return df.mapInArrow(decoded, schema)
 
 
 def decode_column(subjects: pa.Array) -> pa.StructArray:
-    """The addresses of a column of subjects, as a struct of ``FIELDS``: one call of the engine."""
+    """Return the addresses of subjects as a struct of ``FIELDS``, with one call of the engine."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     decoded = pa.array(microbus.decode_batch(subjects))
-    # Spark takes no dictionaries, and the rows that are null as a whole are null in each column.
+    # Spark does not accept dictionary arrays; null rows are null in each column.
     columns = dict(zip((f.name for f in decoded.type), decoded.flatten(), strict=True))
     plain = {n: pc.cast(c, pa.string()) for n, c in columns.items() if n not in ("kind", "port")}
     plain["port"] = columns["port"]
@@ -70,7 +77,7 @@ def decode_column(subjects: pa.Array) -> pa.StructArray:
 
 
 def _families(subjects: pa.Array, codes: pa.Array) -> pa.Array:
-    """What ``classify`` says; for an address the code has said it already."""
+    """Return the class of each subject; the codes of addresses already determine it."""
     import pyarrow as pa
 
     known = {1: "microbus-request", 2: "microbus-reply"}
@@ -82,12 +89,12 @@ def _families(subjects: pa.Array, codes: pa.Array) -> pa.Array:
 
 
 def plane_of_pattern(pattern: str) -> str | None:
-    """The plane of a canonical Microbus subscription, or None."""
+    """Return the plane of a canonical Microbus subscription, or None."""
     try:
         return microbus.decode_subscription(pattern).plane
     except SubtrieError:
         pass
-    # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star it
+    # A reply subscription is <plane>.reply._.*.<host>.<id>: with a source in place of the star, it
     # is a reply.
     tokens = pattern.split(".")
     if len(tokens) < 4 or tokens[1] != "reply" or tokens[3] != "*":

@@ -1,7 +1,7 @@
-"""What the sources of saved traffic share: which files, what becomes of damage, rows to Arrow.
+"""What the data sources of saved traffic share: options, paths, damage by mode, rows to Arrow.
 
-``mode`` is Spark's own: ``PERMISSIVE`` (the default) gives damage a row whose ``reason`` says what
-is wrong and whose other columns are null; ``DROPMALFORMED`` leaves it out; ``FAILFAST`` raises.
+``mode`` is Spark's own: with ``PERMISSIVE`` (the default) damage is a row whose ``reason`` says
+what is wrong and whose other columns are null; ``DROPMALFORMED`` omits it; ``FAILFAST`` raises.
 """
 
 from __future__ import annotations
@@ -12,29 +12,40 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ._log_files import settled
-from ._text_encoding import clean
+from ._log_files import resolve_path
+from ._text_encoding import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
-_BATCH = 4096
+_BATCH = 4096  # rows of an Arrow batch
 
-#: A column: its name, its Spark type.
+#: Columns: the name and the Spark type of each.
 Columns = Sequence[tuple[str, str]]
 Rows = Iterable[Mapping[str, Any]]
 
 
 def schema_of(columns: Columns) -> str:
-    """The columns as Spark writes them."""
+    """Return the columns as a Spark schema string."""
     return ", ".join(f"{name} {kind}" for name, kind in columns)
 
 
-def paths_of(options: Mapping[str, str]) -> list[str]:
-    """The inputs: ``path`` (stars and brackets as a shell has them), or ``paths`` (a JSON list).
+def lower_keys(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with lower-case names: Spark's are case-insensitive.
 
-    Raises ``FileNotFoundError`` for a pattern that nothing matches, ``ValueError`` without either.
+    Spark passes a mapping that ignores case, but a copy of it has the names in lower case, so every
+    data source looks them up in lower case.
+    """
+    return {name.lower(): value for name, value in options.items()}
+
+
+def paths_of(options: Mapping[str, str]) -> list[str]:
+    """Return the inputs: ``path`` (a path or a shell pattern), or ``paths`` (a JSON list of them).
+
+    Raises:
+        FileNotFoundError: No file matches a pattern.
+        ValueError: Neither option is given.
     """
     if "paths" in options:
         given = json.loads(options["paths"])
@@ -44,23 +55,23 @@ def paths_of(options: Mapping[str, str]) -> list[str]:
         raise ValueError("load() needs a path")
     found: list[str] = []
     for path in map(str, given):
-        many = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
-        if not many:
-            raise FileNotFoundError(f"nothing matches {path}")
-        found += map(settled, many)
+        matching = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+        if not matching:
+            raise FileNotFoundError(f"no file matches {path}")
+        found += map(resolve_path, matching)
     return found
 
 
 def mode_of(options: Mapping[str, str]) -> str:
-    """The mode. Raises ``ValueError`` for one that Spark has not."""
+    """Return the mode. Raises ``ValueError`` for an unknown one."""
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
     return mode
 
 
-def kept(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
-    """The rows that the mode lets through. Raises ``ValueError`` for damage under ``FAILFAST``."""
+def apply_mode(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows that the mode keeps. Raises ``ValueError`` for damage under ``FAILFAST``."""
     for row in rows:
         if row.get("reason") is None or mode == "PERMISSIVE":
             yield row
@@ -68,8 +79,8 @@ def kept(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
             raise ValueError(f"{row.get('file')}: {row.get('text') or row['reason']}")
 
 
-def batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow: the columns in ``names``, what a row does not have being null."""
+def to_batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows as Arrow, with the columns in ``names``; missing values are null."""
     import pyarrow as pa
 
     types = {
@@ -91,10 +102,10 @@ def batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.R
         yield pa.record_batch(arrays, names=list(names))
 
 
-def spelled(value: Any) -> Any:
-    """A text, or a list of texts, with bytes that are no UTF-8 spelled out; others unchanged."""
+def escape_value(value: Any) -> Any:
+    """Escape the lone surrogates of a text or of a list of texts; return other values unchanged."""
     if isinstance(value, str):
-        return clean(value)
+        return escape_surrogates(value)
     if isinstance(value, list | tuple):
-        return [spelled(item) for item in value]
+        return [escape_value(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""Where a log lies: a local file, or a URI that ``pyarrow.fs`` can open."""
+"""Open logs: local files, or URIs that ``pyarrow.fs`` can open."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import os
 from typing import BinaryIO, cast
 
 
-def settled(path: str) -> str:
-    """The log under a name that means the same in every process, which ``/dev/stdin`` does not."""
+def resolve_path(path: str) -> str:
+    """Return a path that names the same log in every process, as ``/dev/stdin`` does not.
+
+    Local paths become absolute, with symbolic links resolved; URIs are unchanged.
+    """
     return path if "://" in path else os.path.realpath(path)
 
 
 def open_log(path: str) -> BinaryIO:
-    """Opens a log for reading bytes, wherever it lies."""
+    """Open a log for reading bytes."""
     if "://" not in path:
         return open(path, "rb")
     from pyarrow import fs
@@ -21,10 +24,14 @@ def open_log(path: str) -> BinaryIO:
     return cast(BinaryIO, system.open_input_file(inner))
 
 
-def size_of(path: str) -> int:
-    """Bytes of the log now. Raises ``OSError`` where there is no such file."""
+def log_size(path: str) -> int:
+    """Return the current size of a log in bytes.
+
+    Raises:
+        OSError: The log does not exist or cannot be opened.
+    """
     try:
         with open_log(path) as stream:
             return int(stream.seek(0, 2))
-    except ValueError as error:  # a name that no file can have, a scheme that nobody knows
+    except ValueError as error:  # an invalid file name or an unknown URI scheme
         raise OSError(str(error)) from None

@@ -1,9 +1,9 @@
-"""Subjects against patterns: the index is shipped to each worker once and opened there once."""
+"""Match a column of subjects with patterns; each worker builds the index once."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import SubjectTrie
@@ -13,17 +13,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-# The index this worker process has open, by the digest of its patterns.
+# The index of this worker process, by the digest of its patterns.
 _opened: dict[str, Any] = {}
 
 
 def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> DataFrame:
-    """The rows of ``df`` with who would hear its column ``subject``.
+    """Add the patterns that match each subject, or the nearest pattern.
 
-    ``subscriptions`` has a column ``pattern``; patterns are ranked by ``start`` where it has that
-    column, else by text. Added: ``matched`` (array of patterns), and where that is empty
-    ``nearest`` and ``differs_at`` (the zero-based token in which the nearest pattern differs).
-    A subject no broker would carry matches nothing. The patterns pass through the driver, as text.
+    The added columns are ``matched`` (array of patterns) and, if that is empty, ``nearest`` and
+    ``differs_at`` (the zero-based token in which the nearest pattern differs). A subject that no
+    broker accepts has no matches. Cost: the distinct patterns pass through the driver as text, and
+    each worker builds an index of them once.
+
+    Args:
+        df: The rows.
+        subscriptions: A DataFrame with the column ``pattern``. Patterns are ordered by its columns
+            ``log`` and ``start`` if it has them, else by text.
+        subject: The column of ``df`` with the subjects.
     """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
@@ -33,23 +39,24 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
         StructField("differs_at", IntegerType()),
     ]
     schema = StructType([*df.schema.fields, *added])
-    place = df.columns.index(subject)
-    patterns = pattern_image(subscriptions)
+    position = df.columns.index(subject)
+    patterns = pattern_lines(subscriptions)
     digest = hashlib.sha256(patterns).hexdigest()
-    image = df.sparkSession.sparkContext.broadcast(patterns)
+    broadcast = df.sparkSession.sparkContext.broadcast(patterns)
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        trie = _open(digest, lambda: image.value)
+        """Add the columns to each batch."""
+        trie = _open(digest, lambda: broadcast.value)
         for batch in batches:
-            for name, column in match_column(trie, batch.column(place)).items():
+            for name, column in match_column(trie, batch.column(position)).items():
                 batch = batch.append_column(name, column)
             yield batch
 
     return df.mapInArrow(matched, schema)
 
 
-def pattern_image(subscriptions: DataFrame) -> bytes:
-    """The distinct patterns, oldest first, as one text with a line each."""
+def pattern_lines(subscriptions: DataFrame) -> bytes:
+    """Return the distinct patterns, oldest first, one per line."""
     from pyspark.sql import functions as F
 
     oldest: tuple[str, ...] = tuple(c for c in ("log", "start") if c in subscriptions.columns)
@@ -62,7 +69,7 @@ def pattern_image(subscriptions: DataFrame) -> bytes:
 
 
 def match_column(trie: Any, subjects: pa.Array) -> dict[str, pa.Array]:
-    """Who would hear each subject of a column: ``matched``, ``nearest``, ``differs_at``."""
+    """Return the columns ``matched``, ``nearest`` and ``differs_at`` of a column of subjects."""
     import pyarrow as pa
 
     matched: list[list[str] | None] = []
@@ -91,15 +98,18 @@ def match_column(trie: Any, subjects: pa.Array) -> dict[str, pa.Array]:
     }
 
 
-def _open(digest: str, image: Any) -> Any:
-    """The index of these patterns, built on first use in this process; an older one is let go."""
+def _open(digest: str, read_patterns: Callable[[], bytes]) -> Any:
+    """Return the index of these patterns, built on first use in this process.
+
+    The index of other patterns is dropped.
+    """
     if digest not in _opened:
         _opened.clear()
         trie = SubjectTrie(dialect="server")
-        for pattern in image().decode().split("\n"):
+        for pattern in read_patterns().decode().split("\n"):
             try:
                 trie.add(pattern, None)
             except SubtrieError:
-                continue  # seen in a SUB, though no broker takes it
+                continue  # the pattern of a SUB that no broker accepts
         _opened[digest] = trie
     return _opened[digest]

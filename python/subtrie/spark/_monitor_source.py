@@ -1,10 +1,10 @@
-"""``spark.read.format("nats-monitor")``: saved answers of a server as rows, one a subscription.
+"""The data source ``nats-monitor``: saved monitoring responses as rows, one per subscription.
 
-The path is a file with what ``/connz?subs=detail``, ``/subsz?subs=1`` or ``/routez?subs=detail``
-answered, a folder of such files (``*.json``), or a name with stars. Options: ``mode`` (see
-``saved``), ``reveal``. A file is a partition and is read whole: a server answers in pages of 1,024
-entries unless asked for more. A file that holds no such answer is damage (``bad json``,
-``monitor``).
+The path is a file with a response of ``/connz?subs=detail``, ``/subsz?subs=1`` or
+``/routez?subs=detail``, a directory of such files (``*.json``), or a shell pattern. Options:
+``mode`` (see ``_file_source``), ``reveal``. A file is one partition and is read as a whole: a
+server sends pages of 1,024 entries by default. A file that is not such a response is damage
+(``bad json``, ``monitor``).
 """
 
 from __future__ import annotations
@@ -20,13 +20,22 @@ from pyspark.sql.types import StructType
 
 from .._errors import WireError
 from ..wire import monitor
-from ._file_source import batches, kept, mode_of, paths_of, schema_of, spelled
+from ._file_source import (
+    apply_mode,
+    escape_value,
+    lower_keys,
+    mode_of,
+    paths_of,
+    schema_of,
+    to_batches,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: ``endpoint`` is ``connz``, ``subsz`` or ``routez``; ``now`` the server's own time, as it wrote
-#: it; ``complete``: is this answer all of it? The rest is ``monitor.SubscriptionRecord``.
+#: ``endpoint`` is ``connz``, ``subsz`` or ``routez``; ``now`` the time of the server, as it wrote
+#: it; ``complete`` says whether this page is the only one. The rest is
+#: ``monitor.SubscriptionRecord``.
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("file", "string"),
     ("endpoint", "string"),
@@ -49,8 +58,8 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 SCHEMA = schema_of(COLUMNS)
 
 
-class Answer(InputPartition):
-    """One saved answer."""
+class SnapshotFile(InputPartition):
+    """One saved response."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -60,38 +69,42 @@ class MonitorReader(DataSourceReader):
     """Plans a partition for each file, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        options = lower_keys(options)
         self._names = schema.fieldNames()
         self._paths = paths_of(options)
         self._mode = mode_of(options)
         self._reveal = options.get("reveal", "false").lower() == "true"
 
     def partitions(self) -> Sequence[InputPartition]:
+        """Return one partition per file."""
         found: list[InputPartition] = []
         for path in self._paths:
             if os.path.isdir(path):
-                found += [Answer(str(file)) for file in sorted(Path(path).glob("*.json"))]
+                found += [SnapshotFile(str(file)) for file in sorted(Path(path).glob("*.json"))]
             else:
                 os.stat(path)  # a missing file fails here, not in a worker
-                found.append(Answer(path))
+                found.append(SnapshotFile(path))
         if not found:
             raise FileNotFoundError(f"no *.json in {', '.join(self._paths)}")
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        rows = _rows(cast(Answer, partition).path, self._reveal)
-        return batches(kept(rows, self._mode), COLUMNS, self._names)
+        """Read one file."""
+        rows = _rows(cast(SnapshotFile, partition).path, self._reveal)
+        return to_batches(apply_mode(rows, self._mode), COLUMNS, self._names)
 
 
 def _rows(path: str, reveal: bool) -> Iterator[dict[str, Any]]:
+    """Yield a row per subscription, or one row with the reason if the file is damaged."""
     try:
         page = monitor.read(path, reveal=reveal)
     except WireError as error:
-        yield {"file": path, "reason": error.reason, "text": spelled(str(error))}
+        yield {"file": path, "reason": error.reason, "text": escape_value(str(error))}
         return
-    place = {"file": path, "endpoint": page.endpoint, "now": page.now, "complete": page.complete}
+    common = {"file": path, "endpoint": page.endpoint, "now": page.now, "complete": page.complete}
     for found in page.subscriptions:
-        parts = {field.name: spelled(getattr(found, field.name)) for field in fields(found)}
-        yield {**place, **parts}
+        parts = {field.name: escape_value(getattr(found, field.name)) for field in fields(found)}
+        yield {**common, **parts}
 
 
 class MonitorSource(DataSource):
@@ -99,10 +112,13 @@ class MonitorSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """Return the name of the format."""
         return "nats-monitor"
 
     def schema(self) -> str:
+        """Return the columns."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return MonitorReader(schema, dict(self.options))
+        """Return the reader of these options."""
+        return MonitorReader(schema, self.options)

@@ -1,15 +1,13 @@
-"""The rows that a trace log becomes, and batches of them on their way into Arrow."""
+"""The rows of a trace log, batches of them for Arrow, and the open windows they come from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ._open_window import Window
-
-#: Columns of ``nats-trace``: name, Spark type. ``kind`` says which of them are filled:
+#: Columns of ``nats-trace``: name and Spark type. ``kind`` decides which of them are set:
 #:
 #: ``publish`` / ``inbound``  a message from a client / from another broker: pos, end, conn, user,
 #:     name, account, subject, reply, size, reason (of its refusal)
@@ -37,11 +35,45 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 )
 SCHEMA = ", ".join(f"{name} {kind}" for name, kind in COLUMNS)
 _NAMES = [name for name, _ in COLUMNS]
-_PLACE = {name: place for place, name in enumerate(_NAMES)}
+_POSITION = {name: place for place, name in enumerate(_NAMES)}
+
+
+class PrefixFields(NamedTuple):
+    """What the prefix of a line says, except its time."""
+
+    conn: str
+    client: bool  # a client, not another broker
+    arrow: str
+    payload: bool
+    user: str | None
+    name: str | None
+    account: str | None
+
+
+class Window:
+    """A message that the broker received, and the end of the window for its deliveries."""
+
+    __slots__ = ("end", "keys", "limit", "pos", "prefix", "refusal", "size")
+
+    def __init__(
+        self,
+        pos: int,
+        prefix: PrefixFields,
+        keys: list[tuple[str, str]],
+        size: int,
+        limit: int | None,
+    ) -> None:
+        self.pos = pos
+        self.prefix = prefix
+        self.keys = keys  # (subject, reply): two readings for some messages between brokers
+        self.size = size
+        self.limit = limit  # microseconds, or None in a log without times
+        self.end: int | None = None
+        self.refusal: str | None = None
 
 
 class RowBatch:
-    """Rows collected until there are enough for one Arrow batch."""
+    """Rows that are collected until they fill an Arrow batch."""
 
     def __init__(self, log_number: int) -> None:
         self._log = log_number
@@ -51,19 +83,19 @@ class RowBatch:
         return len(self._rows)
 
     def __iter__(self) -> Any:
-        """The rows as dictionaries, for tests and small uses."""
+        """Iterate over the rows as dictionaries, for tests."""
         return (dict(zip(_NAMES, row, strict=True)) for row in self._rows)
 
     def add(self, kind: str, pos: int, **values: Any) -> None:
-        """One row of a seldom kind."""
+        """Add a row of any kind."""
         row: list[Any] = [None] * len(_NAMES)
         row[0], row[1], row[2] = self._log, kind, pos
         for name, value in values.items():
-            row[_PLACE[name]] = value
+            row[_POSITION[name]] = value
         self._rows.append(tuple(row))
 
     def delivery(self, pos: int, conn: str, subject: str, reply: str, sid: str, size: int) -> None:
-        """A message handed to a client."""
+        """Add a message delivered to a client."""
         self._rows.append(
             (
                 *(self._log, "delivery", pos, None, conn, None, None, None),
@@ -72,19 +104,19 @@ class RowBatch:
         )
 
     def window(self, window: Window, subject: str, reply: str) -> None:
-        """A message that came in, its window closed."""
-        link = window.link
-        kind = "publish" if link.client else "inbound"
+        """Add a message whose window is closed."""
+        prefix = window.prefix
+        kind = "publish" if prefix.client else "inbound"
         self._rows.append(
             (
                 *(self._log, kind, window.pos, window.end),
-                *(link.conn, link.user, link.name, link.account),
+                *(prefix.conn, prefix.user, prefix.name, prefix.account),
                 *(subject, reply, None, None, window.size, window.refusal, None),
             )
         )
 
     def to_arrow(self, names: list[str] | None = None) -> pa.RecordBatch:
-        """The rows as Arrow: all columns, or those named."""
+        """Return the rows as Arrow, with all columns or those in ``names``."""
         import pyarrow as pa
 
         types = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string()}
@@ -92,5 +124,6 @@ class RowBatch:
         wanted = _NAMES if names is None else names
         kinds = dict(COLUMNS)
         return pa.record_batch(
-            [pa.array(columns[_PLACE[name]], types[kinds[name]]) for name in wanted], names=wanted
+            [pa.array(columns[_POSITION[name]], types[kinds[name]]) for name in wanted],
+            names=wanted,
         )

@@ -1,7 +1,7 @@
-"""Tables as Parquet files: one file a table, the same bytes for the same rows, seen when complete.
+"""Write tables as Parquet files, one file per table, and publish them when all are complete.
 
-A run writes into a folder of its own beside the place asked for and moves it there at the end, so
-that a failed run leaves nothing behind and an earlier result stays until the new one is whole.
+A run writes to a temporary directory beside the output directory, and renames it at the end. A run
+that fails leaves no files, and an earlier result stays until the new one is complete.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Names a finished run, and is how an earlier result is told from somebody's folder.
+#: The file that marks a complete run, and distinguishes an earlier result from other directories.
 MANIFEST = "audit.json"
 
 
-class NotAResult(ValueError):
-    """The output folder holds something else than an earlier result."""
+class OutputFolderError(ValueError):
+    """The output directory holds something other than an earlier result."""
 
 
 class RunFolder:
-    """Where a run writes. ``place`` None means that the result goes when the run does.
+    """The directory of a run.
 
-    ``tables`` names all tables: a folder that holds anything else is not replaced.
+    Args:
+        place: The output directory; None for a temporary result.
+        tables: The names of all tables. A directory that holds anything else is not replaced.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None, tables: Iterable[str]) -> None:
@@ -43,13 +45,13 @@ class RunFolder:
         self.tables.mkdir()
 
     def stage(self, df: DataFrame, name: str) -> DataFrame:
-        """Writes what several tables are made from, and reads it back."""
+        """Write an intermediate result, and return a DataFrame that reads it."""
         path = str(self._root / "stages" / name)
         df.write.parquet(path, compression="zstd")
         return df.sparkSession.read.schema(df.schema).parquet(path)
 
     def write(self, df: DataFrame, name: str) -> None:
-        """Writes a table, sorted by all its columns. One task writes it, spilling to disk."""
+        """Write a table, sorted by all its columns. One task writes it, spilling to disk."""
         staged = self._root / "parts" / name
         df.repartition(1).sortWithinPartitions(*df.columns).write.parquet(
             str(staged), compression="zstd"
@@ -59,7 +61,7 @@ class RunFolder:
         shutil.rmtree(staged)
 
     def finish(self, manifest: dict[str, Any]) -> None:
-        """The run is complete: its tables take the place of an earlier result."""
+        """Write the manifest and replace an earlier result with the tables of this run."""
         (self.tables / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         shutil.rmtree(self._root / "stages", ignore_errors=True)
         shutil.rmtree(self._root / "parts", ignore_errors=True)
@@ -73,23 +75,25 @@ class RunFolder:
         shutil.rmtree(self._root)
 
     def discard(self) -> None:
-        """Removes what the run wrote, a finished result in its place excepted."""
+        """Remove the files of the run, except a result that was published."""
         shutil.rmtree(self._root, ignore_errors=True)
 
 
 def _check(place: Path, own: set[str]) -> None:
-    """Refuses a place that holds more than an earlier result: what is replaced is gone."""
+    """Refuse a directory that holds more than an earlier result, because it would be deleted."""
     if not place.exists():
         return
     held = {path.name for path in place.iterdir()} if place.is_dir() else None
     if held is None or not held <= own or (held and MANIFEST not in held):
-        raise NotAResult(f"{place} is there and is no result of an audit: name another folder")
+        raise OutputFolderError(
+            f"{place} exists and is not an audit result; choose another output directory"
+        )
 
 
 def rows_of_table(
     path: str | os.PathLike[str], columns: Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table, read a batch at a time."""
+    """Iterate over the rows of a table, reading one batch at a time."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:

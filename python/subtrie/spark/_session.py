@@ -1,6 +1,6 @@
-"""A local Spark session for people who have none: checks first, then starts.
+"""Start a local Spark session, after checking its requirements.
 
-Library functions never make a session; the command line does, through here.
+Library functions never start a session; the command line does, with this module.
 """
 
 from __future__ import annotations
@@ -20,24 +20,32 @@ if TYPE_CHECKING:
 
 _JAVA = 17
 _PYSPARK = (4, 0)
-_SHUFFLED = 64 * 1024 * 1024  # bytes of log for each part of a shuffle
-# A small log is over before the JVM's second compiler and parallel collector pay for themselves.
+_SHUFFLED = 64 * 1024 * 1024  # bytes of log per shuffle partition
+# A log below this size is audited before the JVM's second compiler and parallel collector pay off.
 _SMALL = 64 * 1024 * 1024
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-class CannotStart(RuntimeError):
-    """Something the audit stands on is missing: the text says what, and how to get it."""
+class SparkStartError(RuntimeError):
+    """Spark cannot start; the message says what is missing and how to install it."""
 
 
 def local_session(
     *, memory: str = "1g", cores: str = "*", log_bytes: int = 0, name: str = "subtrie"
 ) -> SparkSession:
-    """The running session, else a new local one with a driver heap of ``memory``.
+    """Return the running session, else start a local one.
 
-    ``log_bytes``, the size of what will be read, sets how finely shuffles are cut. What the JVM
-    writes to standard error as it starts goes to a file, and is shown only when it does not start.
-    Raises ``CannotStart``. Cost: 3 to 6 s for the first of a process.
+    The standard error of the starting JVM goes to a file, and is shown only if the start fails.
+    Cost: 3 to 6 s for the first session of a process.
+
+    Args:
+        memory: The heap size of the driver.
+        cores: The number of cores, ``*`` for all.
+        log_bytes: The size of the logs that will be read; sets the number of shuffle partitions.
+        name: The name of the application.
+
+    Raises:
+        SparkStartError: PySpark, pyarrow, pandas or Java is missing or too old.
     """
     check()
     from pyspark.sql import SparkSession
@@ -45,7 +53,7 @@ def local_session(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    # Workers run whatever python3 is on PATH unless told: they would miss pyarrow and subtrie.
+    # By default workers run the python3 on PATH, which may lack pyarrow and subtrie.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     parts = min(200, max(os.cpu_count() or 2, -(-log_bytes // _SHUFFLED)))
     builder = (
@@ -69,12 +77,12 @@ def local_session(
                 return builder.getOrCreate()
         except Exception as error:
             said.seek(0)
-            raise CannotStart(f"Spark did not start: {error}\n{said.read()[-4000:]}") from error
+            raise SparkStartError(f"Spark did not start: {error}\n{said.read()[-4000:]}") from error
 
 
 @contextlib.contextmanager
 def _stderr_to(file: IO[str]) -> Iterator[None]:
-    """What this process and those it starts write to standard error goes to ``file``."""
+    """Redirect standard error of this process and its children to ``file``."""
     sys.stderr.flush()
     kept = os.dup(2)
     os.dup2(file.fileno(), 2)
@@ -87,18 +95,22 @@ def _stderr_to(file: IO[str]) -> Iterator[None]:
 
 
 def check() -> None:
-    """Are pyspark, pyarrow and a fitting Java here? Raises ``CannotStart``, one line."""
+    """Check that pyspark, pandas, pyarrow and Java are installed, in sufficient versions.
+
+    Raises:
+        SparkStartError: One of them is missing or too old.
+    """
     try:
         import pandas  # noqa: F401
         import pyarrow  # noqa: F401
         import pyspark
     except ImportError as error:
-        raise CannotStart(
+        raise SparkStartError(
             f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'"
         ) from None
     version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if version < _PYSPARK:
-        raise CannotStart(
+        raise SparkStartError(
             f"the audit needs PySpark {_PYSPARK[0]}.{_PYSPARK[1]} or newer, this is "
             f"{pyspark.__version__}: pip install -U 'subtrie[spark]'"
         )
@@ -106,6 +118,7 @@ def check() -> None:
 
 
 def _check_java() -> None:
+    """Check that a Java of sufficient version is installed."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     how = (
@@ -113,11 +126,13 @@ def _check_java() -> None:
         "(Debian, Ubuntu), brew install openjdk (macOS)"
     )
     if java is None or not os.path.exists(java):
-        where = f"JAVA_HOME={home} holds none" if home else "no java on PATH"
-        raise CannotStart(f"Spark needs Java {_JAVA} or newer and there is {where}: {how}")
+        where = f"JAVA_HOME={home} has no bin/java" if home else "java is not on PATH"
+        raise SparkStartError(f"Spark needs Java {_JAVA} or newer, and {where}: {how}")
     told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)
     if found is None:
-        raise CannotStart(f"{java} does not say its version: {how}")
+        raise SparkStartError(f"the version of {java} cannot be determined: {how}")
     if int(found[1]) < _JAVA:
-        raise CannotStart(f"Spark needs Java {_JAVA} or newer and {java} is {found[1]}: {how}")
+        raise SparkStartError(
+            f"Spark needs Java {_JAVA} or newer, and {java} is version {found[1]}: {how}"
+        )

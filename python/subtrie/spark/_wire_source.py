@@ -1,14 +1,15 @@
-"""``spark.read.format("nats-wire")``: captured traffic as rows, one for each operation.
+"""The data source ``nats-wire``: captured traffic as rows, one per operation.
 
-The path is a folder or file that ``subtrie tap`` wrote, or, with the option ``conn`` (``client``,
-``server_to_client``, ``route``, ``leaf``, ``route_legacy``), bytes of one direction as they were
-read from a socket. Options: ``mode`` (see ``saved``), ``splits`` (partitions of a capture, as many
-as cores unless given: each takes every n-th connection, because a connection is read in order),
-``reveal`` (``true``: secrets of CONNECT, JWTs and seeds stand as they were sent). Each partition
-reads the capture once and keeps the operations that are half-read on its connections.
+The path is a directory or file that ``subtrie tap`` wrote, or, with the option ``conn``
+(``client``, ``server_to_client``, ``route``, ``leaf``, ``route_legacy``), the bytes of one
+direction as they were read from a socket. Options: ``mode`` (see ``_file_source``), ``splits`` (the
+number of partitions of a capture, default the number of cores: each reads every n-th connection,
+because a connection must be read in order), ``reveal`` (``true``: secrets of CONNECT, JWTs and
+seeds are not redacted). Each partition reads the capture once and keeps the unfinished operations
+of its connections.
 
-Damage is a row: ``reason`` in the words of ``WireError``, or ``torn`` (a stream ends in the middle
-of an operation), ``lost`` (bytes that the tap did not record), ``record`` (a damaged record).
+Damage is a row whose ``reason`` is that of the ``WireError``, or ``torn`` (a stream ends inside an
+operation), ``lost`` (bytes that the tap did not record), ``record`` (a damaged record).
 """
 
 from __future__ import annotations
@@ -24,17 +25,31 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from .._redaction import redact_bytes, redacted
-from ..wire import Broken, Row, of_capture, read, records
-from ._file_source import batches, kept, mode_of, paths_of, schema_of, spelled
+from ..wire import (
+    OperationRow,
+    StreamError,
+    read_capture_operations,
+    read_operations,
+    read_records,
+)
+from ._file_source import (
+    apply_mode,
+    escape_value,
+    lower_keys,
+    mode_of,
+    paths_of,
+    schema_of,
+    to_batches,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CONNS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 
-#: ``conn`` and ``direction`` (``c2s``, ``s2c``) name the stream, ``pos`` is where in it the
-#: operation begins; ``json`` is the options of INFO and CONNECT; ``payload`` includes no headers
-#: where a server sends to a client. ``reason`` and ``text`` tell of damage.
+#: ``conn`` and ``direction`` (``c2s``, ``s2c``) name the stream, ``pos`` is the offset of the
+#: operation in it; ``json`` is the options of INFO and CONNECT; ``payload`` excludes the headers
+#: of messages from a server to a client. ``reason`` and ``text`` describe damage.
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("file", "string"),
     ("conn", "bigint"),
@@ -65,19 +80,20 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 SCHEMA = schema_of(COLUMNS)
 
 
-class Share(InputPartition):
-    """Every ``of``-th connection of an input, from ``number``."""
+class ConnectionShare(InputPartition):
+    """Every ``count``-th connection of an input, beginning with ``number``."""
 
-    def __init__(self, path: str, number: int, of: int) -> None:
+    def __init__(self, path: str, number: int, count: int) -> None:
         self.path = path
         self.number = number
-        self.of = of
+        self.count = count
 
 
 class WireReader(DataSourceReader):
     """Plans the shares of each capture, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        options = lower_keys(options)
         self._names = schema.fieldNames()
         self._paths = paths_of(options)
         self._mode = mode_of(options)
@@ -90,31 +106,39 @@ class WireReader(DataSourceReader):
             raise ValueError("splits must be at least 1")
 
     def partitions(self) -> Sequence[InputPartition]:
-        of = 1 if self._conn is not None else self._splits
+        """Return the shares of all inputs."""
+        count = 1 if self._conn is not None else self._splits
         for path in self._paths:
             os.stat(path)  # a missing input fails here, not in a worker
-        return [Share(path, number, of) for path in self._paths for number in range(of)]
+        return [
+            ConnectionShare(path, number, count) for path in self._paths for number in range(count)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        share = cast(Share, partition)
+        """Read one share."""
+        share = cast(ConnectionShare, partition)
         rows = (self._row(share.path, item) for item in self._items(share))
-        return batches(kept(rows, self._mode), COLUMNS, self._names)
+        return to_batches(apply_mode(rows, self._mode), COLUMNS, self._names)
 
-    def _items(self, share: Share) -> Iterator[Row | Broken]:
+    def _items(self, share: ConnectionShare) -> Iterator[OperationRow | StreamError]:
+        """Yield the operations and the damage of a share."""
         path = Path(share.path)
         if self._conn is not None:
-            return read(path, conn=self._conn)
-        found = of_capture(records(path), lambda conn: conn % share.of == share.number)
-        # What belongs to no connection is told once.
+            return read_operations(path, conn=self._conn)
+        found = read_capture_operations(
+            read_records(path), lambda conn: conn % share.count == share.number
+        )
+        # Damage that belongs to no connection is reported once.
         return (item for item in found if item.conn is not None or share.number == 0)
 
-    def _row(self, path: str, item: Row | Broken) -> dict[str, Any]:
-        place = {"file": path, "conn": item.conn, "direction": item.direction}
-        if isinstance(item, Broken):
-            return {**place, "pos": item.position, "reason": item.reason,
-                    "text": spelled(item.message)}  # fmt: skip
+    def _row(self, path: str, item: OperationRow | StreamError) -> dict[str, Any]:
+        """Return the columns of an operation or of damage."""
+        stream = {"file": path, "conn": item.conn, "direction": item.direction}
+        if isinstance(item, StreamError):
+            return {**stream, "pos": item.position, "reason": item.reason,
+                    "text": escape_value(item.message)}  # fmt: skip
         parts = item.parts if self._reveal else redacted(item.parts)
-        row = {**place, **{name: spelled(value) for name, value in parts.items()}}
+        row = {**stream, **{name: escape_value(value) for name, value in parts.items()}}
         row["pos"] = item.op.offset
         if isinstance(item.time, int):
             row["time"] = item.time // 1000
@@ -133,10 +157,13 @@ class WireSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """Return the name of the format."""
         return "nats-wire"
 
     def schema(self) -> str:
+        """Return the columns."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return WireReader(schema, dict(self.options))
+        """Return the reader of these options."""
+        return WireReader(schema, self.options)

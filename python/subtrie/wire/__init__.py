@@ -1,39 +1,56 @@
-"""What travels between clients and brokers, as bytes and as the broker's own log shows it."""
+"""Parse and record the traffic of NATS connections, as bytes and as the broker's log shows it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .._engine import Op, Parser
 from .._errors import WireError
-from . import (
-    capture,
-    cluster,
-    conversation,
-    log,
-    monitor,
-    streaming,
+from . import capture, cluster, conversation, log, monitor, streaming
+from ._connection_options import ConnectionOptions, classify_options
+from ._operation_reader import (
+    OperationRow,
+    StreamError,
+    read_capture_operations,
+    read_operations,
+    read_records,
 )
-from ._operation_reader import Broken, Row, of_capture, read, records
 from ._server_error import ServerError
-from ._tap import KINDS, Tap
-from ._trace_operations import operation as operation_of
+from ._trace_operations import log_operation
+from .capture import CONNECTION_KINDS
+
+if TYPE_CHECKING:
+    from ._tap import Tap
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``Tap`` on first use, because its module needs asyncio."""
+    if name == "Tap":
+        from ._tap import Tap
+
+        return Tap
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
-    "KINDS",
-    "Broken",
+    "CONNECTION_KINDS",
+    "ConnectionOptions",
     "Op",
+    "OperationRow",
     "Parser",
-    "Row",
     "ServerError",
+    "StreamError",
     "Tap",
     "WireError",
     "capture",
+    "classify_options",
     "cluster",
     "conversation",
     "log",
+    "log_operation",
     "monitor",
-    "of_capture",
-    "operation_of",
-    "read",
-    "records",
+    "read_capture_operations",
+    "read_operations",
+    "read_records",
     "streaming",
 ]

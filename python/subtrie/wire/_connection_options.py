@@ -1,7 +1,7 @@
-"""The options of INFO and CONNECT, sorted: known ones by their types, all others as they came.
+"""Classify the options of INFO and CONNECT as known, unknown, or known with a wrong type.
 
-Names and types are those of seed 004 and of nats-server 2.15. An option of another type than the
-broker takes would end the connection there; here it is set apart.
+Names and types are those of seed 004 and of nats-server 2.15. The broker closes the connection for
+an option of a wrong type; here such an option is returned separately.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _CONNECT = {
 
 
 def _table(*groups: dict[str, str]) -> dict[str, type]:
+    """Return the type of each option."""
     return {
         name: _TYPES[kind]
         for group in groups
@@ -48,30 +49,43 @@ KNOWN: dict[str, dict[str, type]] = {
 }
 
 
-class Options(NamedTuple):
-    """``known``: options of their own type; ``unknown``: those nobody lists; ``wrong``: known ones
-    of another type. Each in the order in which they were written."""
+class ConnectionOptions(NamedTuple):
+    """The options of an INFO or CONNECT, each group in the order of the message.
+
+    Attributes:
+        known: Known options with the right type.
+        unknown: Options with unknown names.
+        mistyped: Known options with a wrong type.
+    """
 
     known: dict[str, Any]
     unknown: dict[str, Any]
-    wrong: dict[str, Any]
+    mistyped: dict[str, Any]
 
 
-def sorted_options(op: Any) -> Options:
-    """The options of an INFO or CONNECT (A59, A66). Raises ``ValueError`` for another operation."""
+def classify_options(op: Any) -> ConnectionOptions:
+    """Classify the options of an INFO or CONNECT operation by name and type.
+
+    Args:
+        op: The operation.
+
+    Raises:
+        ValueError: The operation has no options.
+    """
+    # A59, A66
     if op.op not in KNOWN:
         raise ValueError(f"{op.op} has no options")
-    found = Options({}, {}, {})
+    found = ConnectionOptions({}, {}, {})
     table = KNOWN[op.op]
     for name, value in op.json.items():
         wanted = table.get(name)
         if wanted is None:
             found.unknown[name] = value
-        elif type(value) is wanted or value is None:  # null leaves an option as it is
+        elif type(value) is wanted or value is None:  # null keeps the default of an option
             found.known[name] = value
         else:
-            found.wrong[name] = value
+            found.mistyped[name] = value
     return found
 
 
-__all__ = ["KNOWN", "Options", "sorted_options"]
+__all__ = ["KNOWN", "ConnectionOptions", "classify_options"]

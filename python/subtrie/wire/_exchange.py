@@ -1,17 +1,17 @@
-"""Operations of both directions in their order: what rules about behaviour are held against."""
+"""Operations of both directions in order, grouped by connection, for the behaviour rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ._operation_reader import Broken, Row
+from ._operation_reader import OperationRow, StreamError
 
 _DIRECTIONS = {"in": "c2s", "out": "s2c", "c2s": "c2s", "s2c": "s2c"}
 
 
 class Step(NamedTuple):
-    """One operation, where and when it passed. ``time``: nanoseconds, or None."""
+    """One operation with its connection, direction and time (in nanoseconds, or None)."""
 
     conn: int | str | None
     direction: str
@@ -19,40 +19,40 @@ class Step(NamedTuple):
     op: Any
 
     def since(self, earlier: Step) -> int:
-        """Nanoseconds since an earlier step; 0 where a time is not known."""
+        """Return the nanoseconds since an earlier step, or 0 if a time is unknown."""
         if self.time is None or earlier.time is None:
             return 0
         return self.time - earlier.time
 
 
 class Verdict(NamedTuple):
-    """One occasion on which a rule was ``kept`` or ``broken``."""
+    """One step at which a rule was ``kept`` or ``broken``."""
 
     word: str
     step: Step
 
 
 def kept(step: Step) -> Verdict:
-    """The rule held here."""
+    """Return the verdict that the rule is kept at this step."""
     return Verdict("kept", step)
 
 
 def broken(step: Step) -> Verdict:
-    """The rule did not hold here."""
+    """Return the verdict that the rule is broken at this step."""
     return Verdict("broken", step)
 
 
 #: The steps of each connection, in order.
-Talks = dict[Any, list[Step]]
+Connections = dict[Any, list[Step]]
 
 
-def talks_of(operations: Iterable[Any]) -> Talks:
-    """Sorts rows by connection. A row without its operation (from a log) says too little."""
-    talks: Talks = {}
+def group_by_connection(operations: Iterable[Any]) -> Connections:
+    """Group rows by connection, without those that have no operation (rows of a log)."""
+    connections: Connections = {}
     for item in operations:
-        if isinstance(item, Broken):
+        if isinstance(item, StreamError):
             continue
-        if isinstance(item, Row):
+        if isinstance(item, OperationRow):
             conn, direction, time, op = item.conn, item.direction, item.time, item.op
         else:
             direction, op, time, conn = (*item, None, None)[:4]
@@ -61,5 +61,5 @@ def talks_of(operations: Iterable[Any]) -> Talks:
         if direction not in _DIRECTIONS:
             raise ValueError(f"direction must be 'c2s' or 's2c', not {direction!r}")
         at = time if isinstance(time, int) else None
-        talks.setdefault(conn, []).append(Step(conn, _DIRECTIONS[direction], at, op))
-    return talks
+        connections.setdefault(conn, []).append(Step(conn, _DIRECTIONS[direction], at, op))
+    return connections

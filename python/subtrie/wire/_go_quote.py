@@ -1,8 +1,8 @@
 """Text in Go's ``%q`` quoting, as the broker writes payloads and refused subjects.
 
-Escapes stand for bytes (``\\xff``, ``\\377``), code points (``\\u200b``) or the usual control
-characters; what the escapes make together is read as UTF-8, and bytes that are none stay as lone
-surrogates, so that nothing is lost.
+Escapes stand for bytes (``\\xff``, ``\\377``), code points (``\\u200b``) or control characters. The
+resulting bytes are decoded as UTF-8; other bytes become lone surrogates, so that the conversion is
+lossless.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAMED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
 def unquote(quoted: str) -> str:
-    """The text between the quotes with its escapes resolved. Never raises. Cost: one pass."""
+    """Resolve the escapes of the text between the quotes. Never raises. Cost: one pass."""
     if "\\" not in quoted:
         return quoted
     parts: list[bytes] = []
@@ -30,13 +30,15 @@ def unquote(quoted: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
+    """Return text without escapes as bytes."""
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate that does not encode a byte
         return text.encode("utf-8", "replace")
 
 
 def _escaped(escape: re.Match[str]) -> bytes:
+    """Return the bytes of one escape."""
     byte, short, long, octal, named = escape.groups()
     if byte is not None:
         return bytes((int(byte, 16),))
@@ -46,5 +48,5 @@ def _escaped(escape: re.Match[str]) -> bytes:
         return bytes((_NAMED[named],)) if named in _NAMED else _bytes(named)
     point = int(short or long, 16)
     if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-        point = 0xFFFD  # as Go itself reads what is no code point
+        point = 0xFFFD  # as Go does for an invalid code point
     return chr(point).encode()

@@ -1,12 +1,12 @@
-"""Any input of the wire as operations: captures, trace logs, snapshots, bytes as they were read.
+"""Read operations from captures, trace logs, monitoring snapshots, or bytes of a connection.
 
-What an input is, its first bytes tell. Each operation comes with where it was: the connection, the
-direction, the time. A stream that breaks the protocol ends in a ``Broken`` row, and the others go
-on.
+The first bytes of an input determine what it is. Each operation has its connection, direction and
+time. A stream that violates the protocol ends with a ``StreamError``, and the others continue.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,18 +15,25 @@ from typing import Any
 
 from .. import _engine
 from .._errors import WireError
-from . import _trace_operations as traced
 from . import capture, log, monitor
+from ._trace_operations import log_operation
 
 _CHUNK = 1 << 16
-#: A handshake record of TLS, or of SSL 3, of which no operation has the first byte.
+#: A handshake record of TLS or of SSL 3; no operation begins with its first byte.
 _TLS = re.compile(rb"\x16\x03[\x00-\x04]")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One operation. ``time`` as the input has it: nanoseconds, text, or None; ``op`` is the
-    operation itself where the input holds its bytes, else None; ``parts`` is its ``as_dict()``."""
+class OperationRow:
+    """One operation of an input, with its place.
+
+    Attributes:
+        conn: The connection, as the input names it.
+        direction: ``c2s`` or ``s2c`` in a capture, ``in`` or ``out`` in a log, else None.
+        time: The time as the input has it: nanoseconds, text, or None.
+        parts: The operation in the form of ``Op.as_dict()``.
+        op: The operation, if the input contains its bytes, else None.
+    """
 
     conn: int | str | None
     direction: str | None
@@ -36,8 +43,18 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """Where a stream stopped being the protocol, or bytes are missing."""
+class StreamError:
+    """Damage in an input: a protocol violation, missing bytes, or an unparseable line.
+
+    It is a row, not an exception, because the other streams of an input continue after it.
+
+    Attributes:
+        conn: The connection, or None.
+        direction: The direction, or None.
+        reason: The reason of the ``WireError``, or ``torn``, ``lost``, ``record``, ``tls``.
+        position: The offset in the stream, or the number of the line in a log.
+        message: A description for people.
+    """
 
     conn: int | str | None
     direction: str | None
@@ -46,31 +63,49 @@ class Broken:
     message: str
 
 
-def read(path: Path, *, conn: str | None = None) -> Iterator[Row | Broken]:
-    """The operations of a file, or of a folder that ``subtrie tap`` wrote.
+def read_operations(
+    path: str | os.PathLike[str], *, conn: str | None = None
+) -> Iterator[OperationRow | StreamError]:
+    """Yield the operations of a file, or of a directory that ``subtrie tap`` wrote.
 
-    ``conn``: the file is one direction of a connection of that kind, byte by byte. Secrets stand as
-    they were sent, but for trace logs and snapshots. Raises ``WireError`` for what is no capture or
-    no snapshot, ``OSError``.
+    Secrets are redacted in trace logs and snapshots, and not in captures and bytes.
+
+    Args:
+        path: The input.
+        conn: If given, the file is the bytes of one direction of a connection of this kind.
+
+    Raises:
+        WireError: The file is not a capture or not a snapshot.
+        OSError: The file cannot be read.
     """
+    path = Path(path)
     if path.is_dir():
-        return of_capture(records(path))
+        return read_capture_operations(read_records(path))
     if conn is not None:
-        return _of_bytes(path, conn)
+        return _read_bytes(path, conn)
     with path.open("rb") as file:
         head = file.read(4096)
     if head.startswith(capture.MAGIC):
-        return of_capture(records(path))
+        return read_capture_operations(read_records(path))
     if head.lstrip()[:1] == b"{":
-        return _of_snapshot(path)
-    return _of_log(path)
+        return _read_snapshot(path)
+    return _read_log(path)
 
 
-def records(path: Path) -> Iterator[capture.Record | Broken]:
-    """The records of a capture; a damaged one is told, and reading goes on behind it."""
+def read_records(path: str | os.PathLike[str]) -> Iterator[capture.Record | StreamError]:
+    """Yield the records of a capture, with a ``StreamError`` in place of each damaged one.
+
+    Args:
+        path: A file, or a directory that ``subtrie tap`` wrote.
+
+    Raises:
+        WireError: A file is not a capture.
+        OSError: A file cannot be read.
+    """
+    path = Path(path)
     files = capture.files(path) if path.is_dir() else [path]
     if not files:
-        raise FileNotFoundError(f"no capture in {path}")
+        raise FileNotFoundError(f"no *.capture files in {path}")
     for file in files:
         start: int | None = 0
         while start is not None:
@@ -81,43 +116,47 @@ def records(path: Path) -> Iterator[capture.Record | Broken]:
                 if error.reason != "record":
                     raise
                 told = f"{file.name}: {error}"
-                yield Broken(None, None, error.reason, error.position, told)
+                yield StreamError(None, None, error.reason, error.position, told)
                 start = error.resume
 
 
-def of_capture(
-    found: Iterable[capture.Record | Broken], only: Callable[[int], bool] | None = None
-) -> Iterator[Row | Broken]:
-    """The operations of captured traffic, each connection and direction by a parser of its own.
+def read_capture_operations(
+    found: Iterable[capture.Record | StreamError], only: Callable[[int], bool] | None = None
+) -> Iterator[OperationRow | StreamError]:
+    """Yield the operations of the records of a capture, one parser per connection and direction.
 
-    A tap that was started again counts its connections from 1 again; here each gets a number of its
-    own, the next that is free. ``only`` chooses among these. Memory: what is half-read on each open
-    connection, and a number for each that was opened.
+    A tap that is restarted numbers its connections from 1 again; here each connection gets a unique
+    number, the next free one. Memory: the unfinished operation of each open connection, and a
+    number per connection.
+
+    Args:
+        found: The records.
+        only: If given, selects connections by their unique number.
     """
     streams = _Streams()
     for record in found:
-        if isinstance(record, Broken):
+        if isinstance(record, StreamError):
             yield record
-            yield from streams.torn()
+            yield from streams.cut_off()
             continue
         conn = streams.number(record)
         if only is None or only(conn):
             yield from streams.take(conn, record)
-    yield from streams.torn()
+    yield from streams.cut_off()
 
 
 class _Streams:
-    """The connections of a capture, each with a parser for each direction."""
+    """The connections of a capture, with one parser per direction."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._taken: set[int] = set()
         self._kinds: dict[int, str] = {}
-        # None: a stream that was broken, or lost bytes; nothing behind that is read.
+        # None: a stream after an error or lost bytes; the rest of it is not parsed.
         self._parsers: dict[tuple[int, str], Any] = {}
 
     def number(self, record: capture.Record) -> int:
-        """The number of the record's connection."""
+        """Return the unique number of the record's connection."""
         known = self._numbers.get(record.conn)
         if known is None or record.kind == "opened":
             known = record.conn
@@ -127,8 +166,8 @@ class _Streams:
             self._numbers[record.conn] = known
         return known
 
-    def take(self, conn: int, record: capture.Record) -> Iterator[Row | Broken]:
-        """What a record adds."""
+    def take(self, conn: int, record: capture.Record) -> Iterator[OperationRow | StreamError]:
+        """Yield the operations that a record completes."""
         if record.kind == "opened":
             self._kinds[conn] = str(record.about.get("kind"))
         elif record.kind == "closed":
@@ -138,61 +177,65 @@ class _Streams:
             direction = "s2c" if record.about.get("direction") == "s2c" else "c2s"
             self._parsers[conn, direction] = None
             told = f"{record.about.get('bytes')} bytes were not recorded"
-            yield Broken(conn, direction, "lost", None, told)
+            yield StreamError(conn, direction, "lost", None, told)
         else:
             yield from self._read(conn, record)
 
-    def _read(self, conn: int, record: capture.Record) -> Iterator[Row | Broken]:
+    def _read(self, conn: int, record: capture.Record) -> Iterator[OperationRow | StreamError]:
+        """Yield the operations that the bytes of a record complete."""
         place = (conn, record.kind)
         if place not in self._parsers:
             self._parsers[place] = _parser(self._kinds.get(conn, "client"), record.kind)
         parser = self._parsers[place]
         if parser is None:
             return
-        broken: Broken | None = None
+        error_row: StreamError | None = None
         start = parser.offset + parser.held
         try:
             found = parser.feed(record.data)
         except WireError as error:
             found = error.operations
             self._parsers[place] = None
-            broken = Broken(*place, error.reason, error.position, str(error))
+            error_row = StreamError(*place, error.reason, error.position, str(error))
             if _TLS.match(record.data, max(0, (error.resume or 0) - start)):
-                told = f"TLS begins at byte {error.resume} of the stream: nobody else can read on"
-                broken = Broken(*place, "tls", error.resume, told)
+                told = f"TLS begins at byte {error.resume}; the rest of the stream is encrypted"
+                error_row = StreamError(*place, "tls", error.resume, told)
         for op in found:
-            yield Row(conn, record.kind, record.time, op.as_dict(), op)
-        if broken is not None:
-            yield broken
+            yield OperationRow(conn, record.kind, record.time, op.as_dict(), op)
+        if error_row is not None:
+            yield error_row
 
-    def _ended(self, conn: int) -> Iterator[Broken]:
-        """A connection that ends, perhaps in the middle of an operation."""
+    def _ended(self, conn: int) -> Iterator[StreamError]:
+        """End a connection; yield an error for each operation that is incomplete."""
         for direction in ("c2s", "s2c"):
             parser = self._parsers.pop((conn, direction), None)
             if parser is not None and not parser.complete:
                 yield _half_read(parser, conn, direction)
 
-    def torn(self) -> Iterator[Broken]:
-        """Something is missing here: what was half-read stays so, and nothing behind it counts."""
+    def cut_off(self) -> Iterator[StreamError]:
+        """End all streams that are inside an operation, because bytes are missing here."""
         for (conn, direction), parser in self._parsers.items():
             if parser is not None and not parser.complete:
                 self._parsers[conn, direction] = None
                 yield _half_read(parser, conn, direction)
 
 
-def _half_read(parser: Any, conn: int | None, direction: str | None) -> Broken:
+def _half_read(parser: Any, conn: int | None, direction: str | None) -> StreamError:
+    """Return the error of a stream that ends inside an operation."""
     told = f"the stream ends in an operation that began at byte {parser.offset}"
-    return Broken(conn, direction, "torn", parser.offset, told)
+    return StreamError(conn, direction, "torn", parser.offset, told)
 
 
 def _parser(kind: str, direction: str) -> Any:
+    """Return a parser for one direction of a connection of this kind."""
     conn = kind if kind in ("route", "leaf", "route_legacy") else "client"
     if conn == "client" and direction == "s2c":
         conn = "server_to_client"
     return _engine.Parser(conn, max_payload=None)
 
 
-def _of_bytes(path: Path, conn: str) -> Iterator[Row | Broken]:
+def _read_bytes(path: Path, conn: str) -> Iterator[OperationRow | StreamError]:
+    """Yield the operations of the bytes of one direction."""
     parser = _engine.Parser(conn, max_payload=None)
     with path.open("rb") as file:
         while data := file.read(_CHUNK):
@@ -200,32 +243,34 @@ def _of_bytes(path: Path, conn: str) -> Iterator[Row | Broken]:
                 found = parser.feed(data)
             except WireError as error:
                 for op in error.operations:
-                    yield Row(None, None, None, op.as_dict(), op)
-                yield Broken(None, None, error.reason, error.position, str(error))
+                    yield OperationRow(None, None, None, op.as_dict(), op)
+                yield StreamError(None, None, error.reason, error.position, str(error))
                 return
             for op in found:
-                yield Row(None, None, None, op.as_dict(), op)
+                yield OperationRow(None, None, None, op.as_dict(), op)
     if not parser.complete:
         yield _half_read(parser, None, None)
 
 
-def _of_snapshot(path: Path) -> Iterator[Row | Broken]:
+def _read_snapshot(path: Path) -> Iterator[OperationRow | StreamError]:
+    """Yield the subscriptions of a monitoring snapshot as operations."""
     for found in monitor.read(path).subscriptions:
-        yield Row(found.id, None, None, found.operation)
+        yield OperationRow(found.id, None, None, found.operation)
 
 
-def _of_log(path: Path) -> Iterator[Row | Broken]:
+def _read_log(path: Path) -> Iterator[OperationRow | StreamError]:
+    """Yield the operations of a trace log."""
     with path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             record = log.parse_line(line.rstrip("\r\n"))
             if record is None:
-                told = f"line {number} is no line of nats-server; bytes of a connection need --conn"
-                yield Broken(None, None, "no line of a trace log", number, told)
+                told = f"line {number} is not a line of nats-server; for bytes, use --conn"
+                yield StreamError(None, None, "no line of a trace log", number, told)
                 continue
             try:
-                parts = traced.operation(record)
+                parts = log_operation(record)
             except WireError as error:
-                yield Broken(record.peer, record.direction, error.reason, number, str(error))
+                yield StreamError(record.peer, record.direction, error.reason, number, str(error))
                 continue
             if parts is not None:
-                yield Row(record.peer, record.direction, record.ts, parts)
+                yield OperationRow(record.peer, record.direction, record.ts, parts)

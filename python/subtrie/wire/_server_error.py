@@ -1,8 +1,9 @@
-"""Every error a server sends, in seed 004's words and in today's, and whether it hangs up.
+"""The error texts of servers, as in seed 004 and today, and whether each closes the connection.
 
-Capitals vary between servers and documents, so texts are compared without regard to case. What
-nobody knows closes the connection unless told otherwise (A58, A64).
+Case varies between servers and documents, so texts are compared case-insensitively. An unknown
+error is taken to close the connection.
 """
+# A58, A64
 
 from __future__ import annotations
 
@@ -11,9 +12,14 @@ from typing import Self
 
 
 class ServerError(Enum):
-    """One error: ``.texts`` are its spellings (the first is today's where there is one);
-    a spelling that ends in ``…`` goes on with what was refused. ``.closes``: does the server close
-    the connection after it? ``.in_seed``: does seed 004 print it?"""
+    """An error that a server sends with ``-ERR``.
+
+    Attributes:
+        closes: Whether the server closes the connection after it.
+        in_seed: Whether seed 004 lists it.
+        texts: Its spellings, today's first. A text that ends in ``…`` is a prefix: the refused
+            subject follows.
+    """
 
     UNKNOWN_PROTOCOL_OPERATION = (True, True, "Unknown Protocol Operation")
     AUTHORIZATION_VIOLATION = (True, True, "Authorization Violation")
@@ -55,17 +61,20 @@ class ServerError(Enum):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The error that this text is, with or without its quotes; ``UNKNOWN`` for any other.
+        """Return the error with this text, with or without quotes; ``UNKNOWN`` for any other text.
 
-        Never raises. Cost: one comparison for each known spelling.
+        Never raises. Cost: one comparison per known text.
+
+        Args:
+            text: The argument of ``-ERR``.
         """
-        told = text.strip()
-        if len(told) > 1 and told[0] == told[-1] == "'":
-            told = told[1:-1]
-        told = told.casefold()
+        given = text.strip()
+        if len(given) > 1 and given[0] == given[-1] == "'":
+            given = given[1:-1]
+        given = given.casefold()
         for error in cls:
             for known in map(str.casefold, error.texts):
-                # "maximum control line exceeded" goes on with details in some servers.
-                if told.startswith(known.removesuffix("…")):
+                # Some servers append details, as to "maximum control line exceeded".
+                if given.startswith(known.removesuffix("…")):
                     return error
         return cls.UNKNOWN

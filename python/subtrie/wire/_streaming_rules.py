@@ -1,4 +1,5 @@
-"""The rules of seed 003 about behaviour: heartbeats, acknowledgements, redelivery, closing."""
+"""The behaviour rules of NATS Streaming: heartbeats, acknowledgements, redelivery, closing."""
+# The rules are those of seed 003.
 
 from __future__ import annotations
 
@@ -7,106 +8,106 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .._errors import WireError
-from ._exchange import Step, Talks, Verdict, broken, kept
+from ._exchange import Connections, Step, Verdict, broken, kept
 
 _SECOND = 1_000_000_000
-#: What a busy machine may take beyond a time that was agreed on.
+#: The tolerance for agreed times, for a busy machine.
 _SLACK = 2 * _SECOND
 
-_Rule = tuple[str, str, Callable[[Talks], Iterator[Verdict]]]
+_Rule = tuple[str, str, Callable[[Connections], Iterator[Verdict]]]
 
 
 def rules() -> list[_Rule]:
-    """Each rule with its requirement and how it is judged."""
+    """Return each rule with its id and the function that checks it."""
     return [
         ("S3-022", "connecting with an identifier in use fails", _identifiers),
         ("S3-023", "a heartbeat is answered by an empty message", _heartbeats),
-        ("S3-056", "what is delivered is acknowledged", _acknowledged),
-        ("S3-081", "what is not acknowledged in time is delivered again", _redelivered),
-        ("S3-094", "a client that is finished sends a CloseRequest", _closed),
+        ("S3-056", "a delivered message is acknowledged", _acknowledged),
+        ("S3-081", "a message not acknowledged in time is redelivered", _redelivered),
+        ("S3-094", "a client sends a CloseRequest before it disconnects", _closed),
     ]
 
 
-class _Said(NamedTuple):
-    """A step and the message of the streaming protocol in it."""
+class _Carried(NamedTuple):
+    """A step and the streaming message that it carries."""
 
     step: Step
     typed: Any
 
 
-def _said(talks: Talks) -> Iterator[list[_Said]]:
-    """The streaming messages of each connection that has any."""
-    if not any(_speaks(steps) for steps in talks.values()):
+def _messages(connections: Connections) -> Iterator[list[_Carried]]:
+    """Yield the streaming messages of each connection that has any."""
+    if not any(_uses_streaming(steps) for steps in connections.values()):
         return
     from .streaming import Conversation
 
-    for steps in talks.values():
-        if not _speaks(steps):
+    for steps in connections.values():
+        if not _uses_streaming(steps):
             continue
         conversation = Conversation()
-        said = []
+        carried = []
         for step in steps:
-            # What is none of the protocol's messages keeps and breaks none of its rules.
+            # A payload that is not a streaming message is no evidence for a rule.
             with contextlib.suppress(WireError):
                 typed = conversation.feed(step.op)
                 if typed is not None:
-                    said.append(_Said(step, typed))
-        yield said
+                    carried.append(_Carried(step, typed))
+        yield carried
 
 
-def _speaks(steps: list[Step]) -> bool:
+def _uses_streaming(steps: list[Step]) -> bool:
     return any((step.op.subject or "").startswith("_STAN.discover.") for step in steps)
 
 
-def _identifiers(talks: Talks) -> Iterator[Verdict]:
+def _identifiers(connections: Connections) -> Iterator[Verdict]:
     everything = sorted(
-        (said for connection in _said(talks) for said in connection),
-        key=lambda said: said.step.time or 0,
+        (carried for connection in _messages(connections) for carried in connection),
+        key=lambda carried: carried.step.time or 0,
     )
     in_use: set[str] = set()
-    for said in everything:
-        if said.typed.name == "ConnectResponse" and said.typed.answers is not None:
-            name = said.typed.answers.message.clientID
+    for carried in everything:
+        if carried.typed.name == "ConnectResponse" and carried.typed.answers is not None:
+            name = carried.typed.answers.message.clientID
             if name in in_use:
-                yield kept(said.step) if said.typed.message.error else broken(said.step)
-            elif not said.typed.message.error:
+                yield kept(carried.step) if carried.typed.message.error else broken(carried.step)
+            elif not carried.typed.message.error:
                 in_use.add(name)
-        elif said.typed.name == "CloseRequest":
-            in_use.discard(said.typed.message.clientID)
+        elif carried.typed.name == "CloseRequest":
+            in_use.discard(carried.typed.message.clientID)
 
 
-def _heartbeats(talks: Talks) -> Iterator[Verdict]:
-    for connection in _said(talks):
+def _heartbeats(connections: Connections) -> Iterator[Verdict]:
+    for connection in _messages(connections):
         answered = {s.typed.subject for s in connection if s.typed.name == "HeartbeatAnswer"}
-        for said in connection:
-            if said.typed.name == "HeartbeatAnswer":
-                yield broken(said.step) if said.step.op.size else kept(said.step)
+        for carried in connection:
+            if carried.typed.name == "HeartbeatAnswer":
+                yield broken(carried.step) if carried.step.op.size else kept(carried.step)
                 continue
-            missed = said.typed.name == "Heartbeat" and said.typed.reply not in answered
-            # The last one may have come as the connection ended.
-            if missed and connection[-1].step.since(said.step) > _SLACK:
-                yield broken(said.step)
+            missed = carried.typed.name == "Heartbeat" and carried.typed.reply not in answered
+            # The last heartbeat may have arrived as the connection ended.
+            if missed and connection[-1].step.since(carried.step) > _SLACK:
+                yield broken(carried.step)
 
 
 class _Delivery(NamedTuple):
-    """A MsgProto: when it came, when it is due again, and what followed it."""
+    """A MsgProto with its acknowledgement wait, its acknowledgement and its redelivery."""
 
     step: Step
     wait: int
-    acked: Step | None
-    again: Step | None
+    acknowledged: Step | None
+    redelivered: Step | None
     last: Step
 
 
-def _deliveries(talks: Talks) -> Iterator[_Delivery]:
-    for connection in _said(talks):
-        left = _left(connection)
-        for place, said in enumerate(connection):
-            request = said.typed.answers
-            if said.typed.name != "MsgProto" or request is None:
+def _deliveries(connections: Connections) -> Iterator[_Delivery]:
+    for connection in _messages(connections):
+        unsubscribed = _unsubscribed(connection)
+        for place, carried in enumerate(connection):
+            request = carried.typed.answers
+            if carried.typed.name != "MsgProto" or request is None:
                 continue
-            inbox, sequence = request.message.inbox, said.typed.message.sequence
-            acked = again = None
+            inbox, sequence = request.message.inbox, carried.typed.message.sequence
+            acknowledged = redelivered = None
             for later in connection[place + 1 :]:
                 message, asked = later.typed.message, later.typed.answers
                 if later.typed.name not in ("Ack", "MsgProto") or asked is None:
@@ -114,56 +115,59 @@ def _deliveries(talks: Talks) -> Iterator[_Delivery]:
                 if asked.message.inbox != inbox or message.sequence != sequence:
                     continue
                 if later.typed.name == "Ack":
-                    acked = acked or later.step
+                    acknowledged = acknowledged or later.step
                 elif message.redelivered:
-                    again = again or later.step
+                    redelivered = redelivered or later.step
             wait = request.message.ackWaitInSecs * _SECOND
-            last = left.get(inbox, connection[-1].step)
-            yield _Delivery(said.step, wait, acked, again, last)
+            last = unsubscribed.get(inbox, connection[-1].step)
+            yield _Delivery(carried.step, wait, acknowledged, redelivered, last)
 
 
-def _left(connection: list[_Said]) -> dict[str, Step]:
-    """When each subscription (by its inbox) was left."""
+def _unsubscribed(connection: list[_Carried]) -> dict[str, Step]:
+    """Return the step at which each subscription (by its inbox) was unsubscribed."""
     inboxes: dict[str, str] = {}
-    left: dict[str, Step] = {}
-    for said in connection:
-        if said.typed.name == "SubscriptionResponse" and said.typed.answers is not None:
-            asked = said.typed.answers
+    unsubscribed: dict[str, Step] = {}
+    for carried in connection:
+        if carried.typed.name == "SubscriptionResponse" and carried.typed.answers is not None:
+            asked = carried.typed.answers
             if asked.name == "SubscriptionRequest":
-                inboxes[said.typed.message.ackInbox] = asked.message.inbox
-        elif said.typed.name == "UnsubscribeRequest":
-            inbox = inboxes.get(said.typed.message.inbox)
+                inboxes[carried.typed.message.ackInbox] = asked.message.inbox
+        elif carried.typed.name == "UnsubscribeRequest":
+            inbox = inboxes.get(carried.typed.message.inbox)
             if inbox is not None:
-                left[inbox] = said.step
-    return left
+                unsubscribed[inbox] = carried.step
+    return unsubscribed
 
 
-def _acknowledged(talks: Talks) -> Iterator[Verdict]:
-    for delivery in _deliveries(talks):
-        if delivery.acked is not None:
-            yield kept(delivery.acked)
+def _acknowledged(connections: Connections) -> Iterator[Verdict]:
+    for delivery in _deliveries(connections):
+        if delivery.acknowledged is not None:
+            yield kept(delivery.acknowledged)
         elif delivery.last.since(delivery.step) > delivery.wait + _SLACK:
             yield broken(delivery.step)
 
 
-def _redelivered(talks: Talks) -> Iterator[Verdict]:
-    for delivery in _deliveries(talks):
-        if delivery.acked is not None and delivery.acked.since(delivery.step) <= delivery.wait:
+def _redelivered(connections: Connections) -> Iterator[Verdict]:
+    for delivery in _deliveries(connections):
+        if (
+            delivery.acknowledged is not None
+            and delivery.acknowledged.since(delivery.step) <= delivery.wait
+        ):
             continue
-        if delivery.again is not None:
-            yield kept(delivery.again)
+        if delivery.redelivered is not None:
+            yield kept(delivery.redelivered)
         elif delivery.last.since(delivery.step) > delivery.wait + _SLACK:
             yield broken(delivery.step)
 
 
-def _closed(talks: Talks) -> Iterator[Verdict]:
-    for connection in _said(talks):
+def _closed(connections: Connections) -> Iterator[Verdict]:
+    for connection in _messages(connections):
         connected = None
-        for said in connection:
-            if said.typed.name == "ConnectResponse" and not said.typed.message.error:
-                connected = said.step
-            elif said.typed.name == "CloseRequest" and connected is not None:
-                yield kept(said.step)
+        for carried in connection:
+            if carried.typed.name == "ConnectResponse" and not carried.typed.message.error:
+                connected = carried.step
+            elif carried.typed.name == "CloseRequest" and connected is not None:
+                yield kept(carried.step)
                 connected = None
         if connected is not None:
             yield broken(connected)

@@ -1,8 +1,8 @@
-"""A plain TCP proxy that writes down what passes, both ways, without having a say in it.
+"""A TCP proxy that records both directions of each connection without changing them.
 
-Bytes are handed on before they are queued for the writer, which works in a thread of its own: a
-slow disk never slows the traffic. When more than ``max_queue`` bytes wait to be written, further
-ones go by unrecorded, and a ``lost`` record says how many.
+Bytes are forwarded before they are queued for the writer, which runs in its own thread: a slow disk
+does not slow the traffic. When more than ``max_queue`` bytes wait to be written, further bytes are
+not recorded, and a ``lost`` record says how many.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ import threading
 import time
 from typing import Any, Self
 
-from .capture import Writer
+from .capture import CONNECTION_KINDS, Writer
 
-#: Whose protocol passes: what the reader of a capture makes of its two directions.
-KINDS = ("client", "route", "leaf", "route_legacy")
-_CHUNK = 65_536
+_CHUNK = 65_536  # bytes of a read
 
-_Row = tuple[str, int, bytes, int]
+_QueuedRecord = tuple[str, int, bytes, int]
 
 
 class _Recorder:
-    """The writer, in a thread; ``put`` never waits."""
+    """The writer thread and its queue; ``put`` never blocks."""
 
     def __init__(self, writer: Writer, max_queue: int) -> None:
         self._writer, self._max = writer, max_queue
-        self._rows: queue.SimpleQueue[_Row | None] = queue.SimpleQueue()
+        self._rows: queue.SimpleQueue[_QueuedRecord | None] = queue.SimpleQueue()
         self._waiting = 0
         self._lock = threading.Lock()
         self._lost: dict[tuple[int, str], int] = {}
@@ -39,6 +37,7 @@ class _Recorder:
         self._thread.start()
 
     def put(self, kind: str, conn: int, data: bytes) -> None:
+        """Queue a record, or count its bytes as lost if the queue is full."""
         with self._lock:
             full = self._waiting + len(data) > self._max and bool(data)
             if full:
@@ -53,11 +52,13 @@ class _Recorder:
         self._rows.put((kind, conn, data, now))
 
     def close(self) -> None:
-        self.put("closed", 0, b"")  # flushes what is to be said of lost bytes
+        """Write everything that is queued, and end the thread."""
+        self.put("closed", 0, b"")  # queues the records of lost bytes
         self._rows.put(None)
         self._thread.join()
 
     def _run(self) -> None:
+        """Write the queued records until the end."""
         while (row := self._rows.get()) is not None:
             kind, conn, data, now = row
             with self._lock:
@@ -72,12 +73,22 @@ class _Recorder:
 
 
 class Tap:
-    """``async with Tap(to=("127.0.0.1", 4222), out="capture") as tap: … tap.port``.
+    """A recording proxy, as an asynchronous context manager.
 
-    ``listen``: host and port, 0 for a free one; ``to``: where connections go on to; ``out``: the
-    folder of the capture; ``kind``: whose protocol it is; ``rotate``: bytes of a file;
-    ``max_queue``: bytes that may wait for the disk. Raises ``OSError`` when it cannot listen. After
-    the end ``error`` is what stopped the writing, if anything did.
+    Example:
+        ``async with Tap(to=("127.0.0.1", 4222), out="capture") as tap: print(tap.port)``
+
+    Args:
+        to: Host and port of the server that connections are forwarded to.
+        out: The directory of the capture.
+        listen: Host and port to listen on; port 0 selects a free one.
+        kind: The protocol of the connections, one of ``CONNECTION_KINDS``.
+        rotate: The size in bytes after which a new file begins.
+        max_queue: The most bytes that may wait to be written.
+
+    Raises:
+        ValueError: ``kind`` is unknown.
+        OSError: The address cannot be bound (on entering the context).
     """
 
     def __init__(
@@ -90,8 +101,8 @@ class Tap:
         rotate: int = 64 << 20,
         max_queue: int = 256 << 20,
     ) -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+        if kind not in CONNECTION_KINDS:
+            raise ValueError(f"kind must be one of {', '.join(CONNECTION_KINDS)}, not {kind!r}")
         self.to, self.listen, self.kind = to, listen, kind
         self._writer = Writer(out, rotate=rotate)
         self._max_queue = max_queue
@@ -102,21 +113,21 @@ class Tap:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that the proxy listens on."""
         if self._server is None:
             raise RuntimeError("the tap is not open")
         return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def error(self) -> Exception | None:
-        """What stopped the writing, or None."""
+        """The error that stopped the recording, or None."""
         return None if self._recorder is None else self._recorder.error
 
     async def __aenter__(self) -> Self:
         self._recorder = _Recorder(self._writer, self._max_queue)
         try:
             self._server = await asyncio.start_server(
-                self._passed, self.listen[0], self.listen[1], limit=_CHUNK
+                self._forward, self.listen[0], self.listen[1], limit=_CHUNK
             )
         except OSError:
             self._recorder.close()
@@ -132,8 +143,8 @@ class Tap:
         await asyncio.gather(*self._passing, return_exceptions=True)
         await asyncio.get_running_loop().run_in_executor(None, self._recorder.close)
 
-    async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its beginning to its end."""
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Forward one connection until it ends."""
         task = asyncio.current_task()
         assert task is not None
         assert self._recorder is not None
@@ -171,7 +182,7 @@ async def _pump(
     conn: int,
     direction: str,
 ) -> None:
-    """Hands on what comes, until there is no more; a closed half is closed on."""
+    """Forward and record one direction until it ends; pass on a half-close."""
     try:
         while data := await reader.read(_CHUNK):
             writer.write(data)
@@ -186,5 +197,6 @@ async def _pump(
 
 
 def _address(writer: asyncio.StreamWriter) -> str:
+    """Return the peer of a connection as ``host:port``."""
     name = writer.get_extra_info("peername") or ("?", 0)
     return f"{name[0]}:{name[1]}"

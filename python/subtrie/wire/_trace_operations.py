@@ -1,7 +1,7 @@
-"""What a line of the trace log says, as the operation it was on the wire.
+"""Convert a line of the trace log to the operation that it shows.
 
-The log prints the line of an operation and, on the next line, its payload, cut or not at all. So an
-operation from the log has every part but the payload and what would be read from it.
+The log prints the control line of an operation and, on the next line, its payload, which may be
+truncated or absent. So an operation from the log lacks the payload and everything parsed from it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .. import _engine
 from .._errors import WireError, wire_error
 from .log import LogRecord
 
-#: The connection whose grammar a traced line follows.
+#: The connection whose grammar a log line follows.
 _CONNS = {
     ("client", "in"): "client",
     ("websocket", "in"): "client",
@@ -26,16 +26,26 @@ _CONNS = {
 }
 _NAMES = {"OK": "+OK"}
 _WITH_PAYLOAD = frozenset({"PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG"})
-#: A size as the broker itself would print it.
+#: A size as the broker prints it.
 _SIZE = re.compile(r"[0-9]{1,18}\Z")
 _FROM_PAYLOAD = ("payload_b64", "status", "description", "headers")
 
 
-def operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | None:
-    """The operation in the form of ``Op.as_dict()``, without what only a payload tells.
+def log_operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | None:
+    """Return the operation of a log record, in the form of ``Op.as_dict()`` without the payload.
 
-    None for a sentence, a payload line, and what the broker does by itself (``DELSUB``,
-    ``MAPPING``). Raises ``WireError`` for a line that is no operation. Cost: a few microseconds.
+    Cost: a few microseconds.
+
+    Args:
+        record: A line of the trace log.
+        lnocu: Whether the peer of a route announced the option ``lnocu``.
+
+    Returns:
+        The operation; None for a message, a payload line, and the internal operations of the broker
+        (``DELSUB``, ``MAPPING``).
+
+    Raises:
+        WireError: The line is not an operation.
     """
     conn = _CONNS.get((record.kind or "", record.direction or ""))
     if conn is None or record.op is None or record.op in ("MSG_PAYLOAD", "MAPPING"):
@@ -46,7 +56,7 @@ def operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | None
         return _read(conn, name, words, lnocu)
     if not words:
         return None
-    # The sizes are the last arguments; the parts are read with a payload of nothing in its place.
+    # The sizes are the last arguments; the parser is given 0 for them, and an empty payload.
     most = 2 if name in ("HPUB", "HMSG") or (name == "LMSG" and conn == "route") else 1
     sizes = words[-most:]
     for place, text in enumerate(sizes, len(words) - len(sizes)):
@@ -63,14 +73,16 @@ def operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | None
 
 
 def _read(conn: str, name: str, words: list[str], lnocu: bool) -> dict[str, Any]:
+    """Parse a control line with an empty payload."""
     line = " ".join((name, *words)).encode("utf-8", "surrogateescape") + b"\r\n"
     parser = _engine.Parser(conn, max_control_line=1 << 31, max_payload=None, lnocu=lnocu)
     found = parser.feed(line + b"\r\n" if name in _WITH_PAYLOAD else line)
-    if len(found) != 1:  # a name that the broker never prints, such as "pub"
+    if len(found) != 1:  # a name that the broker does not print, such as "pub"
         raise _refused("unknown op", 0)
     row: dict[str, Any] = found[0].as_dict()
     return row
 
 
 def _refused(reason: str, position: int) -> WireError:
+    """Return the error of a line that is not an operation."""
     return wire_error(reason, reason, position, 0, "arguments", [])

@@ -1,11 +1,11 @@
-"""Captured traffic on disk: append-only files of records, each with its length and its checksum.
+"""Read and write captures: append-only files of records with lengths and checksums.
 
 A file begins with ``MAGIC``. A record is, in little-endian order: the four bytes ``MARK``, the
 length of its body (4 bytes), the CRC-32 of that length and the body (4 bytes), and the body: kind
 (1 byte), time (8 bytes, nanoseconds since the epoch), connection (4 bytes), data. A file is never
-rewritten. Whoever stops in the middle of a record leaves a torn tail, and the next writer begins a
-new file; a reader takes a torn tail for the end of its file, and damage anywhere else for an error
-that says where reading can go on.
+rewritten. A writer that stops inside a record leaves an incomplete record at the end, and the next
+writer begins a new file. A reader takes an incomplete last record as the end of the file, and
+reports damage anywhere else with the offset at which reading can continue.
 """
 
 from __future__ import annotations
@@ -27,24 +27,31 @@ from .._reasons import REASONS
 MAGIC = b"SUBTRIE-CAPTURE 1\n"
 MARK = b"\xf5NR\x01"
 
-#: What a record tells, by the number that stands for it.
-KINDS = ("opened", "c2s", "s2c", "closed", "lost")
+#: The kinds of connections that a capture can hold: they select the parsers of both directions.
+CONNECTION_KINDS = ("client", "route", "leaf", "route_legacy")
+#: The kinds of records, in the order of their numbers.
+RECORD_KINDS = ("opened", "c2s", "s2c", "closed", "lost")
 SUFFIX = ".capture"
 
 _HEAD = struct.Struct("<4sII")
 _BODY = struct.Struct("<BQI")
-#: Most bytes of data in a record: no reader allocates more than that for a length it read.
+#: The most bytes of data in a record; bounds what a reader allocates for a length that it read.
 MAX_DATA = 1 << 20
-#: Bytes that are summed, at most, in search of the next good record: a second or two.
-_MOST_SUMMED = 1 << 30
+#: The most bytes that are checksummed in search of the next intact record: one or two seconds.
+_MAX_CHECKSUMMED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: ``kind`` is ``c2s`` or ``s2c`` for bytes that went that way, ``opened`` or
-    ``closed`` for a connection (``data`` is JSON), ``lost`` for bytes that went unrecorded (JSON).
+    """One record of a capture.
 
-    ``time`` is in nanoseconds since the epoch; ``offset`` where the record begins in its file.
+    Attributes:
+        kind: ``c2s`` or ``s2c`` for bytes from client to server or back, ``opened`` or ``closed``
+            for a connection, ``lost`` for bytes that were not recorded.
+        time: Nanoseconds since the epoch.
+        conn: The number of the connection.
+        data: The bytes; JSON for ``opened``, ``closed`` and ``lost``.
+        offset: The offset of the record in its file.
     """
 
     kind: str
@@ -55,7 +62,7 @@ class Record:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The JSON of a record that tells of a connection; empty where it is none."""
+        """The JSON of an ``opened``, ``closed`` or ``lost`` record; empty for any other."""
         if self.kind in ("c2s", "s2c"):
             return {}
         try:
@@ -65,21 +72,35 @@ class Record:
         return found if isinstance(found, dict) else {}
 
 
-def packed(record: Record) -> bytes:
-    """The record as it stands in a file. Raises ``ValueError`` for more data than fits."""
+def pack(record: Record) -> bytes:
+    """Return the bytes of a record in a file.
+
+    Args:
+        record: The record.
+
+    Raises:
+        ValueError: The record has more than ``MAX_DATA`` bytes of data.
+    """
     if len(record.data) > MAX_DATA:
-        raise ValueError(f"a record holds {MAX_DATA} bytes, not {len(record.data)}")
-    body = _BODY.pack(KINDS.index(record.kind), record.time, record.conn) + record.data
+        raise ValueError(f"a record holds at most {MAX_DATA} bytes, not {len(record.data)}")
+    body = _BODY.pack(RECORD_KINDS.index(record.kind), record.time, record.conn) + record.data
     length = struct.pack("<I", len(body))
     return _HEAD.pack(MARK, len(body), zlib.crc32(length + body)) + body
 
 
 class Writer:
-    """Writes records to files ``000001.capture``, … in a folder; a new file for a new writer.
+    """Writes records to the files ``000001.capture``, … of a directory.
 
-    ``rotate``: a file that has so many bytes is the last one's; the next record begins another.
-    Every call of ``write`` hands its bytes to the operating system before it returns, so a process
-    that dies tears one record at most; ``sync`` waits for the disk too.
+    Every writer begins a new file. ``write`` passes its bytes to the operating system before it
+    returns, so a process that dies leaves at most one incomplete record; ``sync`` also waits for
+    the disk. The directory is readable by its owner only.
+
+    Args:
+        folder: The directory; it is created if it does not exist.
+        rotate: The size in bytes after which a new file begins.
+
+    Raises:
+        ValueError: ``rotate`` is less than 1.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, rotate: int = 64 << 20) -> None:
@@ -88,19 +109,27 @@ class Writer:
         self.folder = Path(folder)
         self.rotate = rotate
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Nobody but the owner reads what others said to each other.
+        # A capture holds passwords and payloads.
         self.folder.chmod(0o700)
         self._file: BinaryIO | None = None
         self._size = 0
 
     def write(self, kind: str, conn: int, data: bytes, *, at: int | None = None) -> None:
-        """Appends data, in as many records as it takes. ``at``: nanoseconds since the epoch."""
+        """Append data, in as many records as needed.
+
+        Args:
+            kind: One of ``RECORD_KINDS``.
+            conn: The number of the connection.
+            data: The bytes.
+            at: The time in nanoseconds since the epoch; now if not given.
+        """
         now = time.time_ns() if at is None else at
         pieces = [data[start : start + MAX_DATA] for start in range(0, len(data), MAX_DATA)]
         for piece in pieces or [b""]:
-            self._append(packed(Record(kind, now, conn, piece)))
+            self._append(pack(Record(kind, now, conn, piece)))
 
     def _append(self, row: bytes) -> None:
+        """Write one record, after rotation if it is due."""
         if self._file is None or self._size >= self.rotate:
             self._begin()
         assert self._file is not None
@@ -108,6 +137,7 @@ class Writer:
         self._size += len(row)
 
     def _begin(self) -> None:
+        """Begin a new file."""
         self.close()
         last = max((int(file.stem) for file in files(self.folder)), default=0)
         path = self.folder / f"{last + 1:06}{SUFFIX}"
@@ -117,12 +147,12 @@ class Writer:
         self._size = len(MAGIC)
 
     def sync(self) -> None:
-        """Waits until the disk has what was written."""
+        """Wait until everything written is on the disk."""
         if self._file is not None:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Ends the file that is being written. Again is fine."""
+        """Close the current file; calling it again has no effect."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -140,20 +170,26 @@ class Writer:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a capture, in the order in which they were written."""
+    """Return the files of a capture in the order in which they were written."""
     found = [file for file in folder.glob(f"*{SUFFIX}") if file.stem.isdecimal()]
     return sorted(found, key=lambda file: int(file.stem))
 
 
 def read(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[Record]:
-    """The records of a file, or of all files of a folder, in order.
+    """Yield the records of a file, or of all files of a directory, in order.
 
-    ``start`` (a file only): the offset of a record, to go on where an earlier reading ended. A torn
-    tail ends its file without an error. Raises ``WireError`` for what is no capture
-    (``not a capture``) and for a damaged record (``record``: ``.position`` is where it begins,
-    ``.resume`` where the next good one does, to be given as ``start``, or None where looking for it
-    would take more than a gibibyte of sums), ``FileNotFoundError`` for a path that is not there.
-    Memory: one record.
+    An incomplete last record ends its file without an error. Memory: one record.
+
+    Args:
+        path: A file or a directory.
+        start: For a file, the offset of the record at which reading continues.
+
+    Raises:
+        WireError: The file is not a capture (reason ``not a capture``), or a record is damaged
+            (reason ``record``). ``.position`` is the offset of the damaged record; ``.resume`` is
+            the offset of the next intact one, to be passed as ``start``, or None if the search for
+            it would checksum more than 1 GiB.
+        FileNotFoundError: The path does not exist.
     """
     source = Path(path)
     if not source.is_dir():
@@ -161,12 +197,13 @@ def read(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[Record]:
         return
     found = files(source)
     if not found:
-        raise FileNotFoundError(f"no capture in {source}")
+        raise FileNotFoundError(f"no *.capture files in {source}")
     for file in found:
         yield from _records(file, 0)
 
 
 def _records(path: Path, start: int) -> Iterator[Record]:
+    """Yield the records of a file from an offset."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC[: path.stat().st_size]:
             raise _damaged("not a capture", 0, 0)
@@ -181,46 +218,46 @@ def _records(path: Path, start: int) -> Iterator[Record]:
                 offset = file.tell()
                 continue
             try:
-                following = _next_good(file, offset + 1)
-            except _TooMuchWork:
+                following = _next_intact(file, offset + 1)
+            except _SearchTooLong:
                 raise _damaged("record", offset, None) from None
             if following is None:
-                return  # nothing good behind it: a torn tail
+                return  # no intact record follows: the last record is incomplete
             raise _damaged("record", offset, following)
 
 
-class _Bad:
-    """Bytes that are no record."""
+class _Damaged:
+    """Bytes that are not a record."""
 
 
-_BAD = _Bad()
+_DAMAGED = _Damaged()
 
 
-def _row(file: BinaryIO, offset: int) -> Record | _Bad | None:
-    """The record at the file's place; None at the end or in a torn tail."""
+def _row(file: BinaryIO, offset: int) -> Record | _Damaged | None:
+    """Read the record at the current offset; None at the end or in an incomplete last record."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:
-        return None if MARK.startswith(head[: len(MARK)]) or not head else _BAD
+        return None if MARK.startswith(head[: len(MARK)]) or not head else _DAMAGED
     mark, length, checksum = _HEAD.unpack(head)
     if mark != MARK or not _BODY.size <= length <= _BODY.size + MAX_DATA:
-        return _BAD
+        return _DAMAGED
     body = file.read(length)
     if len(body) < length:
-        return _BAD  # torn, unless good records follow
+        return _DAMAGED  # incomplete, unless intact records follow
     if zlib.crc32(head[4:8] + body) != checksum:
-        return _BAD
+        return _DAMAGED
     kind, at, conn = _BODY.unpack_from(body)
-    if kind >= len(KINDS):
-        return _BAD
-    return Record(KINDS[kind], at, conn, body[_BODY.size :], offset)
+    if kind >= len(RECORD_KINDS):
+        return _DAMAGED
+    return Record(RECORD_KINDS[kind], at, conn, body[_BODY.size :], offset)
 
 
-class _TooMuchWork(Exception):
-    """Data that was made to look like the beginnings of many long records."""
+class _SearchTooLong(Exception):
+    """The search for an intact record exceeded its limit, as in data made to look like records."""
 
 
-def _next_good(file: BinaryIO, offset: int) -> int | None:
-    """Where the next whole record begins; None when there is none."""
+def _next_intact(file: BinaryIO, offset: int) -> int | None:
+    """Return the offset of the next intact record, or None."""
     window = 1 << 16
     summed = 0
     while True:
@@ -232,8 +269,8 @@ def _next_good(file: BinaryIO, offset: int) -> int | None:
             if isinstance(_row(file, offset + found), Record):
                 return offset + found
             summed += file.tell() - offset - found
-            if summed > _MOST_SUMMED:
-                raise _TooMuchWork
+            if summed > _MAX_CHECKSUMMED:
+                raise _SearchTooLong
             offset += found + 1
         elif len(piece) < window:
             return None
@@ -242,6 +279,7 @@ def _next_good(file: BinaryIO, offset: int) -> int | None:
 
 
 def _damaged(reason: str, position: int, resume: int | None) -> WireError:
+    """Return the error of a damaged file."""
     rule = REASONS[reason]
     error = WireError(
         f"not a capture: {rule.sentence} (byte {position}); {rule.hint}",

@@ -1,9 +1,10 @@
 """The protocol between servers of one cluster, in both of its dialects.
 
-``Parser()`` reads routes as seed 004 prints them, complete (A63); ``Parser("route")`` what servers
-say to each other today: interest with an account (``RS+``, ``RS-``), messages (``RMSG``, ``HMSG``),
-interest and messages of leaf nodes (``LS+``, ``LS-``, ``LMSG``), accounts (``A+``, ``A-``).
+``Parser()`` reads the route protocol of seed 004; ``Parser("route")`` today's protocol: interest
+with an account (``RS+``, ``RS-``), messages (``RMSG``, ``HMSG``), interest and messages of leaf
+nodes (``LS+``, ``LS-``, ``LMSG``), accounts (``A+``, ``A-``).
 """
+# A63
 
 from __future__ import annotations
 
@@ -14,25 +15,34 @@ from .. import _engine
 if TYPE_CHECKING:
     from .._subtrie import Parser as _Parser
 
-#: The connections this module reads.
+#: The connections that this module parses.
 DIALECTS = ("route_legacy", "route", "leaf")
 
 
 def Parser(conn: str = "route_legacy", **options: Any) -> _Parser:
-    """A ``wire.Parser`` of a connection between servers; options as there."""
+    """Return a ``wire.Parser`` for a connection between servers.
+
+    Args:
+        conn: One of ``DIALECTS``.
+        **options: The options of ``wire.Parser``.
+
+    Raises:
+        ValueError: ``conn`` is not one of ``DIALECTS``.
+    """
     if conn not in DIALECTS:
         raise ValueError(f"conn must be one of {', '.join(DIALECTS)}, not {conn!r}")
-    parser: _Parser = _engine.Parser(conn, **options)
-    return parser
+    return _engine.Parser(conn, **options)
 
 
 def needs_tls(options: dict[str, Any]) -> bool:
-    """Does an INFO ask for TLS, under the old name or today's? (A60)"""
+    """Return whether the options of an INFO require TLS, by the old name or by today's."""
+    # A60
     return bool(options.get("tls_required") or options.get("ssl_required"))
 
 
 def is_verbose(options: dict[str, Any]) -> bool:
-    """Does a CONNECT ask for +OK? True where it does not say (A56)."""
+    """Return whether the options of a CONNECT request +OK; the default is True."""
+    # A56
     return bool(options.get("verbose", True))
 
 

@@ -1,8 +1,10 @@
-"""Did both sides behave as the protocol pages say? What no single operation can break (A72).
+"""Check the behaviour of both sides of a connection against the protocol's rules.
 
-``check`` reads both directions of one or more connections and says of each rule whether it was
-kept, broken, or had no occasion. Rules that need several connections take them all at once.
+These are the rules that no single operation can violate, such as the order of operations and the
+time for an answer. ``check`` reads both directions of one or more connections, and reports for each
+rule whether it is kept, broken, or not seen. Rules about a cluster use all connections.
 """
+# A72
 
 from __future__ import annotations
 
@@ -10,19 +12,24 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from . import _streaming_rules as conversation_streaming
-from ._exchange import Step, Talks, Verdict, broken, kept, talks_of
+from . import _streaming_rules
+from ._exchange import Connections, Step, Verdict, broken, group_by_connection, kept
 from ._server_error import ServerError
 
 _SECOND = 1_000_000_000
 _ACKNOWLEDGED = frozenset({"CONNECT", "PUB", "HPUB", "SUB", "UNSUB"})
 
 
-class Finding(NamedTuple):
-    """What became of one rule: ``verdict`` is ``kept``, ``broken`` or ``not seen``.
+class RuleFinding(NamedTuple):
+    """The result of one rule.
 
-    ``row`` is the requirement; ``conn``, ``offset`` and ``time`` say where the first breach is, or
-    the first occasion on which it was kept.
+    Attributes:
+        row: The id of the rule.
+        rule: The rule in words.
+        verdict: ``kept``, ``broken`` or ``not seen``.
+        conn: The connection of the first violation, else of the first step that kept the rule.
+        offset: The offset of that operation in its stream.
+        time: The time of that operation in nanoseconds, if known.
     """
 
     row: str
@@ -43,23 +50,31 @@ def check(
     ping_within: float = 10.0,
     idle: float = 600.0,
     every_route: bool = False,
-) -> list[Finding]:
-    """Holds a capture against every rule; one finding for each, in the order of the pages.
+) -> list[RuleFinding]:
+    """Check the operations of a capture against every rule.
 
-    ``operations``: rows of ``sources.read``, or tuples of direction (``c2s``, ``s2c``) and
-    operation, with a time in nanoseconds and a connection where they are known. ``ping_within``:
-    seconds in which a PING is to be answered; ``idle``: seconds of silence after which a connection
-    is to be cut, and in which servers PING each other at least once; ``every_route``: the capture
-    holds all routes of the cluster from their beginnings, so that what is not there never was.
-    Times that are not known break no rule. Cost: one pass for each rule.
+    An unknown time breaks no rule. Cost: one pass per rule.
+
+    Args:
+        operations: Rows of ``read_operations``, or tuples of direction (``c2s``, ``s2c``) and
+            operation, optionally followed by the time in nanoseconds and the connection.
+        ping_within: The seconds within which a PING must be answered.
+        idle: The seconds of silence after which a connection must be closed, and within which
+            servers must PING each other.
+        every_route: Whether the capture holds all routes of the cluster from their beginnings, so
+            that a missing route breaks a rule.
+
+    Returns:
+        One finding per rule, in the order of the protocol pages.
     """
-    talks = talks_of(operations)
+    connections = group_by_connection(operations)
     limits = (int(ping_within * _SECOND), int(idle * _SECOND))
-    rules = [*_rules(*limits, every_route), *conversation_streaming.rules()]
-    return [_found(row, rule, judge(talks)) for row, rule, judge in rules]
+    rules = [*_rules(*limits, every_route), *_streaming_rules.rules()]
+    return [_found(row, rule, judge(connections)) for row, rule, judge in rules]
 
 
-def _found(row: str, rule: str, verdicts: Iterator[Verdict]) -> Finding:
+def _found(row: str, rule: str, verdicts: Iterator[Verdict]) -> RuleFinding:
+    """Return the first violation of a rule, else the first step that kept it."""
     first: Verdict | None = None
     for verdict in verdicts:
         if verdict.word == "broken":
@@ -67,30 +82,47 @@ def _found(row: str, rule: str, verdicts: Iterator[Verdict]) -> Finding:
             break
         first = first or verdict
     if first is None:
-        return Finding(row, rule, "not seen")
+        return RuleFinding(row, rule, "not seen")
     step = first.step
-    return Finding(row, rule, first.word, step.conn, step.op.offset, step.time)
+    return RuleFinding(row, rule, first.word, step.conn, step.op.offset, step.time)
 
 
-_Rule = tuple[str, str, Callable[[Talks], Iterator[Verdict]]]
+_Rule = tuple[str, str, Callable[[Connections], Iterator[Verdict]]]
 
 
 def _rules(within: int, idle: int, every_route: bool) -> list[_Rule]:
+    """Return the rules of the client and cluster protocols."""
     return [
-        ("S4-033", "a server says INFO first", _info_first),
-        ("S4-034", "a connecting server says INFO too", _both_say_info),
+        ("S4-033", "a server sends INFO first", _info_first),
+        ("S4-034", "a connecting server sends INFO too", _both_say_info),
         ("S4-035", "a new server's INFO is forwarded with its ip", _forwarded),
         (
             "S4-036",
-            "a server that is heard of is connected to",
-            lambda talks: _connected(talks, every_route),
+            "a server connects to each server that it is told of",
+            lambda connections: _connected(connections, every_route),
         ),
-        ("S4-037", "so every server is found", lambda talks: _found_all(talks, every_route)),
+        (
+            "S4-037",
+            "every server has a route to every other",
+            lambda connections: _found_all(connections, every_route),
+        ),
         ("S4-049", "CONNECT follows INFO", _connect_after_info),
-        ("S4-090", "connected servers PING each other", lambda talks: _servers_ping(talks, idle)),
-        ("S4-091", "without PONG the connection ends", lambda talks: _ends(talks, within)),
-        ("S4-092", "an idle connection is cut", lambda talks: _idle(talks, idle)),
-        ("S4-093", "a PING is answered by a PONG in time", lambda talks: _pongs(talks, within)),
+        (
+            "S4-090",
+            "connected servers PING each other",
+            lambda connections: _servers_ping(connections, idle),
+        ),
+        (
+            "S4-091",
+            "a connection without a PONG ends",
+            lambda connections: _ends(connections, within),
+        ),
+        ("S4-092", "an idle connection is closed", lambda connections: _idle(connections, idle)),
+        (
+            "S4-093",
+            "a PING is answered by a PONG in time",
+            lambda connections: _pongs(connections, within),
+        ),
         ("S4-096", "with verbose each operation is acknowledged by +OK", _acknowledged),
         ("S4-097", "servers turn verbose off", _servers_are_not_verbose),
     ]
@@ -100,15 +132,15 @@ def _is_route(steps: list[Step]) -> bool:
     return steps[0].op.conn in ("route", "route_legacy")
 
 
-def _info_first(talks: Talks) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _info_first(connections: Connections) -> Iterator[Verdict]:
+    for steps in connections.values():
         first = next((step for step in steps if step.direction == "s2c"), None)
         if first is not None:
             yield kept(first) if first.op.op == "INFO" else broken(first)
 
 
-def _both_say_info(talks: Talks) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _both_say_info(connections: Connections) -> Iterator[Verdict]:
+    for steps in connections.values():
         sent = [step for step in steps if step.direction == "c2s"]
         if not _is_route(steps) or not sent:
             continue
@@ -116,10 +148,10 @@ def _both_say_info(talks: Talks) -> Iterator[Verdict]:
         yield broken(sent[0]) if said is None else kept(said)
 
 
-def _own_infos(talks: Talks) -> dict[str, Step]:
-    """The INFO by which each server introduced itself on a route."""
+def _own_infos(connections: Connections) -> dict[str, Step]:
+    """Return the INFO in which each server announced itself on a route."""
     found: dict[str, Step] = {}
-    for steps in talks.values():
+    for steps in connections.values():
         for direction in ("c2s", "s2c"):
             infos = (s for s in steps if s.direction == direction and s.op.op == "INFO")
             first = next(infos, None)
@@ -128,28 +160,28 @@ def _own_infos(talks: Talks) -> dict[str, Step]:
     return found
 
 
-def _forwards(talks: Talks) -> Iterator[Step]:
-    for steps in talks.values():
+def _forwards(connections: Connections) -> Iterator[Step]:
+    for steps in connections.values():
         for step in steps:
             if _is_route(steps) and step.op.op == "INFO" and step.op.json.get("ip"):
                 yield step
 
 
-def _forwarded(talks: Talks) -> Iterator[Verdict]:
-    """A forwarded INFO is of another server than the one that sends it, and says where it is."""
-    for step in _forwards(talks):
+def _forwarded(connections: Connections) -> Iterator[Verdict]:
+    """Check that a forwarded INFO is of another server than its sender, and has its address."""
+    for step in _forwards(connections):
         own = next(
-            s for s in talks[step.conn] if s.direction == step.direction and s.op.op == "INFO"
+            s for s in connections[step.conn] if s.direction == step.direction and s.op.op == "INFO"
         )
         same = own.op.json.get("server_id") == step.op.json.get("server_id")
         right = str(step.op.json["ip"]).startswith("nats-route://")
         yield kept(step) if right and (not same or own is step) else broken(step)
 
 
-def _pairs(talks: Talks) -> dict[frozenset[str], Step]:
-    """The two servers of each route, with the INFO by which the second one introduced itself."""
+def _pairs(connections: Connections) -> dict[frozenset[str], Step]:
+    """Return the two servers of each route, with the INFO in which the second announced itself."""
     found: dict[frozenset[str], Step] = {}
-    for steps in talks.values():
+    for steps in connections.values():
         if not _is_route(steps):
             continue
         ends: dict[str, str] = {}
@@ -162,40 +194,40 @@ def _pairs(talks: Talks) -> dict[frozenset[str], Step]:
     return found
 
 
-def _connected(talks: Talks, every_route: bool) -> Iterator[Verdict]:
-    """Unless all routes are there, a connection that is not there breaks nothing."""
-    introduced, pairs = _own_infos(talks), _pairs(talks)
-    for step in _forwards(talks):
+def _connected(connections: Connections, every_route: bool) -> Iterator[Verdict]:
+    """Check the routes to announced servers; without all routes, none is known to be missing."""
+    introduced, pairs = _own_infos(connections), _pairs(connections)
+    for step in _forwards(connections):
         name = str(step.op.json.get("server_id"))
         other = introduced.get(name)
         if other is not None and other.conn != step.conn and not every_route:
             yield kept(other)
         if not every_route:
             continue
-        # Whoever hears of it is the other end of the connection.
-        ends = [s for s in talks[step.conn] if s.op.op == "INFO" and not s.op.json.get("ip")]
-        heard = next((s for s in ends if s.direction != step.direction), None)
-        if heard is None:
+        # The server that receives the INFO is the other end of the connection.
+        ends = [s for s in connections[step.conn] if s.op.op == "INFO" and not s.op.json.get("ip")]
+        receiver = next((s for s in ends if s.direction != step.direction), None)
+        if receiver is None:
             continue
-        met = pairs.get(frozenset({name, str(heard.op.json.get("server_id"))}))
+        met = pairs.get(frozenset({name, str(receiver.op.json.get("server_id"))}))
         yield broken(step) if met is None else kept(met)
 
 
-def _found_all(talks: Talks, every_route: bool) -> Iterator[Verdict]:
-    """With all routes there, any two servers have one between them."""
+def _found_all(connections: Connections, every_route: bool) -> Iterator[Verdict]:
+    """Check that any two servers have a route, if all routes are captured."""
     if not every_route:
-        yield from _connected(talks, False)
+        yield from _connected(connections, False)
         return
-    introduced, pairs = _own_infos(talks), _pairs(talks)
-    if not any(True for _ in _forwards(talks)):
+    introduced, pairs = _own_infos(connections), _pairs(connections)
+    if not any(True for _ in _forwards(connections)):
         return
     for one, other in combinations(sorted(introduced), 2):
         met = pairs.get(frozenset({one, other}))
         yield broken(introduced[other]) if met is None else kept(met)
 
 
-def _connect_after_info(talks: Talks) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _connect_after_info(connections: Connections) -> Iterator[Verdict]:
+    for steps in connections.values():
         informed = False
         for step in steps:
             informed |= step.direction == "s2c" and step.op.op == "INFO"
@@ -203,8 +235,8 @@ def _connect_after_info(talks: Talks) -> Iterator[Verdict]:
                 yield kept(step) if informed else broken(step)
 
 
-def _servers_ping(talks: Talks, idle: int) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _servers_ping(connections: Connections, idle: int) -> Iterator[Verdict]:
+    for steps in connections.values():
         if not _is_route(steps):
             continue
         last = steps[0]
@@ -218,7 +250,7 @@ def _servers_ping(talks: Talks, idle: int) -> Iterator[Verdict]:
 
 
 def _pings(steps: list[Step]) -> Iterator[tuple[Step, Step | None]]:
-    """Each PING with the PONG that answers it, in order, or None."""
+    """Yield each PING with the PONG that answers it, or None."""
     waiting: dict[str, list[Step]] = {"c2s": [], "s2c": []}
     for step in steps:
         if step.op.op == "PING":
@@ -232,8 +264,8 @@ def _pings(steps: list[Step]) -> Iterator[tuple[Step, Step | None]]:
             yield step, None
 
 
-def _pongs(talks: Talks, within: int) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _pongs(connections: Connections, within: int) -> Iterator[Verdict]:
+    for steps in connections.values():
         for ping, pong in _pings(steps):
             last = steps[-1] if pong is None else pong
             if last.since(ping) > within:
@@ -242,12 +274,12 @@ def _pongs(talks: Talks, within: int) -> Iterator[Verdict]:
                 yield kept(pong)
 
 
-def _ends(talks: Talks, within: int) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _ends(connections: Connections, within: int) -> Iterator[Verdict]:
+    for steps in connections.values():
         for ping, pong in _pings(steps):
             if pong is not None:
                 continue
-            # Whoever asked in vain says no more, but for the reason why.
+            # After the time limit only the reason, or another PING, may follow.
             later = [s for s in steps if s.direction == ping.direction and s.since(ping) > within]
             wrong = [s for s in later if s.op.op not in ("-ERR", "PING")]
             if wrong:
@@ -256,24 +288,24 @@ def _ends(talks: Talks, within: int) -> Iterator[Verdict]:
                 yield kept(later[0])
 
 
-def _idle(talks: Talks, idle: int) -> Iterator[Verdict]:
-    """Cut by a server that says so, or at least not used any more."""
-    for steps in talks.values():
+def _idle(connections: Connections, idle: int) -> Iterator[Verdict]:
+    """Check that an idle connection is closed with an error, or not used any more."""
+    for steps in connections.values():
         for step, following in pairwise(steps):
-            if following.since(step) > idle and not _cuts(following):
+            if following.since(step) > idle and not _closes_idle(following):
                 yield broken(following)
-        if _cuts(steps[-1]):
+        if _closes_idle(steps[-1]):
             yield kept(steps[-1])
 
 
-def _cuts(step: Step) -> bool:
+def _closes_idle(step: Step) -> bool:
     stale = ServerError.STALE_CONNECTION
     return step.op.op == "-ERR" and ServerError.of(step.op.message) is stale
 
 
-def _acknowledged(talks: Talks) -> Iterator[Verdict]:
-    """+OK and -ERR come in the order of what they answer."""
-    for steps in talks.values():
+def _acknowledged(connections: Connections) -> Iterator[Verdict]:
+    """Check that each operation has an answer; +OK and -ERR come in the order of operations."""
+    for steps in connections.values():
         verbose = False
         waiting: list[Step] = []
         for step in steps:
@@ -290,11 +322,11 @@ def _acknowledged(talks: Talks) -> Iterator[Verdict]:
             yield broken(step)
 
 
-def _servers_are_not_verbose(talks: Talks) -> Iterator[Verdict]:
-    for steps in talks.values():
+def _servers_are_not_verbose(connections: Connections) -> Iterator[Verdict]:
+    for steps in connections.values():
         for step in steps:
             if _is_route(steps) and step.op.op == "CONNECT":
                 yield broken(step) if step.op.json.get("verbose", True) else kept(step)
 
 
-__all__ = ["Finding", "check"]
+__all__ = ["RuleFinding", "check"]

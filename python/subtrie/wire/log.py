@@ -1,12 +1,13 @@
-"""One line of nats-server's trace log (``-DV``) and what it says.
+"""Parse lines of nats-server's trace log (``-DV``).
 
-A line is a front (process id, time, level), the connection it is about, and either an operation in
-brackets, a payload, or a sentence. Operation arguments are printed as the client sent them, so a
-hostile subject may hold quotes and brackets: arguments are read from the left, and the closing
-bracket is the last character of the line. Names of clients and users are quoted by the broker and
-cannot run over. The front varies (no times, no process id, system log): it is read leniently.
+A line is a prefix (process id, time, level), the connection, and an operation in brackets, a
+payload, or a message. Operation arguments are printed as the client sent them, so a hostile subject
+may contain quotes and brackets: arguments are parsed from the left, and the closing bracket is the
+last character of the line. Names of clients and users are quoted by the broker, so they cannot be
+confused with the rest. The prefix varies (no time, no process id, system log), so it is parsed
+leniently.
 
-Payload text is resolved here for whoever asks; the audit never does.
+The escapes of payloads are resolved here; the audit does not use payloads.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from .._redaction import redact_text
 from ._go_quote import unquote
 
-#: The letters before a connection's number, and the kind of connection.
+#: The kind of connection, by the letters before its number.
 KINDS = {
     "cid": "client",
     "wid": "websocket",
@@ -38,18 +39,18 @@ _CONNECTION = (
 _TIME = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
 _LEVEL = r"TRC|DBG|INF|WRN|ERR|FTL"
 
-# What the broker itself puts before a line; all of it may be switched off.
-_OWN_FRONT = rf"(?:\[(?P<pid>\d{{1,10}})\] )?(?:(?P<ts>{_TIME}) )?(?:\[(?P<level>{_LEVEL})\] )?"
-_OWN = re.compile(_OWN_FRONT + _CONNECTION, re.DOTALL)
-# The same after what a system log, a container or a supervisor put before it.
+# The prefix of the broker; each part can be disabled in its configuration.
+_OWN_PREFIX = rf"(?:\[(?P<pid>\d{{1,10}})\] )?(?:(?P<ts>{_TIME}) )?(?:\[(?P<level>{_LEVEL})\] )?"
+_OWN = re.compile(_OWN_PREFIX + _CONNECTION, re.DOTALL)
+# The same after the prefix of a system log, a container or a supervisor.
 _ANYWHERE = re.compile(r"(?<= )" + _CONNECTION, re.DOTALL)
 _ANY_PID = re.compile(r"\[(\d{1,10})\](?=:? )")
 _ANY_TIME = re.compile(_TIME)
 _ANY_LEVEL = re.compile(rf"\[({_LEVEL})\]")
-_FURTHEST = 300  # characters another program may put before the connection
-# A sentence about the server as a whole: the level must follow the broker's own front, or the
-# system log's tag must name the broker, else any program's log would pass.
-_SENTENCE = re.compile(
+_MAX_FOREIGN_PREFIX = 300  # characters that another program may put before the connection
+# A message about the server as a whole. The level must follow the broker's prefix, or the tag of
+# the system log must name the broker, else the log of any program would match.
+_MESSAGE = re.compile(
     rf"(?:\[(?P<pid>\d{{1,10}})\] )?(?:(?P<ts>{_TIME}) )?\[(?P<level>{_LEVEL})\] (?P<rest>.*)",
     re.DOTALL,
 )
@@ -58,7 +59,7 @@ _FRAMED = re.compile(
     rf".{{0,200}}?\[(?P<pid>\d{{1,10}})\] (?P<ts>{_TIME}) \[(?P<level>{_LEVEL})\] (?P<rest>.*)",
     re.DOTALL,
 )
-# What the broker traces of itself: the system account, JetStream and the like.
+# Trace lines of the broker's own clients: the system account, JetStream and others.
 _INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -68,7 +69,7 @@ _LOGIN = re.compile(
 _OPERATION = re.compile(r"(<<-|->>|<->) \[([A-Za-z+-]{1,12})(?:[ \t]+(.*))?\]\Z", re.DOTALL)
 _PAYLOAD = re.compile(r'(<<-|->>|<->) MSG_PAYLOAD: \["(.*)"\]\Z', re.DOTALL)
 _BLANKS = re.compile(r"[ \t]+")
-# Their argument is one text: JSON, or a sentence.
+# Operations whose argument is one text: JSON or an error message.
 _WHOLE = frozenset({"CONNECT", "INFO", "-ERR"})
 _VIOLATION = re.compile(
     r"(?P<verb>Publish|Subscription) Violation(?: Too Many Tokens)? - "
@@ -78,8 +79,8 @@ _VIOLATION = re.compile(
 )
 
 
-class Front(NamedTuple):
-    """What stands before the operation: the broker's own words and the connection."""
+class LinePrefix(NamedTuple):
+    """The part of a line before the operation: process, time, level and connection."""
 
     pid: int | None = None
     ts: str | None = None
@@ -93,7 +94,7 @@ class Front(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A permissions violation the broker wrote down."""
+    """A permissions violation that the broker logged."""
 
     kind: str  # "publish", "reply" (a publish refused for its reply subject) or "subscribe"
     subject: str
@@ -103,11 +104,23 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """What one line says. Parts the line does not have are None.
+    """One line of the log. Parts that the line does not have are None.
 
-    ``kind`` and ``id`` name the connection; ``client`` is what it said of itself
-    (``v1.2:lang:name``); ``direction`` is ``in``, ``out`` or ``local`` for an operation, and None
-    for a sentence, which then stands in ``message``.
+    Attributes:
+        pid: The process id of the broker.
+        ts: The time as printed.
+        level: The level, such as ``TRC``.
+        peer: The address of the other side of the connection.
+        kind: The kind of the connection, a value of ``KINDS``.
+        id: The number of the connection.
+        client: The client's description of itself (``v1.2:lang:name``).
+        account: The account of the client.
+        user: The user of the client.
+        direction: ``in``, ``out`` or ``local`` for an operation or payload.
+        op: The operation; ``MSG_PAYLOAD`` for a payload.
+        args: The arguments of the operation.
+        payload: The payload.
+        message: The text of a line that is not an operation or payload.
     """
 
     pid: int | None
@@ -127,16 +140,16 @@ class LogRecord:
 
     @property
     def name(self) -> str | None:
-        """The name the client gave itself, or None."""
+        """The client's name for itself, or None."""
         return client_name(self.client)
 
     @property
     def violation(self) -> Violation | None:
-        """The permissions violation this line reports, or None."""
+        """The permissions violation that this line reports, or None."""
         return None if self.message is None else violation(self.message)
 
     def as_dict(self) -> dict[str, Any]:
-        """The record in the form of the conformance vectors (kind ``trace_log``)."""
+        """Return the record in the form of the conformance vectors (kind ``trace_log``)."""
         row: dict[str, Any] = {
             "pid": self.pid,
             "ts": self.ts,
@@ -159,55 +172,66 @@ class LogRecord:
 
 
 def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
-    """Reads one line, without its line end; None when no nats-server wrote it, or only half of it.
+    """Parse one line, without its line end.
 
-    Passwords, tokens, JWTs and nkeys in CONNECT lines, payloads and sentences are replaced by
-    ``[REDACTED]`` unless ``reveal``: the broker itself prints a JWT whole. Never raises. Cost: a
-    few microseconds, linear in the line.
+    Never raises. Cost: a few microseconds, linear in the length of the line.
+
+    Args:
+        text: The line.
+        reveal: Whether passwords, tokens, JWTs and nkeys in CONNECT lines, payloads and messages
+            are kept; by default they are replaced by ``[REDACTED]``.
+
+    Returns:
+        The record; None if nats-server did not write the line, or if it is incomplete.
     """
-    found = read_front(text)
+    found = read_prefix(text)
     if found is None:
-        found = _sentence(text)
+        found = _parse_message(text)
         if found is None:
             return None
         return LogRecord(*found[0], message=found[1] if reveal else redact_text(found[1]))
-    front, rest = found
+    prefix, rest = found
     if rest[:3] not in DIRECTIONS:
-        if front.level == "TRC":
+        if prefix.level == "TRC":
             return None
-        return LogRecord(*front, message=rest if reveal else redact_text(rest))
+        return LogRecord(*prefix, message=rest if reveal else redact_text(rest))
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
         if op in _WHOLE and arguments and not reveal:
             arguments = redact_text(arguments)
-        return LogRecord(*front, DIRECTIONS[arrow], op, split_arguments(op, arguments or ""))
+        return LogRecord(*prefix, DIRECTIONS[arrow], op, split_arguments(op, arguments or ""))
     payload = _PAYLOAD.match(rest)
     if payload is not None:
         arrow, quoted = payload.groups()
         text = unquote(quoted)
         return LogRecord(
-            *front, DIRECTIONS[arrow], PAYLOAD, (), text if reveal else redact_text(text)
+            *prefix, DIRECTIONS[arrow], PAYLOAD, (), text if reveal else redact_text(text)
         )
-    return None  # an operation that does not end
+    return None  # an operation without a closing bracket
 
 
-def read_front(text: str) -> tuple[Front, str] | None:
-    """The front of a line about a connection, and the rest; None for any other line."""
+def read_prefix(text: str) -> tuple[LinePrefix, str] | None:
+    """Return the prefix of a line about a connection, and the rest; None for any other line."""
     found = _OWN.match(text)
     if found is None:
         return _lenient(text)
     pid, ts, level, peer, kind, number, client, login, rest = found.groups()
-    return Front(_number(pid), ts, level, peer, *_who(kind, number, client, login)), rest
+    return LinePrefix(_number(pid), ts, level, peer, *_who(kind, number, client, login)), rest
 
 
-def is_sentence(text: str) -> bool:
-    """Is this a line of the broker about itself, no connection being named?"""
-    return _sentence(text) is not None
+def is_message(text: str) -> bool:
+    """Return whether this is a line of the broker that names no connection."""
+    return _parse_message(text) is not None
 
 
 def split_arguments(op: str, arguments: str) -> tuple[str, ...]:
-    """The arguments as the broker's parser splits them: at blanks and tabs, whatever else is in."""
+    """Split arguments at spaces and tabs, as the parser of the broker does.
+
+    Args:
+        op: The operation; CONNECT, INFO and -ERR have one argument.
+        arguments: The text after the operation.
+    """
     if op in _WHOLE:
         return (arguments,) if arguments else ()
     if "\t" not in arguments and "  " not in arguments:
@@ -216,7 +240,7 @@ def split_arguments(op: str, arguments: str) -> tuple[str, ...]:
 
 
 def client_name(client: str | None) -> str | None:
-    """The name in ``v<version>:<language>:<name>``, or None."""
+    """Return the name in ``v<version>:<language>:<name>``, or None."""
     if client is None:
         return None
     parts = client.split(":", 2)
@@ -224,7 +248,7 @@ def client_name(client: str | None) -> str | None:
 
 
 def violation(message: str) -> Violation | None:
-    """What a sentence says of refused permissions, or None."""
+    """Return the permissions violation that a message reports, or None."""
     found = _VIOLATION.match(message)
     if found is None:
         return None
@@ -243,6 +267,7 @@ def violation(message: str) -> Violation | None:
 def _who(
     kind: str, number: str, client: str | None, login: str | None
 ) -> tuple[str, int, str | None, str | None, str | None]:
+    """Return kind, number, client, account and user of a connection."""
     account = user = None
     if login is not None:
         found = _LOGIN.match(unquote(login))
@@ -251,23 +276,23 @@ def _who(
     return KINDS[kind], int(number), None if client is None else unquote(client), account, user
 
 
-def _lenient(text: str) -> tuple[Front, str] | None:
-    """The same behind a front that is not the broker's own."""
-    if "\x1b" in text[:_FURTHEST]:
-        text = _COLOUR.sub("", text[:_FURTHEST]) + text[_FURTHEST:]
+def _lenient(text: str) -> tuple[LinePrefix, str] | None:
+    """Parse a prefix that another program put before that of the broker."""
+    if "\x1b" in text[:_MAX_FOREIGN_PREFIX]:
+        text = _COLOUR.sub("", text[:_MAX_FOREIGN_PREFIX]) + text[_MAX_FOREIGN_PREFIX:]
         found = _OWN.match(text)
         if found is not None:
-            return read_front(text)
+            return read_prefix(text)
     found = _ANYWHERE.search(text, 0)
-    if found is None or found.start() > _FURTHEST:
+    if found is None or found.start() > _MAX_FOREIGN_PREFIX:
         return None
     before = text[: found.start()]
     peer, kind, number, client, login, rest = found.groups()
     pid, ts, level = _last(_ANY_PID, before), _last(_ANY_TIME, before), _last(_ANY_LEVEL, before)
     if pid is None and ts is None and level is None:
-        return None  # nothing of the broker's in front: some other program's words
-    front = Front(_number(pid), ts, level, peer, *_who(kind, number, client, login))
-    return front, rest
+        return None  # no part of the broker's prefix: a line of another program
+    prefix = LinePrefix(_number(pid), ts, level, peer, *_who(kind, number, client, login))
+    return prefix, rest
 
 
 def _number(digits: str | None) -> int | None:
@@ -275,18 +300,20 @@ def _number(digits: str | None) -> int | None:
 
 
 def _last(what: re.Pattern[str], text: str) -> Any:
+    """Return the last match of a pattern, or None."""
     found = what.findall(text)
     return found[-1] if found else None
 
 
-def _sentence(text: str) -> tuple[Front, str] | None:
-    if "\x1b" in text[:_FURTHEST]:
-        text = _COLOUR.sub("", text[:_FURTHEST]) + text[_FURTHEST:]
-    found = _SENTENCE.match(text) or _FRAMED.match(text)
+def _parse_message(text: str) -> tuple[LinePrefix, str] | None:
+    """Return prefix and text of a line that names no connection, or None."""
+    if "\x1b" in text[:_MAX_FOREIGN_PREFIX]:
+        text = _COLOUR.sub("", text[:_MAX_FOREIGN_PREFIX]) + text[_MAX_FOREIGN_PREFIX:]
+    found = _MESSAGE.match(text) or _FRAMED.match(text)
     if found is not None:
         if found["level"] == "TRC" and not _INTERNAL.match(found["rest"]):
-            return None  # a trace line is about a connection: this is the beginning of one
+            return None  # trace lines are about connections, so this one is incomplete
         pid = found["pid"]
-        return Front(_number(pid), found["ts"], found["level"]), found["rest"]
+        return LinePrefix(_number(pid), found["ts"], found["level"]), found["rest"]
     found = _TAGGED.match(text)
-    return None if found is None else (Front(int(found["pid"])), found["rest"])
+    return None if found is None else (LinePrefix(int(found["pid"])), found["rest"])

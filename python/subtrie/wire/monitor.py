@@ -1,8 +1,8 @@
-"""What a running server says of itself over HTTP: ``/connz``, ``/subsz`` and ``/routez``.
+"""Read the monitoring endpoints of a server: ``/connz``, ``/subsz`` and ``/routez``.
 
-The three lists say the same thing in three shapes; here they become one record, the subscription.
-Lists are paged: ``Snapshot.complete`` tells whether this page is all of it. Keys that nobody asked
-for stay in ``Snapshot.document``, secrets replaced.
+The three endpoints list subscriptions in three forms, which are read into one record. Lists are
+paged: ``Snapshot.complete`` says whether the page has all entries. All other keys are available in
+``Snapshot.document``, with secrets redacted.
 """
 
 from __future__ import annotations
@@ -19,16 +19,26 @@ from .._redaction import redacted
 
 _DETAIL = "subscriptions_list_detail"
 _PLAIN = "subscriptions_list"
-#: What each endpoint lists.
+#: The key of the list of each endpoint.
 _LISTS = {"connz": "connections", "subsz": _PLAIN, "routez": "routes"}
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRecord:
-    """One subscription that a server holds. What its endpoint does not tell is None.
+    """One subscription of a server. Values that the endpoint does not report are None.
 
-    ``kind`` is ``client`` or ``route``; ``id`` the number of that connection; ``name`` and ``user``
-    are what a client gave; ``delivered`` counts messages; ``max`` is when it ends by itself.
+    Attributes:
+        server: The id of the server.
+        kind: ``client`` or ``route``.
+        id: The number of the connection.
+        name: The client's name, or the name of the remote server of a route.
+        user: The user that the client authenticated as.
+        account: The account.
+        subject: The pattern.
+        queue: The queue name.
+        sid: The subscription id.
+        delivered: The number of messages delivered.
+        max: The number of messages after which the subscription ends.
     """
 
     server: str | None
@@ -45,7 +55,7 @@ class SubscriptionRecord:
 
     @property
     def operation(self) -> dict[str, Any]:
-        """The operation that made it, in the form of ``Op.as_dict()``."""
+        """The operation that creates the subscription, in the form of ``Op.as_dict()``."""
         if self.kind == "route":
             weight = None if self.queue is None else 1
             return {
@@ -60,7 +70,18 @@ class SubscriptionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One page of one endpoint: ``connz``, ``subsz`` or ``routez``."""
+    """One page of an endpoint.
+
+    Attributes:
+        endpoint: ``connz``, ``subsz`` or ``routez``.
+        server: The id of the server.
+        now: The time of the server, as it wrote it.
+        total: The number of entries on all pages.
+        offset: The number of the first entry of this page.
+        limit: The most entries on a page.
+        subscriptions: The subscriptions of this page.
+        document: The whole response, with secrets redacted.
+    """
 
     endpoint: str
     server: str | None
@@ -73,7 +94,7 @@ class Snapshot:
 
     @property
     def complete(self) -> bool:
-        """Is everything on this page? (``/routez`` has one page.)"""
+        """Whether this page has all entries; always so for ``/routez``."""
         if self.total is None:
             return True
         entries = self.document.get(_LISTS[self.endpoint])
@@ -81,15 +102,31 @@ class Snapshot:
 
 
 def read(path: str | os.PathLike[str], *, reveal: bool = False) -> Snapshot:
-    """Reads a saved answer. Raises ``OSError``, or ``WireError`` as ``loads`` does."""
+    """Read a saved response.
+
+    Args:
+        path: The file.
+        reveal: Whether secrets are kept.
+
+    Raises:
+        OSError: The file cannot be read.
+        WireError: As for ``loads``.
+    """
     return loads(Path(path).read_bytes(), reveal=reveal)
 
 
 def loads(text: str | bytes, *, reveal: bool = False) -> Snapshot:
-    """Reads an answer; which endpoint gave it is seen from its keys.
+    """Parse a response; its keys determine the endpoint.
 
-    Secrets (JWTs, nkeys) are replaced unless ``reveal``. Raises ``WireError``: ``bad json`` for
-    what is no JSON object, ``monitor`` for one that is none of the three. Cost: one pass.
+    Cost: one pass.
+
+    Args:
+        text: The response, a JSON object.
+        reveal: Whether secrets (JWTs, nkeys) are kept; by default they are redacted.
+
+    Raises:
+        WireError: The text is not a JSON object (reason ``bad json``), or not a response of one of
+            the three endpoints (reason ``monitor``).
     """
     try:
         document = json.loads(text)
@@ -119,7 +156,7 @@ def loads(text: str | bytes, *, reveal: bool = False) -> Snapshot:
 
 
 def _text(document: dict[str, Any], key: str) -> str | None:
-    """A text or nothing. Raises ``TypeError`` for anything else under that name."""
+    """Return a text or None. Raises ``TypeError`` for a value of another type."""
     found = document.get(key)
     if not isinstance(found, str | None):
         raise TypeError
@@ -127,6 +164,7 @@ def _text(document: dict[str, Any], key: str) -> str | None:
 
 
 def _number(document: dict[str, Any], key: str) -> int | None:
+    """Return an integer or None. Raises ``TypeError`` for a value of another type."""
     found = document.get(key)
     if not isinstance(found, int | None) or isinstance(found, bool):
         raise TypeError
@@ -134,10 +172,11 @@ def _number(document: dict[str, Any], key: str) -> int | None:
 
 
 def _error(reason: str) -> WireError:
+    """Return the error of a document that is not a response."""
     from .._reasons import REASONS
 
     rule = REASONS[reason]
-    return WireError(f"not an answer of a server: {rule.sentence}; {rule.hint}",
+    return WireError(f"not a monitoring response: {rule.sentence}; {rule.hint}",
                      reason=reason, hint=rule.hint, status=rule.status)  # fmt: skip
 
 
@@ -163,7 +202,7 @@ def _connz(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
 def _subsz(document: dict[str, Any]) -> Iterator[SubscriptionRecord]:
     for entry in document.get(_PLAIN) or ():
         sid = _text(entry, "sid") or ""
-        # What came over a route has its key for a sid: "R ACCOUNT subject [queue]".
+        # The sid of a subscription from a route is its key: "R ACCOUNT subject [queue]".
         kind = "route" if sid[:2] in ("R ", "L ") else "client"
         base = (document.get("server_id"), kind, _number(entry, "cid"), None, None)
         yield _record(base, _text(entry, "account"), entry)
@@ -186,6 +225,7 @@ _READERS = {"connz": _connz, "subsz": _subsz, "routez": _routez}
 
 
 def _record(base: tuple[Any, ...], account: str | None, entry: Any) -> SubscriptionRecord:
+    """Return the record of one entry of a list."""
     if isinstance(entry, str):
         entry = {"subject": entry}
     subject, sid = _text(entry, "subject"), _text(entry, "sid")

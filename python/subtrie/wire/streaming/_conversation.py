@@ -1,4 +1,4 @@
-"""Who answers what: requests are followed to the inboxes on which their answers arrive."""
+"""Follow streaming requests to the inboxes on which their answers arrive."""
 
 from __future__ import annotations
 
@@ -18,36 +18,51 @@ _REQUESTS = {
     "Ping": "PingResponse",
 }
 _CARRY = frozenset({"PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG"})
-#: Most inboxes that are remembered; the oldest are forgotten first.
-_MOST = 65_536
+#: The most inboxes that are tracked; bounds the memory, the oldest are dropped first.
+_MAX_INBOXES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """A message of the protocol: its ``name``, the decoded ``message`` (None for a heartbeat and
-    its answer, which are empty), the operation it came in, and the request it ``answers``."""
+class StreamingMessage:
+    """A message of the protocol.
+
+    Attributes:
+        name: The name of its type.
+        message: The decoded message; None for a heartbeat and its answer, which are empty.
+        subject: The subject.
+        reply: The reply subject, or None.
+        op: The operation that carries it.
+        answers: The request that it answers, or None.
+    """
 
     name: str
     message: Any
     subject: str
     reply: str | None
     op: Any
-    answers: Typed | None = None
+    answers: StreamingMessage | None = None
 
 
 class Conversation:
-    """Types the messages of one connection, fed with its operations of both directions in order."""
+    """Decodes the streaming messages of one connection from its operations, in order."""
 
     def __init__(self) -> None:
         self.response: Any = None
-        self._expected: OrderedDict[str, tuple[str, Typed | None]] = OrderedDict()
+        self._expected: OrderedDict[str, tuple[str, StreamingMessage | None]] = OrderedDict()
 
-    def feed(self, op: Any) -> Typed | None:
-        """The message that an operation carries; None for one that is none of the protocol's.
+    def feed(self, op: Any) -> StreamingMessage | None:
+        """Return the streaming message that an operation carries, or None.
 
-        Raises ``WireError`` (``bad message``) for a payload that is not what its subject promises.
-        Cost: one look-up, one decoding. S3-002, S3-003, S3-024, S3-029, S3-074, S3-096.
+        Cost: one lookup and one decoding.
+
+        Args:
+            op: The next operation of either direction.
+
+        Raises:
+            WireError: The payload is not the message that its subject requires (reason
+                ``bad message``).
         """
+        # S3-002, S3-003, S3-024, S3-029, S3-074, S3-096
         if op.op not in _CARRY:
             return None
         subject = str(op.subject)
@@ -57,23 +72,25 @@ class Conversation:
         if name is None:
             return None
         if name in ("Heartbeat", "HeartbeatAnswer"):
-            typed = Typed(name, None, subject, op.reply, op, answers)
+            typed = StreamingMessage(name, None, subject, op.reply, op, answers)
         else:
             message = schema.loaded()[name].decode(op.body)
-            typed = Typed(
+            typed = StreamingMessage(
                 name, message, subject, op.reply, op, self._request(name, message, answers)
             )
         self._learn(typed)
         return typed
 
     @staticmethod
-    def _request(name: str, message: Any, answers: Typed | None) -> Typed | None:
-        # One inbox takes many acknowledgements: only the guid tells which (S3-075, S3-077).
+    def _request(
+        name: str, message: Any, answers: StreamingMessage | None
+    ) -> StreamingMessage | None:
+        # Many acknowledgements share an inbox; the guid identifies the request (S3-075, S3-077).
         if name == "PubAck" and answers is not None and answers.message.guid != message.guid:
             return None
         return answers
 
-    def _learn(self, typed: Typed) -> None:
+    def _learn(self, typed: StreamingMessage) -> None:
         message = typed.message
         if typed.reply and typed.name in _REQUESTS:
             self._expect(typed.reply, _REQUESTS[typed.name], typed)
@@ -88,13 +105,13 @@ class Conversation:
         elif typed.name == "SubscriptionResponse" and message.ackInbox:
             self._expect(message.ackInbox, "Ack", typed.answers)
 
-    def _expect(self, subject: str, name: str, request: Typed | None) -> None:
+    def _expect(self, subject: str, name: str, request: StreamingMessage | None) -> None:
         if not subject:
             return
         self._expected[subject] = (name, request)
         self._expected.move_to_end(subject)
-        while len(self._expected) > _MOST:
+        while len(self._expected) > _MAX_INBOXES:
             self._expected.popitem(last=False)
 
 
-__all__ = ["Conversation", "Typed"]
+__all__ = ["Conversation", "StreamingMessage"]

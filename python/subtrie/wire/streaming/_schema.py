@@ -1,7 +1,7 @@
-"""``stan.proto`` as classes of whichever protobuf runtime is installed.
+"""Build message classes from ``stan.proto`` with the installed protobuf runtime.
 
-The file is read when it is needed, and no generated code is kept: that would be bound to the
-versions of the runtime that its generator knew. Only what the file uses is understood.
+The file is parsed on first use. There is no generated code, which would be bound to certain
+versions of the runtime. The parser supports only the syntax that the file uses.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PACKAGE = re.compile(r"package\s+([\w.]+)\s*;")
 
 
 def text() -> str:
-    """The protocol file."""
+    """Return the protocol file."""
     return (files(__package__) / "stan.proto").read_text(encoding="utf-8")
 
 
 def _decode(cls: Any, data: bytes | memoryview) -> Any:
-    """The message; fields nobody knows are kept. Raises ``WireError`` (``bad message``)."""
+    """Decode a message; unknown fields are preserved. Raises ``WireError`` (``bad message``)."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -43,14 +43,14 @@ def _decode(cls: Any, data: bytes | memoryview) -> Any:
 
 
 def _encode(self: Any) -> bytes:
-    """The bytes of the message, always the same for equal messages."""
+    """Encode the message; equal messages have equal bytes."""
     data: bytes = self.SerializeToString(deterministic=True)
     return data
 
 
 @cache
 def loaded() -> dict[str, Any]:
-    """Every message class and enumeration by its name. Raises ``ImportError`` without protobuf."""
+    """Return message classes and enumerations by name. Raises ``ImportError`` without protobuf."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:

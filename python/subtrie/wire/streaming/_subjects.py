@@ -1,7 +1,7 @@
-"""Which message does a subject carry? By the prefixes of the protocol, or by what a server said.
+"""Identify streaming messages by their subjects.
 
-A server may be configured with other prefixes; its ConnectResponse names the subjects it really
-uses, and then only those count.
+A server may be configured with other prefixes than the default ones. Its ConnectResponse names the
+subjects that it uses, and then only those count.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 _DISCOVER = "_STAN.discover."
 _PINGS = ".pings"
 
-# By the prefix of the subject, as servers name them by default.
+# The default prefixes.
 _DEFAULTS = (
     ("_STAN.pub.", "PubMsg"),
     ("_STAN.sub.", "SubscriptionRequest"),
@@ -24,11 +24,15 @@ _DEFAULTS = (
 
 
 def identify(subject: str, response: Any = None) -> str | None:
-    """The name of the message that is published to this subject, or None.
+    """Return the name of the message that is published to this subject, or None.
 
-    ``response``: the ConnectResponse of the connection, whose subjects then count instead of the
-    usual ones. Answers on inboxes are none of either: see ``Conversation``. S3-025, S3-026.
+    Answers arrive on inboxes, which only ``Conversation`` can identify.
+
+    Args:
+        subject: The subject.
+        response: The ConnectResponse of the connection, whose subjects replace the default ones.
     """
+    # S3-025, S3-026
     if subject.startswith(_DISCOVER):
         return "Ping" if subject.endswith(_PINGS) else "ConnectRequest"
     if response is None:
@@ -44,6 +48,6 @@ def identify(subject: str, response: Any = None) -> str | None:
         return exact[subject]
     if response.pubPrefix and subject.startswith(f"{response.pubPrefix}."):
         return "PubMsg"
-    # What clients and servers choose for acknowledgements, the response does not name.
-    own = next((name for prefix, name in _DEFAULTS if subject.startswith(prefix)), None)
-    return own if own in ("PubAck", "Ack") else None
+    # The response does not name the subjects of acknowledgements.
+    default = next((name for prefix, name in _DEFAULTS if subject.startswith(prefix)), None)
+    return default if default in ("PubAck", "Ack") else None
