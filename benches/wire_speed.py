@@ -1,10 +1,11 @@
-"""How fast are bytes read and names checked? One run of all programs, kept as a record.
+"""Measure the speed of the wire parsers and of name checks, and keep the result as a record.
 
     python benches/wire_speed.py [--record]
 
-Rust's figures are criterion's (`cargo bench --bench wire`), Python's are pytest-benchmark's; of
-each the fastest round counts, since what other work on the machine adds is not the parser's. With
-``--record`` they go to ``benches/records/wire-<date>.json``, of which the page is made.
+The figures of Rust are criterion's (`cargo bench --bench wire`), those of Python are
+pytest-benchmark's. The fastest round of each is used, because other work on the machine only adds
+time. With ``--record`` they are written to ``benches/records/wire-<date>.json``, from which the
+performance page is generated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _OPERATIONS = 1000
 
 
 def of_the_core() -> list[dict[str, Any]]:
-    """Bytes a second of the core, by the shape of what is read."""
+    """Return the bytes per second of the core, by kind of input."""
     folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "criterion" / "parse"
     subprocess.run(["cargo", "bench", "--locked", "--bench", "wire"], cwd=ROOT, check=True)
     rows = []
@@ -45,7 +46,7 @@ def of_the_core() -> list[dict[str, Any]]:
 
 
 def from_python() -> list[dict[str, Any]]:
-    """Nanoseconds of an operation and of a name, by who reads."""
+    """Return the nanoseconds per operation and per name, by implementation."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "rounds.json"
         command = [sys.executable, "-m", "pytest", "-q", "benches/test_bench_wire.py"]
@@ -68,7 +69,9 @@ def from_python() -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--record", action="store_true", help="Keep it under benches/records/.")
+    parser.add_argument(
+        "--record", action="store_true", help="Write the result to benches/records/."
+    )
     arguments = parser.parse_args()
     date = datetime.now(UTC).date().isoformat()
     record = {

@@ -102,7 +102,7 @@ def cross_broker(delivered: DataFrame) -> DataFrame:
 
     Of one subject, reply and size, the messages that left a broker and those that arrived at one
     are paired in order. A forwarded message becomes ``undelivered`` if all its hops arrived in
-    logs at hand and no client there received it, and ``delivered_remotely`` if one did.
+    given logs and no client there received it, and ``delivered_remotely`` if one did.
 
     Args:
         delivered: The result of ``deliveries`` for several logs.

@@ -1,4 +1,4 @@
-"""What the data sources of saved traffic share: options, paths, damage by mode, rows to Arrow.
+"""Options, paths, damage modes and Arrow batches of the data sources of saved traffic.
 
 ``mode`` is Spark's own: with ``PERMISSIVE`` (the default) damage is a row whose ``reason`` says
 what is wrong and whose other columns are null; ``DROPMALFORMED`` omits it; ``FAILFAST`` raises.

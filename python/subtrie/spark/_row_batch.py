@@ -39,7 +39,7 @@ _POSITION = {name: place for place, name in enumerate(_NAMES)}
 
 
 class PrefixFields(NamedTuple):
-    """What the prefix of a line says, except its time."""
+    """The fields of the prefix of a line, except its time."""
 
     conn: str
     client: bool  # a client, not another broker

@@ -1,7 +1,7 @@
 """Classify the options of INFO and CONNECT as known, unknown, or known with a wrong type.
 
-Names and types are those of seed 004 and of nats-server 2.15. The broker closes the connection for
-an option of a wrong type; here such an option is returned separately.
+Names and types are those of the NATS protocol documentation and of nats-server 2.15. The broker
+closes the connection for an option of a wrong type; here such an option is returned separately.
 """
 
 from __future__ import annotations

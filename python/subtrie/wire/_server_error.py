@@ -1,4 +1,4 @@
-"""The error texts of servers, as in seed 004 and today, and whether each closes the connection.
+"""The error texts of servers, documented and current, and whether each closes the connection.
 
 Case varies between servers and documents, so texts are compared case-insensitively. An unknown
 error is taken to close the connection.
@@ -16,7 +16,7 @@ class ServerError(Enum):
 
     Attributes:
         closes: Whether the server closes the connection after it.
-        in_seed: Whether seed 004 lists it.
+        in_seed: Whether the NATS protocol documentation lists it.
         texts: Its spellings, today's first. A text that ends in ``…`` is a prefix: the refused
             subject follows.
     """

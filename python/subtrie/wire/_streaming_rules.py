@@ -1,5 +1,4 @@
 """The behaviour rules of NATS Streaming: heartbeats, acknowledgements, redelivery, closing."""
-# The rules are those of seed 003.
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def _messages(connections: Connections) -> Iterator[list[_Carried]]:
         conversation = Conversation()
         carried = []
         for step in steps:
-            # A payload that is not a streaming message is no evidence for a rule.
+            # A payload that is not a streaming message neither keeps nor breaks a rule.
             with contextlib.suppress(WireError):
                 typed = conversation.feed(step.op)
                 if typed is not None:

@@ -1,6 +1,6 @@
 """The protocol between servers of one cluster, in both of its dialects.
 
-``Parser()`` reads the route protocol of seed 004; ``Parser("route")`` today's protocol: interest
+``Parser()`` reads the route protocol of servers before 2.0; ``Parser("route")`` today's: interest
 with an account (``RS+``, ``RS-``), messages (``RMSG``, ``HMSG``), interest and messages of leaf
 nodes (``LS+``, ``LS-``, ``LMSG``), accounts (``A+``, ``A-``).
 """

@@ -5,7 +5,6 @@ publish to, ``Conversation`` also for the inboxes on which answers arrive. The m
 those of the official protobuf runtime (extra ``wire``), each with ``decode(data)`` and
 ``encode()``; both preserve unknown fields.
 """
-# Seed 003.
 
 from __future__ import annotations
 
