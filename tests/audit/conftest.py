@@ -13,7 +13,7 @@ from subtrie.spark._session import local_session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A local session with the heap the audit promises to do with."""
+    """A local session with the heap that the audit is documented to need."""
     session = local_session(memory="1g", cores="2")
     yield session
     session.stop()

@@ -1,4 +1,4 @@
-"""The audit's own steps without Spark: the same functions over the same rows, in one process."""
+"""The steps of the audit without Spark: the same functions on the same rows, in one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subtrie.spark._trace_parser import rows_of
 
 
 def read(data: bytes, *edges: int) -> list[dict[str, Any]]:
-    """The rows of a log cut at ``edges``."""
+    """Return the rows of a log that is split at ``edges``."""
     cuts = [0, *sorted(edges), len(data)]
     rows: list[dict[str, Any]] = []
     for start, end in pairwise(cuts):
@@ -25,7 +25,7 @@ def read(data: bytes, *edges: int) -> list[dict[str, Any]]:
 
 
 def counts(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Lines by what they are."""
+    """Count the lines by category."""
     total: Counter[str] = Counter()
     for row in rows:
         if row["kind"] == "count":
@@ -34,7 +34,7 @@ def counts(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 def matched(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The outcome of each match group: the rows of ``delivery.SCHEMA``."""
+    """Return the outcome of each match group: the rows of ``delivery.SCHEMA``."""
     events = sorted(
         (row for row in rows if row["kind"] in ("subscribe", "unsubscribe", "closed", "refusal")),
         key=lambda row: (row["conn"], row["pos"]),

@@ -1,4 +1,4 @@
-"""``subtrie audit`` as people call it: output, exit codes, files."""
+"""The command ``subtrie audit``: output, exit codes, files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FRONT = "[7] 2026/11/21 08:00:00.{:06d} [TRC] 1.2.3.4:5 - cid:{} - "
 
 @pytest.fixture
 def run(spark: Any):
-    """Calls the command in this process, on the session of the test run."""
+    """Run the command in this process, with the session of the test run."""
 
     def call(*arguments: object) -> Result:
         return CliRunner().invoke(app, ["audit", *map(str, arguments)])
@@ -42,7 +42,7 @@ def run(spark: Any):
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Path:
-    """A log with half a line, junk, other formats, and some traffic between."""
+    """A log with an incomplete line, junk, lines of other formats, and traffic between."""
     lines = [
         b"[7] 2026/11/21 08:00:00.000001 [INF] Starting nats-server",
         FRONT.format(2, 1).encode() + b"<<- [SUB p1.safe.443.*.b_com._.GET.x  1]\r",
@@ -64,7 +64,7 @@ def mixed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("P-02")
-def test_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
+def test_bad_lines_are_unparseable_and_the_rest_is_reported(run, mixed) -> None:
     done = run(mixed, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -99,7 +99,7 @@ def test_bad_lines_are_quarantined_and_the_rest_is_told(run, mixed) -> None:
 
 
 def position_of(path: Path, line: int) -> int:
-    """Where a line begins."""
+    """Return the offset of a line."""
     return sum(len(text) + 1 for text in path.read_bytes().split(b"\n")[:line])
 
 
@@ -133,7 +133,7 @@ def test_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed.log", "out"]
 
 
-def test_a_folder_of_somebody_else_is_left_alone(run, mixed, tmp_path) -> None:
+def test_an_output_directory_with_other_files_is_refused(run, mixed, tmp_path) -> None:
     out = tmp_path / "mine"
     out.mkdir()
     (out / "notes.txt").write_text("keep")
@@ -144,7 +144,7 @@ def test_a_folder_of_somebody_else_is_left_alone(run, mixed, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "mixed.log"]
 
 
-def test_an_earlier_result_with_somebodys_notes_is_left_alone(tmp_path) -> None:
+def test_an_earlier_result_with_an_added_file_is_not_replaced(tmp_path) -> None:
     out = tmp_path / "project"
     out.mkdir()
     RunFolder(out, TABLES).discard()
@@ -193,7 +193,7 @@ def test_input_that_cannot_be_read_is_exit_2(run, arguments) -> None:
     assert "Traceback" not in done.output
 
 
-def test_a_plane_that_is_none_is_exit_2(run, mixed) -> None:
+def test_an_invalid_plane_is_exit_2(run, mixed) -> None:
     assert run(mixed, "--plane", "a.b").exit_code == 2
 
 
@@ -208,7 +208,7 @@ def test_a_missing_package_is_one_line_that_names_the_extra(missing, mixed) -> N
     assert "pip install 'subtrie[" in done.stderr
 
 
-def test_missing_java_is_said_with_the_way_to_get_it(mixed, tmp_path) -> None:
+def test_missing_java_is_reported_with_installation_instructions(mixed, tmp_path) -> None:
     surroundings = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
     done = subprocess.run(
         [sys.executable, "-m", "subtrie.cli", "audit", str(mixed)],

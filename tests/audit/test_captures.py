@@ -1,4 +1,4 @@
-"""The tables of real logs: every line accounted for, and the truth that a tap saw."""
+"""The tables of real logs: every line is counted, and the counts agree with a tap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subtrie.spark._pipeline import TABLES
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:
-    """The summary and every table of an audit."""
+    """Return the summary and every table of an audit."""
     with audit(spark, [str(log) for log in logs], **options) as result:
         return {"summary": result.summary, **{name: list(result.rows(name)) for name in TABLES}}
 
@@ -27,13 +27,13 @@ def live(spark, captures) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def truth(captures) -> dict[str, Any]:
-    """What the tap saw."""
+    """The messages and totals that the tap recorded."""
     return json.loads((captures / "go_live" / "truth.json").read_text())
 
 
 @pytest.fixture(scope="module")
 def messages(truth) -> list[dict[str, Any]]:
-    """Every message the tap saw published."""
+    """Every publish that the tap recorded."""
     inside = [message for scenario in truth["scenarios"] for message in scenario["messages"]]
     return inside + truth["outside_scenarios"]
 
@@ -42,7 +42,7 @@ def parts(subject: str) -> list[str]:
     return subject.split(".")
 
 
-def test_totals_agree_with_the_truth(live, truth, messages) -> None:
+def test_totals_agree_with_the_tap(live, truth, messages) -> None:
     assert len(messages) == truth["totals"]["published"]
     published = sum(row["published"] for row in live["call_graph"])
     assert published + sum(row["count"] for row in live["replies"]) == truth["totals"]["published"]
@@ -50,7 +50,7 @@ def test_totals_agree_with_the_truth(live, truth, messages) -> None:
     assert heard == truth["totals"]["delivered"]
 
 
-def test_call_graph_agrees_with_the_truth(live, messages) -> None:
+def test_the_call_graph_agrees_with_the_tap(live, messages) -> None:
     expected: dict[tuple, Counter[str]] = {}
     for message in messages:
         token = parts(message["subject"])
@@ -71,7 +71,7 @@ def test_call_graph_agrees_with_the_truth(live, messages) -> None:
         (row["plane"], row["source"], row["destination"], row["port"], row["method"]): row
         for row in live["call_graph"]
     }
-    # One host of the capture holds a character that is percent-encoded in the subject.
+    # One host of the capture has a character that is percent-encoded in the subject.
     spelled = {
         key: (*key[:2], key[2].replace("%7e", "~").replace("%24", "$"), *key[3:])
         for key in expected
@@ -87,7 +87,7 @@ def test_call_graph_agrees_with_the_truth(live, messages) -> None:
         ), key
 
 
-def test_replies_agree_with_the_truth(live, messages) -> None:
+def test_the_replies_agree_with_the_tap(live, messages) -> None:
     expected: Counter[tuple[str, str]] = Counter()
     for message in messages:
         token = parts(message["subject"])
@@ -96,7 +96,7 @@ def test_replies_agree_with_the_truth(live, messages) -> None:
     assert {(row["replier"], row["caller"]): row["count"] for row in live["replies"]} == expected
 
 
-def test_undelivered_are_those_delivered_to_nobody(live, messages) -> None:
+def test_undelivered_subjects_are_those_without_delivery_in_the_tap(live, messages) -> None:
     expected = Counter(m["subject"] for m in messages if not m["delivered_to"])
     assert {row["subject"]: row["count"] for row in live["undelivered"]} == expected
 
@@ -123,7 +123,7 @@ def test_a_clean_log_has_nothing_wrong(live) -> None:
 
 @pytest.mark.requirement("P-02")
 @pytest.mark.parametrize("name", ["go_live", "go_app"])
-def test_every_line_is_accounted_for_and_no_delivery_is_an_orphan(spark, captures, name) -> None:
+def test_every_line_is_counted_and_every_delivery_is_matched(spark, captures, name) -> None:
     log = captures / name / "trace.log"
     tables = tables_of(spark, log)
     summary = tables["summary"]

@@ -1,4 +1,4 @@
-"""Who got which publish, case by case, and against a naive second implementation."""
+"""Matching of deliveries with publishes, by cases and against a naive implementation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def by_subject(rows: list[dict], what: str) -> dict[str, int]:
 
 
 def outcome(trace: Trace) -> dict[str, int]:
-    """The sums over all match groups of a log."""
+    """Return the sums over all match groups of a log."""
     found: Counter[str] = Counter()
     for row in matched(read(trace.text().encode())):
         for name in ("published", "delivered", "delivered_publishes", "ambiguous", "unmatched"):
@@ -46,7 +46,7 @@ def test_the_next_operation_of_the_connection_ends_the_window() -> None:
     assert outcome(trace) == {"published": 1, "delivered": 1, "unmatched": 1, "undelivered": 1}
 
 
-def test_an_operation_of_another_connection_does_not() -> None:
+def test_an_operation_of_another_connection_does_not_end_the_window() -> None:
     trace = Trace()
     trace.publish(1, "a")
     trace.write(2, "<<- [PING]")
@@ -56,7 +56,7 @@ def test_an_operation_of_another_connection_does_not() -> None:
 
 
 @pytest.mark.parametrize(("late", "delivered"), [(1.0, True), (1.000001, False)])
-def test_one_second_of_log_time_after_the_payload_line_ends_it(
+def test_one_second_of_log_time_after_the_payload_line_ends_the_window(
     late: float, delivered: bool
 ) -> None:
     trace = Trace()
@@ -68,7 +68,7 @@ def test_one_second_of_log_time_after_the_payload_line_ends_it(
     assert ("delivered_publishes" in outcome(trace)) is delivered
 
 
-def test_any_line_past_the_second_ends_it_even_when_times_step_back() -> None:
+def test_any_line_past_the_second_ends_the_window_even_if_times_decrease() -> None:
     trace = Trace()
     trace.publish(1, "a")
     trace.tick(1.5)
@@ -78,7 +78,7 @@ def test_any_line_past_the_second_ends_it_even_when_times_step_back() -> None:
     assert outcome(trace) == {"published": 1, "delivered": 1, "unmatched": 1, "undelivered": 1}
 
 
-def test_a_refused_publish_takes_no_part() -> None:
+def test_a_refused_publish_is_left_out() -> None:
     trace = Trace()
     trace.publish(1, "a")
     trace.write(1, 'Publish Violation - Subject "a"', level="ERR")
@@ -117,7 +117,7 @@ def test_the_window_that_ends_first_is_served_first() -> None:
     }
 
 
-def test_size_and_reply_keep_publishes_apart() -> None:
+def test_publishes_with_different_size_or_reply_do_not_compete() -> None:
     trace = Trace()
     trace.publish(1, "a", "one")
     trace.publish(4, "a", "four")
@@ -131,7 +131,7 @@ def test_size_and_reply_keep_publishes_apart() -> None:
     }
 
 
-def test_a_hop_to_another_broker_is_handed_over() -> None:
+def test_a_hop_to_another_broker_is_forwarded() -> None:
     trace = Trace()
     trace.publish(1, "w.x", "hello")
     trace.lines.append(
@@ -150,7 +150,7 @@ def test_a_hop_with_headers_names_the_account_first() -> None:
     assert outcome(trace) == {"published": 1, "forwarded": 1}
 
 
-def test_a_message_from_another_broker_takes_its_lines() -> None:
+def test_a_message_from_another_broker_takes_its_delivery_lines() -> None:
     trace = Trace()
     trace.lines.append(
         "[7] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - rid:9 - <<- [RMSG $G w.x + r q1 5]"
@@ -160,7 +160,7 @@ def test_a_message_from_another_broker_takes_its_lines() -> None:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_every_log_is_judged_as_the_naive_pass_does(seed: int) -> None:
+def test_random_logs_agree_with_the_naive_implementation(seed: int) -> None:
     text = random_trace(seed)
     data = text.encode("latin-1")
     expected = judge(text)
@@ -177,7 +177,7 @@ def test_every_log_is_judged_as_the_naive_pass_does(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["go_app", "go_live"])
-def test_the_captures_are_judged_as_the_naive_pass_does(name: str, captures) -> None:
+def test_the_captures_agree_with_the_naive_implementation(name: str, captures) -> None:
     data = (captures / name / "trace.log").read_bytes()
     expected = judge(data.decode())
     rows = read(data)

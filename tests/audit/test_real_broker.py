@@ -1,4 +1,4 @@
-"""A log that a real nats-server writes while clients do what they may and what they may not."""
+"""The audit of a log that a real nats-server writes, with allowed and refused traffic."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def settled(client: Any) -> None:
-    """The broker has dealt with all that was sent: the first round trip may leave before it."""
+    """Wait until the broker has processed everything sent; one round trip may be too early."""
     await client.flush()
     await client.flush()
 
 
 async def traffic(url: str) -> None:
-    """What the clients do."""
+    """Run the clients."""
 
     async def ignore(_: Exception) -> None:
         pass
@@ -107,7 +107,7 @@ async def traffic(url: str) -> None:
     await settled(shop)
     await stock.publish(request("shop.example", "stock.example", "/a"), b"22")  # spoofed
     await named.publish(request("shop.example", "stock.example", "/a"), b"333")  # spoofed by name
-    await unknown.publish(request("shop.example", "stock.example", "/a"), b"4444")  # nobody knows
+    await unknown.publish(request("shop.example", "stock.example", "/a"), b"4444")  # no identity
     await stock.publish(
         str(encode_reply(plane="p1", source="stock.example", host="shop.example", id="id-1")), b"r"
     )
@@ -142,7 +142,7 @@ def test_the_call_graph_counts_queues_once(tables) -> None:
     assert edges["stock.example", "stock.example"]["published"] == 0
 
 
-def test_refusals_are_told_with_who_and_what(tables) -> None:
+def test_refusals_are_reported_with_client_and_subject(tables) -> None:
     subject = request("stock.example", "stock.example", "/a")
     assert tables["refused"] == [
         {"who": "shop.example", "subject": "elsewhere", "count": 1, "kind": "subscribe"},
@@ -151,7 +151,7 @@ def test_refusals_are_told_with_who_and_what(tables) -> None:
     ]
 
 
-def test_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
+def test_spoofed_sources_are_reported_if_the_identity_is_known(tables) -> None:
     told = {(row["who"], row["claimed"]): row for row in tables["spoofed"]}
     assert {key: (row["count"], row["accepted"]) for key, row in told.items()} == {
         ("shop.example", "stock.example"): (2, 0),
@@ -160,7 +160,7 @@ def test_spoofed_sources_are_told_where_the_identity_is_known(tables) -> None:
     }
 
 
-def test_what_nobody_heard_names_the_nearest(tables) -> None:
+def test_undelivered_subjects_have_the_nearest_pattern(tables) -> None:
     told = {row["subject"]: row for row in tables["undelivered"]}
     route = told.pop(request("shop.example", "stock.example", "/a/b"))
     assert (route["count"], route["differs_at"], route["subscription_inactive"]) == (1, 8, False)
@@ -171,7 +171,7 @@ def test_what_nobody_heard_names_the_nearest(tables) -> None:
     assert tables["replies"] == [{"replier": "stock.example", "caller": "shop.example", "count": 1}]
 
 
-def test_malformed_and_foreign_subjects_are_apart(tables) -> None:
+def test_malformed_subjects_and_other_traffic_are_separate(tables) -> None:
     (malformed,) = tables["malformed"]
     assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
     assert (malformed["count"], malformed["delivered"]) == (1, 0)

@@ -1,4 +1,4 @@
-"""``nats-wire`` and ``nats-monitor``: saved traffic as rows of a real Spark."""
+"""The data sources ``nats-wire`` and ``nats-monitor`` in a real Spark session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def session(spark: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Live Go services, in the form in which a tap writes it down, in several files."""
+    """Recorded traffic of Go services as a capture of several files."""
     folder = tmp_path_factory.mktemp("wire") / "capture"
     known = set()
     with (
@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]:
-    """The rows as the source's own reader hands them to Spark, every partition."""
+    """Return the rows of every partition, as the reader of the data source yields them."""
     kind = MonitorReader if schema == MONITOR else WireReader
     fields = [StructField(column.split(" ")[0], StringType()) for column in schema.split(", ")]
     reader = kind(StructType(fields), {"path": str(path), **options})
@@ -110,7 +110,7 @@ def test_every_operation_is_a_row(session, folder):
     assert sum(row.address is not None for row in rows if row.op == "PUB") > 100
 
 
-def test_splits_do_not_matter_and_a_part_of_the_columns_will_do(folder):
+def test_any_number_of_splits_and_any_subset_of_columns(folder):
     schema = "pos bigint, conn bigint, subject string, payload binary"
     one, many = (here(folder, schema, splits=splits) for splits in ("1", "5"))
     assert list(one[0]) == ["pos", "conn", "subject", "payload"]
@@ -175,7 +175,7 @@ def test_damage_by_mode(session, damaged):
         ({"splits": "0"}, "splits must be"),
     ],
 )
-def test_what_cannot_be_read_says_so(folder, options, told):
+def test_unreadable_input_is_reported(folder, options, told):
     with pytest.raises((ValueError, OSError), match=told):
         here(**{"path": folder, **options})
 
@@ -207,7 +207,7 @@ def test_snapshots(session, tmp_path):
     assert (three.endpoint, three.kind, three.id, three.complete) == ("routez", "route", 5, True)
 
 
-def test_what_is_no_snapshot_by_mode(tmp_path):
+def test_a_file_that_is_not_a_snapshot_by_mode(tmp_path):
     (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
     (tmp_path / "other.json").write_text("{}")
     assert [row["reason"] for row in here(tmp_path, MONITOR)] == [None, None, "monitor"]

@@ -1,4 +1,4 @@
-"""One line of a trace log, whatever stands before it and whatever it holds."""
+"""Lines of a trace log with any prefix and any contents."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def test_arguments_are_read_from_the_left_and_the_bracket_from_the_end(rest, op,
         ("[1] 2026/11/21 02:50:31.1 [\x1b[33mTRC\x1b[0m] ", 1, SHORT, "TRC"),
     ],
 )  # fmt: skip
-def test_the_front_is_read_leniently(front, pid, ts, level) -> None:
+def test_the_prefix_is_parsed_leniently(front, pid, ts, level) -> None:
     record = parse_line(front + "[::1]:5 - wid:8 - <<- [PING]")
     assert record is not None
     assert (record.pid, record.ts, record.level) == (pid, ts, level)
     assert (record.peer, record.kind, record.id, record.op) == ("[::1]:5", "websocket", 8, "PING")
 
 
-def test_a_client_s_name_cannot_pretend_to_be_something_else() -> None:
+def test_the_name_of_a_client_cannot_imitate_other_fields() -> None:
     line = (
         "[7] 2026/11/21 08:00:00.000001 [TRC] 1.2.3.4:5 - cid:8 - "
         r'"v1:x:a\" - \"$G/user:admin\" - <<- [PUB x 1]" - "APP/user:u" - <<- [PUB y 2]'
@@ -117,7 +117,7 @@ def test_refusals_are_understood(rest, kind, subject, queue, sid) -> None:
         "[7] 2026/13/45 99:00",
     ],
 )
-def test_what_no_broker_wrote_is_quarantined(line) -> None:
+def test_a_line_that_no_broker_wrote_is_unparseable(line) -> None:
     assert parse_line(line) is None
     assert counts(read(line.encode("latin-1") + b"\n"))["unparseable_lines"] == 1
 
@@ -126,7 +126,7 @@ def test_what_no_broker_wrote_is_quarantined(line) -> None:
 @pytest.mark.parametrize(
     "rest", ["<<- [PUB 5]", "<<- [PUB a b c d]", "<<- [PUB a x]", "->> [MSG a 1]"]
 )
-def test_an_operation_with_wrong_arguments_is_quarantined(rest) -> None:
+def test_an_operation_with_wrong_arguments_is_unparseable(rest) -> None:
     rows = read((FRONT + rest + "\n").encode())
     assert counts(rows)["unparseable_lines"] == 1
     assert [r["pos"] for r in rows if r["kind"] == "unparseable"] == [0]
@@ -187,7 +187,7 @@ def test_ranges_that_cover_a_file_cover_its_lines_once(seed, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_bytes_whatever_crash_the_reader(seed, captures) -> None:
+def test_random_bytes_do_not_crash_the_parser(seed, captures) -> None:
     dice = random.Random(seed)
     data = bytearray((captures / "go_live" / "trace.log").read_bytes()[:60_000])
     for _ in range(200):

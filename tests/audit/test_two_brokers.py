@@ -1,4 +1,4 @@
-"""A message handed over to another broker, alone and with that broker's log."""
+"""A message forwarded to another broker, without and with the log of that broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNHEARD = "p1.safe.443.a_com.b_com._.GET.unheard"
 
 
 def route(trace: Trace, rest: str) -> None:
-    """A line about the connection between the brokers."""
+    """Write a line about the connection between the brokers."""
     trace.lines.append(
         f"[{trace.pid}] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [TRC] 127.0.0.1:6222 - rid:9 - {rest}"
     )
@@ -23,7 +23,7 @@ def route(trace: Trace, rest: str) -> None:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory) -> tuple[Path, Path]:
-    """What the two wrote of the same two publishes."""
+    """The logs of both brokers for the same two publishes."""
     here, there = Trace(pid=7), Trace(pid=8)
     for subject in (HEARD, UNHEARD):
         here.publish(1, subject)
@@ -44,19 +44,19 @@ def told(spark: Any, *logs: Path) -> tuple[dict[str, Any], list[dict[str, Any]],
         return result.summary, list(result.rows("call_graph")), unheard
 
 
-def test_alone_both_are_handed_over(spark, logs) -> None:
+def test_one_log_alone_reports_both_as_forwarded(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, logs[0])
     assert (summary["forwarded"], summary["unmatched"], undelivered) == (2, 0, [])
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (2, 0, 0)
 
 
-def test_the_other_broker_alone_has_no_orphan(spark, logs) -> None:
+def test_the_log_of_the_other_broker_alone_has_no_unmatched_delivery(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, logs[1])
     assert (summary["forwarded"], summary["unmatched"], undelivered) == (0, 0, [])
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (0, 1, 0)
 
 
-def test_with_both_logs_the_unheard_one_is_undelivered(spark, logs) -> None:
+def test_with_both_logs_the_undelivered_message_is_known(spark, logs) -> None:
     summary, (edge,), undelivered = told(spark, *logs)
     assert (summary["forwarded"], summary["unmatched"]) == (0, 0)
     assert undelivered == [UNHEARD]

@@ -1,4 +1,4 @@
-"""Writes logs as nats-server does, of traffic that never was."""
+"""Write trace logs of synthetic traffic in the format of nats-server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 
 class Trace:
-    """Lines with a clock."""
+    """The lines of a log, with a clock."""
 
     def __init__(self, *, pid: int = 7) -> None:
         self.lines: list[str] = []
@@ -15,11 +15,11 @@ class Trace:
         self.pid = pid
 
     def tick(self, seconds: float) -> None:
-        """Time passes."""
+        """Advance the clock."""
         self.clock += timedelta(seconds=seconds)
 
     def write(self, conn: int, rest: str, *, level: str = "TRC", login: str = "") -> None:
-        """One line about a client's connection."""
+        """Write a line about the connection of a client."""
         named = f' - "{login}"' if login else ""
         self.lines.append(
             f"[{self.pid}] {self.clock:%Y/%m/%d %H:%M:%S.%f} [{level}] 127.0.0.1:{40000 + conn} - "
@@ -27,7 +27,7 @@ class Trace:
         )
 
     def publish(self, conn: int, subject: str, payload: str = "hi", reply: str = "") -> None:
-        """A publish and its payload line."""
+        """Write a publish and its payload line."""
         self.write(conn, f"<<- [PUB {subject} {reply + ' ' if reply else ''}{len(payload)}]")
         if payload:
             self.write(conn, f'<<- MSG_PAYLOAD: ["{payload}"]')
@@ -35,22 +35,22 @@ class Trace:
     def deliver(
         self, conn: int, subject: str, sid: str, payload: str = "hi", reply: str = ""
     ) -> None:
-        """A message handed to a client, and its payload line."""
+        """Write a delivery to a client and its payload line."""
         self.write(conn, f"->> [MSG {subject} {sid} {reply + ' ' if reply else ''}{len(payload)}]")
         if payload:
             self.write(conn, f'->> MSG_PAYLOAD: ["{payload}"]')
 
     def subscribe(self, conn: int, pattern: str, sid: str, queue: str = "") -> None:
-        """A subscription."""
+        """Write a subscription."""
         self.write(conn, f"<<- [SUB {pattern} {queue} {sid}]")
 
     def text(self, *, end: str = "\n") -> str:
-        """The log."""
+        """Return the log."""
         return "".join(line + end for line in self.lines)
 
 
 def random_trace(seed: int, *, steps: int = 60) -> str:
-    """Traffic of a few connections over a few subjects, with every way for a window to end."""
+    """Return random traffic of a few connections, in which windows end in every possible way."""
     dice = random.Random(seed)
     trace = Trace()
     for conn in range(1, 5):

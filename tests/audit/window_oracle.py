@@ -1,6 +1,7 @@
-"""Who got which publish, decided again: one plain pass over a whole log, none of the audit's code.
+"""A naive implementation of the matching of deliveries with publishes, for tests.
 
-Deliberately naive. It knows only what nats-server 2.15 prints, with process id and times.
+It makes one pass over a whole log, and shares no code with the audit. It knows only the format of
+nats-server 2.15, with process id and times.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ LINE = re.compile(
 
 @dataclass
 class Publish:
-    """A message from a client, and what became of it."""
+    """A message from a client and its deliveries."""
 
     at: int
     key: tuple[str, str, int]
@@ -32,7 +33,7 @@ class Publish:
 
 @dataclass
 class Verdict:
-    """What the log says, by subject."""
+    """The counts of a log, by subject."""
 
     published: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     refused: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -43,7 +44,7 @@ class Verdict:
 
 
 def judge(text: str) -> Verdict:
-    """Decides a whole log."""
+    """Match the deliveries of a whole log."""
     parsed = []
     for line in text.split("\n"):
         found = LINE.fullmatch(line.rstrip("\r"))
@@ -93,7 +94,7 @@ def judge(text: str) -> Verdict:
 
 
 def _close(publish: Publish, parsed: list, times: list) -> None:
-    """Walks from the publish to the end of its window."""
+    """Find the end of the window of a publish."""
     limit = publish.time + timedelta(seconds=1)
     for at in range(publish.at + 1, len(parsed)):
         found = parsed[at]
@@ -117,7 +118,7 @@ def _close(publish: Publish, parsed: list, times: list) -> None:
 
 
 def _serve(competing: list[Publish], handed: list[tuple[int, str]], verdict: Verdict) -> None:
-    """Each window in the order of the ends takes, of each subscriber, its earliest free line."""
+    """Serve the windows in the order of their ends; each takes one free line per subscriber."""
     free: dict[str, list[int]] = defaultdict(list)
     for at, subscriber in handed:
         free[subscriber].append(at)

@@ -1,4 +1,4 @@
-"""Random bytes that look like a connection: right lines, nearly right ones, and noise."""
+"""Random streams for property tests: valid lines, nearly valid lines, and noise."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _line(draw: Any) -> bytes:
 
 @st.composite
 def _message(draw: Any) -> bytes:
-    """A line that announces a payload, and one that has that size, or nearly."""
+    """A line that announces a payload, and a payload of that size or nearly."""
     payload = draw(st.sampled_from([b"", b"ok", b"o\r\nk", b"NATS/1.0\r\nA: b\r\n\r\nok", b"xxx"]))
     wrong = draw(st.sampled_from([0, 0, 0, 0, 1, -1]))
     size = b"%d" % max(0, len(payload) + wrong)
@@ -73,7 +73,7 @@ STREAMS = st.lists(
 
 @st.composite
 def pieces(draw: Any) -> list[bytes]:
-    """A stream and where it is cut."""
+    """A stream in chunks."""
     stream = draw(STREAMS)
     cuts = sorted(draw(st.sets(st.integers(0, len(stream)), max_size=8)))
     ends = [0, *cuts, len(stream)]
@@ -99,7 +99,7 @@ PARTS = (
 
 
 def read(engine: Any, conn: str, chunks: list[bytes], **options: Any) -> tuple[Any, Any, Any]:
-    """The operations, the error as a tuple or None, and the parser."""
+    """Return the operations, the error as a tuple or None, and the parser."""
     parser = engine.Parser(conn, **options)
     operations: list[Any] = []
     for chunk in chunks:
@@ -114,7 +114,7 @@ def read(engine: Any, conn: str, chunks: list[bytes], **options: Any) -> tuple[A
 
 
 def everything(operation: Any) -> dict[str, Any]:
-    """Every part of an operation, and each way to write it."""
+    """Return every part of an operation, and each of its serialised forms."""
     parts = {name: getattr(operation, name) for name in PARTS}
     parts["bytes"] = bytes(operation)
     parts["dict"] = operation.as_dict()

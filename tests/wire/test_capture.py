@@ -1,4 +1,4 @@
-"""The record format: what was written is read, torn tails end a file, damage is found."""
+"""The record format of captures: round trips, incomplete records, damage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def until_damage(file, start=0):
     return found, None
 
 
-def test_what_was_written_is_read(tmp_path):
+def test_records_survive_a_round_trip(tmp_path):
     (file,) = written(tmp_path)
     records = list(capture.read(file))
     assert plain(records) == ROWS
@@ -64,7 +64,7 @@ def test_files_rotate_and_a_new_writer_begins_a_new_one(tmp_path):
     ]  # fmt: skip
 
 
-def test_nobody_else_reads_it(tmp_path):
+def test_only_the_owner_can_read_a_capture(tmp_path):
     (file,) = written(tmp_path / "deep" / "er")
     assert file.stat().st_mode & 0o077 == 0
     assert file.parent.stat().st_mode & 0o077 == 0
@@ -80,7 +80,7 @@ def test_large_data_takes_several_records(tmp_path):
         pack(Record("c2s", 0, 1, data))
 
 
-def test_a_torn_tail_ends_a_file_at_every_byte(tmp_path):
+def test_an_incomplete_last_record_ends_a_file_at_every_byte(tmp_path):
     (file,) = written(tmp_path)
     whole = file.read_bytes()
     offsets = [record.offset for record in capture.read(file)]
@@ -90,14 +90,14 @@ def test_a_torn_tail_ends_a_file_at_every_byte(tmp_path):
         assert plain(capture.read(file)) == ROWS[:kept]
 
 
-def test_after_a_torn_tail_the_next_writer_goes_on(tmp_path):
+def test_the_next_writer_continues_after_an_incomplete_record(tmp_path):
     (file,) = written(tmp_path)
     os.truncate(file, file.stat().st_size - 3)
     written(tmp_path)
     assert plain(capture.read(tmp_path)) == ROWS[:-1] + ROWS
 
 
-def test_damage_is_found_and_reading_goes_on_behind_it(tmp_path):
+def test_damage_is_reported_and_reading_continues_after_it(tmp_path):
     (file,) = written(tmp_path)
     whole = bytearray(file.read_bytes())
     offsets = [record.offset for record in capture.read(file)]
@@ -114,7 +114,7 @@ def test_damage_is_found_and_reading_goes_on_behind_it(tmp_path):
         assert plain(capture.read(file, start=error.resume)) == ROWS[number + 1 :]
 
 
-def test_what_is_no_capture(tmp_path):
+def test_a_file_that_is_not_a_capture_is_refused(tmp_path):
     file = tmp_path / "x"
     for content in (b"PING\r\n", b"SUBTRIE-CAPTURE 2\n", b"\0" * 100):
         file.write_bytes(content)
@@ -131,14 +131,14 @@ def test_what_is_no_capture(tmp_path):
         Writer(tmp_path, rotate=0)
 
 
-def test_a_lying_length_allocates_nothing(tmp_path):
+def test_a_false_length_allocates_nothing(tmp_path):
     file = tmp_path / "1.capture"
     file.write_bytes(capture.MAGIC + MARK + b"\xff\xff\xff\xff" + b"\0" * 4)
     assert list(capture.read(file)) == []
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_end_it_otherwise(tmp_path_factory, noise):
+def test_random_bytes_raise_only_wire_errors(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("noise", numbered=True)
     good = pack(Record("c2s", 5, 1, b"good"))
     (folder / "1.capture").write_bytes(capture.MAGIC + good + noise + good)

@@ -1,4 +1,4 @@
-"""The client protocol, rule by rule: seed 001 in ``strict``, the broker in ``server``."""
+"""The client protocol, rule by rule: the documentation in ``strict``, the broker in ``server``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_subjects_of_jetstream_are_known(engine):
 
 
 @pytest.mark.requirement("S1-004")
-def test_the_gateway_protocol_is_named_and_not_read():
+def test_the_gateway_protocol_is_refused():
     with pytest.raises(ValueError, match="conn must be"):
         subtrie.wire.Parser("gateway")
     assert subtrie.classify("_GR_.abc.x") == "gateway"
@@ -91,7 +91,7 @@ def test_which_operations_have_a_payload(engine, line, payload):
 
 @pytest.mark.requirement("S1-009", "S1-010")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_blanks(engine, dialect):
+def test_spaces_between_arguments(engine, dialect):
     plain = ops(engine, b"PUB a b 2\r\nhi\r\n", dialect=dialect)
     for line in (b"PUB\ta\tb\t2\r\n", b"PUB  a \t b\t\t2 \t\r\n"):
         (op,) = ops(engine, line + b"hi\r\n", dialect=dialect)
@@ -100,7 +100,7 @@ def test_blanks(engine, dialect):
 
 
 @pytest.mark.requirement("S1-011")
-def test_CR_LF_ends_a_line_and_the_broker_takes_LF(engine):
+def test_CR_LF_ends_a_line_and_the_broker_accepts_LF(engine):
     (op,) = ops(engine, b"SUB a 1\n")
     assert bytes(op) == b"SUB a 1\r\n"
     assert refused(engine, b"SUB a 1\n", dialect="strict") == ("line end", 7)
@@ -179,7 +179,7 @@ def test_interest_in_every_subject(engine):
         ),
     ],
 )
-def test_strict_knows_subjects_and_the_broker_takes_them(engine, line, offset):
+def test_strict_validates_subjects_and_the_broker_does_not(engine, line, offset):
     assert refused(engine, line, dialect="strict") == ("bad subject", offset)
     parser = engine.Parser("client")
     parser.feed(line)
@@ -197,7 +197,7 @@ def test_cr_lf_ends_the_line_and_the_payload_and_may_be_the_payload(engine):
 
 
 @pytest.mark.requirement("A33")
-def test_a_blank_in_a_subject_makes_a_reply(engine):
+def test_a_space_in_a_subject_begins_the_reply(engine):
     (op,) = ops(engine, b"PUB foo. .bar 0\r\n\r\n")
     assert (op.subject, op.reply) == ("foo.", ".bar")
 
@@ -211,7 +211,7 @@ def test_a_blank_in_a_subject_makes_a_reply(engine):
         (b"SUB a\xff 1\r\n", "a\udcff"),
     ],
 )
-def test_stray_bytes_as_the_broker_reads_them(engine, stream, subject):
+def test_stray_bytes_are_parsed_as_the_broker_does(engine, stream, subject):
     (op,) = ops(engine, stream)
     assert op.subject == subject
 
@@ -225,14 +225,14 @@ def test_a_stray_CR_costs_the_last_byte_of_a_line_that_ends_in_LF(engine):
     ("text", "most"),
     [("5", 5), ("007", 7), ("0", None), ("x", None), ("-1", None), ("1" * 10, None)],
 )
-def test_what_unsub_takes_for_now(engine, text, most):
+def test_values_of_max_that_unsubscribe_at_once(engine, text, most):
     (op,) = ops(engine, f"UNSUB 1 {text}\r\n".encode())
     assert op.max == most
 
 
 @pytest.mark.parametrize("line", [b"HMSG a 1 12 14", b"hmsg ", b"HMSG a"])
-def test_hmsg_from_a_client_is_refused_behind_its_line(engine, line):
-    """nats-server 2.15: "parser ERROR, state=41", the end of a payload that it never read."""
+def test_hmsg_from_a_client_is_refused_after_its_line(engine, line):
+    """As nats-server 2.15: "parser ERROR, state=41", the end of a payload that it did not read."""
     parser = engine.Parser("client")
     assert parser.feed(line + b"x\r") == []
     with pytest.raises(WireError) as caught:
@@ -277,14 +277,14 @@ def test_headers(engine, block, status, description, headers):
     [b"", b"NATS/2.0\r\n\r\n", b"NATS/1.0\r\n", b"NATS/1.0x\r\n\r\n", b"NATS/1.0\r\nA\r\n\r\n",
      b"NATS/1.0\r\n: a\r\n\r\n", b"NATS/1.0\r\n A: b\r\n\r\n", b"yyy"],
 )  # fmt: skip
-def test_what_is_no_header_block_is_kept_and_not_read(engine, block):
+def test_a_malformed_header_block_is_kept_and_not_parsed(engine, block):
     op = hmsg(engine, block)
     assert (op.status, op.description, op.headers) == (None, None, None)
     assert bytes(op.header) == block
     assert op.as_dict()["headers"] is None
 
 
-def test_payloads_and_headers_are_views_of_what_was_fed():
+def test_payloads_and_headers_are_views_of_the_input():
     stream = b"HPUB a 12 16\r\nNATS/1.0\r\n\r\nbody\r\n"
     (op,) = subtrie._subtrie.Parser("client").feed(stream)
     for view in (op.payload, op.header, op.body):
@@ -297,7 +297,7 @@ def test_payloads_and_headers_are_views_of_what_was_fed():
 
 
 @pytest.mark.requirement("A66")
-def test_options_keep_their_order_and_what_nobody_knows(engine):
+def test_options_keep_their_order_and_unknown_names(engine):
     text = b'{"zeta":1,"verbose":true,"alpha":[1,{"b":null}],"Verbose":2,"name":"\xc3\xa9"}'
     (op,) = ops(engine, b"CONNECT  " + text + b" \r\n")
     assert list(op.json) == ["zeta", "verbose", "alpha", "Verbose", "name"]
@@ -312,12 +312,12 @@ def test_options_keep_their_order_and_what_nobody_knows(engine):
     [b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'{"o":{"a":1,"a":2}}', b"[]", b"null", b"", b"{",
      b'{"a":' * 200 + b"1" + b"}" * 200, b'{"a":%b}' % (b"1" * 1025), b'{"a":NaN}', b"{}x"],
 )  # fmt: skip
-def test_what_is_no_object_with_each_name_once(engine, text):
+def test_options_must_be_an_object_with_unique_names(engine, text):
     assert refused(engine, b"INFO " + text + b"\r\n")[0] == "bad json"
 
 
 @pytest.mark.requirement("A66")
-def test_deep_is_taken_up_to_its_bound(engine):
+def test_options_may_be_nested_up_to_the_limit(engine):
     for depth in (127, 128):
         line = b'INFO {"a":' + b"[" * depth + b"1" + b"]" * depth + b"}\r\n"
         _, fault, _ = read(engine, "client", [line])
@@ -336,7 +336,7 @@ def test_secrets_do_not_show(engine):
 # Errors -------------------------------------------------------------------------------------------
 
 
-def test_an_error_says_what_was_finished_and_where_to_go_on(engine):
+def test_an_error_has_the_complete_operations_and_the_offset_to_resume(engine):
     parser = engine.Parser("client")
     parser.feed(b"PING\r\nPO")
     with pytest.raises(WireError) as caught:
@@ -364,19 +364,19 @@ def test_an_error_says_what_was_finished_and_where_to_go_on(engine):
         (b"PUB a 1\r\nxx", "payload"),
     ],
 )
-def test_an_error_says_what_was_being_read(engine, stream, state):
+def test_an_error_has_the_state_of_the_parser(engine, stream, state):
     with pytest.raises(WireError) as caught:
         engine.Parser("client").feed(stream)
     assert caught.value.state == state
 
 
-def test_what_a_client_refuses_goes_by_one_word(engine):
+def test_client_side_errors_have_the_reason_parse(engine):
     with pytest.raises(WireError) as caught:
         engine.Parser("server_to_client").feed(b"MSG a x 1\r\n")
     assert (caught.value.reason, caught.value.cause) == ("parse", "bad sid")
 
 
-def test_what_can_be_fed(engine):
+def test_types_that_can_be_fed(engine):
     parser = engine.Parser("client")
     assert parser.feed(b"") == []
     assert [op.op for op in parser.feed(bytearray(b"PING\r\n"))] == ["PING"]
@@ -386,7 +386,7 @@ def test_what_can_be_fed(engine):
             parser.feed(wrong)
 
 
-def test_options_that_are_none(engine):
+def test_invalid_parser_options_are_refused(engine):
     for wrong in (
         lambda: engine.Parser(7), lambda: engine.Parser("client", dialect=7),
         lambda: engine.Parser("client", max_control_line="x"),
@@ -405,7 +405,7 @@ def test_options_that_are_none(engine):
             wrong()
 
 
-def test_an_operation_is_not_changed(engine):
+def test_an_operation_is_immutable(engine):
     (op,) = ops(engine, b"PING\r\n")
     with pytest.raises(AttributeError):
         op.subject = "x"
@@ -519,7 +519,7 @@ def test_which_errors_close_the_connection(text, name, closes):
 
 
 @pytest.mark.requirement("A64")
-def test_every_text_of_the_seed_is_known():
+def test_every_documented_error_text_is_known():
     assert [error.name for error in ServerError if error.in_seed] == [
         "UNKNOWN_PROTOCOL_OPERATION", "AUTHORIZATION_VIOLATION", "AUTHORIZATION_TIMEOUT",
         "PARSER_ERROR", "STALE_CONNECTION", "SLOW_CONSUMER", "MAXIMUM_PAYLOAD", "INVALID_SUBJECT",

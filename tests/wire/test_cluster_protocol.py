@@ -1,4 +1,4 @@
-"""The protocol between servers: as seed 004 prints it, and as it is spoken today."""
+"""The protocol between servers: as originally documented, and as in use today."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_each_printed_example_is_written_back_byte_for_byte(engine, example, dia
 
 
 @pytest.mark.requirement("S4-005")
-def test_the_examples_say_what_the_seed_says_of_them(engine):
+def test_the_examples_have_the_documented_meaning(engine):
     pub = one(engine, b"PUB FRONT.DOOR INBOX.22 11\r\nKnock Knock\r\n")
     assert (pub.subject, pub.reply, pub.size) == ("FRONT.DOOR", "INBOX.22", 11)  # S4-053 to S4-055
     assert bytes(pub.payload) == b"Knock Knock"  # S4-056
@@ -236,7 +236,7 @@ def test_the_options_of_connect(engine, key, value):
 
 
 @pytest.mark.requirement("A56", "A60")
-def test_what_options_mean_together():
+def test_the_meaning_of_combined_options():
     assert cluster.is_verbose({})
     assert not cluster.is_verbose({"verbose": False})
     assert cluster.needs_tls({"ssl_required": True, "tls_required": False})
@@ -246,8 +246,8 @@ def test_what_options_mean_together():
 
 @pytest.mark.requirement("S4-008", "S4-009", "S4-010", "S4-011")
 @pytest.mark.parametrize("dialect", ["server", "strict"])
-def test_blanks_and_line_ends(engine, dialect):
-    # Servers of that time wrote two blanks where there was no queue.
+def test_spaces_and_line_ends(engine, dialect):
+    # Servers before 2.0 wrote two spaces for an absent queue.
     op = one(engine, b"SUB FOO  \tRSID:1:1\t\r\n", dialect=dialect)
     assert bytes(op) == b"SUB FOO RSID:1:1\r\n"
     _, fault, _ = read(engine, "route_legacy", [b"PUB a 2\r\nhi\n"], dialect=dialect)
@@ -298,7 +298,7 @@ def test_names_of_operations_in_any_case_and_nothing_else(engine):
         pytest.param("7", (None, None, None), id="plain-sid", marks=pytest.mark.requirement("A55")),
     ],
 )
-def test_subscription_ids_are_taken_apart(engine, text, parts):
+def test_subscription_ids_are_split(engine, text, parts):
     op = one(engine, f"SUB foo {text}\r\n".encode())
     assert (op.rsid, (op.is_queue, op.cid, op.sid)) == (text, parts)
 
@@ -320,7 +320,7 @@ def test_the_sid_of_a_delivery_in_every_form(engine, text):
         (b"UNSUB RSID:5:1 7\r\n", None, 7, b"UNSUB RSID:5:1 7\r\n"),
     ],
 )
-def test_both_forms_of_unsub_and_one_that_is_written(engine, line, printed, most, written):
+def test_both_forms_of_unsub_are_parsed_and_one_is_written(engine, line, printed, most, written):
     op = one(engine, line)
     assert (op.printed_sid, op.max, op.cid, bytes(op)) == (printed, most, 5, written)
 
@@ -329,7 +329,7 @@ def test_both_forms_of_unsub_and_one_that_is_written(engine, line, printed, most
 @pytest.mark.parametrize(
     "line", [b"RS+ $G foo\r\n", b"A+ acc\r\n", b"LS- $G foo\r\n", b"STATS\r\n"]
 )
-def test_a_line_of_another_time_is_kept(engine, line):
+def test_a_line_of_another_version_is_kept(engine, line):
     op = one(engine, line)
     assert (op.op, op.message, bytes(op)) == ("UNKNOWN", line.decode().strip(), line)
 
@@ -338,13 +338,13 @@ def test_a_line_of_another_time_is_kept(engine, line):
 @pytest.mark.parametrize(
     "line", [b"RMSG $G foo 2\r\n", b"HMSG foo 1 2 2\r\n", b"\r\n", b" PING\r\n"]
 )
-def test_a_payload_nobody_can_measure_is_not_guessed(engine, line):
+def test_a_payload_of_unknown_size_is_an_error(engine, line):
     _, fault, _ = read(engine, "route_legacy", [line])
     assert fault[:2] == ("parse", "unknown op")
 
 
 @pytest.mark.requirement("A63")
-def test_the_old_protocol_is_the_default_and_the_new_one_has_its_name():
+def test_the_legacy_protocol_is_the_default_and_the_new_one_is_an_option():
     assert cluster.Parser().conn == "route_legacy"
     assert cluster.Parser("route", lnocu=True).conn == "route"
     with pytest.raises(ValueError, match="conn must be one of"):
@@ -417,7 +417,7 @@ def test_a_plus_without_queues_is_written_as_a_plain_reply(engine):
     assert bytes(op) == b"RMSG $G a r 2\r\nok\r\n"
 
 
-def test_a_pinned_route_leaves_its_account_out(engine):
+def test_a_pinned_route_omits_its_account(engine):
     for line in (b"RS+ a q 1\r\n", b"RMSG a + r q 2\r\nok\r\n", b"LMSG o a 0 2\r\nok\r\n"):
         op = one(engine, line, "route", pinned_account="APP")
         assert (op.account, op.subject, bytes(op)) == ("APP", "a", line)
@@ -428,7 +428,7 @@ def test_a_peer_that_announced_lnocu_names_the_origin(engine):
     assert (op.origin, op.account, op.subject) == ("o", "$G", "a")
 
 
-def test_a_weight_that_is_no_number_is_what_the_broker_makes_of_it(engine):
+def test_a_weight_that_is_not_a_number_is_read_as_the_broker_does(engine):
     op = one(engine, b"RS+ $G a q x\r\n", "route")
     assert (op.weight, bytes(op)) == (-1, b"RS+ $G a q -1\r\n")
     _, fault, _ = read(engine, "route", [b"RS+ $G a q x\r\n"], dialect="strict")

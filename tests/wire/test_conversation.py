@@ -1,4 +1,4 @@
-"""Rules about behaviour: each can be kept, be broken, and have no occasion."""
+"""Behaviour rules: each can be kept, broken, or not seen."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_one_connection(row, kind, steps, wanted):
 
 
 @pytest.mark.requirement("S4-036", "S4-037")
-def test_a_server_that_was_heard_of_is_connected_to():
+def test_a_server_connects_to_each_server_that_it_is_told_of():
     told = list(talk(("s2c", INFO), ("s2c", FORWARDED), kind="route"))
     met = list(talk(("s2c", 'INFO {"server_id":"C"}'), kind="route", number=2))
     for row in ("S4-036", "S4-037"):
@@ -105,14 +105,14 @@ def test_a_server_that_was_heard_of_is_connected_to():
 
 
 def route(first, second, *more, number):
-    """A route between two servers, each of which says who it is."""
+    """A route between two servers, each of which announces itself."""
     infos = [(way, f'INFO {{"server_id":"{name}"}}')
              for way, name in (("s2c", first), ("c2s", second))]  # fmt: skip
     return list(talk(*infos, *more, kind="route", number=number))
 
 
 @pytest.mark.requirement("S4-036", "S4-037", "A72")
-def test_in_a_capture_of_every_route_what_is_missing_is_a_breach():
+def test_a_missing_route_is_a_violation_in_a_capture_of_every_route():
     told = route("A", "B", ("s2c", FORWARDED), number=1)
     joined = route("A", "C", number=2)
     met = route("B", "C", number=3)
@@ -121,11 +121,11 @@ def test_in_a_capture_of_every_route_what_is_missing_is_a_breach():
         assert verdict(row, told, joined, every_route=True) == "broken"
         assert verdict(row, told, joined, met[::-1], every_route=True) == "kept"
         assert verdict(row, joined, met, every_route=True) == "not seen"
-    half = [("s2c", INFO), ("s2c", FORWARDED)]  # who heard of it did not say its own name
+    half = [("s2c", INFO), ("s2c", FORWARDED)]  # the receiver did not announce itself
     assert verdict("S4-036", talk(*half, kind="route"), every_route=True) == "not seen"
 
 
-def test_what_a_finding_says():
+def test_the_text_of_a_finding():
     steps = talk(("s2c", INFO, 1), ("c2s", "PING", 2), ("c2s", "SUB a 1", 20), number=7)
     findings = conversation.check(steps)
     assert len({finding.row for finding in findings}) == len(findings) == 17
@@ -200,7 +200,7 @@ def test_streaming(row, steps, wanted):
 
 
 @pytest.mark.requirement("A51")
-def test_each_channel_counts_for_itself():
+def test_each_channel_has_its_own_sequence():
     """Sequence 1 of one channel is not sequence 1 of another."""
 
     def channel(name, number):
@@ -220,7 +220,7 @@ def test_each_channel_counts_for_itself():
 
 @pytest.mark.requirement("A72")
 def test_every_rule_has_been_seen_kept_and_broken():
-    """The examples above cover what the pages say of behaviour, each row both ways."""
+    """The examples above show each rule both kept and broken."""
     rows = {row for row, *_ in conversation._rules(1, 1, True)}
     rows |= {row for row, *_ in conversation._streaming_rules.rules()}
     assert rows == {
@@ -251,6 +251,6 @@ def test_an_identifier_in_use():
     assert verdict("S3-022", closed, taken) == "not seen"
 
 
-def test_what_is_no_message_of_the_protocol_is_passed_over():
+def test_payloads_that_are_not_streaming_messages_are_skipped():
     noise = ("c2s", b"PUB _STAN.pub.foo 2\r\n\xff\xff\r\n", 1)
     assert verdict("S3-094", talk(*connected(), noise, CLOSE)) == "kept"

@@ -1,4 +1,4 @@
-"""What the fuzzers call, on what they begin with; and what they found, by name."""
+"""The targets of the fuzzers on their corpus, and regression tests of their findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import seeds
 import texts
 
 
-def test_no_seed_breaks_a_law():
+def test_every_corpus_input_satisfies_the_properties():
     count: Counter[str] = Counter()
     for target, data in seeds.seeds():
         count[target] += 1
@@ -42,7 +42,7 @@ FRONT = "[1] 2026/11/21 02:50:31.104847 [TRC] 127.0.0.1:4 - cid:8 - <<- "
         ("[pub foo 2]", "unknown op", 0),
     ],
 )
-def test_found_by_fuzzing_a_traced_size_that_is_none(line, reason, position):
+def test_found_by_fuzzing_a_logged_size_that_is_not_a_number(line, reason, position):
     record = log.parse_line(FRONT + line)
     with pytest.raises(WireError) as caught:
         log_operation(record)
@@ -64,13 +64,13 @@ def test_found_by_fuzzing_a_traced_size_that_is_none(line, reason, position):
         {"server_id": 7, "routes": []},
     ],
 )
-def test_found_by_fuzzing_a_snapshot_that_lies_about_its_types(page):
+def test_found_by_fuzzing_a_snapshot_with_wrong_types(page):
     with pytest.raises(WireError) as caught:
         monitor.loads(json.dumps(page))
     assert caught.value.reason == "monitor"
 
 
-def test_a_record_about_a_connection_may_hold_anything(tmp_path):
+def test_a_record_about_a_connection_may_have_any_data(tmp_path):
     with capture.Writer(tmp_path) as writer:
         for about in (b"", b"[]", b"{", b"\xff", b'{"kind":7}', b'{"kind":"server"}', b"[" * 9999):
             writer.write("opened", 1, about)
@@ -80,8 +80,8 @@ def test_a_record_about_a_connection_may_hold_anything(tmp_path):
     texts.TARGETS["capture"](file.read_bytes())
 
 
-def test_bytes_made_to_look_like_records_cost_a_bounded_search(tmp_path, monkeypatch):
-    """A client chose its payload so that a damaged file would take hours to search."""
+def test_the_search_among_bytes_that_look_like_records_is_bounded(tmp_path, monkeypatch):
+    """A client can choose its payload so that a naive search in a damaged file takes hours."""
     monkeypatch.setattr(capture, "_MAX_CHECKSUMMED", 1 << 22)
     head = capture.MARK + (1 << 20).to_bytes(4, "little") + b"\0\0\0\0"
     with capture.Writer(tmp_path) as writer:

@@ -1,4 +1,4 @@
-"""Live Go services, recorded between them and the broker: bytes and trace log say the same."""
+"""Recorded traffic of Go services: the bytes and the trace log of the broker agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONNS = {"c2s": "client", "s2c": "server_to_client"}
 
 @pytest.fixture(scope="module")
 def chunks() -> dict[tuple[int, str], list[bytes]]:
-    """The pieces as they were read, by connection and direction."""
+    """The recorded chunks, by connection and direction."""
     found: dict[tuple[int, str], list[bytes]] = defaultdict(list)
     with gzip.open(CAPTURE / "wire.jsonl.gz", "rt") as lines:
         for line in lines:
@@ -48,7 +48,7 @@ def test_every_byte_is_accounted_for_by_an_operation(engine, chunks, truth):
             counted[op.op] += 1
             again, _, _ = read(engine, conn, [bytes(op)])
             assert again == [op]
-            # The broker writes a blank behind its INFO, Go's client where none is needed.
+            # The broker writes a space after its INFO, and the Go client an optional one.
             assert bytes(op) == op.raw or op.op in ("INFO", "SUB", "UNSUB")
     totals = truth["totals"]
     assert counted["PUB"] + counted["HPUB"] == totals["published"]
@@ -56,8 +56,8 @@ def test_every_byte_is_accounted_for_by_an_operation(engine, chunks, truth):
     assert (counted["SUB"], counted["UNSUB"]) == (totals["subscribed"], totals["unsubscribed"])
 
 
-def test_the_trace_log_says_the_same_as_the_bytes(chunks, truth):
-    """INFO is never traced, what the broker does by itself is extra, and payloads are cut."""
+def test_the_trace_log_agrees_with_the_bytes(chunks, truth):
+    """The log has no INFO, but internal operations of the broker; payloads are truncated."""
     import subtrie._subtrie as engine
 
     traced_ops: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
@@ -100,7 +100,7 @@ def test_each_kind_of_message_is_the_payload_of_an_operation(chunks):
 
 @pytest.mark.parametrize("name", ["go_live", "go_app"])
 def test_every_line_of_a_trace_is_accounted_for(name):
-    """An operation, a payload, a sentence, or what the broker does by itself; nothing else."""
+    """Each is an operation, a payload, a message, or an internal operation of the broker."""
     count: Counter[str] = Counter()
     with (CAPTURE.parent / name / "trace.log").open(encoding="utf-8") as lines:
         for line in lines:
@@ -123,7 +123,7 @@ def test_every_line_of_a_trace_is_accounted_for(name):
 
 
 def engine_line(record: Any, operation: dict[str, Any]) -> list[str]:
-    """The words of a traced line, from the operation that was made of it."""
+    """The words of a log line, reconstructed from its operation."""
     if "json" in operation:
         assert json.loads(record.args[0]) == operation["json"]
         return [record.op, *record.args]

@@ -1,4 +1,4 @@
-"""Limits, counted as nats-server counts, and held before anything is kept."""
+"""Limits, counted as in nats-server, and checked before anything is buffered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fault(engine, conn, *chunks, **options):
 )
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 def test_the_longest_line(engine, conn, most, line, end):
-    """The name, the blank behind it and the line end do not count."""
+    """The name, the space after it and the line end are not counted."""
     name = line.split(b" ")[0] + b" "
     rest = len(line) - len(name) - 2
     for more in (0, 1):
@@ -48,7 +48,7 @@ def test_a_line_without_end_is_refused_as_soon_as_it_is_too_long(engine):
 @pytest.mark.parametrize(
     "stream", [b"PUB" + b" " * 5000, b"PING" + b"x" * 5000, b"CONNECT" + b"\t" * 5000]
 )
-def test_blanks_and_what_a_ping_swallows_are_bounded_too(engine, stream):
+def test_spaces_and_the_bytes_after_ping_are_bounded(engine, stream):
     assert fault(engine, "client", stream)[0] == "max control line"
 
 
@@ -86,11 +86,11 @@ def test_the_largest_payload_is_refused_by_its_line(engine, conn, line):
         (b"PUB a \xd9\xa1\r\n", "bad size", 6),
     ],
 )
-def test_lying_sizes(engine, line, reason, position):
+def test_false_sizes(engine, line, reason, position):
     assert fault(engine, "client", line) == (reason, position)
 
 
-def test_what_is_kept_is_what_came_and_not_what_was_announced(engine):
+def test_memory_follows_the_bytes_received_not_the_announced_size(engine):
     parser = engine.Parser("client", max_payload=None)
     parser.feed(b"PUB a 999999999\r\n")
     assert parser.held == len(b"PUB a 999999999\r\n")

@@ -1,4 +1,4 @@
-"""Snapshots of a running server, and what may not be read in them."""
+"""Monitoring snapshots of a server, and the redaction of their secrets."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_connz():
     assert first.operation == {"op": "SUB", "subject": "a.>", "queue": "q", "sid": "1"}
 
 
-def test_secrets_are_left_out_unless_asked_for():
+def test_secrets_are_redacted_unless_revealed():
     text = json.dumps(CONNZ)
     assert "eyJ0" not in str(monitor.loads(text).document)
     assert "eyJ0" in str(monitor.loads(text, reveal=True).document)
 
 
-def test_a_page_says_that_it_is_one():
+def test_a_page_reports_whether_it_is_complete():
     assert not monitor.loads(json.dumps({**CONNZ, "total": 2})).complete
     assert not monitor.loads(json.dumps({**CONNZ, "offset": 1})).complete
 
@@ -88,7 +88,7 @@ def test_lists_of_plain_subjects_and_no_lists():
                                                       "monitor"),
     ],
 )  # fmt: skip
-def test_what_is_no_snapshot(text, reason):
+def test_a_document_that_is_not_a_snapshot_is_refused(text, reason):
     with pytest.raises(WireError) as caught:
         monitor.loads(text)
     assert caught.value.reason == reason
@@ -100,7 +100,7 @@ LINE = (
 )
 
 
-def test_secrets_in_the_log_are_left_out_unless_asked_for():
+def test_secrets_in_the_log_are_redacted_unless_revealed():
     record = log.parse_line(LINE)
     assert json.loads(record.args[0]) == {
         "user": "u", "jwt": "[REDACTED]", "nkey": "[REDACTED]", "sig": "[REDACTED]", "lang": "go",
@@ -121,11 +121,11 @@ def test_secrets_in_the_log_are_left_out_unless_asked_for():
         '{"a":{"pass":"hunter2"}}',
     ],
 )  # fmt: skip
-def test_a_password_wherever_it_stands(text):
+def test_a_password_is_redacted_anywhere(text):
     assert "hunter2" not in secrets.redact_text(text)
 
 
-def test_a_seed_wherever_it_stands():
+def test_an_nkey_seed_is_redacted_anywhere():
     seed = "SU" + "A" * 56
     assert seed not in secrets.redact_text(f"loaded {seed}.")
     assert secrets.redacted({"x": [f"a {seed}"]}) == {"x": ["a [REDACTED]"]}

@@ -1,4 +1,4 @@
-"""Options of INFO and CONNECT: typed where they are known, kept where they are not."""
+"""Classification of the options of INFO and CONNECT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of(engine, line, conn="client"):
 
 
 @pytest.mark.requirement("A59")
-def test_known_ones_are_typed_and_others_kept_in_order(engine):
+def test_options_are_classified_in_order(engine):
     found = of(
         engine, b'CONNECT {"x":1,"verbose":true,"user":null,"pass":7,"a":{},"lang":"go"}\r\n'
     )
@@ -31,7 +31,7 @@ def test_known_ones_are_typed_and_others_kept_in_order(engine):
     assert found.mistyped == {"pass": 7}
 
 
-def test_a_flag_is_no_number(engine):
+def test_a_boolean_is_not_a_number(engine):
     found = of(engine, b'INFO {"port":true,"headers":1,"proto":1}\r\n')
     assert (found.known, found.mistyped) == ({"proto": 1}, {"port": True, "headers": 1})
 
@@ -55,6 +55,6 @@ def test_every_option_of_live_servers_and_clients_is_known(engine):
     assert seen == {"INFO", "CONNECT"}
 
 
-def test_other_operations_have_none(engine):
+def test_other_operations_have_no_options(engine):
     with pytest.raises(ValueError, match="PING has no options"):
         of(engine, b"PING\r\n")

@@ -1,4 +1,4 @@
-"""Laws of the parser on random streams: pieces do not matter, engines agree, forms are unique."""
+"""Properties of the parser on random streams: chunking, engine agreement, canonical forms."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_any_split_gives_the_same_operations(engine_name, conn, chunks, options)
 @settings(max_examples=150, deadline=None)
 @given(conns, pieces(), OPTIONS)
 def test_no_input_serialises_to_two_operations(engine_name, conn, chunks, options):
-    """The canonical form reads back as one equal operation, and is its own canonical form."""
+    """The canonical form parses to one equal operation, and is its own canonical form."""
     engine = ENGINES[engine_name]
     options.pop("max_control_line", None)
     operations, _, _ = read(engine, conn, chunks, **options)

@@ -1,4 +1,4 @@
-"""A running nats-server is asked: what it takes we take, what it hangs up on is an error."""
+"""Agreement with a running nats-server about which streams are errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def address(tmp_path_factory):
 
 
 def server_takes(address, stream: bytes) -> bool:
-    """Does the server still answer a PING after these bytes?"""
+    """Return whether the server still answers a PING after these bytes."""
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(b'CONNECT {"verbose":false,"headers":true}\r\nPING\r\n')
         heard = b""

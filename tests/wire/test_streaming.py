@@ -37,7 +37,7 @@ FIELDS = {
     "CloseRequest": "1 clientID string",
     "CloseResponse": "1 error string",
 }
-#: The fields that seed 003 lists, by requirement.
+#: The documented fields, by requirement.
 SEED = {
     "ConnectRequest": {27: "clientID", 28: "heartbeatInbox"},
     "ConnectResponse": {
@@ -82,7 +82,7 @@ def test_every_field_has_its_public_number(name):
         for number, field in fields.items()
     ],
 )
-def test_a_field_of_the_seed_survives(name, field):
+def test_a_documented_field_survives_a_round_trip(name, field):
     kind = getattr(streaming, name)
     types = {f.name: f for f in kind.DESCRIPTOR.fields}
     value = {"string": "x", "bytes": b"\xff\0", "bool": True}.get(_TYPES[types[field].type], 3)
@@ -105,7 +105,7 @@ def test_a_field_of_the_seed_survives(name, field):
         )
     ],
 )  # fmt: skip
-def test_every_message_of_the_seed(name):
+def test_every_documented_message(name):
     kind = getattr(streaming, name)
     assert kind.decode(b"") == kind()
     assert kind().encode() == b""
@@ -118,7 +118,7 @@ def test_two_names_of_one_message():
 
 
 @pytest.mark.requirement("S3-050", "S3-051", "S3-052", "S3-053", "S3-054")
-def test_where_a_subscription_begins():
+def test_start_positions_of_a_subscription():
     assert streaming.StartPosition == {
         "NewOnly": 0, "LastReceived": 1, "TimeDeltaStart": 2, "SequenceStart": 3, "First": 4,
     }  # fmt: skip
@@ -127,7 +127,7 @@ def test_where_a_subscription_begins():
 
 
 @pytest.mark.requirement("A46")
-def test_fields_nobody_knows_survive():
+def test_unknown_fields_survive():
     strange = b"\x0a\x01c" + b"\xfa\x07\x03new" + b"\xd0\x0f\x07"  # fields 127 and 250
     assert streaming.PubMsg.decode(strange).encode() == strange
 
@@ -136,7 +136,7 @@ def test_fields_nobody_knows_survive():
     "data",
     [b"\x0a", b"\x0a\x05a", b"\x0b", b"\x08", b"\xff" * 11, b"\x0a\x01\xff", b"\x00", b"\x0e\x00"],
 )
-def test_what_is_no_message(data):
+def test_bytes_that_are_not_a_message_are_refused(data):
     with pytest.raises(WireError) as caught:
         streaming.PubMsg.decode(data)
     assert caught.value.reason == "bad message"
@@ -151,7 +151,7 @@ def test_a_repeated_field_keeps_the_last_and_negative_numbers_are_long():
 
 @pytest.mark.requirement("A48")
 def test_a_start_by_time_is_a_duration_in_nanoseconds():
-    """Before now, so that clocks need not agree; wide enough for ages."""
+    """The time is relative to now, so clocks may differ; the range is wide."""
     ages = 290 * 365 * 86_400 * 10**9
     for delta in (0, 5 * 10**9, ages, -1):
         message = streaming.SubscriptionRequest(startTimeDelta=delta)
@@ -202,7 +202,7 @@ def test_which_message_a_subject_carries(subject, name):
 
 
 @pytest.mark.requirement("S3-030")
-def test_a_response_names_the_subjects_that_count():
+def test_a_response_replaces_the_default_subjects():
     response = streaming.ConnectResponse(
         pubPrefix="p.x", subRequests="s", unsubRequests="u", closeRequests="c", pingRequests="g"
     )
@@ -270,7 +270,7 @@ def test_answers_find_their_requests():
 
 
 @pytest.mark.requirement("S3-021", "S3-066", "S3-076", "S3-080", "S3-090")
-def test_inboxes_carry_what_the_requests_named():
+def test_inboxes_carry_the_message_types_of_their_requests():
     talk = Conversation()
     talk.feed(pub("_STAN.discover.x", streaming.ConnectRequest(heartbeatInbox="hb"), "_INBOX.1"))
     assert talk.feed(pub("hb", None, "_INBOX.2")).name == "Heartbeat"
@@ -295,7 +295,7 @@ def test_an_error_in_a_response_ends_nothing_and_changes_nothing():
     assert talk.response is None
 
 
-def test_what_a_subject_does_not_promise_is_an_error():
+def test_a_payload_of_another_type_than_its_subject_is_an_error():
     op = wire.Parser("client").feed(b"PUB _STAN.pub.i.foo 3\r\n\x0a\x05a\r\n")[0]
     with pytest.raises(WireError):
         Conversation().feed(op)

@@ -1,4 +1,4 @@
-"""A live nats-streaming-server behind the tap: everything that was said decodes."""
+"""A live nats-streaming-server behind the tap: all its traffic decodes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def server(binary: str, folder: Path):
 
 
 class Client:
-    """As much of a client as the protocol page describes."""
+    """A client with the behaviour that the protocol page describes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Client:
             clientID=self.name, subject=channel, inbox=inbox, maxInFlight=16, ackWaitInSecs=1,
             startPosition=streaming.StartPosition["First"], **options,
         )  # fmt: skip
-        # The first delivery may overtake the answer, so the answer is awaited on its own inbox.
+        # The first delivery may arrive before the answer, which has its own inbox.
         answer = await self.nc.request(self.response.subRequests, request.encode(), timeout=10)
         response = streaming.SubscriptionResponse.decode(answer.data)
         assert not response.error
@@ -152,7 +152,7 @@ async def talk(port: int, out: Path) -> Client:
         for number in range(5):
             ack = await client.publish("foo", b"%d" % number, f"g{number}")
             assert (ack.guid, ack.error) == (f"g{number}", "")
-        # Five for each subscription, and one again.
+        # Five for each subscription, and one redelivery.
         await eventually(lambda: len(client.got) >= 11 and any(m.redelivered for m in client.got))
         await eventually(lambda: client.beats >= 2)
         assert not (await client.unsubscribe("foo", queue.ackInbox)).error
@@ -174,7 +174,7 @@ async def talk(port: int, out: Path) -> Client:
     "S3-093",
     "S3-097",
 )
-def test_it_decodes(binary, tmp_path):
+def test_all_traffic_of_a_live_server_decodes(binary, tmp_path):
     with server(binary, tmp_path) as port:
         client = asyncio.run(talk(port, tmp_path / "capture"))
     rows = list(read_operations(tmp_path / "capture"))

@@ -1,4 +1,4 @@
-"""Unmodified clients and servers talk through the tap, and every byte is in the capture."""
+"""Unmodified clients and servers communicate through the tap, which captures every byte."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command(*arguments: object) -> tuple[int, list[str]]:
 
 
 async def conversation(url: str) -> dict[str, Any]:
-    """Two clients: headers, large payloads, a queue group, requests, nobody there."""
+    """Two clients: headers, large payloads, a queue group, requests, no responders."""
     said: dict[str, Any] = {"sent": [], "heard": []}
     one, two = await nats.connect(url, name="one"), await nats.connect(url, name="two")
 
@@ -78,7 +78,7 @@ async def conversation(url: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path, Path, Any]:
-    """What was said, the capture, the broker's own log, and a saved /connz."""
+    """Return the traffic, the capture, the log of the broker, and a saved /connz."""
     folder = tmp_path_factory.mktemp("tap")
 
     async def through(url: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path
     return said, folder / "capture", broker.log, None
 
 
-def test_what_the_parser_saw_is_what_was_sent_and_received(talk):
+def test_the_capture_holds_what_was_sent_and_received(talk):
     said, folder, _, _ = talk
     assert len(capture.files(folder)) > 1, "files rotate"
     published, delivered = [], []
@@ -124,7 +124,7 @@ def ops_named(folder: Path, name: str) -> list[Any]:
     ]
 
 
-def test_byte_for_byte_after_serialising_again(talk):
+def test_operations_serialise_to_the_captured_bytes(talk):
     _, folder, _, _ = talk
     streams: defaultdict[Any, list[bytes]] = defaultdict(list)
     for record in capture.read(folder):
@@ -142,11 +142,11 @@ def test_byte_for_byte_after_serialising_again(talk):
         assert [op.as_dict() for op in again] == [op.as_dict() for op in rows[place]]
 
 
-def test_the_brokers_log_says_the_same_as_the_capture(talk):
+def test_the_log_of_the_broker_agrees_with_the_capture(talk):
     _, folder, path, _ = talk
     seen: defaultdict[Any, list[Any]] = defaultdict(list)
     for row in read_operations(folder):
-        # The broker traces neither its INFO nor its own answer that nobody is there.
+        # The broker logs neither its INFO nor its own "no responders" messages.
         if row.op.op != "INFO" and row.op.status != "503":
             parts = {key: value for key, value in row.parts.items()
                      if key not in ("payload_b64", "status", "description", "headers")}  # fmt: skip
@@ -188,7 +188,7 @@ def test_the_command_prints_each_input_as_operations(talk, tmp_path):
     assert command(tmp_path / "missing")[0] == 2
 
 
-def test_secrets_do_not_show_unless_asked_for(tmp_path):
+def test_secrets_are_printed_only_with_reveal(tmp_path):
     with capture.Writer(tmp_path) as writer:
         writer.write("c2s", 1, b'CONNECT {"pass":"hunter2","name":"n"}\r\n')
     for option in ([], ["--json"]):
@@ -196,7 +196,7 @@ def test_secrets_do_not_show_unless_asked_for(tmp_path):
         assert "hunter2" in "".join(command(tmp_path, *option, "--reveal")[1])
 
 
-def test_secrets_do_not_show_in_payloads_and_texts_either(tmp_path):
+def test_secrets_in_payloads_and_texts_are_redacted(tmp_path):
     jwt = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
     with capture.Writer(tmp_path) as writer:
         writer.write("c2s", 1, f"PUB a {len(jwt)}\r\n{jwt}\r\n".encode())
@@ -214,7 +214,7 @@ def test_secrets_do_not_show_in_payloads_and_texts_either(tmp_path):
     assert log.parse_line(line, reveal=True).payload == jwt
 
 
-def test_the_command_holds_a_capture_against_the_rules(tmp_path):
+def test_the_command_checks_a_capture_against_the_rules(tmp_path):
     with capture.Writer(tmp_path / "good") as writer:
         writer.write("s2c", 1, b'INFO {"server_id":"A"}\r\n', at=1)
         writer.write("c2s", 1, b'CONNECT {"verbose":false}\r\n', at=2)
@@ -231,7 +231,7 @@ def test_the_command_holds_a_capture_against_the_rules(tmp_path):
     assert command(tmp_path / "log", "--check")[0] == 2
 
 
-def test_damage_in_a_capture_is_told_and_reading_goes_on(tmp_path):
+def test_damage_in_a_capture_is_reported_and_reading_continues(tmp_path):
     with capture.Writer(tmp_path) as writer:
         for data in (b"PING\r\n", b"PONG\r\nPU", b"B a 0\r\n\r\n", b"PING\r\n"):
             writer.write("c2s", 1, data)
@@ -248,7 +248,7 @@ def test_damage_in_a_capture_is_told_and_reading_goes_on(tmp_path):
     assert rows[2].position == third
 
 
-def test_lost_bytes_end_a_stream_and_say_so(tmp_path):
+def test_lost_bytes_end_a_stream_with_an_error(tmp_path):
     with capture.Writer(tmp_path) as writer:
         writer.write("c2s", 1, b"PING\r\n")
         writer.write("lost", 1, b'{"direction":"c2s","bytes":7}')
@@ -260,8 +260,8 @@ def test_lost_bytes_end_a_stream_and_say_so(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_slow_disk_slows_nothing_and_what_is_lost_is_counted(tmp_path, monkeypatch):
-    """Real traffic past a writer that is held up; the queue holds little."""
+def test_a_slow_disk_does_not_slow_the_traffic_and_lost_bytes_are_counted(tmp_path, monkeypatch):
+    """Real traffic with a blocked writer and a small queue."""
     import threading
 
     held = threading.Event()
@@ -299,7 +299,7 @@ def test_a_slow_disk_slows_nothing_and_what_is_lost_is_counted(tmp_path, monkeyp
     assert kept + lost == 2 * len(payload)
 
 
-def test_the_command_taps_until_it_is_stopped(tmp_path):
+def test_the_command_records_until_it_is_stopped(tmp_path):
     with running(tmp_path / "broker") as broker:
         port = broker.url.rpartition(":")[2]
         process = subprocess.Popen(
@@ -326,7 +326,7 @@ def test_the_command_taps_until_it_is_stopped(tmp_path):
     assert (records[0].kind, records[-1].kind) == ("opened", "closed")
 
 
-def test_a_broker_that_is_not_there_and_a_port_that_is_taken(tmp_path):
+def test_an_unreachable_broker_and_a_port_in_use(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

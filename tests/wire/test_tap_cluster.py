@@ -1,4 +1,4 @@
-"""Two live servers of a cluster behind the tap, and what they say of themselves over HTTP."""
+"""Two live servers of a cluster behind the tap, and their monitoring endpoints."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_two_servers_talk_through_the_tap(tmp_path):
                 await two.flush()
 
                 async def known(there: bool) -> bytes:
-                    """What A knows of B once it knows both subscriptions, or none."""
+                    """The subscriptions of B that A knows, once it knows both, else None."""
                     limit = time.monotonic() + 20
                     while True:
                         text = await loop.run_in_executor(None, asked, a_http, "routez?subs=detail")
@@ -137,7 +137,7 @@ def test_two_servers_talk_through_the_tap(tmp_path):
     assert ("far.work", "workers") in gone
     (work,) = [row.op for row in rows if row.op.op == "RMSG" and row.op.subject == "far.work"]
     assert (work.queues, bytes(work.payload)) == (("workers",), b"hello")
-    # The snapshots know the same subscriptions.
+    # The snapshots have the same subscriptions.
     subsz, connz, routez = (monitor.loads(snapshots[name]) for name in ("subsz", "connz", "routez"))
     assert (subsz.endpoint, connz.endpoint, routez.endpoint) == ("subsz", "connz", "routez")
     held = {(s.subject, s.queue) for s in connz.subscriptions}

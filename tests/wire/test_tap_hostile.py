@@ -1,4 +1,4 @@
-"""The tap between ends that misbehave: it dies, they hurry, they stall, they speak TLS."""
+"""The tap under failure and load: kill -9, many connections, stalled ends, TLS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from subtrie.wire import OperationRow, StreamError, Tap, capture, read_operation
 
 
 def tap_command(to: str, out: Path) -> subprocess.Popen[str]:
-    """``subtrie tap`` in a process of its own; its first line names the port."""
+    """Start ``subtrie tap`` in a process; its first line names the port."""
     return subprocess.Popen(
         [sys.executable, "-m", "subtrie.cli", "tap", "--listen", "127.0.0.1:0", "--to", to,
          "--out", out, "--rotate", "100000"],
@@ -39,8 +39,8 @@ async def _talk(port: int, count: int) -> None:
     await client.close()
 
 
-def test_killed_in_the_middle_it_leaves_whole_records_and_the_next_tap_goes_on(tmp_path):
-    """kill -9 while traffic flows: what was handed on is read back up to the last record."""
+def test_a_killed_tap_leaves_complete_records_and_the_next_one_continues(tmp_path):
+    """After kill -9 under traffic, everything forwarded is read back up to the last record."""
     folder = tmp_path / "capture"
     with running(tmp_path / "broker") as broker:
         to = broker.url.removeprefix("nats://")
@@ -72,7 +72,7 @@ def test_killed_in_the_middle_it_leaves_whole_records_and_the_next_tap_goes_on(t
         assert len(seen) > 100
         assert [bytes(body) for body in seen] == [b"%06d" % n for n in range(len(seen))]
 
-        # The machine may have stopped in the middle of a record, too.
+        # A crash of the machine can also leave an incomplete record.
         last = capture.files(folder)[-1]
         last.write_bytes(last.read_bytes()[:-3])
         process = tap_command(to, folder)
@@ -106,7 +106,7 @@ def test_many_connections_at_once(tmp_path):
 
 
 async def _served(handle: Any, out: Path, talk: Any, **options: Any) -> Any:
-    """``talk`` with a port of a tap before a server that ``handle`` is."""
+    """Run ``talk`` with the port of a tap in front of the server ``handle``."""
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server, Tap(to=("127.0.0.1", port), out=out, **options) as tap:
@@ -114,8 +114,8 @@ async def _served(handle: Any, out: Path, talk: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("first", ["client", "server"])
-def test_a_closed_half_leaves_the_other_open(tmp_path, first):
-    """Either side may say that it is done, and still hear the other out."""
+def test_a_half_close_is_forwarded(tmp_path, first):
+    """Either side may close its half and still receive the rest."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if first == "server":
@@ -153,8 +153,8 @@ def test_a_closed_half_leaves_the_other_open(tmp_path, first):
     }  # fmt: skip
 
 
-def test_who_does_not_read_stops_the_other_and_not_the_tap(tmp_path):
-    """Back-pressure: a stalled end holds no more than the buffers of a connection."""
+def test_backpressure_is_forwarded_and_does_not_stop_the_tap(tmp_path):
+    """A stalled end fills no more than the buffers of its connection."""
     sent = 0
     release = asyncio.Event()
 
@@ -183,7 +183,7 @@ def test_who_does_not_read_stops_the_other_and_not_the_tap(tmp_path):
             before = sent
             await asyncio.sleep(0.05)
         held = sent
-        # Meanwhile another connection opens and closes as ever.
+        # Meanwhile another connection opens and closes normally.
         _, other = await asyncio.open_connection("127.0.0.1", port)
         other.write_eof()
         other.close()
@@ -198,7 +198,7 @@ def test_who_does_not_read_stops_the_other_and_not_the_tap(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_tls_passes_as_it_is_and_reads_as_bytes_nobody_knows(tmp_path):
+def test_tls_is_forwarded_and_reported_as_tls(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
