@@ -421,7 +421,14 @@ BUS: dict[str, Reason] = {
     "readable-creds": Reason(
         "others may read the file", "chmod 600 the file, or pass allow_readable_creds=True"
     ),
-    "endpoint": Reason("the handler does not match its route", "name each path argument in both"),
+    "endpoint": Reason(
+        "a parameter of the handler cannot be filled from a request",
+        "declare each argument by name, without * and **",
+    ),
+    "queue-character": Reason(
+        "the queue name contains a character that is not allowed",
+        "use letters, digits, '.', '_' and '-'",
+    ),
     "creds-expired": Reason("the token in the creds has expired", "issue new creds"),
     "creds-not-yet-valid": Reason(
         "the token in the creds is not valid yet", "check the clock of this machine and the token"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subtrie import AddressError, BusError, HostnameCollision
-from subtrie.connector import AckTimeout
+from subtrie.connector import AckTimeout, Headers, read_request
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -25,6 +25,39 @@ async def test_unknown_methods_and_bad_routes_are_refused_at_registration(make_m
     with pytest.raises(BusError) as refused:  # no request fills these
         shop.endpoint("GET", "/")(lambda *everything: None)
     assert refused.value.reason == "endpoint"
+
+
+@pytest.mark.parametrize(
+    ("queue", "reason", "position"),
+    [
+        ("", "queue-empty", None),
+        ("a b", "queue-whitespace", 1),
+        ("a.*", "queue-wildcard", 2),
+        (">", "queue-wildcard", 0),
+        ("é/", "queue-character", 0),
+        ("a/b", "queue-character", 1),
+    ],
+)
+async def test_a_bad_queue_name_is_blamed_on_what_is_wrong_with_it(
+    make_memory, queue, reason, position
+):
+    with pytest.raises(BusError) as refused:
+        make_memory(HOST).endpoint("GET", "/", queue=queue)(lambda: None)
+    assert (refused.value.reason, refused.value.position) == (reason, position)
+
+
+async def test_a_refusal_without_a_bus_does_not_speak_of_the_bus(make_memory):
+    shop = make_memory(HOST)
+    for refused in (
+        lambda: shop.endpoint("GET", "/", queue="a b")(lambda: None),
+        lambda: shop.endpoint("GET", "/")(lambda **everything: None),
+        lambda: Headers({"a b": "x"}),
+        lambda: shop.publish("GET", URL),
+        lambda: read_request(b"nonsense"),
+    ):
+        with pytest.raises(BusError) as error:
+            refused()
+        assert "bus" not in str(error.value).lower()
 
 
 @pytest.mark.requirement("A5")

@@ -46,7 +46,6 @@ async def failure_of(web, path: str) -> HTTPError:
     return failed.value
 
 
-@pytest.mark.requirement("S0-131")
 @pytest.mark.parametrize(
     ("path", "functions"),
     [

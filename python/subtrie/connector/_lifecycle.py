@@ -84,7 +84,7 @@ class Lifecycle(RequestClient):
             Exception: Whatever an ``on_startup`` function raises.
         """
         if self._loop is not None:
-            raise refusal("BusError", "running", self.host)
+            raise refusal("BusError", "running", self.host, field="connector")
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._loop)
         if _settings.debugging():
@@ -142,7 +142,9 @@ class Lifecycle(RequestClient):
         self._has_broker = nats is not None
         self._fragment_size = self._transport.max_payload - HEAD_ROOM
         if self._fragment_size < HEAD_ROOM:
-            raise refusal("BusError", "payload-limit", f"{self._transport.max_payload} bytes")
+            raise refusal(
+                "BusError", "payload-limit", self._transport.max_payload, field="max_payload"
+            )
         round_trip = self._fixed_round_trip
         if round_trip is None:
             round_trip = await self._transport.round_trip()

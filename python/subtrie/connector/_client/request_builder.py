@@ -56,7 +56,7 @@ def build_request(
         BusError: The connector is not running, or a header is not valid.
     """
     if connector._transport is None:
-        raise refusal("BusError", "not-started", connector.host)
+        raise refusal("BusError", "not-started", connector.host, field="connector")
     context = current_request.get()
     budget, depth = _control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
     if context is not None:

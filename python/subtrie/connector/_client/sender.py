@@ -132,7 +132,9 @@ class Sender(ResponseReceiver):
         connector = self.connector
         parts = cut(request.body, connector._fragment_size)
         if len(parts) > connector.max_fragments:
-            raise refusal("BusError", "too-many-fragments", f"{len(request.body)} bytes")
+            raise refusal(
+                "BusError", "too-many-fragments", f"of {len(request.body)} bytes", field="body"
+            )
         first = request
         if len(parts) > 1:
             first = fragment_of_request(request, parts, 1)

@@ -192,4 +192,4 @@ def _check_head(data: bytes) -> None:
 
 
 def _refuse(data: bytes) -> NoReturn:
-    raise refusal("BusError", "malformed", data[:60].decode("latin-1"))
+    raise refusal("BusError", "malformed", data[:60].decode("latin-1"), field="payload")

@@ -46,7 +46,7 @@ def argument_binder(
     named: list[tuple[str, Binder]] = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise refusal("BusError", "endpoint", str(signature), field=parameter.name)
+            raise refusal("BusError", "endpoint", str(parameter), field="parameter")
         wanted = hints.get(parameter.name, _MISSING)
         if isinstance(wanted, str):
             wanted = _MISSING

@@ -24,8 +24,7 @@ from .._transport import Registration
 from .annotations import type_hints
 from .argument_binding import argument_binder
 
-_QUEUE = re.compile(r"[A-Za-z0-9._-]+")
-_BLANK = re.compile(r"\s")
+_QUEUE_CHARACTER = re.compile(r"[A-Za-z0-9._-]")
 
 
 class _Own(enum.Enum):
@@ -86,11 +85,8 @@ class Endpoint:
         self.host, port, self.path = microbus.resolve_route(host=connector.host, route=route)
         self.port, self.port_text = int(port), str(port)
         self.queue = connector.host if queue is OWN else queue
-        if self.queue is not None and not _QUEUE.fullmatch(self.queue):
-            if blank := _BLANK.search(self.queue):
-                place = len(self.queue[: blank.start()].encode("utf-8", "surrogatepass"))
-                raise refusal("BusError", "queue-whitespace", self.queue, place, "queue")
-            raise refusal("BusError", "queue-wildcard", self.queue, field="queue")
+        if self.queue is not None:
+            _check_queue(self.queue)
         self.connector = connector
         self.registrations: list[Registration] = []
         self.on_unsubscribe: Callable[[Endpoint], None] | None = None
@@ -183,6 +179,21 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.method} {self.route} of {self.connector.host}>"
+
+
+def _check_queue(name: str) -> None:
+    """Raise ``BusError`` unless a queue name is valid on both transports."""
+    if not name:
+        raise refusal("BusError", "queue-empty", name, field="queue")
+    for index, character in enumerate(name):
+        if not _QUEUE_CHARACTER.fullmatch(character):
+            reason = "queue-character"
+            if character.isspace():
+                reason = "queue-whitespace"
+            elif character in "*>":
+                reason = "queue-wildcard"
+            position = len(name[:index].encode("utf-8", "surrogatepass"))
+            raise refusal("BusError", reason, name, position, "queue")
 
 
 def _is_async(handler: Handler) -> bool:

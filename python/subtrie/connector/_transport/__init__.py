@@ -62,7 +62,7 @@ class Transport:
         watchers: Sequence[Watcher] = (),
     ) -> None:
         if in_process is None and nats is None:
-            raise refusal("BusError", "no-transport", "the connector")
+            raise refusal("BusError", "no-transport", False, field="short_circuit")
         self.in_process, self.nats, self._watchers = in_process, nats, watchers
 
     @property
