@@ -1,9 +1,9 @@
-//! Keyed hashes: folded multiplication (wyhash, Wang 2019) and SipHash-1-3 (Aumasson and Bernstein
+//! Keyed hashes: folded multiplication (wyhash, Wang 2019) and `SipHash`-1-3 (Aumasson and Bernstein
 //! 2012), for tokens and for the keys of nodes.
 //!
 //! Both are keyed, so tokens that collide can only be prepared by someone who knows the key. The
 //! first is a few multiplications, and good enough while the key is secret. The index changes to
-//! SipHash when its keys cluster as chance does not make them, because then the key is known (an
+//! `SipHash` when its keys cluster as chance does not make them, because then the key is known (an
 //! image contains it). Collisions cost time and never a wrong answer: every pattern found is
 //! compared with the subject.
 
@@ -24,7 +24,7 @@ pub(crate) struct NodeKey(pub u64);
 pub(crate) struct TokenHasher {
     pub first: u64,
     pub second: u64,
-    /// Use SipHash for tokens.
+    /// Use `SipHash` for tokens.
     pub strong: bool,
 }
 

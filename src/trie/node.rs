@@ -92,6 +92,7 @@ pub(crate) const FINGERPRINT_BITS: u32 = 20;
 /// patterns of 63 or more are compared in full.
 const COUNT_SHIFT: u32 = 2;
 const COUNT_MASK: u64 = 63;
+const MAX_COUNT: usize = 63;
 const TAIL_SHIFT: u32 = 8;
 const LAST_LITERAL_SHIFT: u32 = 9;
 const FINGERPRINT_SHIFT: u32 = 10;
@@ -137,7 +138,7 @@ impl LeafEntry {
         if tail {
             tokens > count
         } else {
-            tokens == count || (count == COUNT_MASK as usize && tokens > count)
+            tokens == count || (count == MAX_COUNT && tokens > count)
         }
     }
 
@@ -216,7 +217,8 @@ const POSITION_COUNT_MASK: u64 = 7;
 const CODES_SHIFT: u32 = 8;
 const CODE_BITS: u32 = 6;
 const CODE_MASK: u64 = 63;
-const ALL_CODES: u64 = (1 << (CODE_BITS * MAX_POSITIONS as u32)) - 1;
+/// The codes of [`MAX_POSITIONS`] positions.
+const ALL_CODES: u64 = 0xff_ffff;
 const FAR_POSITION_SHIFT: u32 = 32;
 const SHORTEST_SHIFT: u32 = 32;
 const LONGEST_SHIFT: u32 = 40;

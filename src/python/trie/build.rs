@@ -144,7 +144,7 @@ impl StateBuilder {
     }
 
     /// The state that a pickle describes.
-    pub fn from_pickle(
+    pub fn restore_pickle(
         self,
         py: Python<'_>,
         next: u64,
@@ -173,7 +173,7 @@ impl StateBuilder {
     }
 
     /// The state that an image describes, with handles and values.
-    pub fn from_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
+    pub fn restore_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
         let (found, next) = image.subscriptions(py)?;
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(found.len());

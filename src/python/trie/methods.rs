@@ -414,7 +414,7 @@ impl SubjectTrie {
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.builder.from_pickle(py, state.0, state.1)?;
+        let fresh = self.builder.restore_pickle(py, state.0, state.1)?;
         self.install(py, fresh);
         Ok(())
     }

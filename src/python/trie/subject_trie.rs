@@ -73,7 +73,7 @@ impl SubjectTrie {
             return Ok(());
         }
         if let Some(image) = self.state.read(|state| state.image.clone()) {
-            let fresh = self.builder.from_image(py, &image)?;
+            let fresh = self.builder.restore_image(py, &image)?;
             self.install(py, fresh);
         }
         Ok(())

@@ -30,7 +30,7 @@ pub mod word {
 
 /// Flag: the dialect is `server`.
 pub const SERVER: u64 = 1;
-/// Flag: tokens are hashed with SipHash.
+/// Flag: tokens are hashed with `SipHash`.
 pub const STRONG: u64 = 2;
 /// Flag: the image has a hash table.
 pub const TABLE: u64 = 4;

@@ -4,7 +4,7 @@
 
 use super::Cursor;
 use crate::trie::index::Index;
-use crate::trie::node::{Kind, Node};
+use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{
     BlockAddr, list_ends, packed_len, set_list_ends, unpack_into,
 };
@@ -128,7 +128,7 @@ impl Index {
                     .entries(leaf)
                     .find(|entry| entry.pattern() != address);
                 let relocation = self.leaves.remove(leaf);
-                self.set_node(key, other.map_or(Node::EMPTY, |entry| entry.node()))
+                self.set_node(key, other.map_or(Node::EMPTY, LeafEntry::node))
                     .and_then(|()| self.apply_relocation(relocation))
             }
             _ => Ok(()),

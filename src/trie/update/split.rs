@@ -9,7 +9,7 @@ use super::Cursor;
 use super::select_positions::select_positions;
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::index::Index;
-use crate::trie::node::{Kind, LeafEntry, Node};
+use crate::trie::node::{Branch, Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{BlockAddr, equals, unpack_into};
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
 use crate::trie::storage::bucket::ProbeLimitExceeded;
@@ -100,7 +100,7 @@ impl Index {
         }
     }
 
-    /// Builds all nodes again, with SipHash under a new key if `strong`.
+    /// Builds all nodes again, with `SipHash` under a new key if `strong`.
     ///
     /// Cost: all patterns.
     pub(super) fn rebuild(&mut self, strong: bool) {
@@ -115,7 +115,7 @@ impl Index {
                 self.nodes.lift_probe_limit();
             }
             self.leaves = Leaves::default();
-            self.root = self.selected_root.map_or(Node::EMPTY, |root| root.node());
+            self.root = self.selected_root.map_or(Node::EMPTY, Branch::node);
             self.branch_count = usize::from(self.selected_root.is_some());
             let addresses: Vec<BlockAddr> = self.pattern_addresses().collect();
             let mut parsed = ParsedPattern::default();
