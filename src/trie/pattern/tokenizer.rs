@@ -13,7 +13,7 @@ use crate::trie::node::{Branch, FIRST_FAR_POSITION, Position, Prefilter};
 /// The end of the token before the first one: adding 1 gives the start of the text.
 const BEFORE_FIRST: u32 = u32::MAX;
 
-/// The tokens of a text. Kept between lookups, so that a lookup allocates nothing.
+/// The tokens of a text. Lookups reuse one, so that a lookup allocates nothing.
 pub(crate) struct Tokenizer {
     /// [`BEFORE_FIRST`], then where each token ends; longer than needed.
     ends: Vec<u32>,

@@ -79,15 +79,15 @@ fn begins_with(text: &[u8], tokens: &[u8]) -> bool {
 /// The ids of a pattern's subscriptions, ascending. Most patterns have one.
 #[derive(Debug, Clone)]
 enum PatternIds {
-    One(u64),
-    Many(BTreeSet<u64>),
+    Single(u64),
+    Several(BTreeSet<u64>),
 }
 
 impl PatternIds {
     fn iter(&self) -> impl Iterator<Item = u64> {
         let (one, many) = match self {
-            Self::One(id) => (Some(*id), None),
-            Self::Many(ids) => (None, Some(ids)),
+            Self::Single(id) => (Some(*id), None),
+            Self::Several(ids) => (None, Some(ids)),
         };
         one.into_iter().chain(many.into_iter().flatten().copied())
     }
@@ -115,11 +115,11 @@ impl SortedPatterns {
     /// Adds a subscription.
     pub fn insert(&mut self, pattern: &str, id: u64) {
         let key = SortKey::at(pattern);
-        let ids = self.patterns.entry(key).or_insert(PatternIds::One(id));
+        let ids = self.patterns.entry(key).or_insert(PatternIds::Single(id));
         match ids {
-            PatternIds::One(other) if *other == id => {}
-            PatternIds::One(other) => *ids = PatternIds::Many(BTreeSet::from([*other, id])),
-            PatternIds::Many(all) => {
+            PatternIds::Single(other) if *other == id => {}
+            PatternIds::Single(other) => *ids = PatternIds::Several(BTreeSet::from([*other, id])),
+            PatternIds::Several(all) => {
                 all.insert(id);
             }
         }
@@ -129,7 +129,7 @@ impl SortedPatterns {
     pub fn remove(&mut self, pattern: &str, id: u64) {
         let key = SortKey::at(pattern);
         match self.patterns.get_mut(&key) {
-            Some(PatternIds::Many(all)) if all.len() > 1 => {
+            Some(PatternIds::Several(all)) if all.len() > 1 => {
                 all.remove(&id);
             }
             _ => {
