@@ -1,4 +1,4 @@
-"""In these tests the tracebacks of all refusals are looked through as well (T16)."""
+"""Search the tracebacks of all refusals for secrets."""  # T16
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare client of a broker: what was refused, and what was delivered, between two flushes."""
+"""A minimal client that records refusals and deliveries between two flushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports held to the schema of SARIF 2.1.0, as the standard publishes it."""
+"""Validation of reports against the published schema of SARIF 2.1.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real nats-server with a configuration of ours, on loopback and a free port; or its verdict."""
+"""A real nats-server with a given configuration, on loopback and a free port; or its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``subtrie why`` and ``subtrie acl``: answers, exit codes, JSON, SARIF, Markdown."""
+"""``subtrie why`` and ``subtrie acl``: decisions, exit codes, JSON, SARIF, Markdown."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_why(files):
     assert [json.loads(line)["allowed"] for line in done.output.splitlines()] == [True, False]
 
 
-def test_several_users_and_none_named(files):
+def test_several_users_without_user_are_an_error(files):
     done = run("why", "a", "-p", files / "old.conf")
     assert done.exit_code == 2
     assert "orders, other" in " ".join(done.output.split())
@@ -147,7 +147,7 @@ def test_policy_tests(files):
 
 
 @pytest.mark.requirement("T19")
-def test_a_report_escapes_what_a_terminal_or_a_page_would_run(files):
+def test_a_report_escapes_terminal_and_html_sequences(files):
     path = files / "odd.json"
     path.write_text(json.dumps({"subtrie": 1, "publish_allow": ["a.\x1b[31m|<b>`"]}))
     old = files / "none.json"
@@ -184,7 +184,7 @@ def test_lint_and_diff_of_every_user(files):
     assert same.exit_code == 0
 
 
-def test_users_of_a_callout_are_left_out(files):
+def test_users_of_a_callout_are_skipped(files):
     key = "AA5WUJ54Z23KILLCUOUNAKTPBVZWKMQVO4O6EQ5GHLAERIMLLHNCS47C"
     callout = f"auth_callout {{ issuer: {key}, auth_users: [ orders ] }}"
     asked = f"{OLD.removesuffix('] }' + chr(10))}]\n {callout} }}\n"
@@ -228,7 +228,7 @@ def test_policy_tests_of_the_broker(files):
     assert json.loads(done.output)["right"] is False
 
 
-def test_sarif_is_valid_after_the_schema_of_the_standard(files, monkeypatch):
+def test_sarif_is_valid_by_the_schema_of_the_standard(files, monkeypatch):
     broken = json.loads(run("acl", "lint", files / "new.conf", *USER, "--sarif").output)
     del broken["runs"][0]["results"][0]["message"]
     with pytest.raises(jsonschema.ValidationError):
@@ -284,7 +284,7 @@ def test_a_grant_that_is_part_of_an_entry_is_found_at_its_line(files):
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_pre_commit_hook_calls_what_there_is(files):
+def test_the_pre_commit_hook_calls_an_existing_command(files):
     [entry] = re.findall(r"entry: subtrie (acl .+)", (ROOT / ".pre-commit-hooks.yaml").read_text())
     (files / "fine.conf").write_text(OLD.replace("{ user: other, password: hidden-word }", ""))
     assert run(*entry.split(), files / "fine.conf", files / "fine.conf").exit_code == 0

@@ -191,7 +191,7 @@ def test_publish_decisions_agree_with_the_broker(judged):
 
 
 @pytest.mark.requirement("A67")
-def test_a_reply_subject_is_looked_at_for_reserved_prefixes_only(judged):
+def test_a_reply_subject_is_checked_for_reserved_prefixes_only(judged):
     users = judged.users
     replies = ["a.b", "_INBOX.x", "_R_.x", "$JS.ACK.a.b", "_GR_.a.b.c", "$GR.a.b", "$SYS.x", "_R.x"]
     for name in list(users)[:8]:
@@ -245,7 +245,7 @@ def test_subscribe_decisions_agree_with_the_broker(judged):
 
 
 @pytest.mark.requirement("A68")
-def test_what_is_filtered_at_delivery(judged):
+def test_deliveries_are_filtered_as_the_broker_filters(judged):
     users = judged.users
     rng = random.Random(13)
     admin = judged.connect("admin")
@@ -314,7 +314,7 @@ def test_histories_of_allow_responses(judged):
 
 
 @pytest.mark.requirement("A70")
-def test_a_turn_to_answer_ends(judged):
+def test_the_time_to_answer_ends(judged):
     users = judged.users
     admin = judged.connect("admin")
     client = judged.connect("late")
@@ -335,7 +335,7 @@ def test_a_turn_to_answer_ends(judged):
     admin.close()
 
 
-def test_how_much_was_asked(judged, capsys):
+def test_enough_questions_were_asked(judged, capsys):
     """At least 5,000 decisions of each broker, and 300 of each kind and answer (A67 to A70)."""
     counts = judged.counts
     beside = ("deny", "queue", "left", "old")  # counted once more, by what decided; or left out
@@ -350,7 +350,7 @@ def test_how_much_was_asked(judged, capsys):
             assert counts[f"{kind} {said}"] >= 300, (kind, said, counts)
 
 
-def test_the_dump_says_the_same_as_the_lists(judged, tmp_path):
+def test_the_dump_means_the_same_as_the_lists(judged, tmp_path):
     for permissions in judged.users.values():
         path = tmp_path / "dump.json"
         path.write_text(permissions.dump("json"))

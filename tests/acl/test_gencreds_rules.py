@@ -1,4 +1,4 @@
-"""From what a service does to its rules: the goldens of Microbus, and the edges of the rules."""
+"""Rules of services: the golden files of Microbus, and edge cases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_service_gets_what_it_needs_and_no_more():
     }
 
 
-def test_kitchen_fixture_as_its_golden_has_it():
+def test_kitchen_fixture_gives_its_golden_rules():
     me, weird = "kitchen.fixture", "weird.fixture"
     service = Service(
         me,
@@ -108,7 +108,7 @@ def test_an_open_port_is_never_the_trust_root():
     assert text == "p.safe.*.*.c_d.*.*.x.*"
 
 
-def test_what_a_service_sends_and_hears_passes_its_rules():
+def test_traffic_of_a_service_is_allowed_by_its_rules():
     found = rules(PAYMENTS, "prod")
     subject = microbus.encode_request(
         plane="prod", port=443, source="payments.core", host="ledger.core", method="POST",
@@ -125,7 +125,7 @@ def test_what_a_service_sends_and_hears_passes_its_rules():
     assert found.can_publish(reply)
 
 
-def test_what_is_refused():
+def test_invalid_services_are_refused():
     with pytest.raises(PermissionsError) as caught:
         rules(Service("a.b", events=_uses("c.d", "POST :417/on-x")), "p")
     assert caught.value.reason == "event-host"

@@ -1,4 +1,4 @@
-"""User JWTs and creds: read, left open, signed; a broker in operator mode is the judge."""
+"""User JWTs and creds: reading, undetermined users, signing; compared with a server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _compared(url, credentials, permissions, what):
     client.close()
 
 
-def test_claims_mean_what_the_broker_makes_of_them(tmp_path):
+def test_claims_mean_the_same_as_to_the_broker(tmp_path):
     operator = Operator()
     with serving(tmp_path / "server", operator.config) as url:
         for what, claims in CLAIMS.items():
@@ -71,7 +71,7 @@ def test_claims_mean_what_the_broker_makes_of_them(tmp_path):
     assert [each.rule for each in dead.lint()][:3] == ["dead"] * 3
 
 
-def test_where_the_account_decides_the_answer_is_unknown(tmp_path):
+def test_a_decision_of_the_account_is_undetermined(tmp_path):
     lists = {"pub": {"allow": ["a.b"]}, "sub": {"allow": ["a.*"]}}
     for account, scoped in (({"default_permissions": lists}, False), ({"template": lists}, True)):
         operator = Operator(account)
@@ -133,7 +133,7 @@ BAD_CLAIMS = [
 ]
 
 
-def test_what_the_broker_does_not_let_log_in_is_refused(tmp_path):
+def test_tokens_that_cannot_log_in_are_refused(tmp_path):
     operator = Operator({"template": {"pub": {"allow": ["a"]}}})
     rows = [(operator.user(claims), {}) for claims in BAD_CLAIMS]
     scoped = operator.user({"pub": {"allow": ["a"]}}, scoped=True)
@@ -155,7 +155,7 @@ def test_broken_tokens(text, tmp_path):
         _load(tmp_path, text)
 
 
-def test_signed_creds_are_what_the_broker_enforces(tmp_path):
+def test_the_broker_enforces_signed_creds(tmp_path):
     rng = random.Random(31)
     operator = Operator()
     account = operator.account.seed.decode()
@@ -182,7 +182,7 @@ def test_signed_creds_are_what_the_broker_enforces(tmp_path):
 
 
 @pytest.mark.requirement("T16")
-def test_creds_are_their_owners_alone(tmp_path):
+def test_only_the_owner_may_read_creds(tmp_path):
     creds = sign(Permissions(), Operator().account.seed.decode(), name="user")
     path = tmp_path / "user.creds"
     before = os.umask(0)
@@ -251,7 +251,7 @@ def test_a_jwt_beyond_the_control_line_is_refused():
 
 @pytest.mark.requirement("A37")
 @pytest.mark.parametrize("count", [0, 5, 30, 60])
-def test_the_size_that_lint_tells_is_that_of_connect(count):
+def test_the_size_in_lint_is_that_of_connect(count):
     rules = Permissions(publish_allow=[f"p.safe.443.me.h{n}.*.GET.path" for n in range(count)])
     creds = sign(rules, Operator().account.seed.decode(), name="orders.shop.example")
     assert 0 <= jwt_size(rules) - (len(creds.jwt) + 288) < 64
@@ -297,7 +297,7 @@ def test_claims_of_any_shape_are_read_or_refused(tmp_path):
     assert refused > 100
 
 
-def test_claims_written_twice_or_in_another_case_are_refused(tmp_path):
+def test_duplicate_claims_or_another_case_are_refused(tmp_path):
     """The broker takes names in any case, so a list could hide behind another."""
     operator = Operator()
     for nats in ({"PUB": {"allow": [">"]}}, {"pub": {"Allow": [">"]}}):
@@ -306,7 +306,7 @@ def test_claims_written_twice_or_in_another_case_are_refused(tmp_path):
         assert caught.value.reason == "jwt"
 
 
-def test_a_user_of_a_plain_signing_key_is_the_accounts(tmp_path):
+def test_a_user_of_a_plain_signing_key_belongs_to_the_account(tmp_path):
     """Signed by a key the account lists without a scope: its own lists count, else the defaults."""
     operator = Operator()
     key = operator.signer.public_key.decode()
@@ -323,7 +323,7 @@ def test_a_user_of_a_plain_signing_key_is_the_accounts(tmp_path):
     assert caught.value.reason == "jwt-chain"
 
 
-def test_a_list_written_twice_is_refused(tmp_path):
+def test_a_duplicate_list_is_refused(tmp_path):
     jwt, _ = Operator().user({"pub": {"allow": ["a"]}})
     header, claims, signature = jwt.split(".")
     text = base64.urlsafe_b64decode(claims + "==").decode()

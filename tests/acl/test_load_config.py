@@ -109,7 +109,7 @@ OURS = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_the_broker_loads_means_the_same_to_us(name, tmp_path):
+def test_configurations_mean_the_same_as_to_the_broker(name, tmp_path):
     text, wanted = FINE[name]
     path = tmp_path / "nats.conf"
     path.write_text(text)
@@ -121,7 +121,7 @@ def test_what_the_broker_loads_means_the_same_to_us(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_the_broker_refuses_we_refuse(name, tmp_path):
+def test_configurations_the_broker_refuses_are_refused(name, tmp_path):
     text, reason = BAD[name]
     path = tmp_path / "nats.conf"
     path.write_text(text)
@@ -134,7 +134,7 @@ def test_what_the_broker_refuses_we_refuse(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_only_we_refuse(name, tmp_path):
+def test_files_that_only_this_loader_refuses(name, tmp_path):
     text, reason = OURS[name]
     path = tmp_path / "nats.conf"
     path.write_text(text)
@@ -151,7 +151,7 @@ def test_the_message_names_file_line_and_entry(tmp_path):
     assert (e.value.line, e.value.field, e.value.position) == (6, "publish_allow", 2)
 
 
-def test_several_users_and_none_named(tmp_path):
+def test_several_users_without_user_are_an_error(tmp_path):
     path = tmp_path / "nats.conf"
     path.write_text(
         "accounts { A { users [ { user: a, permissions: { publish: a } }, { user: b } ] }\n"
@@ -188,7 +188,7 @@ def test_includes(tmp_path):
         ({f"f{n}.conf": f"include f{n + 1}.conf\n" for n in range(40)}, "include-depth"),
     ],
 )
-def test_includes_that_go_wrong(files, reason, tmp_path):
+def test_invalid_includes_are_refused(files, reason, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "outside.conf").write_text(one("{ publish: a }"))
@@ -199,7 +199,7 @@ def test_includes_that_go_wrong(files, reason, tmp_path):
     assert caught.value.reason == reason
 
 
-def test_an_include_may_leave_the_folder_where_root_says_so(tmp_path):
+def test_an_include_may_leave_the_folder_if_root_allows_it(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "outside.conf").write_text(one("{ publish: a }"))
     path = tmp_path / "root" / "nats.conf"
@@ -216,7 +216,7 @@ def test_nesting_is_bounded(tmp_path):
             Permissions.load(path)
 
 
-def test_random_configurations_get_the_verdict_of_the_broker(tmp_path):
+def test_random_configurations_load_if_the_broker_loads_them(tmp_path):
     """Texts made of the language's own pieces: where we load, the broker loads."""
     rng = random.Random(21)
     pieces = ["publish", "subscribe", ":", "=", " ", "\n", ",", ";", "{", "}", "[", "]", '"a"',

@@ -160,7 +160,7 @@ def written(tmp_path, text):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_loads_means_the_same(name, tmp_path):
+def test_users_mean_the_same_as_to_the_broker(name, tmp_path):
     text, wanted = GOOD[name]
     path = written(tmp_path, text)
     assert Permissions.load_all(path, env=ENV_HERE) == wanted
@@ -168,7 +168,7 @@ def test_what_loads_means_the_same(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_load_is_refused(name, tmp_path):
+def test_users_the_broker_does_not_load_are_refused(name, tmp_path):
     text, reason = REFUSED[name]
     path = written(tmp_path, text)
     with pytest.raises(PermissionsError) as caught:
@@ -179,7 +179,7 @@ def test_what_does_not_load_is_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NO_START)
-def test_what_does_not_start_is_refused(name, tmp_path):
+def test_users_the_broker_does_not_start_with_are_refused(name, tmp_path):
     text, reason = NO_START[name]
     path = written(tmp_path, "listen: '127.0.0.1:-1'\n" + text)
     with pytest.raises(PermissionsError) as caught:
@@ -193,7 +193,7 @@ def test_the_corpus_has_more_than_a_hundred_configurations():
     assert len({**FINE, **BAD, **OURS}) + len({**GOOD, **REFUSED, **NO_START}) > 130
 
 
-def test_a_callout_decides_about_all_but_its_own_users(tmp_path):
+def test_a_callout_decides_for_all_but_its_own_users(tmp_path):
     text = users(
         U, "{ user: caller }", more=f"auth_callout {{ issuer: {ACCOUNT_KEY}, auth_users: [ u ] }}"
     )
@@ -207,14 +207,14 @@ def test_a_callout_decides_about_all_but_its_own_users(tmp_path):
     assert (bool(decision), decision.known) == (False, False)
 
 
-def test_users_of_an_operators_server_stand_in_jwts(tmp_path):
+def test_a_configuration_in_operator_mode_has_no_users(tmp_path):
     path = written(tmp_path, "operator: some.jwt\nresolver: MEMORY\n" + users(U))
     with pytest.raises(PermissionsError) as caught:
         Permissions.load(path)
     assert caught.value.reason == "auth-mix"
 
 
-def test_a_file_of_one_user_is_one_of_all(tmp_path):
+def test_load_all_of_a_file_of_one_user(tmp_path):
     path = tmp_path / "rules.json"
     path.write_text(A.dump())
     assert Permissions.load_all(path) == {"": A}
@@ -240,7 +240,7 @@ def mutant(rng: random.Random, text: str) -> str:
     return "".join(words)
 
 
-def test_mutants_of_the_corpus_load_only_where_the_broker_loads_them(tmp_path):
+def test_mutants_of_the_corpus_load_only_if_the_broker_loads_them(tmp_path):
     rng = random.Random(5)
     texts = [text for text, _ in {**FINE, **GOOD}.values()]
     loaded = 0
@@ -257,7 +257,7 @@ def test_mutants_of_the_corpus_load_only_where_the_broker_loads_them(tmp_path):
     assert loaded == 40
 
 
-def test_what_is_loaded_is_what_the_running_broker_does(tmp_path):
+def test_loaded_permissions_decide_as_the_running_broker(tmp_path):
     """Every spelling of the corpus as a user of one server, and its answers against ours."""
     blocks = {}
     for name, (text, _) in FINE.items():

@@ -1,4 +1,4 @@
-"""What the rules of a Microbus service grant, held against the subjects its traffic really has."""
+"""The rules of a Microbus service, compared with the subjects of real traffic."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ LAYOUT = {
 
 @pytest.mark.requirement("S0-002")
 @pytest.mark.parametrize("golden", LAYOUT)
-def test_the_layout_rules_are_written_against(golden):
+def test_the_subject_layout_that_rules_assume(golden):
     assert LAYOUT[golden] == golden
 
 
 @pytest.mark.requirement("S0-026")
-def test_the_broad_rule_covers_every_request_but_those_to_666():
+def test_the_broad_rule_covers_every_request_except_to_port_666():
     rules = Permissions(publish_allow=["prod.safe.*.me_example.>"])
     for port, source, host, plane in itertools.product(PORTS, HOSTS[:3], HOSTS, ("prod", "test")):
         wanted = port != 666 and source == "me.example" and plane == "prod"
@@ -57,7 +57,7 @@ def test_the_broad_rule_covers_every_request_but_those_to_666():
 
 
 @pytest.mark.requirement("S0-027")
-def test_without_the_trust_slot_the_carve_out_cannot_be_said():
+def test_without_the_trust_token_port_666_cannot_be_excluded():
     """Broad, but not 666, but 666 to one host: a deny that holds for hosts nobody names holds for
     that one too, and deny beats allow. With the slot two allows say it."""
     tokens = [["prod", "*"], ["666", "*"], ["me", "*"], ["mint", "other", "*"]]
@@ -81,7 +81,7 @@ def test_without_the_trust_slot_the_carve_out_cannot_be_said():
 
 
 @pytest.mark.requirement("S0-112", "S0-113", "A24")
-def test_the_receive_pattern_hears_every_caller():
+def test_the_receive_pattern_matches_every_caller():
     rules = Permissions(subscribe_allow=["prod.safe.*.*.me_example.>"])
     for port, path in itertools.product([0, 443, 888], ["/", "/a/{b}", "/{all...}"]):
         pattern = microbus.encode_subscription(
@@ -103,7 +103,7 @@ def test_the_receive_pattern_hears_every_caller():
 
 
 @pytest.mark.requirement("S0-114", "A24")
-def test_the_publish_pattern_is_of_one_source_and_one_destination():
+def test_the_publish_pattern_has_one_source_and_one_destination():
     rules = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
     for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
         wanted = port != 666 and (source, host) == ("me.example", "you.example")
@@ -113,7 +113,7 @@ def test_the_publish_pattern_is_of_one_source_and_one_destination():
 
 
 @pytest.mark.requirement("S0-115", "A24")
-def test_the_trust_root_opens_to_its_callers_alone():
+def test_only_declared_callers_reach_the_trust_root():
     caller = Permissions(publish_allow=["prod.danger.666.me_example.mint_core.>"])
     other = Permissions(publish_allow=["prod.safe.*.you_example.>", "prod.reply._.you_example.>"])
     subject = request(666, host="mint.core", method="POST", path="/mint")
@@ -125,7 +125,7 @@ def test_the_trust_root_opens_to_its_callers_alone():
 
 
 @pytest.mark.requirement("S0-117", "S0-118", "A24")
-def test_replies_go_to_whoever_asked_and_to_nobody_else():
+def test_replies_reach_the_caller_and_no_other_client():
     me = Permissions(
         publish_allow=["prod.reply._.me_example.>"], subscribe_allow=["prod.reply._.*.me_example.*"]
     )
@@ -180,7 +180,7 @@ IMPLICIT = {
         for row in IMPLICIT
     ],
 )
-def test_each_implicit_rule_is_there_and_needed(row):
+def test_each_implicit_rule_exists_and_is_needed(row):
     verb, entry, needed = IMPLICIT[row]
     least = gencreds.rules(gencreds.Service("me.example"), "prod")
     lists = {"publish_allow": least.publish_allow, "subscribe_allow": least.subscribe_allow}

@@ -1,4 +1,4 @@
-"""Rows of the kind ``perm``: what the words of a row mean, and what stands against the broker."""
+"""Rows of the kind ``perm``, and those in which a model differs from the broker."""
 
 from __future__ import annotations
 

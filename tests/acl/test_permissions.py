@@ -38,7 +38,7 @@ def test_entries_the_broker_would_not_load(lists, reason, position):
 
 
 @pytest.mark.parametrize("lists", ["a", b"a", [7], [None], 7])
-def test_what_is_no_list_of_texts(lists):
+def test_entries_that_are_not_a_list_of_texts(lists):
     with pytest.raises(TypeError):
         Permissions(publish_allow=lists)
 
@@ -55,7 +55,7 @@ def test_absent_and_empty_lists():
 
 
 @pytest.mark.requirement("S0-027")
-def test_deny_beats_allow():
+def test_deny_takes_precedence_over_allow():
     rules = Permissions(publish_allow=["a.>"], publish_deny=["a.b"])
     decision = rules.can_publish("a.b")
     assert not decision
@@ -63,7 +63,7 @@ def test_deny_beats_allow():
     assert rules.can_publish("a.c").rule == "a.>"
 
 
-def test_a_no_names_the_nearest_entry_and_the_token_that_differs():
+def test_a_refusal_names_the_nearest_entry_and_the_token_that_differs():
     rules = Permissions(publish_allow=["p.safe.443.me.x.*.GET.a", "p.safe.443.me.y.*.GET.b.>"])
     decision = rules.can_publish("p.safe.443.me.y.id-1.POST.b.c")
     assert (decision.nearest, decision.differs_at) == ("p.safe.443.me.y.*.GET.b.>", 6)
@@ -146,7 +146,7 @@ def test_bad_questions():
 
 
 @pytest.mark.requirement("A70")
-def test_a_turn_to_answer_overrides_a_deny_and_is_used_up():
+def test_an_answer_overrides_a_deny_and_is_used_up():
     now = [0.0]
     rules = Permissions(
         publish_allow=["a"], publish_deny=["r.>"], allow_responses=ResponseLimit(2, 10.0)
@@ -165,7 +165,7 @@ def test_a_turn_to_answer_overrides_a_deny_and_is_used_up():
     assert session.can_publish("a")
 
 
-def test_a_response_limit_stands_for_the_brokers_defaults():
+def test_zero_in_a_response_limit_is_the_default_of_the_broker():
     assert ResponseLimit(0, 0) == ResponseLimit(1, 120.0)
     for wrong in ({"max": "1"}, {"max": True}, {"expires": "1s"}):
         with pytest.raises(TypeError):
@@ -174,7 +174,7 @@ def test_a_response_limit_stands_for_the_brokers_defaults():
         ResponseLimit(1, float("nan"))
 
 
-def test_order():
+def test_subset_and_superset():
     small = Permissions(publish_allow=["a.b"], subscribe_allow=["a q"])
     large = Permissions(publish_allow=["a.*"], subscribe_allow=["a"])
     assert small <= large
@@ -204,7 +204,7 @@ def test_compare_names_the_shortest_witness_and_proves_the_rest():
 
 
 @pytest.mark.requirement("A70")
-def test_responses_take_part_in_the_order():
+def test_responses_count_in_comparisons():
     none = Permissions(publish_allow=["a"])
     once = Permissions(publish_allow=["a"], allow_responses=ResponseLimit())
     often = Permissions(publish_allow=["a"], allow_responses=ResponseLimit(-1, -1))
@@ -223,12 +223,12 @@ def test_the_shortest_witness_may_be_a_reply():
 
 
 @pytest.mark.requirement("A70")
-def test_who_receives_nothing_answers_nothing():
+def test_a_client_that_receives_nothing_answers_nothing():
     deaf = {"publish_allow": ["a"], "subscribe_allow": ()}
     assert Permissions(**deaf, allow_responses=ResponseLimit()) == Permissions(**deaf)
 
 
-def test_dialects_do_not_mix():
+def test_comparing_two_dialects_is_refused():
     strict = Permissions(publish_allow=["a"], dialect="strict")
     with pytest.raises(PermissionsError) as caught:
         strict.compare(Permissions(publish_allow=["a"]))
@@ -237,7 +237,7 @@ def test_dialects_do_not_mix():
 
 
 @pytest.mark.requirement("A37")
-def test_strict_subjects_end_at_64_tokens():
+def test_strict_subjects_have_at_most_64_tokens():
     stars = [".".join(["a", *["*"] * n]) for n in range(1, 64)]
     assert Permissions(publish_allow=stars, dialect="strict") == Permissions(
         publish_allow=["a.>"], dialect="strict"
@@ -245,7 +245,7 @@ def test_strict_subjects_end_at_64_tokens():
     assert Permissions(publish_allow=stars) < Permissions(publish_allow=["a.>"])
 
 
-def test_diff_shows_the_worst_first_with_a_subject_each():
+def test_diff_lists_the_most_far_reaching_first_with_witnesses():
     old = Permissions(publish_allow=["p.safe.443.me.>"], subscribe_allow=["b"])
     new = Permissions(
         publish_allow=["p.safe.443.me.>", "p.safe.443.you.x", "p.danger.666.me.>"],
@@ -269,7 +269,7 @@ def test_diff_shows_the_worst_first_with_a_subject_each():
             assert not old.can_publish(grant.witness)
 
 
-def test_a_deny_that_goes_is_an_added_grant():
+def test_a_removed_deny_is_an_added_grant():
     old = Permissions(publish_allow=["a.>"], publish_deny=["a.b", "z"])
     new = Permissions(publish_allow=["a.>"])
     assert [str(grant) for grant in old.diff(new).added] == ["publish a.b"]
@@ -346,7 +346,7 @@ def test_over_wide_inbox_grants(entry):
 
 
 @pytest.mark.requirement("T13")
-def test_what_is_no_plane_reaches_no_trust_root():
+def test_subjects_outside_a_plane_do_not_reach_the_trust_root():
     for entry in ("_INBOX.>", "$JS.*.>", "a-b.danger.666.x"):
         rules = Permissions(publish_allow=[entry], subscribe_allow=())
         assert "danger" not in [each.rule for each in rules.lint()]
@@ -354,7 +354,7 @@ def test_what_is_no_plane_reaches_no_trust_root():
         assert not nothing.diff(rules).added[0].danger
 
 
-def test_lint_says_which_entry_it_is_about():
+def test_a_finding_names_its_entry():
     rules = Permissions(publish_allow=["*.a"], subscribe_allow=(), publish_deny=["z"])
     rows = [(each.rule, each.list, each.entry) for each in rules.lint()]
     assert ("plane-wildcard", "publish_allow", "*.a") in rows
@@ -363,7 +363,7 @@ def test_lint_says_which_entry_it_is_about():
 
 @pytest.mark.requirement("T11", "T12", "T13")
 @pytest.mark.parametrize("rule", LINT)
-def test_lint_fires_and_is_silent(rule):
+def test_each_lint_rule_has_findings_and_exceptions(rule):
     firing, silent = LINT[rule]
     nothing = {"publish_allow": [], "subscribe_allow": []}
     firing, silent = {**nothing, **firing}, {**nothing, **silent}
@@ -393,7 +393,7 @@ def test_every_overlap_with_danger_is_found():
 
 
 @pytest.mark.requirement("S0-126")
-def test_rules_of_one_plane_authorise_nothing_on_another():
+def test_rules_of_one_plane_grant_nothing_on_another():
     rules = Permissions(publish_allow=["one.safe.443.a.>"], subscribe_allow=["one.safe.*.*.a.>"])
     other = Permissions(publish_allow=["two.>"], subscribe_allow=["two.>"])
     for verb in ("publish", "subscribe"):
@@ -401,14 +401,14 @@ def test_rules_of_one_plane_authorise_nothing_on_another():
 
 
 @pytest.mark.requirement("S0-026", "S0-116")
-def test_safe_rules_and_the_carve_out_never_meet():
+def test_safe_rules_never_overlap_the_trust_root():
     for port in ("*", "443"):
         safe, danger = [f"p.safe.{port}.me.>"], ["p.danger.666.me.you.>"]
         assert _engine.rules_overlap(safe, [], danger, []) is None
 
 
 @pytest.mark.requirement("T14")
-def test_what_takes_too_long_is_refused():
+def test_comparisons_with_too_much_work_are_refused():
     deep = ".".join(["a"] * 2000)
     wide = Permissions(publish_allow=[f"a{n}" for n in range(8000)])
     with pytest.raises(PermissionsError) as caught:
@@ -423,7 +423,7 @@ def test_what_takes_too_long_is_refused():
     {"allow_responses": ResponseLimit(-1, -1)},
     {"publish_allow": ["é", 'a"b\\c'], "subscribe_allow": []},
 ])  # fmt: skip
-def test_dumps_come_back(lists, tmp_path):
+def test_a_dump_loads_as_the_same_permissions(lists, tmp_path):
     rules = Permissions(**lists)
     (tmp_path / "rules.json").write_text(rules.dump())
     again = Permissions.load(tmp_path / "rules.json")
@@ -447,7 +447,7 @@ def test_dumps_come_back(lists, tmp_path):
     ({"subtrie": 1, "allow_responses": {"often": 1}}, "json-field"),
     ({"subtrie": 1, "dialect": "other"}, "json-field"),
 ])  # fmt: skip
-def test_our_json_is_read_strictly(document, reason, tmp_path):
+def test_subtrie_json_is_read_strictly(document, reason, tmp_path):
     text = document if isinstance(document, str) else json.dumps(document)
     (tmp_path / "rules.json").write_text(text)
     with pytest.raises(PermissionsError) as caught:

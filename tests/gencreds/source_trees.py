@@ -1,4 +1,4 @@
-"""What the tests of gencreds share: how a source begins, and uses in short."""
+"""Shared by the tests of gencreds: the head of a source, and a short form of uses."""
 
 from __future__ import annotations
 

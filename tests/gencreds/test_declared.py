@@ -1,4 +1,4 @@
-"""What no scan can see is declared in pyproject.toml, and every wrong entry is named."""
+"""Calls declared in pyproject.toml; every invalid entry is refused by name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_calls_endpoints_and_raw_subjects(tree):
     assert found.sources["publish_allow", "legacy.orders.*"][1] == 13
 
 
-def test_an_entry_stands_for_what_is_dynamic_in_a_place(tree):
+def test_an_entry_replaces_the_unresolved_calls_of_a_place(tree):
     text = (
         'def f(u): orders.request("GET", u)\nclass A:\n    def g(self, u):\n'
         '        orders.request("PUT", u)\n'
@@ -52,7 +52,7 @@ def test_an_entry_stands_for_what_is_dynamic_in_a_place(tree):
     assert rules(service, "p")
 
 
-def test_entries_of_services_beside_the_folder_are_left_alone(tree):
+def test_entries_of_services_outside_the_folder_are_ignored(tree):
     toml = ENTRY + 'service = "users.shop"\nmethod = "GET"\nurl = "https://a.shop/x"\n'
     folder = tree({"pyproject.toml": toml, "orders/service.py": HEAD})
     (service,) = scan(folder / "orders")
@@ -88,7 +88,7 @@ WRONG = {
 
 @pytest.mark.requirement("S0-125")
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_entry_is_refused_where_it_stands(tree, what):
+def test_an_invalid_entry_is_refused_with_its_line(tree, what):
     toml, reason = WRONG[what]
     with pytest.raises(SubtrieError) as caught:
         _scanned(tree, toml)
@@ -97,7 +97,7 @@ def test_a_wrong_entry_is_refused_where_it_stands(tree, what):
     assert str(caught.value).count("\n") == 0
 
 
-def test_without_a_service_there_must_be_one(tree):
+def test_service_may_be_omitted_if_there_is_one(tree):
     two = 'Connector("users.shop")\n'
     with pytest.raises(SubtrieError) as caught:
         _scanned(tree, ENTRY + 'publish = "a"\n', two)

@@ -1,4 +1,4 @@
-"""``subtrie gencreds``: what it shows, what it writes, and what it refuses without writing."""
+"""``subtrie gencreds``: output, files, and refusals that write nothing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _files() -> set[str]:
 
 
 @pytest.mark.requirement("S0-101")
-def test_one_signed_file_a_service_which_the_broker_takes(tree, operator, tmp_path):
+def test_one_signed_file_for_each_service_which_the_broker_accepts(tree, operator, tmp_path):
     folder = tree(TWO)
     done = _run(folder, "--plane", "prod", "--signing-key", _seed_file(_seed(operator)),
                 "--out", "creds", "--expires", "2h")  # fmt: skip
@@ -140,7 +140,7 @@ def test_keys_are_kept_and_used_again(tree, operator):
     assert subject() == kept
 
 
-def test_a_dynamic_call_fails_the_build_unless_allowed(tree, operator):
+def test_an_unresolved_call_fails_the_build_unless_allowed(tree, operator):
     folder = tree(service=ORDERS + 'async def g(u): await orders.request("PUT", u)\n')
     sign = ("--signing-key", _seed_file(_seed(operator)))
     for words in (("--dry-run",), sign, ("--format", "conf"), ("--json", *sign)):
@@ -296,9 +296,7 @@ def test_nothing_is_half_written(tree, operator):
     assert _files() == {"account.nk", "keys/stock.shop_user.nk"}
 
 
-def test_a_link_in_the_place_of_creds_is_replaced_and_not_followed(
-    tree, operator, tmp_path_factory
-):
+def test_a_link_at_the_path_of_creds_is_replaced_and_not_followed(tree, operator, tmp_path_factory):
     victim = tmp_path_factory.mktemp("away") / "victim"
     Path("orders.shop_nats.creds").symlink_to(victim)
     done = _run(tree(service=ORDERS), "--plane", "prod",
@@ -308,7 +306,7 @@ def test_a_link_in_the_place_of_creds_is_replaced_and_not_followed(
     assert not Path("orders.shop_nats.creds").is_symlink()
 
 
-def test_several_services_and_which(tree, operator):
+def test_one_of_several_services_is_selected(tree, operator):
     folder, sign = tree(TWO), ("--signing-key", _seed_file(_seed(operator)), "--plane", "p")
     done = _run(folder, *sign, "--out", "one.creds")
     assert done.exit_code == 2

@@ -54,7 +54,7 @@ ENCODED = {
 
 
 @pytest.mark.parametrize("what", ENCODED)
-def test_what_python_reads_is_read(tree, what):
+def test_files_that_python_reads_are_read(tree, what):
     folder = tree(main=HEAD + 'from urls import U\norders.request("GET", U)\n')
     (folder / "urls.py").write_bytes(ENCODED[what])
     (service,) = scan(folder)
@@ -92,7 +92,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("what", DEEP)
-def test_depth_costs_no_more_than_a_report(only, what):
+def test_deep_nesting_is_reported(only, what):
     began = time.perf_counter()
     service = only(DEEP[what].replace("\n", "\n"))
     assert time.perf_counter() - began < SECONDS
@@ -129,7 +129,7 @@ def test_links(tree, tmp_path):
         link.unlink()
 
 
-def test_an_import_does_not_lead_out_by_a_link(tree, tmp_path):
+def test_an_import_does_not_follow_a_link_out_of_the_tree(tree, tmp_path):
     folder = tree({"p/main.py": HEAD + "import out\n", "pyproject.toml": ""})
     (tmp_path / "secret.py").write_text("def f(:\n")
     (folder / "out.py").symlink_to(tmp_path / "secret.py")
@@ -137,7 +137,7 @@ def test_an_import_does_not_lead_out_by_a_link(tree, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
-def test_a_pipe_is_no_file(tree):
+def test_a_pipe_is_refused(tree):
     folder = tree(main=HEAD)
     os.mkfifo(folder / "pipe.py")
     with pytest.raises(PermissionsError) as caught:
@@ -145,7 +145,7 @@ def test_a_pipe_is_no_file(tree):
     assert caught.value.reason == "source-read"
 
 
-def test_tests_and_environments_are_passed_over(tree):
+def test_tests_and_environments_are_skipped(tree):
     bad = "def f(:\n"
     folder = tree({
         "main.py": HEAD, "test_main.py": bad, "main_test.py": bad, "conftest.py": bad,
@@ -155,12 +155,12 @@ def test_tests_and_environments_are_passed_over(tree):
     assert [each.host for each in scan(folder)] == ["orders.shop"]
 
 
-def test_there_is_nothing(tmp_path):
+def test_an_empty_or_missing_path(tmp_path):
     with pytest.raises(FileNotFoundError):
         scan(tmp_path / "nothing")
 
 
-def test_names_that_are_no_text(tree):
+def test_names_that_are_not_texts(tree):
     folder = tree(main=HEAD)
     try:
         (folder / os.fsdecode(b"\xff.py")).write_text("def f(:\n")

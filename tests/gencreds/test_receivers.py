@@ -1,4 +1,4 @@
-"""Who is asked: names, annotated parameters and attributes of self, across files and aliases."""
+"""Receivers of calls: names, annotated parameters and attributes of self, across files."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_parameter_is_what_the_calls_give_it(tree):
     assert found == {"a.shop": ["one.shop", "three.shop"], "b.shop": ["three.shop"]}
 
 
-def test_a_class_below_connector(tree):
+def test_a_class_derived_from_connector(tree):
     folder = tree(main="""\
         from subtrie.connector import Connector
         class Orders(Connector):
@@ -212,7 +212,7 @@ def test_events_and_hooks(only):
 
 
 @pytest.mark.requirement("S0-111")
-def test_to_trigger_what_is_anothers_is_an_error(only):
+def test_triggering_the_event_of_another_host_is_an_error(only):
     with pytest.raises(PermissionsError) as caught:
         only('paid = Event("payments.shop", "/on-paid")\nasync def f(): await orders.trigger(paid)')
     assert (caught.value.reason, caught.value.line) == ("event-host", 4)
@@ -227,7 +227,7 @@ def test_config_is_covered_by_the_control_rule(only):
 
 
 @pytest.mark.requirement("S0-120")
-def test_a_literal_plane_is_held_against_the_one_asked_for(tree):
+def test_a_literal_plane_must_be_the_requested_one(tree):
     text = 'from subtrie.connector import Connector\na = Connector("a.shop", plane={})\n'
     (service,) = scan(tree(main=text.format('"prod"')))
     assert rules(service, "prod")
@@ -239,7 +239,7 @@ def test_a_literal_plane_is_held_against_the_one_asked_for(tree):
 
 
 @pytest.mark.requirement("A23")
-def test_ids_are_pinned_where_the_source_tells_them(tree):
+def test_ids_are_pinned_if_the_source_gives_them(tree):
     text = 'from subtrie.connector import Connector\na = Connector("a.shop", id="id-one")\n'
     (service,) = scan(tree(main=text))
     assert "p.reply._.*.a_shop.*" in rules(service, "p").subscribe_allow
@@ -251,7 +251,7 @@ def test_ids_are_pinned_where_the_source_tells_them(tree):
     assert caught.value.reason == "unstable-ids"
 
 
-def test_what_a_folder_imports_is_read_and_not_meant(tree):
+def test_services_of_imported_files_are_not_scanned(tree):
     """Another service's own calls are no calls of ours; what we call of it, is."""
     users = (
         'from subtrie.connector import Client, Connector\nusers = Connector("users.shop")\n'

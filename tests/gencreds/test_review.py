@@ -1,4 +1,4 @@
-"""What a change of code grants, where people work: the hook and the action, step by step."""
+"""The pre-commit hook and the GitHub action, step by step."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_action_derives_the_rules_of_the_source_and_compares(tree, tmp_path,
     assert shell(_step("derive"), **given).returncode == 1
 
 
-def test_the_hook_calls_what_there_is(tree, shell):
+def test_the_pre_commit_hook_calls_an_existing_command(tree, shell):
     [entry] = re.findall(
         r"entry: (subtrie gencreds.*)", (ROOT / ".pre-commit-hooks.yaml").read_text()
     )
@@ -80,7 +80,7 @@ def test_the_hook_calls_what_there_is(tree, shell):
     assert shell(f"{entry} {tree(service='def f(:')} --plane prod").returncode == 2
 
 
-def test_what_a_source_needs_beyond_its_creds_as_sarif_and_markdown(tree, tmp_path, monkeypatch):
+def test_added_rules_as_sarif_and_markdown(tree, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     operator = Operator()
     key = Path("account.nk")

@@ -1,4 +1,4 @@
-"""The shop under the creds that its own source earns it, and a real nats-server as the judge."""
+"""The shop with creds derived from its source, on a real nats-server."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 
 @pytest.mark.requirement("S0-102")
-def test_all_of_its_traffic_flows(shop):
+def test_all_traffic_of_the_shop_is_delivered(shop):
     seen = shop.seen
     assert set(shop.services) == set(SERVICES)
     assert seen["placed"] + seen["declined"] == CUSTOMERS
@@ -128,7 +128,7 @@ def test_all_of_its_traffic_flows(shop):
     assert len(_TRACED.findall(shop.log)) > 200
 
 
-def test_everything_it_sent_and_heard_is_allowed_in_both_models(shop):
+def test_all_traffic_of_the_shop_is_allowed_in_both_models(shop):
     for host, subject in shop.sent:
         for model in ("strict", "broker"):
             assert shop.granted[host].can_publish(subject, model=model), (host, subject)
@@ -152,7 +152,7 @@ def _not_implicit(shop: Shop) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.requirement("S0-101")
-def test_without_any_rule_that_is_not_implicit_the_broker_refuses_a_call_of_it(shop):
+def test_without_one_of_its_own_rules_the_broker_refuses_a_call(shop):
     """What the shop did say, said again by a user who lacks the rule, and by one who has it."""
     asked = _not_implicit(shop)
     assert len(asked) >= 15
@@ -194,7 +194,7 @@ def _covers(rule: str, subject: str) -> bool:
         ("token.shop", "shop.danger.666.*.token_shop.>"),
     ],
 )
-def test_a_customer_is_turned_away_where_a_rule_is_gone(shop, host, rule):
+def test_an_order_fails_without_a_rule(shop, host, rule):
     assert (host, "publish" if "payments_shop" in rule else "subscribe", rule) in _not_implicit(
         shop
     )
@@ -221,7 +221,7 @@ FORBIDDEN = {
 
 @pytest.mark.requirement("S0-120", "S0-126")
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_it_is_refused(shop, what):
+def test_forbidden_traffic_is_refused(shop, what):
     client = shop.client("orders.shop")
     client.publish(FORBIDDEN[what])
     client.flush()
@@ -235,7 +235,7 @@ def test_it_is_refused(shop, what):
     "test.safe.*.*.orders_shop.>", "shop.danger.666.*.orders_shop.>", "shop.reply._.*.web_shop.*",
     "shop.safe.417.*.payments_shop.*.POST.>",
 ])  # fmt: skip
-def test_nobody_hears_what_is_for_others(shop, pattern):
+def test_messages_for_others_cannot_be_received(shop, pattern):
     client = shop.client("orders.shop")
     client.subscribe(pattern, "1")
     client.flush()
@@ -281,7 +281,7 @@ def test_one_more_call_in_its_source_is_exactly_one_more_rule(shop, tmp_path, ho
 
 
 @pytest.mark.requirement("S0-121")
-def test_signed_for_another_plane_it_reaches_nothing_here(shop):
+def test_creds_of_another_plane_reach_nothing(shop):
     other = rules(shop.services["orders.shop"], "staging")
     client = shop.client("orders.shop", other)
     said = [subject for host, subject in shop.sent if host == "orders.shop"]

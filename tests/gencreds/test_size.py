@@ -1,4 +1,4 @@
-"""Will it fit? The size is told to the byte before a key is touched, and a broker is asked."""
+"""The size of a JWT: exact before signing, and compared with the limit of a broker."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_a_plan_is_the_size_of_the_jwt(publish, subscribe, expires, name):
     assert costs == sorted(costs, reverse=True)
 
 
-def _of_size(name: str, room_left: int) -> Permissions:
-    """Rules with which the JWT has just so much room left, to the few bytes of base64."""
+def _of_size(name: str, bytes_left: int) -> Permissions:
+    """Rules with which the JWT has just so many bytes left, to the few bytes of base64."""
     for length in range(1, 4000):
         permissions = Permissions(publish_allow=["p." + "x" * length], subscribe_allow=["p.>"])
         planned = plan(permissions, name=name)
-        if planned.limit - planned.size <= room_left:
+        if planned.limit - planned.size <= bytes_left:
             return permissions
     raise AssertionError("no such size")
 

@@ -1,4 +1,4 @@
-"""What a URL, a route, a method may be: constants are followed, holes told apart by their place."""
+"""Constant evaluation of URLs, routes and methods, and the meaning of unknown parts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNTOLD = {
 
 @pytest.mark.requirement("A29")
 @pytest.mark.parametrize("what", UNTOLD)
-def test_what_the_source_does_not_tell_is_dynamic(only, what):
+def test_unknown_values_are_unresolved(only, what):
     service = only(UNTOLD[what])
     assert not service.calls
     (dynamic,) = service.dynamic
@@ -116,7 +116,7 @@ TOLD = {
 
 @pytest.mark.requirement("S0-109")
 @pytest.mark.parametrize("what", TOLD)
-def test_what_the_source_tells(only, what):
+def test_constant_values_are_resolved(only, what):
     text, wanted = TOLD[what]
     service = only(text)
     assert sorted(said(service.calls)) == wanted
@@ -137,7 +137,7 @@ def test_constants_are_followed_across_files(tree):
     assert said(service.calls) == ["GET stock.shop:443/x", "PUT stock.shop:443/full"]
 
 
-def test_a_constant_that_another_file_assigns_is_none(tree):
+def test_a_name_assigned_by_another_file_is_not_constant(tree):
     folder = tree(
         main=HEAD + 'import consts\norders.request("GET", consts.URL)\n',
         consts='URL = "https://a.shop/x"\n',
@@ -159,7 +159,7 @@ ROUTES = {
 
 @pytest.mark.requirement("S0-112")
 @pytest.mark.parametrize("route", ROUTES)
-def test_endpoints_however_they_are_made(only, route):
+def test_routes_of_all_forms(only, route):
     service = only(f"""\
         @orders.endpoint("GET", "{route}")
         async def one(): ...
@@ -182,7 +182,7 @@ def test_decorators_in_a_loop(only):
     assert (dynamic.kind, dynamic.line) == ("endpoints", 7)
 
 
-def test_a_value_with_a_slash_is_warned_of(only):
+def test_a_path_value_that_may_hold_a_slash_is_noted(only):
     service = only('def f(i): orders.request("GET", f"https://a.shop/{i}")')
     (note,) = service.notes
     assert (note.line, "slash" in note.message) == (3, True)
@@ -190,7 +190,7 @@ def test_a_value_with_a_slash_is_warned_of(only):
 
 
 @pytest.mark.requirement("A16")
-def test_a_hole_in_the_port_is_never_the_trust_root(only):
+def test_an_unknown_port_is_never_the_trust_root(only):
     service = only("""\
         def f(p, u):
             orders.request("GET", f"https://a.shop:{p}/y")
@@ -217,7 +217,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_what_can_never_work_is_refused_where_it_stands(only, what):
+def test_invalid_routes_are_refused_with_their_line(only, what):
     with pytest.raises(AddressError) as caught:
         only(MISTAKES[what])
     assert caught.value.file.endswith("service.py")
@@ -250,7 +250,7 @@ def expressions(draw, depth=3):
 
 @settings(max_examples=60, deadline=None)
 @given(expressions())
-def test_what_the_scan_reads_is_what_python_computes(tmp_path_factory, expression):
+def test_evaluated_constants_equal_those_of_python(tmp_path_factory, expression):
     folder = tmp_path_factory.mktemp("law")
     url = f'"https://a.shop/" + {expression}'
     text = f'{HEAD}H = "h"\nP = "q"\norders.request("GET", {url})\n'
@@ -271,7 +271,9 @@ def test_what_the_scan_reads_is_what_python_computes(tmp_path_factory, expressio
     st.sampled_from(["", ":81", ":666", None]),
     st.integers(0, 65535).filter(lambda port: port != 666),
 )  # fmt: skip
-def test_a_rule_admits_whatever_fills_its_holes(tmp_path_factory, parts, values, port, given_port):
+def test_a_rule_admits_every_value_of_its_unknown_parts(
+    tmp_path_factory, parts, values, port, given_port
+):
     """A value without a slash in a part, any port but 666: the request passes the rule."""
     written = "".join("/" + (f"{{v{n}}}" if p is None else p) for n, p in enumerate(parts))
     place = ":{port}" if port is None else port

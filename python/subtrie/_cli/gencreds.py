@@ -39,7 +39,7 @@ from .gencreds_answers import (
 )
 from .stream import console, printable
 
-#: Units beside those of Go, in seconds.
+#: Units that Go does not have, in seconds.
 _LONG_DURATION = re.compile(r"([0-9]{1,9})([dw])")
 _LONG_UNITS = {"d": 86_400, "w": 604_800}
 _FORMS = ("text", "json", "conf", "nsc", "sarif", "markdown")

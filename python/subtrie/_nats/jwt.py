@@ -206,7 +206,7 @@ def permission_claims(
     lists: dict[str, Any] = {}
     for name, (allow, deny) in (("pub", publish), ("sub", subscribe)):
         if not allow:
-            # An empty list counts as absent there, unless it stands beside a deny.
+            # An empty list counts as absent there, unless there is a deny too.
             allow, deny = [], [">"]
         side = {"allow": allow, "deny": deny}
         lists[name] = {kind: list(entries) for kind, entries in side.items() if entries}

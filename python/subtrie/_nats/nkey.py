@@ -50,7 +50,7 @@ def public_bytes(public_key: str) -> bytes:
 
 
 def holds_seed(text: str) -> bool:
-    """Return True if a seed of any kind stands somewhere in the text."""
+    """Return True if the text contains a seed of any kind."""
     return _SEED_ANYWHERE.search(text) is not None
 
 

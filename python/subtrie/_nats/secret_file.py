@@ -14,7 +14,7 @@ def secret_file_fault(
     """Return what is wrong with a file that holds a secret; None if it may be used.
 
     A link is judged by where it ends, so that a chain of links as Kubernetes mounts secrets is
-    fine: ``link`` means that the end lies outside the folder of ``path``. ``readable`` means that
+    fine: ``link`` means that the end is outside the folder of ``path``. ``readable`` means that
     the group or others may read the file (POSIX only). A pipe, as a shell passes one, is fine.
 
     Args:

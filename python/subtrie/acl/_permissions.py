@@ -236,7 +236,7 @@ class Permissions(RuleSets):
         env: Mapping[str, str] | None = None,
         root: str | Path | None = None,
     ) -> Permissions:
-        """Read permissions from a file, whose format is told by its content.
+        """Read permissions from a file, whose content decides the format.
 
         A server configuration, a ``.creds`` file, a user JWT, or subtrie permissions JSON. An
         expired token loads too: see ``expires`` and ``not_before``.
@@ -249,7 +249,7 @@ class Permissions(RuleSets):
             trusted: public keys of operators that must have signed the account's JWT.
             allow_readable: accept a creds file that the group or others may read.
             env: values of the configuration's variables; default: the process's environment.
-            root: the folder that included files must lie in; default: that of ``path``.
+            root: the folder that must contain included files; default: that of ``path``.
 
         Raises:
             PermissionsError: what nats-server would refuse, with ``.file`` and ``.line``.

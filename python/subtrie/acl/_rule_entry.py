@@ -65,7 +65,7 @@ def check(
 
     Args:
         text: the pattern or queue.
-        whole: the entry it stands in.
+        whole: the entry it is part of.
         field: the name of the list; None for none.
         dialect: the dialect of the pattern.
         kind: the name of the error class.
@@ -88,7 +88,7 @@ def check_published(
     start: int = 0,
     engine: RuleEngine = _engine,
 ) -> None:
-    """Raise unless the text is a pattern of the dialect, as ``check``; Unicode blanks may stand."""
+    """Raise unless the text is a pattern, as ``check``; Unicode blanks are accepted."""
     try:
         engine.check_pattern(text, dialect)
     except PatternError as error:

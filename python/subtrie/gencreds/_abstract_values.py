@@ -109,7 +109,7 @@ def may_be_unknown(values: PossibleValues) -> bool:
 
 
 def refined_by_annotation(values: PossibleValues, annotated: PossibleValues) -> PossibleValues:
-    """Return what a value and its annotation tell together; a known kind wins over ``Unknown``."""
+    """Return the values refined by an annotation; a known kind replaces ``Unknown``."""
     has_kind = any(isinstance(each, Instance | ParameterValue) for each in values)
     if annotated == UNKNOWN or (has_kind and not may_be_unknown(values)):
         return values

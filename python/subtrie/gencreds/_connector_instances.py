@@ -1,6 +1,6 @@
 """Connector instances: from a parameter or ``self`` back to the places that create connectors.
 
-An annotated parameter is every connector that a call in the tree passes. If a call does not tell,
+An annotated parameter is every connector that a call in the tree passes. If none is known,
 it is the one service of the tree, or of the file; if there are several, it is unresolved.
 """
 
@@ -253,7 +253,7 @@ class ConnectorInstances:
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument by position or name; None if it is missing or behind a star."""
+    """Return an argument by position or name; None if it is missing or after a star."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value

@@ -44,7 +44,7 @@ class ConstantEvaluator:
 
         Args:
             expr: the expression; None if there is none.
-            scope: the scope it stands in.
+            scope: the scope it is in.
             given: the values of loop variables.
         """
         if expr is None:

@@ -149,7 +149,7 @@ def _use(service: str, entry: dict[str, str], name: Path, line: int) -> Endpoint
 
 
 def _raw(verb: str, pattern: str, name: Path, line: int) -> RawSubject:
-    """The subject that an entry declares; it must lie outside every plane."""
+    """The subject that an entry declares; it must be outside every plane."""
     entry = pattern.partition(" ")[0] if verb == "subscribe" else pattern
     _engine.check_pattern(entry, "server")
     first = entry.split(".")[0]

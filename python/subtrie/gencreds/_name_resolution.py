@@ -397,7 +397,7 @@ class NameResolver:
 
         Args:
             annotation: the annotation; None without one.
-            scope: the scope it stands in.
+            scope: the scope it is in.
             node: the node that is annotated, which identifies the value.
             name: the name of the parameter or attribute.
         """

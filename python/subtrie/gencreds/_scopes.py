@@ -97,7 +97,7 @@ class Site:
 
     Attributes:
         node: the node.
-        scope: the scope it stands in.
+        scope: the scope it is in.
         loops: the loops around it, the outermost first.
         called: True if it is what a call calls.
     """

@@ -1,9 +1,9 @@
 """The files of a source tree, parsed and never imported.
 
-A folder stands for all its Python files but tests; a file for itself and the modules beside it that
-it imports. Modules of the same project that a file imports are read too, for their definitions. A
-tree may be hostile: sizes are bounded, links that lead out of it are refused, and errors name file
-and line.
+A folder means all its Python files but tests; a file means itself and the modules in its folder
+that it imports. Modules of the same project that a file imports are read too, for their
+definitions. A tree may be hostile: sizes are bounded, links that lead out of it are refused, and
+errors name file and line.
 """
 
 from __future__ import annotations

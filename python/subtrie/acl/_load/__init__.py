@@ -37,7 +37,7 @@ def load(
     env: Mapping[str, str] | None = None,
     root: str | Path | None = None,
 ) -> LoadedPermissions:
-    """Read what a file grants one user; its format is told by content: see ``Permissions.load``."""
+    """Read what a file grants one user, in any format: see ``Permissions.load``."""
     path = Path(path)
     text = read_text(path)
     single = _single_user(path, text, account_jwt, trusted, allow_readable)

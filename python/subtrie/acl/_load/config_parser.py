@@ -53,7 +53,7 @@ def parse_file(path: Path, env: Mapping[str, str], root: Path) -> Node:
     Args:
         path: the file.
         env: values of variables that the configuration does not define.
-        root: the folder that included files must lie in.
+        root: the folder that must contain included files.
 
     Raises:
         PermissionsError: a syntax error, or an include that is not possible.
@@ -104,7 +104,7 @@ class _Parser:
 
     def document(self) -> dict[str, Node]:
         self._blanks()
-        # A whole configuration may stand in braces, as JSON does.
+        # A whole configuration may be enclosed in braces, as JSON is.
         if self._peek() == "{":
             self._at += 1
             values = self._map("}")

@@ -114,7 +114,7 @@ def _lists(nats: dict[str, Any], path: Path) -> LoadedPermissions | None:
                 except SubtrieError as error:
                     raise located(error, path, None) from None
             has_lists |= bool(entries)
-            # An empty list counts beside a deny if it is the one of publish.
+            # An empty list counts together with a deny if it is that of publish.
             if entries or (
                 field == "publish_allow" and sides.get(kind) == [] and sides.get("deny")
             ):

@@ -10,7 +10,7 @@ from .._response_limit import ResponseLimit
 
 @dataclasses.dataclass(slots=True)
 class LoadedPermissions:
-    """The arguments of ``Permissions``, and what only a file can tell."""
+    """The arguments of ``Permissions``, and what is known of a file only."""
 
     publish_allow: tuple[str, ...] | None = None
     publish_deny: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What looks like a call of theirs and does not resolve is reported; what is known else is not."""
+"""Calls that look like those of a connector and cannot be resolved are reported."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REPORTED = {
 
 @pytest.mark.requirement("A29")
 @pytest.mark.parametrize("what", REPORTED)
-def test_it_is_reported(only, what):
+def test_unresolved_calls_are_reported(only, what):
     service = only(REPORTED[what])
     assert len(service.dynamic) == 1
     assert not service.calls
@@ -65,7 +65,7 @@ def test_it_is_reported(only, what):
     assert 3 <= line <= REPORTED[what].count("\n") + 3
 
 
-def test_what_may_be_a_connector_and_may_be_something_else_is_both(only):
+def test_an_object_that_may_be_a_connector_gives_a_rule_and_a_report(only):
     service = only("""\
         some = [orders]
         some.append(other)
@@ -105,13 +105,13 @@ SILENT = {
 
 
 @pytest.mark.parametrize("what", SILENT)
-def test_what_is_known_to_be_something_else_is_not_reported(only, what):
+def test_calls_on_other_objects_are_not_reported(only, what):
     service = only(SILENT[what])
     assert not service.dynamic
     assert not service.calls
 
 
-def test_where_there_are_connectors_only_of_unknown_hosts(tree):
+def test_connectors_with_unknown_hosts_only(tree):
     (service,) = scan(tree(main="""\
         from subtrie.connector import Connector
         def make(host):
@@ -123,7 +123,7 @@ def test_where_there_are_connectors_only_of_unknown_hosts(tree):
     assert not scan(tree(main="print('no bus here')\n"))
 
 
-def test_whose_trigger_it_is_the_event_tells(tree):
+def test_the_event_determines_the_service_that_triggers(tree):
     head = 'from subtrie.connector import Connector, Event\na = Connector("a.shop")\n'
     folder = tree(
         a=head + 'placed = Event("a.shop", "/on-placed")\n',
