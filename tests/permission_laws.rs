@@ -158,12 +158,12 @@ fn swapped(text: &str) -> String {
         .collect()
 }
 
+// requirement: T14
 /// One allow and at most one deny on each side, to depth 4 over `{a, b, *, >}`.
 ///
 /// Whether `a \ d` lies inside `a' \ d'` is whether it lies inside `a'` and shares nothing with
 /// `d'`; the comparison decides these separately (a table of `a'` and `d`, then a table of `d`). So all
 /// triples of each kind stand for all quadruples, of which a sample is tested too.
-// requirement: T14
 #[test]
 fn every_pair_of_one_allow_and_one_deny_to_depth_four() {
     let universe = Universe::new(&["a", "b"], 4);
@@ -241,9 +241,9 @@ impl Random {
     }
 }
 
+// requirement: T14
 /// Sets of at most two allow rules and one deny rule to depth 3 over `{a, *, >}`: all their smallest
 /// forms, and each left set against each right list of allow rules, then each right deny rule.
-// requirement: T14
 #[test]
 fn every_set_of_two_allows_and_one_deny_to_depth_three() {
     let universe = Universe::new(&["a"], 3);
@@ -341,8 +341,8 @@ fn assert_minimised(universe: &Universe, set: RuleSet<'_>, mask: Mask) {
     }
 }
 
-/// A million random pairs, of which a quarter are equal and a quarter strict subsets.
 // requirement: T14
+/// A million random pairs, of which a quarter are equal and a quarter strict subsets.
 #[test]
 fn a_million_random_pairs() {
     let universe = Universe::new(&["a", "b"], 4);

@@ -43,8 +43,8 @@ fn measured(work: impl FnOnce()) -> (usize, usize) {
     )
 }
 
-// One test, as tests that run at the same time would be counted too.
 // requirement: S4-004
+// One test, as tests that run at the same time would be counted too.
 #[test]
 fn complete_operations_allocate_nothing_and_buffers_are_bounded() {
     let payload = "x".repeat(128);
