@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 LIST = Path(__file__).with_name("language.toml")
 
-_PROSE, _MESSAGE, _SUMMARY = "prose", "message", "summary"
+_PROSE, _MESSAGE, _SUMMARY, _PAGE = "prose", "message", "summary", "page"
 
 #: In these directories a string with a space is data of a test, not a message.
 _DATA = ("tests/*", "benches/*", "fuzz/*", "examples/*")
@@ -57,6 +57,7 @@ class Rule(NamedTuple):
     scopes: frozenset[str]
     is_advice: bool
     name: str
+    not_in: tuple[str, ...] = ()
 
 
 class Finding(NamedTuple):
@@ -103,27 +104,27 @@ class Language:
                 yield from find(rule, text, 1)
         for segment in segments(path, text):
             for rule in self.words:
-                if segment.scope in rule.scopes:
+                if segment.scope in rule.scopes and path not in rule.not_in:
                     yield from find(rule, segment.text, segment.line)
 
 
 def _word(entry: dict[str, Any]) -> Rule:
     scopes = frozenset(entry.get("scope", (_PROSE, _MESSAGE)))
     source = str(entry["pattern"])
-    ignore = 0 if scopes == {_SUMMARY} or scopes == {_MESSAGE} else re.IGNORECASE
+    ignore = re.IGNORECASE if _PROSE in scopes else 0
     # A space matches a line break too, except inside a look-behind, whose width is fixed.
     lookbehinds = re.split(r"(\(\?<![^)]*\))", source)
     spaced = (
         each if each.startswith("(?<!") else each.replace(" ", r"\s+") for each in lookbehinds
     )
-    pattern = re.compile("".join(spaced), ignore)
     return Rule(
-        pattern,
+        re.compile("".join(spaced), ignore),
         str(entry["why"]),
         str(entry["use"]),
         scopes,
         entry.get("level") == "advice",
         source,
+        tuple(entry.get("not_in", ())),
     )
 
 
@@ -178,6 +179,7 @@ def segments(path: str, text: str) -> Iterator[Segment]:
         yield from _rust(text, is_data)
     elif suffix == ".md":
         yield Segment(_PROSE, 1, _markdown(text))
+        yield Segment(_PAGE, 1, _markdown(text))
     elif suffix in (".toml", ".yml", ".yaml", ".cfg") or path == "Makefile" or first[:2] == "#!":
         comments = (line.partition("#")[2] for line in text.split("\n"))
         yield Segment(_PROSE, 1, "\n".join(comments))
