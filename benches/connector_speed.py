@@ -76,7 +76,7 @@ async def place(id: int, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def services(plane: str, endpoints: int = 0) -> tuple[Connector, Connector]:
-    """Who is asked, and who asks."""
+    """Return a connector that serves, and one that sends requests."""
     options = {"nats": "", "plane": plane, "deployment": "LAB"}
     shop, web = Connector("shop.example", **options), Connector("web.example", **options)
     shop.endpoint("POST", "/order/{id}")(place)
@@ -243,7 +243,7 @@ def _processor() -> str:
 
 
 def shown(record: dict[str, Any]) -> str:
-    """What a person reads."""
+    """Return the text that is printed."""
     lines = [f"{value:10.2f} µs  {name}" for name, value in record["medians_us"].items()]
     if record["load"]:
         lines += ["", *(f"{value:10}  {name}" for name, value in record["load"].items())]

@@ -23,7 +23,7 @@ from subtrie.connector import Connector, Event, HTTPError, Request, Response, se
 
 
 def service(connector: Connector) -> None:
-    """The routes that a caller may try."""
+    """Add the routes that callers of the interoperability tests request."""
     event = Event(connector.host, "/on-event")
 
     @connector.endpoint("GET", "/hello/{name}")
@@ -79,7 +79,7 @@ def service(connector: Connector) -> None:
         print("EVENT", request.source, request.body.decode(errors="replace"), flush=True)
 
 
-async def serving(connector: Connector) -> None:
+async def serve_and_announce(connector: Connector) -> None:
     """Serves until it is asked to end."""
     running = asyncio.create_task(serve(connector))
     while not connector.running and not running.done():
@@ -89,7 +89,7 @@ async def serving(connector: Connector) -> None:
     await running
 
 
-def told(answer: Response | HTTPError) -> dict[str, object]:
+def response_line(answer: Response | HTTPError) -> dict[str, object]:
     """One answer as the line that ``call`` prints."""
     if isinstance(answer, HTTPError):
         return {"status": answer.status, "headers": {}, "body": "", "error": answer.message}
@@ -105,7 +105,7 @@ def told(answer: Response | HTTPError) -> dict[str, object]:
     return line
 
 
-async def calling(connector: Connector, given: argparse.Namespace) -> None:
+async def send_and_print(connector: Connector, given: argparse.Namespace) -> None:
     """Makes one call and prints what comes back."""
     text = given.body or ""
     body = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
@@ -116,16 +116,20 @@ async def calling(connector: Connector, given: argparse.Namespace) -> None:
         options: dict[str, Any] = {"headers": headers, "timeout": timeout, "body": body or None}
         if given.multicast:
             async for answer in connector.publish(given.method, given.url, **options):
-                print(json.dumps(told(answer)), flush=True)
+                print(json.dumps(response_line(answer)), flush=True)
             return
         try:
-            print(json.dumps(told(await connector.request(given.method, given.url, **options))))
+            print(
+                json.dumps(
+                    response_line(await connector.request(given.method, given.url, **options))
+                )
+            )
         except HTTPError as error:
-            print(json.dumps(told(error)))
+            print(json.dumps(response_line(error)))
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     common = argparse.ArgumentParser(add_help=False)
     for name in ("--nats", "--plane", "--host"):
         common.add_argument(name, required=True)
@@ -154,9 +158,9 @@ def main() -> None:
     )
     if given.verb == "serve":
         service(connector)
-        asyncio.run(serving(connector))
+        asyncio.run(serve_and_announce(connector))
     else:
-        asyncio.run(calling(connector, given))
+        asyncio.run(send_and_print(connector, given))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m examples.shop``."""
+"""Run the demo: ``python -m examples.shop``."""
 
 import sys
 

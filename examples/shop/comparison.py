@@ -1,4 +1,4 @@
-"""Holds what the audit read in the broker's log against what the services counted themselves."""
+"""Comparison of the audit of the broker's log with the services' own counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ Report = Mapping[str, Any]
 
 
 def differences(counted: Counters, report: Report, lines: int) -> list[str]:
-    """One sentence for each number on which the two disagree; an empty list when none does.
+    """Return a sentence for each number that differs; an empty list if none does.
 
-    ``lines`` is the number of lines in the log, counted by reading it and nothing else.
+    Args:
+        counted: The counts of the services.
+        report: The result of the audit.
+        lines: The number of lines in the log.
     """
     return [
         f"{what}: the services counted {ours}, the audit says {theirs}"
@@ -26,7 +29,7 @@ def differences(counted: Counters, report: Report, lines: int) -> list[str]:
 
 
 def _pairs(counted: Counters, report: Report, lines: int) -> Iterator[tuple[str, int, int]]:
-    """Every number that has two sources: what it is, the services' value, the audit's."""
+    """Yield every number that both sides have: its name, the services' value, the audit's."""
     yield "lines in the log", lines, report["lines"]
     parts = ("operations", "payloads", "server", "unparseable_lines")
     yield "lines in all tables", lines, sum(report[part] for part in parts)
@@ -60,7 +63,7 @@ def _pairs(counted: Counters, report: Report, lines: int) -> Iterator[tuple[str,
 
 
 def _counts(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], column: str) -> Counter[Any]:
-    """The rows of a table as counts by key; a key of one column stands by itself."""
+    """Return the rows of a table as counts by key; a key of one column is that value."""
     counts = Counter[Any]()
     for row in rows:
         values = tuple(row[name] for name in key)

@@ -1,4 +1,4 @@
-"""What the services count by themselves. The audit of the broker's log is held against it."""
+"""Counts that the services keep themselves, to compare with the audit of the broker's log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from subtrie.connector import Connector
 from subtrie.microbus import ReplyAddress, RequestAddress, decode, source_of
 
-#: Who asks whom, at which port, with which method.
+#: Source, destination, port and method.
 Edge = tuple[str, str, int, str]
 
 _MESSAGE_ID = re.compile(rb"^Microbus-Msg-Id: (\w+)\r$", re.MULTILINE)
 
 
 def edge_of(subject: str) -> Edge:
-    """The edge of the call graph to which a request belongs."""
+    """Return the edge of the call graph to which a request belongs."""
     to = decode(subject)
     assert isinstance(to, RequestAddress), subject
     return to.source, to.host, to.port, to.method
@@ -26,14 +26,14 @@ def edge_of(subject: str) -> Edge:
 
 @dataclass
 class Counters:
-    """Counts of one service, or of the whole shop when added up."""
+    """Counts of one service, or the sum over the whole shop."""
 
     sent: Counter[Edge] = field(default_factory=Counter)
     handled: Counter[Edge] = field(default_factory=Counter)
     replies: Counter[tuple[str, str]] = field(default_factory=Counter)  # replier, caller
-    undelivered: Counter[str] = field(default_factory=Counter)  # subject; nobody answered
+    undelivered: Counter[str] = field(default_factory=Counter)  # subject without a response
     malformed: Counter[str] = field(default_factory=Counter)  # subject, as sent
-    rejected: Counter[str] = field(default_factory=Counter)  # subject, as refused on arrival
+    rejected: Counter[str] = field(default_factory=Counter)  # subject rejected by its receiver
     spoofed: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # who, claimed, subject
     other_traffic: Counter[str] = field(default_factory=Counter)  # subject that is not on the plane
 
@@ -41,35 +41,35 @@ class Counters:
         return Counters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def watch(self, *connectors: Connector) -> None:
-        """Counts what connectors send over the bus and what they hear from it.
+        """Count the messages that connectors send to and receive from the bus.
 
-        Those of one process go in one call: they hear each other's messages and answers.
+        Connectors of one process belong in one call, since they receive each other's messages.
         """
-        asked: dict[bytes, str] = {}  # message id: the subject on which nothing came back yet
+        pending: dict[bytes, str] = {}  # message id: subject of a request without a response
 
         def count(direction: str, subject: str, payload: bytes) -> None:
             if direction == "in" and source_of(subject) is None:
-                self.rejected[subject] += 1  # no handler hears it, no answer (A25)
+                self.rejected[subject] += 1  # dropped without a response (A25)
                 return
             found = _MESSAGE_ID.search(payload)
             message_id, to = (found[1] if found else b""), decode(subject)
             if direction == "in":
                 if isinstance(to, RequestAddress):
                     self.handled[edge_of(subject)] += 1
-                if message_id in asked:  # somebody answers, or one of these heard it
-                    self.undelivered[asked.pop(message_id)] -= 1
+                if message_id in pending:  # answered, or received by one of these connectors
+                    self.undelivered[pending.pop(message_id)] -= 1
             elif isinstance(to, ReplyAddress):
                 self.replies[to.source, to.host] += 1
             else:
                 self.sent[edge_of(subject)] += 1
-                asked[message_id] = subject
+                pending[message_id] = subject
                 self.undelivered[subject] += 1
 
         for connector in connectors:
             connector.watch(count)
 
     def save(self, path: Path) -> None:
-        """Writes the counts as lists, since JSON has no keys of several parts."""
+        """Write the counts as lists, since JSON has no keys of several parts."""
         tables = {
             f.name: [[key, n] for key, n in getattr(self, f.name).items()] for f in fields(self)
         }
@@ -77,7 +77,7 @@ class Counters:
 
     @classmethod
     def load(cls, path: Path) -> Counters:
-        """Reads what ``save`` wrote."""
+        """Read what ``save`` wrote."""
         counters = cls()
         for name, rows in json.loads(path.read_text()).items():
             counter: Counter[object] = getattr(counters, name)

@@ -1,12 +1,12 @@
-"""``make demo``: a shop on a real broker, then what the broker's own log says about it.
+"""The demo, ``make demo``: a shop on a real broker, and the audit of the broker's log.
 
-1. starts a nats-server on loopback, tracing every operation to a file;
+1. starts a nats-server on the loopback interface that traces every operation to a file;
 2. runs the shop for a few seconds, each service in a process of its own (``--how six``) or some of
-   them together (``--how mixed``), some of the traffic wrong on purpose;
-3. stops everything, reads the trace with Spark and prints the tables;
-4. holds them against what the services counted, and exits 1 on any difference.
+   them together (``--how mixed``), with some faulty traffic;
+3. stops everything, audits the trace with Spark and prints the tables;
+4. compares them with what the services counted, and exits with 1 if any number differs.
 
-With ``--how one`` the whole shop is in one process and there is no broker, hence nothing to audit.
+With ``--how one`` the whole shop runs in one process without a broker, so there is no log to audit.
 """
 
 from __future__ import annotations
@@ -35,25 +35,32 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the demo; 0 when every number agrees, 1 when one does not, 2 when it cannot run."""
+    """Run the demo.
+
+    Args:
+        arguments: The command line.
+
+    Returns:
+        0 if every number agrees, 1 if one differs, 2 if the demo cannot run.
+    """
     parser = argparse.ArgumentParser(prog="python -m examples.shop", description=__doc__)
     parser.add_argument(
         "--how", choices=list(OTHER_PROCESSES), default="six", help="where the services run"
     )
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where files go")
-    parser.add_argument("--seconds", type=float, default=4, help="how long customers come in")
-    parser.add_argument("--seed", type=int, default=1, help="which customers")
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of all files")
+    parser.add_argument("--seconds", type=float, default=4, help="for how long customers arrive")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random customers")
     parser.add_argument(
-        "--again", action="store_true", help="audit the log of an earlier run in OUT once more"
+        "--again", action="store_true", help="audit the log of an earlier run in OUT again"
     )
     options = parser.parse_args(arguments)
-    # One way out for both signals: asyncio turns SIGINT into a cancellation that cleans up.
+    # Both signals end the demo alike: asyncio turns SIGINT into a cancellation that cleans up.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if options.how == "one":
             counters, seen = _open_shop("", options)
-            assert not any(vars(counters).values())  # not one message left the process
+            assert not any(vars(counters).values())  # no message left the process
             console.print(summary(seen))
             return 0
         if not options.again:
@@ -68,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    """Steps 1 and 2; leaves the trace and the services' counts in the folder."""
+    """Run steps 1 and 2; write the trace and the services' counts to the folder."""
     out = options.out
     with broker.running(out, users=SERVICES) as server:
         console.print(f"[bold]1[/bold]  nats-server at {server.url}, tracing to {out}/trace.log")
@@ -113,7 +120,7 @@ def _open_shop(url: str, options: argparse.Namespace) -> tuple[Counters, Counter
 
 
 def summary(seen: Counter[str]) -> str:
-    """What customers and the ledger say; the same wherever the services run."""
+    """Return what customers and the ledger saw; the same wherever the services run."""
     return (
         "orders: "
         + ", ".join(
@@ -130,7 +137,7 @@ def summary(seen: Counter[str]) -> str:
 
 
 def _audit(out: Path) -> int:
-    """Steps 3 and 4."""
+    """Run steps 3 and 4."""
     log, tables = out / "trace.log", out / "tables"
     with log.open("rb") as opened:
         lines = sum(1 for _ in opened)
@@ -152,7 +159,7 @@ def _audit(out: Path) -> int:
 
 
 def read_tables(folder: Path) -> dict[str, Any]:
-    """What an audit wrote: the counts, and each Parquet file as a list of rows."""
+    """Return what an audit wrote: the counts, and each Parquet file as a list of rows."""
     tables = {path.stem: pq.read_table(path).to_pylist() for path in folder.glob("*.parquet")}
     return {**json.loads((folder / "audit.json").read_text()), **tables}
 

@@ -1,7 +1,7 @@
-"""Traffic that is wrong on purpose, so that the audit has something to find.
+"""Faulty traffic, so that the audit has something to find.
 
-It goes around the connectors and writes subjects by hand on connections of its own, as a broken or
-hostile client would.
+It bypasses the connectors and publishes hand-written subjects on connections of its own, as a
+broken or hostile client would.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Microbus-Op-Code: Req\r
 
 @asynccontextmanager
 async def connection(url: str, host: str) -> AsyncIterator[Client]:
-    """A plain client that gives itself out for a service."""
+    """Open a plain client under the name of a service."""
     client = await nats.connect(url, name=host)
     try:
         yield client
@@ -42,22 +42,25 @@ async def connection(url: str, host: str) -> AsyncIterator[Client]:
 async def publish_spoofed(
     bus: Client, counters: Counters, *, plane: str, host: str, victim: str
 ) -> None:
-    """Asks the trust root for a token in another service's name.
+    """Request a token from the trust root with another service as the source.
 
-    Nothing stops it but a rule of the broker. The token is minted; only its answer goes astray.
+    Only the broker's permissions could prevent it. The token is minted; its response is sent to
+    the other service.
     """
     subject = microbus.encode_request(
         plane=plane, port=666, source=victim, host="token.shop", method="POST", path="/mint"
     )
-    astray = microbus.encode_reply(plane=plane, source="token.shop", host=victim, id="id-forger")
+    reply_subject = microbus.encode_reply(
+        plane=plane, source="token.shop", host=victim, id="id-forger"
+    )
     counters.sent[victim, "token.shop", 666, "POST"] += 1
     counters.spoofed[host, victim, subject] += 1
-    counters.undelivered[astray] += 2  # the acknowledgement and the answer
+    counters.undelivered[reply_subject] += 2  # the acknowledgement and the response
     await bus.publish(subject, FORGED)
 
 
 async def publish_malformed(bus: Client, counters: Counters, *, plane: str, host: str) -> None:
-    """Publishes what wears the plane's name and is no address: it decodes to nothing."""
+    """Publish subjects on the plane that are not canonical addresses."""
     source = microbus.flatten_host(host)
     spelled_twice = source.replace("_", "%2e")  # would be a second spelling of the same identity
     for subject in (
@@ -71,7 +74,7 @@ async def publish_malformed(bus: Client, counters: Counters, *, plane: str, host
 
 
 async def publish_other_traffic(bus: Client, counters: Counters) -> None:
-    """Publishes what belongs to no plane at all."""
+    """Publish subjects of no plane."""
     for subject in ("cron.hourly", "_INBOX.nobody.1"):
         counters.other_traffic[subject] += 1
         await bus.publish(subject, b"")

@@ -1,4 +1,4 @@
-"""inventory: what is in stock, in two replicas that share a queue and stand in two localities."""
+"""inventory: goods in stock, in two replicas with one queue and two localities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GOODS = ("anvil", "bell", "candle", "drum")
 
 
 def inventory(**where: Any) -> Connector:
-    """One replica; ``where`` is its plane, its broker, its locality."""
+    """Make one replica; ``where`` is its plane, its broker and its locality."""
     connector = Connector("inventory.shop", **where)
     reserved: dict[tuple[str, str], int] = {}
 

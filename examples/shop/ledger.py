@@ -1,4 +1,4 @@
-"""ledger: keeps accounts, and a note of every order that was placed."""
+"""ledger: accounts, and an entry for every order that was placed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .apis import Order, placed
 
 
 def ledger(**where: Any) -> Connector:
-    """Two path arguments; the event is heard through its queue."""
+    """Make the service: two path arguments, and an event received through its queue."""
     connector = Connector("ledger.shop", **where)
     entries: dict[str, list[str]] = {"sales": [], "orders": []}
 

@@ -1,4 +1,4 @@
-"""orders: takes an order once its goods are reserved and paid for, and says so to all."""
+"""orders: accepts an order once its goods are reserved and paid for, and publishes an event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .apis import Order, inventory, payments, placed
 
 
 def orders(**where: Any) -> Connector:
-    """Asks inventory and payments, and tells whoever listens."""
+    """Make the service, which calls inventory and payments."""
     connector = Connector("orders.shop", **where)
     kept: dict[str, Order] = {}
 

@@ -1,4 +1,4 @@
-"""payments: charges a customer with a token of the trust root, and enters it in the ledger."""
+"""payments: charges a customer with a token of the trust root, and adds it to the ledger."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MOST_PIECES = 7
 
 
 def payments(**where: Any) -> Connector:
-    """May say no: an error with a status travels back through every caller."""
+    """Make the service; a declined card is an error that travels back through every caller."""
     connector = Connector("payments.shop", **where)
 
     @connector.endpoint("POST", "/charges")
     async def charge(order: Order) -> str:
         if order.pieces > MOST_PIECES:
-            raise HTTPError("the card says no", status=402, properties={"most": MOST_PIECES})
+            raise HTTPError("the card is declined", status=402, properties={"most": MOST_PIECES})
         minted: str = await token.mint(connector, order.id)
         await ledger.enter(connector, "sales", order.id, order.pieces)
         return minted

@@ -1,9 +1,9 @@
-"""Runs services of the shop in this process, until it is asked to end.
+"""Run services of the shop in this process until a signal ends it.
 
     python -m examples.shop.serve HOST... [--nats URL]
 
-Without ``--nats`` the broker is that of ``MICROBUS_NATS``; who a service is, ``<host>_nats.creds``
-in the working folder may say.
+Without ``--nats`` the broker is that of ``MICROBUS_NATS``. A file ``<host>_nats.creds`` in the
+working directory holds the credentials of a service.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .services import PLANE, SERVICES, replicas
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m examples.shop.serve", description=__doc__)
     parser.add_argument("hosts", nargs="+", choices=list(SERVICES), metavar="HOST")
     parser.add_argument("--nats", metavar="URL")
     parser.add_argument("--plane", default=PLANE)
-    # The demo's own: passwords as its broker wants them, a file for the counts, and a pipe that
-    # closes when the demo is gone, however it went.
+    # For the demo: passwords for its broker, a file for the counts, and a standard input that
+    # closes when the demo ends, even if it is killed.
     parser.add_argument("--child", type=Path, metavar="COUNTS", help=argparse.SUPPRESS)
     given = parser.parse_args()
     logging.basicConfig(format=f"   {', '.join(given.hosts)}: %(message)s")

@@ -1,4 +1,4 @@
-"""The six services by their hosts, and where each of them runs."""
+"""The six services by host, and the processes in which they run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .web import web
 
 PLANE = "shop"
 
-#: Seconds to an acknowledgement: more than a connector would measure, for machines that do a lot.
+#: Seconds to wait for an acknowledgement: more than a connector measures, for busy machines.
 ROUND_TRIP = 1.0
 
 SERVICES: dict[str, Callable[..., Connector]] = {
@@ -28,10 +28,10 @@ SERVICES: dict[str, Callable[..., Connector]] = {
     "web.shop": web,
 }
 
-#: One replica for each; all other services have one, and stand nowhere.
+#: Localities of the replicas; all other services have one replica without a locality.
 LOCALITIES = {"inventory.shop": ("us-west-b-1", "us-east-a-1")}
 
-#: Which services share a process other than that of web, for each way to run the shop.
+#: The services in each process other than that of web, for each way to run the shop.
 OTHER_PROCESSES: dict[str, tuple[tuple[str, ...], ...]] = {
     "one": (),
     "six": (
@@ -48,7 +48,7 @@ OTHER_PROCESSES: dict[str, tuple[tuple[str, ...], ...]] = {
 def replicas(
     host: str, *, plane: str = PLANE, nats: str | None = None, **more: Any
 ) -> list[Connector]:
-    """The replicas of one service, not yet started; ``nats`` is empty where there is no broker."""
+    """Return the replicas of one service, not started; ``nats`` is empty for no broker."""
     where = {"plane": plane, "nats": nats, "round_trip": ROUND_TRIP, **more}
     return [
         SERVICES[host](**{"locality": locality, **where})

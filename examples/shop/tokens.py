@@ -1,4 +1,4 @@
-"""token: the trust root. Port 666 puts its subjects in the ``danger`` tier, apart from the rest."""
+"""token: the trust root. Subjects of port 666 have the trust zone ``danger``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from subtrie.connector import Connector, HTTPError, Request
 
 
 def token(**where: Any) -> Connector:
-    """Believes the subject, not the message: ``request.source`` is read from the subject."""
+    """Make the service, which relies on ``request.source``, read from the subject."""
     connector = Connector("token.shop", **where)
 
     @connector.endpoint("POST", ":666/mint")

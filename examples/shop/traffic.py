@@ -1,7 +1,7 @@
-"""The shop in motion: starts the services, lets customers in, adds what is wrong, adds up.
+"""Running the shop: services, customers and faulty traffic, and the sum of all counts.
 
-The services are the same however they are spread: in one process, where every call takes the short
-circuit and there is no broker; in six processes, where every message is on the bus; or mixed.
+The services are the same wherever they run: in one process, where every call is in process and
+there is no broker; in six processes, where every message is on the bus; or mixed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,20 @@ async def run(
     plane: str = PLANE,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> tuple[Counters, Counter[str]]:
-    """Runs the shop for about ``seconds``; what its services counted, what its customers saw.
+    """Run the shop for about ``seconds``.
 
-    The same seed and duration ask the same questions, wherever the services run. ``url`` is empty
-    where there is no broker, and then nobody can go around the services.
+    The same seed and duration send the same requests, wherever the services run.
+
+    Args:
+        url: The broker's URL; empty for none, and then there is no faulty traffic.
+        how: ``one``, ``six`` or ``mixed``: the processes of the services.
+        seconds: For how long customers arrive.
+        seed: The seed of the random customers.
+        plane: The plane.
+        progress: Called with the numbers of customers served and expected.
+
+    Returns:
+        What the services counted, and what the customers saw.
     """
     counters, seen = Counters(), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,21 +76,21 @@ async def run(
                     url, plane, round(seconds * CUSTOMERS_PER_SECOND / 10), counters
                 )
             seen.update(await entries(connector))
-            # Who answers has read what was sent to it before.
+            # A connector that responds has read what was sent to it before.
             await _wait_until_ready(connector)
             await _wait_until_ready(connector)
         for number in range(len(away)):
             counters += Counters.load(Path(folder) / f"{number}.json")
-    return counters + Counters(), seen  # adding drops what came to nothing
+    return counters + Counters(), seen  # adding drops counts of zero
 
 
 @asynccontextmanager
 async def _process(
     url: str, plane: str, hosts: tuple[str, ...], counts: Path
 ) -> AsyncIterator[None]:
-    """Some services in a process of their own, which writes its counts when it ends."""
+    """Run services in a process of their own, which writes its counts when it ends."""
     command = ["-m", "examples.shop.serve", *hosts, "--nats", url, "--plane", plane]
-    # A session of its own: Ctrl-C reaches us, and we stop things in order.
+    # In a session of its own, so that Ctrl-C reaches this process only, which stops it in order.
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *command, "--child", str(counts)),
         cwd=ROOT,
@@ -95,7 +105,7 @@ async def _process(
 
 async def _end(process: Process) -> None:
     assert process.stdin is not None
-    process.stdin.close()  # the pipe on which it waits
+    process.stdin.close()  # it ends when its standard input closes
     try:
         await asyncio.wait_for(process.wait(), 30)
     except TimeoutError:
@@ -104,7 +114,7 @@ async def _end(process: Process) -> None:
 
 
 async def _wait_until_ready(connector: Connector) -> None:
-    """Waits until all replicas answer to the control plane's ping."""
+    """Wait until all replicas respond to the control plane's ping."""
     expected = sum(len(replicas(host, nats="")) for host in SERVICES)
     async with asyncio.timeout(START_LIMIT):
         while True:
@@ -139,7 +149,7 @@ async def _run_customers(
 
 
 async def _inject_faults(url: str, plane: str, times: int, counters: Counters) -> None:
-    """Three services that do what they should not, each on a connection of its own."""
+    """Publish faulty traffic as three services, each on a connection of its own."""
     async with (
         connection(sign_in(url, "orders.shop"), "orders.shop") as orders,
         connection(sign_in(url, "ledger.shop"), "ledger.shop") as ledger_client,

@@ -1,4 +1,4 @@
-"""web: what customers see. It asks the others, and hears when an order is placed."""
+"""web: the customers' side of the shop. It calls the others, and receives the event of an order."""
 
 from __future__ import annotations
 
@@ -14,20 +14,27 @@ from .inventory import GOODS
 
 
 def web(**where: Any) -> Connector:
-    """Hears the event without a queue: every replica would."""
+    """Make the service; its event subscription has no queue, so every replica receives it."""
     connector = Connector("web.shop", **where)
 
     @connector.on(placed, queue=None)
     async def on_placed(order: Order) -> None:
-        """Would tell the customer."""
+        """Notify the customer (does nothing here)."""
 
     return connector
 
 
 async def visit(connector: Connector, customer: int, dice: Random, seen: Counter[str]) -> None:
-    """One customer: looks at a thing and its picture, buys it, and looks at the order."""
+    """Act as one customer: look at a thing and its picture, order it, and look at the order.
+
+    Args:
+        connector: The connector that sends the requests.
+        customer: The number of the customer.
+        dice: The customer's random numbers.
+        seen: Counts of what the customers saw.
+    """
     thing = dice.choice(GOODS)
-    if dice.random() < 0.5:  # this one asks the west coast, whichever replica that is
+    if dice.random() < 0.5:  # by locality: any replica on the west coast
         near = "https://loc-us-west.inventory.shop/stock/{thing}"
         await connector.request("GET", near, params={"thing": thing})
     else:
@@ -47,7 +54,13 @@ async def visit(connector: Connector, customer: int, dice: Random, seen: Counter
 
 
 async def request_unserved(connector: Connector, dice: Random, seen: Counter[str]) -> None:
-    """Asks for what nobody serves: a route, a method and a host that are not there."""
+    """Request a route, a method and a host that no service serves.
+
+    Args:
+        connector: The connector that sends the requests.
+        dice: The customer's random numbers.
+        seen: Counts of what the customers saw.
+    """
     answers = await asyncio.gather(
         connector.request(
             "GET", "https://inventory.shop/stocks/{thing}", params={"thing": dice.choice(GOODS)}
@@ -58,10 +71,10 @@ async def request_unserved(connector: Connector, dice: Random, seen: Counter[str
     )
     for answer in answers:
         if not isinstance(answer, AckTimeout):
-            raise AssertionError(f"somebody served a mistake: {answer!r}")
+            raise AssertionError(f"a request without a handler was answered: {answer!r}")
         seen["unserved"] += 1
 
 
 async def entries(connector: Connector) -> dict[str, int]:
-    """How many entries each account of the ledger has."""
+    """Return the number of entries in each account of the ledger."""
     return {name: len(kept) for name, kept in (await ledger.accounts(connector)).items()}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """What a subscription needs of the client through which it was made."""
+    """The interface that a subscription needs of the client through which it was made."""
 
     _nc: Any
 

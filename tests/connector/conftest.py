@@ -20,7 +20,7 @@ LIMIT = 60.0  # seconds for one test
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs a coroutine test on a loop of its own."""
+    """Run a coroutine test on a loop of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = pyfuncitem._fixtureinfo.argnames
@@ -36,7 +36,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither variables nor files of the machine say anything to a test."""
+    """Keep variables and files of the machine out of the tests."""
     for name in ("NATS", "PLANE", "LOCALITY", "DEPLOYMENT", "SHORT_CIRCUIT"):
         monkeypatch.delenv(f"MICROBUS_{name}", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
-    """One server for all tests that share it; planes keep them apart."""
+    """Run one server for all tests; each test has its own plane."""
     server = NatsServer(tmp_path_factory.mktemp("nats"), max_payload=196_608).start()
     yield server
     server.stop()
@@ -55,19 +55,19 @@ Make = Callable[..., Connector]
 
 @pytest.fixture(params=["memory", "nats"])
 def make(request: pytest.FixtureRequest) -> Make:
-    """Makes connectors that reach each other in process only, or over NATS only."""
+    """Return a maker of connectors that reach each other in process only, or over NATS only."""
     return _maker(request, request.param)
 
 
 @pytest.fixture
 def make_nats(request: pytest.FixtureRequest) -> Make:
-    """Makes connectors that reach each other over NATS only."""
+    """Return a function that makes connectors that reach each other over NATS only."""
     return _maker(request, "nats")
 
 
 @pytest.fixture
 def make_memory(request: pytest.FixtureRequest) -> Make:
-    """Makes connectors that reach each other in process only."""
+    """Return a function that makes connectors that reach each other in process only."""
     return _maker(request, "memory")
 
 
@@ -75,7 +75,7 @@ def _maker(request: pytest.FixtureRequest, way: str) -> Make:
     options: dict[str, Any] = {"plane": request.getfixturevalue("plane"), "deployment": "TESTING"}
     if way == "nats":
         options |= {"nats": request.getfixturevalue("broker").url, "short_circuit": False}
-        options["round_trip"] = 0.3  # a busy machine is no proof that nobody is there
+        options["round_trip"] = 0.3  # longer than measured, for busy machines
     else:
         options |= {"nats": "", "short_circuit": True}
     return lambda host, **more: Connector(host, **{**options, **more})

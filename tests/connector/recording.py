@@ -1,4 +1,4 @@
-"""What Go Microbus put on the bus: exact bytes, and the truth about them."""
+"""Recorded messages of Go Microbus, with the description of their scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coroutine tests here too, and one server for the live ones."""
+"""Coroutine tests, and one server for the live ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Recorded bytes and ours: the same, but for the fields that no two runs share."""
+"""Comparison of recorded and published bytes, except for fields that no two runs share."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from subtrie._control_headers import seconds_of
 from tests.interop.wire import Recorded
 
-_LESS = 8.0  # seconds that a nested budget may have lost more than the recorded one
+_LESS = 8.0  # seconds by which a nested budget may be below the recorded one
 
 
 def difference(recorded: Recorded, ours: bytes) -> str:
-    """What is different, but for masked fields; empty where nothing is."""
+    """Return the first difference outside masked fields; empty if there is none."""
     theirs_masked, ours_masked = _masked(recorded.payload), _masked(ours)
     if theirs_masked == ours_masked:
         return _budgets(recorded.payload, ours)
@@ -24,7 +24,7 @@ def difference(recorded: Recorded, ours: bytes) -> str:
 
 
 def field(payload: bytes, name: str) -> str:
-    """A control header of a payload."""
+    """Return a control header of a payload."""
     head = payload.partition(b"\r\n\r\n")[0].decode("latin-1")
     found = re.search(rf"^Microbus-{name}: (.*?)\r?$", head, re.M)
     return found[1] if found else ""
@@ -36,7 +36,7 @@ def _masked(payload: bytes) -> bytes:
     if field(payload, "Call-Depth") not in ("", "1"):
         head = re.sub(rb"(\r\nMicrobus-Time-Budget: )[^\r]*", rb"\1*", head)
     if field(payload, "Op-Code") == "Err":
-        body = re.sub(rb',\s*"trace": ?"[0-9a-f]{32}"', b"", body)  # none where nobody traces
+        body = re.sub(rb',\s*"trace": ?"[0-9a-f]{32}"', b"", body)  # absent without tracing
         body = re.sub(rb'\n *"stack": \[.*?\n *\],', b"", body, flags=re.DOTALL)
         body = re.sub(rb'"stack":\[.*?\],', b"", body, flags=re.DOTALL)
         head = re.sub(rb"\r\nContent-Length: \d+", b"\r\nContent-Length: *", head)

@@ -1,7 +1,7 @@
 """The other program: as a service whose lines are read, and as a caller.
 
-``SUBTRIE_INTEROP_PEER`` names it; without, it is our own ``examples/interop/peer.py``. With
-``SUBTRIE_INTEROP_EXACT`` its answers are held to the words of our example too.
+``SUBTRIE_INTEROP_PEER`` names it; the default is ``examples/interop/peer.py``. With
+``SUBTRIE_INTEROP_EXACT`` its responses are compared with the example's texts too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from subtrie.connector import Connector
 from tests.connector.nats_server import NatsServer
 
 ROOT = Path(__file__).resolve().parents[2]
-ROUND_TRIP = 0.4  # seconds: more than a connector measures, for machines that do a lot
+ROUND_TRIP = 0.4  # seconds: more than a connector measures, for busy machines
 PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
 MORE: list[str] = []
-#: Whether the peer answers in the very words of our example, where the protocol leaves them open.
+#: Whether the peer's texts equal the example's where the protocol leaves them open.
 EXACT = not PEER or bool(os.environ.get("SUBTRIE_INTEROP_EXACT"))
 if not PEER:
     PEER = [sys.executable, "-m", "examples.interop.peer"]
-    MORE = ["--round-trip", f"{ROUND_TRIP}s"]  # an option of our own example
+    MORE = ["--round-trip", f"{ROUND_TRIP}s"]  # an option of the example only
 PLANE = "interop1"
 HIS, OURS = "his.example", "ours.example"
 URL = f"https://{HIS}"
@@ -32,7 +32,7 @@ _LINE = 8 << 20  # bytes: an event may be large
 
 
 class PeerService:
-    """The peer as a service; its lines."""
+    """The peer as a service, and the lines it prints."""
 
     def __init__(self, url: str, *more: str) -> None:
         self.arguments = ["serve", "--nats", url, "--plane", PLANE, "--host", HIS, *MORE, *more]
@@ -71,7 +71,7 @@ class PeerService:
 
 
 async def call(url: str, *arguments: str) -> list[dict]:
-    """The peer as a caller; its answers."""
+    """Run the peer as a caller; return its responses."""
     process = await asyncio.create_subprocess_exec(
         *(*PEER, "call", "--nats", url, "--plane", PLANE, "--host", HIS, *MORE, *arguments),
         stdout=asyncio.subprocess.PIPE,
@@ -82,7 +82,7 @@ async def call(url: str, *arguments: str) -> list[dict]:
 
 
 def joined(server: NatsServer, host: str = OURS, **more) -> Connector:
-    """A connector of this process that meets the peer on the bus."""
+    """Return a connector of this process that is connected to the same bus as the peer."""
     options = {"plane": PLANE, "nats": server.url, "short_circuit": False, "deployment": "LOCAL"}
     options["round_trip"] = ROUND_TRIP
     return Connector(host, **{**options, **more})

@@ -1,4 +1,4 @@
-"""A recorded service, as far as it shows: its routes and its nature, and its recorded answers.
+"""A recorded service, as far as it shows: its routes and settings, and its recorded responses.
 
 Everything is read from the recording: routes from the subscriptions, version, configuration and
 deployment from the messages.
@@ -28,7 +28,7 @@ CACHE = ("/dcache/all", "/dcache/rescue")
 
 
 def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
-    """The service's own routes, from its subscriptions: those for anyone, control plane aside."""
+    """Return the service's own routes, from its subscriptions for any instance."""
     routes = []
     for pattern, queue in subscriptions:
         if pattern.split(".")[1] == "reply":
@@ -46,7 +46,7 @@ def routes_of(host: str, subscriptions: list[tuple[str, str]]) -> list[Route]:
 
 
 def version_of(recording: Recording, service: dict[str, Any]) -> int:
-    """What the service writes into its messages; the truth may tell otherwise."""
+    """Return the version that the service writes into its messages."""
     for _, payload in recording.published.get(service["name"], ()):
         told = headers_of(payload).get(_control_headers.FROM_VERSION)
         if told:
@@ -55,7 +55,7 @@ def version_of(recording: Recording, service: dict[str, Any]) -> int:
 
 
 def configuration_of(recording: Recording, service: dict[str, Any]) -> list[str]:
-    """The names it asks the configurator for."""
+    """Return the names that it requests from the configurator."""
     for subject, payload in recording.published.get(service["name"], ()):
         if subject.endswith(".configurator_core._.POST.values") and ".safe.888." in subject:
             names: list[str] = json.loads(payload.partition(b"\r\n\r\n")[2])["names"]
@@ -64,7 +64,7 @@ def configuration_of(recording: Recording, service: dict[str, Any]) -> list[str]
 
 
 def deployment_of(recording: Recording) -> str:
-    """LOCAL, where errors are indented."""
+    """Return LOCAL if error responses are indented, else LAB."""
     errors = [
         payload
         for published in recording.published.values()
@@ -74,19 +74,19 @@ def deployment_of(recording: Recording) -> str:
     return "LAB" if errors and not any(b'{\n  "err"' in error for error in errors) else "LOCAL"
 
 
-#: The URL that is being asked, for whoever learns where it is answered.
+#: The URL of the request being sent, for ``NearestByUrl``.
 asked_for: ContextVar[str] = ContextVar("asked_for", default="")
 
 
 def without_locality(url: str) -> str:
-    """A URL as its caller knew it: no query, and no locality that routing put in front."""
+    """Return a URL as its caller wrote it: no query, and no locality added by routing."""
     return re.sub(r"^(\w+://)loc-[^.]*\.", r"\1", url.partition("?")[0])
 
 
 class NearestByUrl(NearestReplicas):
-    """Go keeps what it has learnt by URL; a connector by method, host and port (A75).
+    """Routing that learns by URL, as Go does, instead of by method, host and port.
 
-    That one difference is taken out here, so that everything else can be compared.
+    This one difference is removed here, so that everything else can be compared.
     """
 
     def nearest(self, key: Key) -> str:
@@ -100,7 +100,7 @@ class NearestByUrl(NearestReplicas):
 
 
 class RecordedRole:
-    """What each request is answered with, by its message id, and what is asked before that."""
+    """The recorded response to each request by message id, and the requests sent before it."""
 
     def __init__(self, connector: Connector) -> None:
         self.connector = connector
@@ -109,11 +109,11 @@ class RecordedRole:
         self.ends: dict[str, int] = {}
 
     async def handle(self, request: Request) -> Response:
-        """Asks what the recorded handler asked, then answers as it did."""
+        """Send the requests that the recorded handler sent, then respond as it did."""
         message_id = request.headers[_control_headers.MSG_ID]
         asking: list[tuple[Nested, asyncio.Task[Any]]] = []
         for nested in self.nested.get(message_id, ()):
-            # What was answered before this was asked was waited for; the rest ran beside it.
+            # The handler awaited what was answered before this was sent; the rest ran concurrently.
             for before, task in asking:
                 if before.over(nested):
                     await task
@@ -124,15 +124,17 @@ class RecordedRole:
             if nested.place < self.answered(message_id):
                 await task
         if message_id not in self.answers:
-            raise HTTPError("the recorded one did not answer this, or did not hear it")
+            raise HTTPError(
+                "the recorded service did not answer this request, or did not receive it"
+            )
         return self.answer(message_id)
 
     def answered(self, message_id: str) -> float:
-        """When the recorded handler was done."""
+        """Return the place at which the recorded handler was done."""
         return self.ends.get(message_id, float("inf"))
 
     def answer(self, message_id: str) -> Response:
-        """The recorded answer; raises where it was an error."""
+        """Return the recorded response; raise it if it was an error."""
         parts = self.answers[message_id]
         assert parts[0].is_answer
         status = int(parts[0].payload.split(b" ", 2)[1])
@@ -152,26 +154,28 @@ class RecordedRole:
         return answer
 
 
-_UNHEARD = 0.09  # seconds in the recording after which a request is known to be unheard
+_UNDELIVERED = 0.09  # seconds in the recording after which a request is known to be undelivered
 
 
 class Nested:
-    """A request that was sent: its place in the recording, that of its last answer, its body."""
+    """A request that was sent: its place in the recording, that of its last response, its body."""
 
     def __init__(self, message: Recorded, place: int, answered: int, body: bytes) -> None:
         self.message, self.place, self.answered, self.body = message, place, answered, body
 
     def over(self, other: Nested) -> bool:
-        """Whether it was done with when the other was sent: answered, or heard by nobody."""
-        unheard = not self.message.delivered_to and other.message.t - self.message.t > _UNHEARD
-        return unheard or self.answered < other.place
+        """Return whether it was complete, or undelivered, when the other was sent."""
+        undelivered = (
+            not self.message.delivered_to and other.message.t - self.message.t > _UNDELIVERED
+        )
+        return undelivered or self.answered < other.place
 
 
 _NOT_THE_CALLERS = {"Host", "Content-Length", "Traceparent"}
 
 
 def options_of(message: Recorded, body: bytes) -> dict[str, Any]:
-    """What its caller gave besides method and URL: headers, body, and time at the first call."""
+    """Return what the caller gave besides method and URL: headers, body, timeout."""
     headers = {
         name: values[0]
         for name, values in message.headers.items()
@@ -186,7 +190,7 @@ def options_of(message: Recorded, body: bytes) -> dict[str, Any]:
 
 
 async def ask(connector: Connector, asked: Recorded, body: bytes) -> list[Response | HTTPError]:
-    """Sends what was sent: to one where one heard it, else to all."""
+    """Send a recorded request: to one instance if one received it, else to all."""
     method, url = asked.method_and_url
     asked_for.set(without_locality(url))
     options = options_of(asked, body)
@@ -201,13 +205,13 @@ async def ask(connector: Connector, asked: Recorded, body: bytes) -> list[Respon
 def subscribe_all(
     connector: Connector, routes: list[Any], handler: Callable[[Request], Any]
 ) -> None:
-    """Serves routes with one handler."""
+    """Serve routes with one handler."""
     for method, route, queue in routes:
         connector.endpoint(method, route, queue=queue)(handler)
 
 
 async def until(condition: Callable[[], bool], limit: float, what: str) -> None:
-    """Waits for what must come; never for how long."""
+    """Wait for a condition, at most ``limit`` seconds."""
     loop = asyncio.get_running_loop()
     end = loop.time() + limit
     while not condition():

@@ -1,7 +1,7 @@
-"""What happens in one scenario from the side of one role: who starts it, and what follows what.
+"""One scenario of a recording from the side of one role: which request caused which.
 
-The recording has the messages in their order. A request that the role sent while it handled another
-one, one call deeper, is nested in that; any other is its own doing.
+The recording has the messages in order. A request that the role sent while it handled another one,
+one call deeper, is nested in that; any other is one of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from subtrie.microbus import RequestAddress, decode
 from tests.interop.roles import CACHE, CONTROL, Nested
 from tests.interop.wire import Recorded
 
-#: Answers of our own that no recording can foresee, by path on port 888, and why.
+#: Responses that implementations word differently, by path on port 888, with the reason.
 WORDED_OTHERWISE = {
     "/openapi.json": "the description of a service is worded by each implementation",
     "/metrics": "what is measured, and whether, differs: the recorded one may have nothing to say",
@@ -30,13 +30,13 @@ class RoleScenario:
     messages: list[Recorded]
     scenario: dict[str, Any]
     nested: dict[str, list[Nested]] = field(default_factory=dict)
-    own: list[Recorded] = field(default_factory=list)  # requests that nothing of this caused
-    held: dict[str, bytes] = field(default_factory=dict)  # what its cache was seen to hold
+    own: list[Recorded] = field(default_factory=list)  # requests that no other request caused
+    held: dict[str, bytes] = field(default_factory=dict)  # cached values that responses show
     excluded: dict[str, str] = field(default_factory=dict)  # message id, and why
     unplayed: set[str] = field(default_factory=set)  # message ids of exchanges left out whole
 
     def late(self, answer: Recorded) -> bool:
-        """Whether an answer came when who asked had given up."""
+        """Return whether a response came after its request had timed out."""
         asked = self.asked(answer)
         return (
             asked is not None
@@ -46,7 +46,7 @@ class RoleScenario:
         )
 
     def asked(self, answer: Recorded) -> Recorded | None:
-        """The request that is answered."""
+        """Return the request of a response."""
         for message in self.messages:
             if message.is_request and message.message_id == answer.message_id:
                 return message
@@ -56,7 +56,7 @@ class RoleScenario:
 def scenario_for(
     role: str, host: str, scenario: dict[str, Any], messages: list[Recorded]
 ) -> RoleScenario:
-    """Reads one scenario."""
+    """Read one scenario."""
     plot = RoleScenario(scenario["name"], messages, scenario)
     caused: set[str] = set()
     for place, request in enumerate(messages):
@@ -99,7 +99,7 @@ def scenario_for(
         elif message.depth == 1:
             plot.own.append(message)
         elif parent := _earlier(role, messages[:at], message.depth - 1):
-            # Sent when the answer was given already, by a handler that went on.
+            # Sent after the response, by a handler that went on.
             plot.nested[parent.message_id].append(nested_in(messages, message, at))
         else:
             plot.unplayed.add(message.message_id)
@@ -108,18 +108,18 @@ def scenario_for(
 
 
 def _refused(request: Recorded) -> str:
-    """Why it is left out: a decision of ours, stricter than Go's, or nobody can read it."""
+    """Return why a request is left out: subtrie is stricter than Go, or it cannot be parsed."""
     if request.payload.partition(b"\r\n")[0].count(b" ") != 2:
         return "its request line cannot be read"
     try:
         decode(request.subject)
     except SubtrieError as error:
-        return f"we refuse to ask that: {error.reason}"
+        return f"subtrie refuses to send this: {error.reason}"
     return ""
 
 
 def _earlier(role: str, before: list[Recorded], depth: int) -> Recorded | None:
-    """The last request to the role at a depth."""
+    """Return the last request to the role at a depth."""
     for message in reversed(before):
         if message.is_request and role in message.delivered_to and message.depth == depth:
             return message
@@ -127,12 +127,12 @@ def _earlier(role: str, before: list[Recorded], depth: int) -> Recorded | None:
 
 
 def nested_in(messages: list[Recorded], message: Recorded, at: int) -> Nested:
-    """A request of the role's own, with all of its body and the place where it was answered."""
+    """Return a request of the role's own, with its whole body and the place of its response."""
     return Nested(message, at, answered(messages, message), whole_body(messages, message))
 
 
 def whole_body(messages: list[Recorded], request: Recorded) -> bytes:
-    """The body of a request, whatever it was cut into."""
+    """Return the body of a request, reassembled from its fragments."""
     parts = {
         int(m.fragment.partition("/")[0] or 1): m.body
         for m in messages
@@ -142,7 +142,7 @@ def whole_body(messages: list[Recorded], request: Recorded) -> bytes:
 
 
 def answered(messages: list[Recorded], request: Recorded) -> int:
-    """The place of the last answer to a request; after everything where there is none."""
+    """Return the place of the last response to a request; after everything if there is none."""
     places = [
         at
         for at, message in enumerate(messages)
@@ -152,7 +152,7 @@ def answered(messages: list[Recorded], request: Recorded) -> int:
 
 
 def _what_is_held(plot: RoleScenario, request: Recorded, answer: Recorded) -> None:
-    """The cache's own client, which puts values in, is no part of the connector."""
+    """Record a cached value that a response shows: the cache's client is outside the connector."""
     query = parse_qs(request.method_and_url[1].partition("?")[2])
     if query.get("do") == ["load"]:
         plot.held[query["key"][0]] = answer.body
@@ -161,7 +161,7 @@ def _what_is_held(plot: RoleScenario, request: Recorded, answer: Recorded) -> No
 
 
 def _own_path(request: Recorded, host: str) -> str:
-    """The path, where the connector itself answers it."""
+    """Return the path if the connector itself responds to it."""
     to = decode(request.subject)
     if not isinstance(to, RequestAddress) or to.port != 888 or to.host not in (host, "all"):
         return ""

@@ -1,4 +1,4 @@
-"""A recording as messages: what each connection published, in order, bytes and all."""
+"""A recording as messages: what each connection published, in order, byte for byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from subtrie._control_headers import seconds_of
 
 @dataclass
 class Recorded:
-    """One published message and who got it."""
+    """One published message, and the services that received it."""
 
     service: str
     subject: str
@@ -30,42 +30,42 @@ class Recorded:
 
     @property
     def head(self) -> bytes:
-        """Start line and headers."""
+        """Return start line and headers."""
         return self.payload.partition(b"\r\n\r\n")[0]
 
     @property
     def body(self) -> bytes:
-        """What follows them."""
+        """Return the body."""
         return self.payload.partition(b"\r\n\r\n")[2]
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What a message is found by."""
+        """Return the key by which a message is found."""
         return self.message_id, self.op, self.fragment, self.subject
 
     @property
     def is_request(self) -> bool:
-        """Whether it asks, and is the first fragment of that."""
+        """Return whether it is a request, or its first fragment."""
         return self.op == "Req" and self.fragment.partition("/")[0] in ("", "1")
 
     @property
     def is_answer(self) -> bool:
-        """Whether it answers, well or not."""
+        """Return whether it is a response or an error."""
         return self.op in ("Res", "Err")
 
     @property
     def depth(self) -> int:
-        """Calls in the chain, itself included."""
+        """Return the number of calls in the chain, including this one."""
         return int(self.headers.get("Microbus-Call-Depth", ["1"])[0])
 
     @property
     def budget(self) -> float:
-        """Seconds its sender gives it."""
+        """Return the time budget in seconds."""
         return seconds_of(self.headers.get("Microbus-Time-Budget", [""])[0])
 
     @property
     def method_and_url(self) -> tuple[str, str]:
-        """Of a request."""
+        """Return method and URL of a request."""
         method, url, _ = self.payload.partition(b"\r\n")[0].decode().split(" ")
         return method, url
 
@@ -74,7 +74,7 @@ class Recorded:
 
 
 def headers_of(payload: bytes) -> dict[str, list[str]]:
-    """The headers of a payload, as written."""
+    """Return the headers of a payload."""
     found: dict[str, list[str]] = {}
     for line in payload.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]:
         name, _, value = line.partition(": ")
@@ -84,13 +84,13 @@ def headers_of(payload: bytes) -> dict[str, list[str]]:
 
 @dataclass
 class Recording:
-    """Truth and bytes of one run."""
+    """The scenarios and the bytes of one run."""
 
     truth: dict[str, Any]
     published: dict[str, list[tuple[str, bytes]]]  # service: subject, payload; not yet asked for
 
     def messages(self, rows: list[dict[str, Any]]) -> list[Recorded]:
-        """The messages of the truth's rows with their bytes; call it in the order of the run."""
+        """Return the messages of the rows with their bytes; call in the order of the run."""
         made = []
         for row in rows:
             subject, payload = self._next(row)
@@ -122,7 +122,7 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """Reads ``truth.json`` and ``wire.jsonl`` of a folder, compressed or not."""
+    """Read ``truth.json`` and ``wire.jsonl`` of a folder, compressed or not."""
     with _open(folder, "truth.json") as file:
         truth = json.load(file)
     names = {service["conn"]: service["name"] for service in truth["services"]}

@@ -63,7 +63,7 @@ class HTTPError(BusError):
 
 
 class AckTimeout(HTTPError):
-    """No service acknowledged the request in time (404): nobody subscribes to it."""
+    """No service acknowledged the request in time (404)."""
 
     reason_code = "ack-timeout"
 

@@ -2,7 +2,7 @@
 
 For each method, host and port a caller remembers the longest locality prefix it shares with a
 replica that responded, and addresses that prefix next time. The prefix grows as nearer replicas
-respond; it is forgotten if nobody acknowledges there, and after a day.
+respond; it is forgotten if no replica acknowledges there, and after a day.
 """
 
 # S0-048, S0-049, A75
@@ -59,5 +59,5 @@ class NearestReplicas:
                 self._known.popitem(last=False)
 
     def forget(self, key: Key) -> None:
-        """Forget a prefix at which nobody acknowledged."""
+        """Forget a prefix at which no replica acknowledged."""
         self._known.pop(key, None)

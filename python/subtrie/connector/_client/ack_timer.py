@@ -1,4 +1,4 @@
-"""The acknowledgement timer: without an acknowledgement within a round trip, nobody subscribes.
+"""The acknowledgement timer: without one within a round trip, there is no subscriber.
 
 The timer does not blame the subscriber for a fault of the caller or the broker. It starts again
 while the connection is lost, or if the event loop was blocked; and before it expires, the broker

@@ -50,7 +50,7 @@ class RequestClient(Runtime):
 
         Raises:
             AddressError: The URL or the method is not valid.
-            AckTimeout: Nobody acknowledged the request (404).
+            AckTimeout: No service acknowledged the request (404).
             RequestTimeout: The time budget is used up (408).
             CallDepthExceeded: The request would be the 65th in a chain (508).
             HTTPError: The service responded with an error.
