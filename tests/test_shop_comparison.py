@@ -114,7 +114,7 @@ def test_a_lost_row_and_an_invented_one_are_found(table):
     assert differences(counted(), invented, LINES)
 
 
-def test_a_refusal_nobody_expected_is_found():
+def test_an_unexpected_refusal_is_found():
     wrong = report()
     wrong["refused"] = [{"who": "web.shop", "subject": "a.b", "count": 1, "kind": "publish"}]
     assert differences(counted(), wrong, LINES) == [

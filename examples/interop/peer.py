@@ -1,11 +1,11 @@
-"""A service and a caller for trying implementations against each other.
+"""A service and a caller for testing implementations with each other.
 
     peer serve --nats URL --plane P --host H [--locality L] [--version N]
     peer call --nats URL --plane P --host H [--locality L] [--multicast] [--timeout 400ms]
               [--header 'N: V'] METHOD URL [BODY|@FILE]
 
-``serve`` prints ``READY host id`` and a line ``EVENT from body`` for each event it hears; ``call``
-prints one JSON object a line for each answer. Any program that does the same can take its place in
+``serve`` prints ``READY host id``, and ``EVENT from body`` for each event it receives. ``call``
+prints one JSON object a line for each response. Any program that does the same can replace it in
 ``tests/interop``.
 """
 
@@ -80,7 +80,7 @@ def service(connector: Connector) -> None:
 
 
 async def serve_and_announce(connector: Connector) -> None:
-    """Serves until it is asked to end."""
+    """Serve until a signal arrives."""
     running = asyncio.create_task(serve(connector))
     while not connector.running and not running.done():
         await asyncio.sleep(0.005)
@@ -90,7 +90,7 @@ async def serve_and_announce(connector: Connector) -> None:
 
 
 def response_line(answer: Response | HTTPError) -> dict[str, object]:
-    """One answer as the line that ``call`` prints."""
+    """Return a response as the line that ``call`` prints."""
     if isinstance(answer, HTTPError):
         return {"status": answer.status, "headers": {}, "body": "", "error": answer.message}
     line: dict[str, object] = {
@@ -106,7 +106,7 @@ def response_line(answer: Response | HTTPError) -> dict[str, object]:
 
 
 async def send_and_print(connector: Connector, given: argparse.Namespace) -> None:
-    """Makes one call and prints what comes back."""
+    """Send one request and print the responses."""
     text = given.body or ""
     body = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
     pairs = (header.partition(":") for header in given.header)

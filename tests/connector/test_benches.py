@@ -1,4 +1,4 @@
-"""The connectors' benchmarks keep working: what they compare gives the same answers, untimed."""
+"""The benchmarks of connectors: what they compare gives the same results (not timed here)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_everything_is_measured_and_shown():
     assert json.loads(json.dumps(record)) == record
 
 
-async def test_a_load_loses_and_doubles_nothing(tmp_path):
+async def test_a_load_loses_and_duplicates_nothing(tmp_path):
     with running(tmp_path) as url:
         told = await connector_load.load(url, 2.0)
     assert (told["lost"], told["doubled"], told["wrong"]) == (0, 0, 0)

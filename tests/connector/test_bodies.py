@@ -1,4 +1,4 @@
-"""Bodies as classes: dataclasses, and the models of pydantic where it is installed."""
+"""Bodies as classes: dataclasses, and pydantic models if it is installed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Whole:
     weight: float = 0.0
 
 
-async def test_models_of_pydantic_are_bodies_and_answers(make):
+async def test_pydantic_models_are_bodies_and_responses(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("POST", "/order/{id}")
@@ -87,7 +87,7 @@ async def test_models_of_pydantic_are_bodies_and_answers(make):
         assert schema["properties"]["lines"]["type"] == "array"
 
 
-async def test_dataclasses_within_dataclasses(make):
+async def test_dataclasses_may_contain_dataclasses(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("POST", "/build")
@@ -113,7 +113,7 @@ async def test_dataclasses_within_dataclasses(make):
             assert path.removeprefix("whole") in refused.value.message
 
 
-async def test_typed_clients_and_events_speak_models(make):
+async def test_typed_clients_and_events_take_models(make):
     shop, web, mail = make(HOST), make("web.example"), make("mail.example")
     client, placed = Client(HOST), Event(HOST, "/on-placed")
     heard: list[Order] = []
@@ -147,7 +147,7 @@ async def test_typed_clients_and_events_speak_models(make):
         assert (answer.error, heard) == (None, [order])
 
 
-async def test_classes_that_only_the_function_around_knows(make_memory):
+async def test_annotations_may_name_classes_of_an_enclosing_function(make_memory):
     """Annotations are text here; the class is local."""
 
     @dataclass

@@ -1,4 +1,4 @@
-"""Requests, answers, errors, time: the same in process and over NATS."""
+"""Requests, responses, errors and timeouts: the same in process and over NATS."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Size(enum.Enum):
 
 
 @pytest.mark.requirement("S0-001")
-async def test_a_request_reaches_its_handler_and_comes_back(make):
+async def test_a_request_reaches_its_handler_and_the_response_returns(make):
     shop, web = make(HOST, version=3), make("web.example", version=7)
 
     @shop.endpoint("POST", "/order/{id}")
@@ -74,7 +74,7 @@ async def test_a_request_reaches_its_handler_and_comes_back(make):
         (Response(201, "made", headers={"X-Order": "9"}), b"made", None),
     ],
 )
-async def test_what_a_handler_returns_is_answered(make, given, body, kind):
+async def test_a_handlers_return_value_becomes_the_response(make, given, body, kind):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("GET", "/")(lambda: given)
     async with shop, web:
@@ -146,7 +146,7 @@ async def test_an_error_travels_with_status_properties_trace_and_place(make):
             assert failed.value.status == 500
 
 
-async def test_a_status_is_no_error_until_asked(make_memory):
+async def test_a_status_raises_only_if_asked(make_memory):
     shop, web = make_memory(HOST), make_memory("web.example")
     shop.endpoint("GET", "/gone")(lambda: Response(404, "not here"))
     async with shop, web:
@@ -157,7 +157,7 @@ async def test_a_status_is_no_error_until_asked(make_memory):
         assert raised.value.status == 404
 
 
-async def test_nobody_there_is_an_ack_timeout(make):
+async def test_a_request_without_a_subscriber_is_an_ack_timeout(make):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("GET", "/here")(lambda: None)
     async with shop, web:
@@ -194,7 +194,7 @@ async def test_a_handler_that_passes_its_deadline_is_cancelled_and_answered_408(
         assert stopped.is_set()
 
 
-async def test_a_deaf_handler_leaves_the_caller_with_a_timeout(make):
+async def test_a_handler_that_ignores_cancellation_leaves_the_caller_with_a_timeout(make):
     shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
     shop.endpoint("GET", "/deaf")(lambda: time.sleep(1.0))
     async with shop, web:
@@ -218,7 +218,7 @@ async def test_a_budget_not_above_one_round_trip_is_408_before_the_handler(make)
         assert called == []
 
 
-async def test_time_budget_depth_baggage_and_language_travel_along(make):
+async def test_time_budget_depth_baggage_and_language_are_forwarded(make):
     shop, stock, web = make(HOST), make("stock.example"), make("web.example")
     seen: dict[str, object] = {}
 
@@ -281,7 +281,7 @@ def _say(text):
     return lambda: text
 
 
-async def test_multicast_to_nobody_ends_empty_and_errors_are_answers(make):
+async def test_a_multicast_without_subscribers_is_empty_and_errors_are_responses(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("GET", "/fail", queue=None)
@@ -340,7 +340,7 @@ async def test_replicas_share_the_work_and_one_can_be_pinned(make):
 
 
 @pytest.mark.requirement("S0-132")
-async def test_middleware_goes_around_every_handler_the_same_on_both_transports(make):
+async def test_middleware_runs_around_every_handler_on_both_transports(make):
     shop, web, rogue = make(HOST), make("web.example"), make("rogue.example")
     seen = []
 
@@ -377,7 +377,7 @@ async def test_the_same_object_is_not_shared_between_caller_and_callee(make_memo
         assert got[0] is body, "the bytes are shared, not copied"
 
 
-async def test_a_connector_that_does_not_run_says_so(make_memory):
+async def test_a_connector_that_is_not_running_refuses_requests(make_memory):
     web = make_memory("web.example")
     with pytest.raises(BusError) as refused:
         web.publish("GET", URL)

@@ -1,4 +1,4 @@
-"""The locality of a cloud's machine, asked of a metadata service on loopback."""
+"""The locality of a cloud machine, from a metadata service on the loopback interface."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Metadata:
                     self.send_header("Content-Length", str(len(text.encode())))
                     self.end_headers()
                     self.wfile.write(text.encode())
-                except OSError:  # who asked has given up
+                except OSError:  # the client has timed out
                     pass
 
             def log_message(self, *_: object) -> None:
@@ -83,12 +83,12 @@ def metadata(monkeypatch) -> Iterator[Metadata]:
         ("GCP", "projects/1/zones/us-central1-ai1a", "us-central-1-ai1a"),
     ],
 )
-async def test_a_zone_becomes_a_locality(metadata, cloud, zone, place):
+async def test_a_cloud_zone_becomes_a_locality(metadata, cloud, zone, place):
     metadata.zone = zone
     assert await locality_in(cloud) == place
 
 
-async def test_a_token_comes_first_where_the_service_gives_one(metadata):
+async def test_a_metadata_token_is_requested_first_if_available(metadata):
     assert await locality_in("AWS") == "us-east-1-a"
     token, zone = "PUT /latest/api/token", "GET /latest/meta-data/placement/availability-zone"
     assert metadata.asked == [token, zone]
@@ -100,7 +100,7 @@ async def test_a_token_comes_first_where_the_service_gives_one(metadata):
 @pytest.mark.requirement("S0-047")
 @pytest.mark.parametrize("given", ["AWS", "aws", "Gcp"])
 @pytest.mark.parametrize("by", ["argument", "variable"])
-async def test_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, given, by):
+async def test_a_connector_takes_its_locality_from_the_cloud(metadata, monkeypatch, given, by):
     metadata.zone = GCP if given == "Gcp" else "us-east-1a"
     if by == "variable":
         monkeypatch.setenv("MICROBUS_LOCALITY", given)
@@ -119,7 +119,7 @@ async def test_a_connector_stands_where_its_cloud_says(metadata, monkeypatch, gi
 
 
 @pytest.mark.parametrize("zone", ["", "us-east", "Us-East-1a", "a b", "../x", "<html>", "ü1a", GCP])
-async def test_what_is_no_zone_stops_the_service_from_starting(metadata, zone):
+async def test_an_invalid_zone_stops_the_service_from_starting(metadata, zone):
     metadata.zone = zone
     shop = Connector("shop.example", plane="p", nats="", locality="AWS")
     with pytest.raises(ConnectionError, match="the metadata service of AWS gave no zone"):
@@ -132,25 +132,25 @@ async def test_what_is_no_zone_stops_the_service_from_starting(metadata, zone):
 
 @pytest.mark.parametrize("status", [301, 404, 500])
 @pytest.mark.parametrize("cloud", ["AWS", "GCP"])
-async def test_a_service_that_refuses_is_no_answer(metadata, status, cloud):
+async def test_a_refusing_metadata_service_is_a_connection_error(metadata, status, cloud):
     metadata.status = status
     with pytest.raises(ConnectionError):
         await locality_in(cloud)
     assert not any("elsewhere" in asked for asked in metadata.asked)
 
 
-async def test_a_service_that_does_not_answer_is_waited_for_two_seconds(metadata, monkeypatch):
+async def test_a_silent_metadata_service_times_out_after_two_seconds(metadata, monkeypatch):
     metadata.wait = 4.0
     begun = time.monotonic()
     with pytest.raises(ConnectionError):
         await locality_in("GCP")
     assert 1.5 < time.monotonic() - begun < 3.9
-    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")  # nobody
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")  # a closed port
     with pytest.raises(ConnectionError):
         await locality_in("AWS")
 
 
-def test_only_the_two_names_are_clouds():
+def test_only_aws_and_gcp_name_clouds():
     assert [cloud_of(text) for text in ("aws", "GCP", "aws-1", "", "azure", "ＡＷＳ")] == [
         "AWS",
         "GCP",

@@ -1,4 +1,4 @@
-"""The control plane, the configuration, typed clients and events, observation."""
+"""The control plane, configuration, typed clients, events, metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subtrie.connector import Client, Event, HTTPError, Request, Response
 HOST = "shop.example"
 
 
-async def test_ping_finds_everyone_and_each_alone(make):
+async def test_ping_reaches_all_connectors_and_each_alone(make):
     shop, web = make(HOST), make("web.example")
     async with shop, web:
         pings = [a async for a in web.publish("GET", "https://all:888/ping")]
@@ -76,7 +76,7 @@ async def test_the_description_of_a_service(make_memory):
             await web.request("POST", f"https://{HOST}:888/openapi.json", timeout=1)
 
 
-async def test_on_new_subs_makes_a_caller_look_again(make):
+async def test_on_new_subs_makes_a_caller_forget_known_responders(make):
     one, web = make(HOST, round_trip=0.2), make("web.example", round_trip=0.2)
     one.endpoint("GET", "/", queue=None)(lambda: "one")
     async with one, web:
@@ -91,7 +91,7 @@ async def test_on_new_subs_makes_a_caller_look_again(make):
                 pytest.fail("the second one was never seen")
 
 
-async def test_configuration_is_asked_for_before_on_startup_and_its_absence_is_no_error(make):
+async def test_configuration_is_read_before_on_startup_and_is_optional(make):
     values = {"Shelf": "lower", "Limit": "7", "Odd": "x"}
     core = make("configurator.core")
 

@@ -1,4 +1,4 @@
-"""Services with creds of their own on a server that holds each to its name."""
+"""Services with creds of their own on a server that restricts each to its own source."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _connector(host, url, **more):
 
 
 @pytest.mark.requirement("S0-119", "S0-122", "S0-124")
-async def test_the_broker_holds_each_service_to_its_name(tmp_path):
+async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
     realm = Realm(tmp_path)
     realm.creds(tmp_path / "shop.example_nats.creds", "shop.example")
     realm.creds(tmp_path / "web.example_nats.creds", "web.example")
@@ -143,7 +143,7 @@ async def test_the_broker_holds_each_service_to_its_name(tmp_path):
         realm.server.stop()
 
 
-async def test_a_service_that_may_not_ask_sees_an_ack_timeout(tmp_path):
+async def test_a_service_without_publish_permission_gets_an_ack_timeout(tmp_path):
     realm = Realm(tmp_path)
     realm.creds(tmp_path / "nats.creds", "web.example")
     realm.server.start()
@@ -156,7 +156,7 @@ async def test_a_service_that_may_not_ask_sees_an_ack_timeout(tmp_path):
 
 
 @pytest.mark.requirement("M-12")
-async def test_connectors_meet_in_the_dispatcher_of_the_process(make_memory, plane):
+async def test_connectors_share_the_dispatcher_of_the_process(make_memory, plane):
     shop = make_memory("shop.example")
     shop.endpoint("GET", "/{id}")(lambda id: id)
     async with shop:

@@ -1,4 +1,4 @@
-"""Routes of a service: refused where they are written, there and gone at run time."""
+"""Endpoints: validated at registration, added and removed at run time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_unknown_methods_and_bad_routes_are_refused_at_registration(make_m
         ("a/b", "queue-character", 1),
     ],
 )
-async def test_a_bad_queue_name_is_blamed_on_what_is_wrong_with_it(
+async def test_a_bad_queue_name_is_refused_for_the_right_reason(
     make_memory, queue, reason, position
 ):
     with pytest.raises(BusError) as refused:
@@ -61,7 +61,7 @@ async def test_a_refusal_without_a_bus_does_not_speak_of_the_bus(make_memory):
 
 
 @pytest.mark.requirement("A5")
-async def test_a_second_host_that_flattens_alike_is_refused(make_memory):
+async def test_a_second_host_with_the_same_token_is_refused(make_memory):
     shop = make_memory(HOST)
     shop.endpoint("GET", "//a_b.c/x")(lambda: None)
     with pytest.raises(HostnameCollision):

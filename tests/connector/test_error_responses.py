@@ -1,4 +1,4 @@
-"""What a caller and the log get when a handler raises, in every deployment."""
+"""Errors of handlers: the response and the log, in every deployment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong: every request still ends in exactly one response, error or time-out."""
+"""Faults: every request still ends in exactly one response, error or timeout."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def _until(condition, limit=20.0):
         await asyncio.sleep(0.01)
 
 
-async def test_no_server_is_a_clear_error(make_nats):
+async def test_an_unreachable_server_is_a_clear_error(make_nats):
     server = make_nats(HOST, nats="nats://127.0.0.1:1")
     from subtrie.connector._transport import nats as nats_transport
 
@@ -104,7 +104,7 @@ async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
         assert asking_now(web) == []
 
 
-async def test_crashing_handlers_do_not_hurt_others(make):
+async def test_crashing_handlers_do_not_affect_others(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("GET", "/{n}")
@@ -135,7 +135,7 @@ async def test_a_deadline_may_pass_at_every_stage(make, stage):
         elif stage == "nested":
             await shop.request("GET", "https://stock.example/")
         elif stage == "returning":
-            # nobody stops a thread; the answer comes when the caller is gone
+            # a thread cannot be stopped; its result comes after the caller has timed out
             await asyncio.shield(asyncio.to_thread(time.sleep, 0.45))
         return "late"
 
@@ -152,7 +152,7 @@ async def test_a_deadline_may_pass_at_every_stage(make, stage):
         assert asking_now(web) == []
 
 
-async def test_a_call_with_no_time_left_is_not_made(make):
+async def test_a_request_with_no_time_left_is_not_sent(make):
     shop, web = make(HOST, round_trip=0.2), make("web.example", round_trip=0.2)
     called = []
 
@@ -169,7 +169,7 @@ async def test_a_call_with_no_time_left_is_not_made(make):
         assert called == []
 
 
-async def test_threads_may_ask_through_their_own_loops(make_memory):
+async def test_threads_may_send_requests_through_their_own_loops(make_memory):
     shop = make_memory(HOST)
     shop.endpoint("GET", "/{n}")(lambda n: n)
     async with shop:
@@ -181,7 +181,7 @@ async def test_threads_may_ask_through_their_own_loops(make_memory):
         assert answers == [b"%d" % n for n in range(20)]
 
 
-async def test_a_mixed_load_loses_and_doubles_nothing(make):
+async def test_a_mixed_load_loses_and_duplicates_nothing(make):
     shop, web = make(HOST), make("web.example")
     served: list[int] = []
 
@@ -209,8 +209,8 @@ async def test_a_mixed_load_loses_and_doubles_nothing(make):
         assert sorted(served) == list(range(500))
 
 
-async def test_a_handler_that_blocks_the_loop_makes_no_false_404(make):
-    """Caller and callee share the loop: nobody can acknowledge while it stands still."""
+async def test_a_handler_that_blocks_the_loop_causes_no_false_404(make):
+    """Caller and handler share the loop, which cannot acknowledge while it is blocked."""
     shop, web = make(HOST, round_trip=0.1), make("web.example", round_trip=0.1)
 
     @shop.endpoint("GET", "/block/{n}")
@@ -228,8 +228,8 @@ async def test_a_handler_that_blocks_the_loop_makes_no_false_404(make):
         assert [answer.json() for answer in answers] == list(range(20))
 
 
-async def test_a_connection_that_takes_no_more_is_an_error_and_no_wait(make_nats):
-    """What nats-py refuses to send is told at once, as an error of the bus."""
+async def test_a_full_connection_fails_at_once(make_nats):
+    """An error of nats-py at publishing is raised at once, as an ``HTTPError``."""
     web = make_nats("web.example")
     async with web:
         with pytest.raises(HTTPError) as refused:  # the headers alone are more than a message

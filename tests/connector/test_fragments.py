@@ -1,4 +1,4 @@
-"""Bodies larger than a message, there and back, and what may go wrong on the way."""
+"""Bodies larger than a message, in both directions, and transfers that fail."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_a_large_multicast_reaches_everyone_whole(make_nats):
         assert [a.body == body for a in answers] == [True, True]
 
 
-async def test_bodies_over_the_caps_are_413(make):
+async def test_bodies_over_the_limits_are_413(make):
     shop, web = make(HOST, max_body=200_000), make("web.example")
     shop.endpoint("POST", "/big")(lambda request: b"ok")
     shop.endpoint("GET", "/big")(lambda: b"x" * 200_001)
@@ -72,7 +72,7 @@ async def test_bodies_over_the_caps_are_413(make):
         assert (await web.request("POST", BIG, body=bytes(200_000))).body == b"ok"
 
 
-async def test_a_caller_does_not_even_send_what_is_over_its_own_caps(make_nats):
+async def test_a_caller_does_not_send_what_exceeds_its_own_limits(make_nats):
     web = make_nats("web.example", max_body=400_000, max_fragments=2)
     async with web:
         for size in (400_001, 300_000):
@@ -118,7 +118,7 @@ class Sender:
         await self.client.flush()
 
     async def answer(self):
-        """The one answer that is no acknowledgement."""
+        """Return the one response that is not an acknowledgement."""
         for _ in range(300):
             got = [
                 a
@@ -196,7 +196,7 @@ async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
     assert (await _with_sender(make_nats, broker, plane, story)).body == b"ab"
 
 
-async def test_a_transfer_that_falls_silent_is_forgotten(make_nats, broker, plane):
+async def test_a_silent_transfer_is_dropped(make_nats, broker, plane):
     async def story(sender):
         await sender.send(1, 2, b"a")
         transfers = sender.shop._receiver.transfers
@@ -239,7 +239,7 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
     await client.close()
 
 
-def test_the_bytes_of_a_transfer_are_capped():
+def test_the_bytes_of_a_transfer_are_limited():
     assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=4, silence=1.0)
     assembly.begin(KEY, 3, now=0, ends=9)
     assert assembly.add(KEY, 1, 3, Request("GET", "x", body=b"12345"), now=0) is None
@@ -249,7 +249,7 @@ def test_the_bytes_of_a_transfer_are_capped():
     assert assembly.ended(KEY)
 
 
-def test_the_number_of_open_transfers_is_capped():
+def test_the_number_of_open_transfers_is_limited():
     assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=4, silence=1.0)
     for number in range(1024):
         assembly.begin(("a.b", "id-1", f"{number:08}"), 2, now=0, ends=9)
@@ -260,7 +260,7 @@ def test_the_number_of_open_transfers_is_capped():
     assert len(assembly) == 0
 
 
-def test_a_body_is_cut_into_as_few_parts_as_can_be():
+def test_a_body_is_split_into_as_few_parts_as_possible():
     assert cut(b"", 4) == [b""]
     assert cut(b"1234", 4) == [b"1234"]
     assert cut(b"123456789", 4) == [b"1234", b"5678", b"9"]

@@ -1,4 +1,4 @@
-"""Messages as bytes: what Go writes is read, and written again byte for byte."""
+"""Messages as bytes: what Go writes is parsed, and written again byte for byte."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_params_fill_the_path_first():
         b"GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused(data):
+def test_an_invalid_request_is_refused(data):
     with pytest.raises(SubtrieError):
         read_request(data)
 
@@ -76,13 +76,13 @@ def test_what_is_no_request_is_refused(data):
         b"GET https://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
     ],
 )
-def test_what_is_no_response_is_refused(data):
+def test_an_invalid_response_is_refused(data):
     with pytest.raises(BusError) as refused:
         read_response(data)
     assert refused.value.reason == "malformed"
 
 
-def test_nothing_gets_into_a_header_that_ends_its_line():
+def test_a_header_cannot_contain_a_line_end():
     headers = Headers()
     for name, value in (("X", "a\r\nMicrobus-From-Host: b"), ("X\r\nY", "a"), ("X", "\x00")):
         with pytest.raises(BusError):
@@ -93,7 +93,7 @@ def test_nothing_gets_into_a_header_that_ends_its_line():
     assert read_request(write_request(request)).headers.all("X-ONE") == ["a", "é"]
 
 
-def test_an_empty_answer_says_its_length_last_and_204_not_at_all():
+def test_an_empty_response_has_its_length_last_and_204_has_none():
     assert write_response(Response(200, headers={"X": "1"})) == (
         b"HTTP/1.1 200 OK\r\nX: 1\r\nContent-Length: 0\r\n\r\n"
     )
@@ -120,15 +120,15 @@ def test_durations_are_written_as_go_writes_them(seconds, text):
 
 
 @pytest.mark.parametrize("text", ["", "-5s", "5", "s", "5x", "1e3s", "5 s", "٣s", "9" * 400, "."])
-def test_durations_that_are_none_count_as_absent(text):
+def test_invalid_durations_count_as_absent(text):
     assert _control_headers.seconds_of(text) == (0.005 if text == "5" else 0)
 
 
-def test_fragments_are_read_or_whole():
+def test_an_invalid_fragment_header_means_a_whole_message():
     assert _control_headers.fragment_of("2/3") == (2, 3)
     for text in ("", "a/b", "1/2/3", "1/٣", " 1/2"):
         assert _control_headers.fragment_of(text) == (1, 1)
-    # As Go reads them; whoever puts fragments together refuses them.
+    # Parsed as in Go; the reassembly refuses them.
     for text, read in (("0/3", (0, 3)), ("1/0", (1, 0)), ("-1/2", (-1, 2)), ("7/3", (7, 3))):
         assert _control_headers.fragment_of(text) == read
 
@@ -142,7 +142,7 @@ def test_fragments_are_read_or_whole():
         ("https://a.b/x#y?z", "https://a.b:443/x"),
     ],
 )
-def test_a_query_stays_as_its_caller_wrote_it(url, line):
+def test_a_query_stays_as_the_caller_wrote_it(url, line):
     """Go writes it so, and reads it so; what no request line can hold is escaped."""
     written = write_request(Request("GET", parse_url(url).text))
     assert written.decode().split("\r\n")[0] == f"GET {line} HTTP/1.1"
@@ -154,6 +154,6 @@ def test_a_query_stays_as_its_caller_wrote_it(url, line):
 @pytest.mark.parametrize(
     "line", [b"GET https://a.b/?\xff HTTP/1.1", b"G\xc3\xbc https://a.b/ HTTP/1.1"]
 )
-def test_a_request_line_that_is_no_text_is_refused(line):
+def test_an_undecodable_request_line_is_refused(line):
     with pytest.raises(BusError):
         read_request(line + b"\r\nHost: a.b\r\n\r\n")

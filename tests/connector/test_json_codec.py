@@ -1,4 +1,4 @@
-"""Bodies as JSON: the same values and the same refusals as the standard library's."""
+"""JSON bodies: the same values and errors as the standard library's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_values_go_there_and_back(value):
+def test_values_survive_a_round_trip(value):
     try:
         usual = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -32,7 +32,7 @@ def test_values_go_there_and_back(value):
 
 
 @given(st.binary(max_size=40) | st.text('[]{}",:0123456789.eE-truefalsn \ufeff').map(str.encode))
-def test_bytes_are_read_as_the_standard_library_reads_them(body):
+def test_bytes_are_decoded_as_by_the_standard_library(body):
     def outcome(read):
         try:
             return repr(read(body))
@@ -47,7 +47,7 @@ def test_other_encodings_and_spaces_are_read(coding):
     assert json_codec.json_value(' {"a": "é"}\n'.encode(coding)) == {"a": "é"}
 
 
-def test_what_is_no_json_is_refused_and_nothing_is_left_behind():
+def test_invalid_json_is_refused_without_side_effects():
     circle: list[object] = []
     circle.append(circle)
     deep: object = 1
@@ -64,7 +64,7 @@ def test_what_is_no_json_is_refused_and_nothing_is_left_behind():
         deep = deep.pop()
 
 
-def test_objects_of_classes_are_objects():
+def test_dataclasses_and_models_become_objects():
     @dataclass
     class Point:
         x: int
@@ -74,5 +74,5 @@ def test_objects_of_classes_are_objects():
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython has one")
-def test_the_interpreters_own_encoder_is_in_use():
+def test_the_c_encoder_is_in_use():
     assert json_codec._encode is not None

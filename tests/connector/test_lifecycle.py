@@ -1,4 +1,4 @@
-"""Starting, running, leaving, and what the surroundings say."""
+"""Startup, shutdown and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = "shop.example"
 
 
 @pytest.mark.requirement("S0-077", "S0-078", "S0-079")
-async def test_the_startup_hook_can_already_ask(make, plane):
+async def test_the_startup_hook_can_send_requests(make, plane):
     stock, shop = make("stock.example"), make(HOST)
     stock.endpoint("GET", "/level")(lambda: "7")
     order = []
@@ -39,7 +39,7 @@ async def test_the_startup_hook_can_already_ask(make, plane):
     assert order == [b"7", "left"]
 
 
-async def test_a_failing_startup_leaves_nothing_behind(make):
+async def test_a_failing_startup_closes_everything(make):
     before = len(Dispatcher.shared())
     shop = make(HOST)
     shop.endpoint("GET", "/x")(lambda: None)
@@ -56,7 +56,7 @@ async def test_a_failing_startup_leaves_nothing_behind(make):
         await shop.startup()  # it may be tried again
 
 
-async def test_shutdown_finishes_what_is_being_handled(make):
+async def test_shutdown_waits_for_running_handlers(make):
     shop, web = make(HOST), make("web.example")
     begun = asyncio.Event()
 
@@ -95,7 +95,7 @@ async def test_a_handler_that_does_not_finish_is_cancelled_and_answered(make):
         assert ended.value.status == 503
 
 
-async def test_everything_is_unsubscribed_in_the_end(make):
+async def test_shutdown_unsubscribes_everything(make):
     before = len(Dispatcher.shared())
     shop = make(HOST, locality="us-west")
     shop.endpoint("GET", "/x")(lambda: None)
@@ -165,7 +165,7 @@ def test_variables_choose_transports_and_deployment(monkeypatch):
 
 
 @pytest.mark.requirement("S0-122", "S0-123")
-def test_the_own_creds_file_before_the_shared_one(tmp_path):
+def test_the_services_own_creds_file_comes_before_the_shared_one(tmp_path):
     url = "nats://h:1"
     none = load_credentials(url, HOST)
     shared = tmp_path / "nats.creds"
@@ -237,7 +237,7 @@ def test_the_fixtures_give_connectors_on_the_plane_of_the_test(connector, plane)
     assert (made.plane, made.version, made.deployment) == (plane, 2, "TESTING")
 
 
-async def test_starting_and_hooks_have_a_time_limit(make, monkeypatch):
+async def test_startup_and_hooks_have_a_time_limit(make, monkeypatch):
     shop = make(HOST)
     stopped = []
 
@@ -263,7 +263,9 @@ async def test_starting_and_hooks_have_a_time_limit(make, monkeypatch):
     assert nats_transport.open_connections() == 0
 
 
-async def test_debug_logging_and_a_word_about_deprecated_variables(make_nats, monkeypatch, caplog):
+async def test_debug_logging_and_a_warning_about_deprecated_variables(
+    make_nats, monkeypatch, caplog
+):
     log = logging.getLogger("subtrie.connector")
     before = log.level
     monkeypatch.setenv("MICROBUS_LOG_DEBUG", "1")
@@ -277,7 +279,7 @@ async def test_debug_logging_and_a_word_about_deprecated_variables(make_nats, mo
     assert "not asked for" not in caplog.text
 
 
-def test_the_broker_that_is_given_says_where_we_are(monkeypatch):
+def test_the_given_broker_decides_the_deployment(monkeypatch):
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     assert Connector(HOST, nats="nats://bus.example:4222").deployment == "PROD"
     assert Connector(HOST, nats="nats://localhost:4222").deployment == "LOCAL"

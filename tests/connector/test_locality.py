@@ -1,4 +1,4 @@
-"""The nearest replica that answers; and the right one where one is named."""
+"""Routing to the nearest replica, or to the one that the URL names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_each_locality_slot_is_subscribed(make):
 
 
 @pytest.mark.requirement("S0-048", "S0-049")
-async def test_routing_narrows_to_the_nearest_and_stays(make):
+async def test_routing_narrows_to_the_nearest_replica_and_stays(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         seen = [(await edge.request("GET", NEAR)).body.decode() for _ in range(40)]
@@ -59,7 +59,7 @@ async def test_routing_narrows_to_the_nearest_and_stays(make):
 
 
 @pytest.mark.requirement("A75")
-async def test_a_handlers_404_is_an_answer_and_not_asked_again(make):
+async def test_a_handlers_404_is_a_response_and_not_retried(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):
@@ -75,7 +75,7 @@ async def test_a_handlers_404_is_an_answer_and_not_asked_again(make):
 
 
 @pytest.mark.requirement("A75")
-async def test_a_slot_that_the_caller_wrote_is_left_alone(make):
+async def test_a_slot_given_by_the_caller_is_kept(make):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):
@@ -106,7 +106,7 @@ async def test_a_replica_that_leaves_while_pinned_is_an_ack_timeout(make):
         assert (await web.request("GET", NEAR)).id == one.id
 
 
-def test_what_a_responder_claims_can_only_narrow():
+def test_a_responders_locality_can_only_narrow():
     nearest = NearestReplicas("us-west-b-1")
     key = ("GET", "a.b", "443")
     for told, known in (
@@ -123,7 +123,7 @@ def test_what_a_responder_claims_can_only_narrow():
     assert nearest.nearest(key) == ""
 
 
-def test_what_was_learnt_is_believed_for_a_day():
+def test_a_learned_locality_expires_after_a_day():
     now = [0.0]
     nearest = NearestReplicas("us-west-b-1", lambda: now[0])
     key = ("GET", "a.b", "443")
@@ -138,7 +138,7 @@ def test_what_was_learnt_is_believed_for_a_day():
 
 @pytest.mark.requirement("A75")
 @pytest.mark.parametrize("slot", ["LOC-EU", "loc-eu", "Loc-eu-central"])
-async def test_a_slot_in_capitals_is_one_too(make, slot):
+async def test_a_slot_may_be_written_in_capitals(make, slot):
     replicas = await _three(make)
     async with make("edge.example", locality="us-west-b-1") as edge:
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""Several loops in one process, several processes, and loops that stand still."""
+"""Several event loops in one process, several processes, and blocked loops."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ print("ok")
 
 @pytest.mark.requirement("S0-134")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_child_after_a_fork_is_not_its_parent():
+def test_a_forked_child_receives_nothing_of_its_parent():
     done = subprocess.run([sys.executable, "-c", _FORK], capture_output=True, text=True, timeout=60)
     assert done.stdout == "ok\n", done.stderr
 
@@ -147,7 +147,7 @@ def test_a_child_has_connections_of_its_own(broker, plane):
     assert done.stdout == "ok\n", done.stdout + done.stderr
 
 
-async def test_a_busy_loop_is_no_proof_that_nobody_is_there(make_nats):
+async def test_a_busy_loop_causes_no_false_ack_timeout(make_nats):
     """The caller's own loop was blocked beyond the acknowledgement time-out: no false 404."""
     import time
 

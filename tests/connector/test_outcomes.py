@@ -1,8 +1,8 @@
-"""The law of calls: every request ends in exactly one of response, error, time-out.
+"""Every request ends in exactly one of response, error, timeout.
 
 Random programs, each from its seed: replicas that come and go, handlers that fail in every way,
 callers that give up, bodies that need fragments, a broker that is killed and comes back. Whatever
-happens, each caller hears once, no handler runs twice for one request, and nothing is left behind.
+happens, each caller gets one result, no handler runs twice for one request, and nothing stays open.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ async def test_every_request_ends_in_exactly_one_way(make, seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_also_where_the_broker_is_killed_and_comes_back(make_nats, tmp_path, seed):
+async def test_every_request_ends_once_while_the_broker_restarts(make_nats, tmp_path, seed):
     server = NatsServer(tmp_path, max_payload=196_608).start()
 
     async def killed(world, replicas):
@@ -181,6 +181,6 @@ async def test_also_where_the_broker_is_killed_and_comes_back(make_nats, tmp_pat
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_also_where_both_transports_are_there(make_memory, broker, seed):
+async def test_every_request_ends_once_on_both_transports(make_memory, broker, seed):
     world = World(make_memory, seed, nats=broker.url)
     await world.run(120, coming_and_going)

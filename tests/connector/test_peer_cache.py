@@ -1,4 +1,4 @@
-"""What the replicas of a service keep for each other, and who takes it over when one leaves."""
+"""The distributed cache: values that replicas keep for each other, also over a shutdown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_peers_store_load_check_and_delete(make):
         assert {error.error.status, other.error.status} == {500}
 
 
-async def test_only_its_own_host_may_ask(make):
+async def test_only_the_services_own_host_may_use_the_cache(make):
     shop, web = make(HOST), make("web.example")
     async with shop, web:
         (refused,) = await _all(web, "load", "k")
@@ -53,7 +53,7 @@ async def test_only_its_own_host_may_ask(make):
             await web.request("PUT", RESCUE, params={"key": "k"}, body=b"mine now")
 
 
-async def test_who_leaves_hands_over_what_it_holds(make):
+async def test_a_replica_that_shuts_down_hands_over_its_values(make):
     one, two, three = make(HOST), make(HOST), make(HOST)
     async with one, two:
         async with three:
@@ -64,11 +64,11 @@ async def test_who_leaves_hands_over_what_it_holds(make):
         values = {**one._cache._held, **two._cache._held}
         assert values == {f"k{n}": b"%d" % n for n in range(20)}
         one._cache.hold("last", b"value")
-    # the last one out has nobody to hand it to, and does not wait
+    # the last replica has no other to hand its values to, and does not wait
     assert len(one._cache) == len(two._cache) == 0
 
 
-def test_what_is_held_has_a_bound(make_memory, monkeypatch):
+def test_the_size_of_the_cache_is_limited(make_memory, monkeypatch):
     monkeypatch.setattr("subtrie.connector._control.peer_cache._CAPACITY", 100)
     cache = make_memory(HOST)._cache
     for n in range(50):

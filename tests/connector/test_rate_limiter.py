@@ -1,4 +1,4 @@
-"""A limit for each caller, by its verified source, the same on both transports (A71, S0-132)."""
+"""A limit for each caller, by its verified source, the same on both transports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Clock:
         return self.now
 
 
-def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
+def test_a_bucket_fills_at_its_rate_up_to_its_burst():
     clock = Clock()
     throttle = RateLimiter(2, burst=3, clock=clock)
     assert [throttle.admit("a") for _ in range(4)] == [0, 0, 0, 0.5]
@@ -37,12 +37,12 @@ def test_a_bucket_fills_at_its_rate_and_no_higher_than_its_burst():
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0.5), (float("nan"), 1)])
-def test_a_throttle_that_lets_nothing_through_is_refused(rate, burst):
+def test_a_rate_limiter_that_admits_nothing_is_refused(rate, burst):
     with pytest.raises(ValueError, match="the rate must be above 0"):
         RateLimiter(rate, burst=burst)
 
 
-def test_callers_are_forgotten_when_there_are_too_many(monkeypatch):
+def test_the_number_of_buckets_is_limited(monkeypatch):
     monkeypatch.setattr("subtrie.connector._server.rate_limiter._MAX_CALLERS", 3)
     throttle = RateLimiter(1, clock=Clock())
     for name in "abcd":
@@ -73,7 +73,7 @@ async def _story(make, throttle):
 
 
 @pytest.mark.requirement("S0-132", "A71")
-async def test_it_sees_the_same_on_both_transports(make_memory, make_nats):
+async def test_the_limit_is_the_same_on_both_transports(make_memory, make_nats):
     told = [await _story(make, RateLimiter(1, burst=2, clock=Clock())) for make in
             (make_memory, make_nats)]  # fmt: skip
     assert told[0] == told[1]
@@ -86,7 +86,7 @@ async def test_it_sees_the_same_on_both_transports(make_memory, make_nats):
 
 
 @pytest.mark.requirement("S0-132")
-async def test_one_throttle_for_both_transports_at_once(make_memory, broker, plane):
+async def test_one_rate_limiter_serves_both_transports_at_once(make_memory, broker, plane):
     """The same object: what a caller spent in process it has not got left over the bus."""
     both = {"nats": broker.url, "short_circuit": True}
     shop, near = make_memory(HOST, **both), make_memory("web.example", **both)

@@ -1,4 +1,4 @@
-"""Which way a message takes where there are both (A20)."""
+"""The choice between the transports if a connector has both."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_unicast_prefers_this_process(both):
 
 
 @pytest.mark.requirement("A20")
-async def test_a_multicast_takes_the_bus_and_reaches_everyone_once(both):
+async def test_a_multicast_goes_over_the_bus_and_reaches_each_subscriber_once(both):
     near, far, web = both("near.example"), both("far.example", far=True), both("web.example")
     heard = []
     for listener in (near, far, web):
@@ -67,7 +67,7 @@ async def test_a_multicast_takes_the_bus_and_reaches_everyone_once(both):
         assert near.metrics.deliveries["nats"] > 0
 
 
-async def test_answers_come_back_in_process_where_the_caller_is_here(both):
+async def test_responses_to_a_local_caller_are_delivered_in_process(both):
     near, web = both(HOST), both("web.example")
     near.endpoint("GET", "/")(lambda request: request.attested)
     async with near, web:
@@ -78,7 +78,7 @@ async def test_answers_come_back_in_process_where_the_caller_is_here(both):
         assert web.metrics.deliveries["nats"] == before
 
 
-async def test_one_handle_takes_both_down(both, plane):
+async def test_one_handle_unsubscribes_both_transports(both, plane):
     near, far = both(HOST), both("far.example", far=True)
     async with near, far:
         endpoint = await near.subscribe("GET", "/late", _say("late"))

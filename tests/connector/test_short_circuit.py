@@ -15,7 +15,7 @@ from subtrie.connector import ShortCircuit
 
 @pytest.fixture(params=["bare", "short"])
 def wrap(request):
-    """What a program puts around its client."""
+    """Return the wrapper that a program puts around its client."""
     return (lambda nc: nc) if request.param == "bare" else ShortCircuit
 
 
@@ -85,7 +85,7 @@ async def test_queue_groups_wildcards_and_plain_listeners(broker, wrap, base):
     await nc.close()
 
 
-async def test_nobody_and_nobody_in_time(broker, wrap, base):
+async def test_requests_without_a_responder_and_without_a_timely_one(broker, wrap, base):
     nc = wrap(await nats.connect(broker.url))
 
     async def silent(message):
@@ -171,7 +171,7 @@ async def test_drain_handles_what_has_arrived(broker, wrap, base):
     assert nc.is_closed
 
 
-async def test_an_unsubscribed_handler_hears_no_request(broker, wrap, base):
+async def test_an_unsubscribed_handler_receives_no_request(broker, wrap, base):
     nc = wrap(await nats.connect(broker.url))
 
     async def answer(message):
@@ -186,7 +186,7 @@ async def test_an_unsubscribed_handler_hears_no_request(broker, wrap, base):
     await nc.close()
 
 
-async def test_a_remote_listener_hears_every_publish(broker, wrap, base):
+async def test_a_remote_subscriber_receives_every_publish(broker, wrap, base):
     far, nc = await nats.connect(broker.url), wrap(await nats.connect(broker.url))
     heard, here = [], []
 
@@ -208,7 +208,7 @@ async def test_a_remote_listener_hears_every_publish(broker, wrap, base):
     await nc.close()
 
 
-async def test_a_remote_responder_is_asked_where_nobody_is_here(broker, wrap, base):
+async def test_a_request_without_a_local_subscriber_goes_to_a_remote_one(broker, wrap, base):
     far, nc = await nats.connect(broker.url), wrap(await nats.connect(broker.url))
 
     async def answer(message):
@@ -222,7 +222,7 @@ async def test_a_remote_responder_is_asked_where_nobody_is_here(broker, wrap, ba
     await nc.close()
 
 
-async def test_what_is_local_never_reaches_the_broker(broker, base):
+async def test_local_subjects_never_reach_the_broker(broker, base):
     far = await nats.connect(broker.url)
     nc = ShortCircuit(await nats.connect(broker.url), local=[f"{base}.in.>"])
     heard, here = [], []
@@ -247,7 +247,7 @@ async def test_what_is_local_never_reaches_the_broker(broker, base):
     await nc.close()
 
 
-async def test_an_answer_by_way_of_the_bare_client_counts_too(broker, base):
+async def test_a_response_through_the_bare_client_counts_too(broker, base):
     bare = await nats.connect(broker.url)
     nc = ShortCircuit(bare)
 
@@ -259,7 +259,7 @@ async def test_an_answer_by_way_of_the_bare_client_counts_too(broker, base):
     await nc.close()
 
 
-async def test_it_is_faster(broker, base):
+async def test_a_local_request_is_faster(broker, base):
     bare = await nats.connect(broker.url)
     short = ShortCircuit(await nats.connect(broker.url))
     spent = []

@@ -2,8 +2,8 @@
 
 The model is what nats-server promises: every plain subscription gets each message its pattern
 matches, one member of each queue group does, a subscription ends after ``max_msgs``; a request is
-answered where a responder hears it, else times out, or has no responders. Who of a queue group is
-taken is not promised, so a group's deliveries are counted together.
+answered if a responder receives it, else it times out, or has no responders. Which member of a
+queue group is chosen is not promised, so a group's deliveries are counted together.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_the_signatures_are_nats_pys(ours, theirs):
     assert len(compared) >= 3
 
 
-async def test_everything_else_is_the_clients_own(broker):
+async def test_other_attributes_are_the_clients_own(broker):
     nc = ShortCircuit(await nats.connect(broker.url, name="me"))
     assert nc.is_connected
     assert not nc.is_closed
@@ -65,7 +65,7 @@ async def test_everything_else_is_the_clients_own(broker):
 
 
 class Program:
-    """A random run of one client; what is heard, and what the model says should be."""
+    """A random run of one client: the messages received, and those that the model expects."""
 
     def __init__(self, nc, base, seed):
         self.nc, self.base, self.random = nc, base, random.Random(seed)
@@ -77,7 +77,7 @@ class Program:
     async def subscribe(self):
         number = self.random.randrange(10**9)
         queue = self.random.choice(("", "", "q1", "q2"))
-        # Members of one group do the same, else it would matter who is taken.
+        # Members of one group do the same, since any of them may be chosen.
         how = {"q1": "answer", "q2": "listen"}.get(queue)
         how = how or self.random.choice(("answer", "listen", "listen", "fail"))
         most = self.random.choice((0, 0, 0, 3)) if not queue else 0
@@ -108,7 +108,7 @@ class Program:
             await self.nc.flush()
 
     def deliver(self, subject, data, headers):
-        """What the model says happens to a message; whether anybody hears, and answers."""
+        """Apply the model to a message; return whether it is received, and answered."""
         groups, reached = set(), []
         for each in list(self.alive):
             if not matches(each["pattern"], subject):

@@ -1,4 +1,4 @@
-"""Leaving, and giving up, without harm to anybody else."""
+"""Shutdown and cancellation without harm to other connectors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HOST = "shop.example"
 URL = f"https://{HOST}/"
 
 
-async def test_replicas_come_and_go_under_load_and_nobody_notices(make):
-    """What the broker handed a leaving replica is still acknowledged, handled, answered."""
+async def test_replicas_come_and_go_under_load_without_errors(make):
+    """Requests delivered to a replica before its shutdown are acknowledged and answered."""
 
     def replica():
         made = make(HOST, round_trip=5.0)
@@ -55,7 +55,7 @@ async def test_replicas_come_and_go_under_load_and_nobody_notices(make):
             await each.shutdown()
 
 
-async def test_a_flush_that_is_given_up_does_not_make_the_connection_deaf(make_nats):
+async def test_an_abandoned_flush_does_not_stop_the_connections_reader(make_nats):
     """nats-py stops reading, for good, at the answer to a flush that timed out or was cancelled."""
     shop, web = make_nats(HOST), make_nats("web.example")
     shop.endpoint("GET", "/")(lambda: "here")
@@ -77,7 +77,7 @@ async def test_a_flush_that_is_given_up_does_not_make_the_connection_deaf(make_n
     assert nats_transport.open_connections() == 0
 
 
-async def test_a_shutdown_that_is_cancelled_leaves_nothing_behind(make):
+async def test_a_cancelled_shutdown_closes_everything(make):
     shop, web = make(HOST), make("web.example")
     begun, never = asyncio.Event(), asyncio.Event()
 
@@ -105,8 +105,8 @@ async def test_a_shutdown_that_is_cancelled_leaves_nothing_behind(make):
     assert nats_transport.open_connections() == 0
 
 
-async def test_a_replica_that_leaves_in_the_middle_of_a_transfer(make_nats):
-    """The fragments are pinned to it; the caller hears a time-out, and nobody a half body."""
+async def test_a_replica_that_shuts_down_during_a_transfer(make_nats):
+    """The fragments are pinned to it: the caller times out, and no handler gets a partial body."""
     leaving, staying = make_nats(HOST), make_nats(HOST)
     web = make_nats("web.example")
     heard = []

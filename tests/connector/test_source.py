@@ -1,4 +1,4 @@
-"""Who sends, is what the subject says, and what the subject does not say rightly is not heard."""
+"""The source of a message is read from its subject; a message without a valid one is dropped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _raw(url=f"https://{HOST}:443/whoami", **headers):
 
 
 class Listener:
-    """Publishes by hand, and hears whatever is answered to ``id-liar`` of ``web.example``."""
+    """A client that publishes raw messages and receives responses to ``id-liar``."""
 
     def __init__(self, make, plane):
         self.plane = plane
@@ -60,7 +60,7 @@ class Listener:
         everything = f"{self.plane}.reply._.>"
 
         def note(subject, message=None) -> bool:
-            if not subject.endswith(self.shop.id):  # it hears its own announcement answered
+            if not subject.endswith(self.shop.id):  # not the responses to its own announcement
                 self.answers.append(subject)
             return True
 
@@ -85,8 +85,7 @@ class Listener:
         await self.shop.shutdown()
 
     async def flush(self, messages: int, answers: int = 0):
-        """Until so many messages were handled or rejected and so many answers heard; no more come
-        after."""
+        """Wait until so many messages were processed and so many responses received."""
         for _ in range(1000):
             seen = len(self.sources) + sum(self.shop.metrics.rejects.values())
             if seen >= messages and len(self.answers) >= answers:
@@ -121,7 +120,7 @@ MALFORMED = {
 
 @pytest.mark.requirement("S0-041", "A7", "A25")
 @pytest.mark.parametrize("spelling", MALFORMED)
-async def test_an_unverifiable_message_is_counted_and_never_answered(make, plane, spelling, caplog):
+async def test_an_unverifiable_message_is_counted_and_not_answered(make, plane, spelling, caplog):
     caplog.set_level(logging.WARNING, "subtrie.connector")
     async with Listener(make, plane) as listener:
         for _ in range(3):
@@ -143,7 +142,7 @@ async def test_an_unverifiable_message_is_counted_and_never_answered(make, plane
     ],
     ids=["no-id", "wildcard", "two-tokens"],
 )
-async def test_an_answer_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
+async def test_a_response_goes_only_to_an_instance_of_the_verified_source(make, plane, headers):
     async with Listener(make, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.publish(subject, _raw(**headers))
@@ -152,7 +151,7 @@ async def test_an_answer_goes_only_to_an_instance_of_the_verified_source(make, p
         assert listener.shop.metrics.rejects == {"return-address": 1}
 
 
-async def test_method_and_path_are_the_subjects_too(make, plane):
+async def test_method_and_path_are_read_from_the_subject(make, plane):
     async with Listener(make, plane) as listener:
         seen = []
         await listener.shop.subscribe(
@@ -168,7 +167,7 @@ async def test_method_and_path_are_the_subjects_too(make, plane):
 
 
 @pytest.mark.parametrize("payload", [b"", b"no http", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 100])
-async def test_payloads_that_are_no_message_are_counted_and_dropped(make_nats, plane, payload):
+async def test_invalid_payloads_are_counted_and_dropped(make_nats, plane, payload):
     async with Listener(make_nats, plane) as listener:
         subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
         await listener.client.publish(subject, payload)
@@ -184,7 +183,7 @@ async def test_payloads_that_are_no_message_are_counted_and_dropped(make_nats, p
 
 
 @pytest.mark.requirement("S0-133")
-async def test_in_process_the_message_says_that_its_source_is_attested(make):
+async def test_a_request_in_process_is_marked_as_attested(make):
     shop, web = make(HOST), make("web.example")
     shop.endpoint("GET", "/")(lambda request: request.attested)
     async with shop, web:
@@ -193,7 +192,7 @@ async def test_in_process_the_message_says_that_its_source_is_attested(make):
 
 
 @pytest.mark.requirement("S0-019")
-async def test_planes_do_not_hear_each_other(make):
+async def test_planes_do_not_receive_each_others_messages(make):
     shop, web = make(HOST), make("web.example", plane="other")
     shop.endpoint("GET", "/", queue=None)(lambda: "heard")
     async with shop, web:

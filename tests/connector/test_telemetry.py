@@ -1,4 +1,4 @@
-"""What connectors tell those who watch: spans and counters, the same on both transports."""
+"""Spans and counters: the same on both transports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST = "shop.example"
 
 @pytest.fixture(scope="module")
 def spans():
-    """What was traced, in memory; one provider for the process, as OpenTelemetry wants it."""
+    """Return the exporter of spans; OpenTelemetry allows one provider for a process."""
     exporter = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
@@ -92,7 +92,7 @@ async def test_the_same_spans_and_counters_on_both_transports(
 
 @pytest.fixture(scope="module")
 def meters():
-    """What was counted, read from memory when asked for; one provider for the process."""
+    """Return the reader of counters; one provider for the process."""
     reader = InMemoryMetricReader()
     assert not isinstance(metrics.get_meter_provider(), MeterProvider)
     metrics.set_meter_provider(MeterProvider([reader]))
@@ -146,7 +146,7 @@ async def test_the_same_counters_for_opentelemetry_on_both_transports(
         {key: each.pop(key) for key in list(each) if key[0].endswith("_seconds")} for each in told
     ]
     assert all(value > 0 for each in seconds for value in each.values())
-    for each in told:  # who greets whom when starting is no part of the story
+    for each in told:  # announcements at startup are not counted here
         for key in [key for key in each if ("port", "888") in key]:
             del each[key]
     assert told[0] == told[1]
@@ -174,7 +174,7 @@ async def test_rejects_are_counted_by_reason(make_memory, meters):
     assert counted["microbus_rejects", ("reason", "source"), ("service", HOST)] == 2
 
 
-async def test_a_trace_is_exported_when_its_handler_failed_or_somebody_asks(make, spans, caplog):
+async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, spans, caplog):
     caplog.set_level(logging.CRITICAL)
     exporter = InMemorySpanExporter()
     trace.get_tracer_provider().add_span_processor(TailSamplingProcessor(exporter))
@@ -209,7 +209,7 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_somebody_asks(make
         assert told == {found.value.trace}
 
 
-def test_what_is_kept_has_a_bound():
+def test_the_number_of_kept_spans_is_limited():
     exporter = InMemorySpanExporter()
     kept = TailSamplingProcessor(exporter, capacity=3)
     provider = TracerProvider()

@@ -1,4 +1,4 @@
-"""Many time limits on one timer."""
+"""Many timeouts on one timer of the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 from subtrie.connector._timers import Timers
 
 
-async def test_limits_ring_in_order_and_those_called_off_do_not():
+async def test_timeouts_fire_in_order_and_cancelled_ones_do_not():
     loop = asyncio.get_running_loop()
     timers, rung = Timers(loop), []
     dice = random.Random(7)
@@ -27,7 +27,7 @@ async def test_limits_ring_in_order_and_those_called_off_do_not():
     assert len(timers) == 0
 
 
-async def test_a_sooner_limit_is_not_kept_waiting_and_a_failing_one_stops_nothing():
+async def test_an_earlier_timeout_fires_first_and_a_failing_one_stops_nothing():
     loop = asyncio.get_running_loop()
     timers, rung, said = Timers(loop), [], []
     loop.set_exception_handler(lambda _, context: said.append(context["exception"]))

@@ -1,4 +1,4 @@
-"""Encrypted connections, and services that show who they are by certificate.
+"""Encrypted connections, and services with client certificates.
 
 ``ca.pem``, ``cert.pem`` and ``key.pem`` in the working folder, each first under the service's name.
 """
@@ -78,7 +78,7 @@ async def test_services_with_the_same_files_share_a_connection(server, authority
 
 
 @pytest.mark.requirement("S0-122", "S0-123")
-def test_own_files_first_each_looked_up_alone(authority, tmp_path):
+def test_own_files_come_first_and_each_is_looked_up_alone(authority, tmp_path):
     url = "nats://h:1"
     alone = load_credentials(url, HOST)
     assert (alone.ca, alone.cert, alone.key) == (tmp_path / "ca.pem", None, None)
@@ -110,7 +110,7 @@ def test_a_key_that_others_may_read_is_refused(authority, tmp_path):
     assert load_credentials("nats://h:1", HOST, allow_readable=True).key == tmp_path / "key.pem"
 
 
-async def test_who_shows_no_certificate_or_a_strange_one_does_not_get_in(
+async def test_a_client_without_a_trusted_certificate_is_refused(
     server, authority, tmp_path, plane
 ):
     nobody = _connector("a.example", server, plane)
@@ -132,7 +132,7 @@ async def test_a_server_that_the_authority_does_not_know_is_not_trusted(server, 
     assert time.monotonic() - begun < nats_transport.CONNECT_LIMIT, "asking again would not help"
 
 
-async def test_an_encrypted_connection_comes_back_with_every_handler(
+async def test_an_encrypted_connection_is_restored_with_every_handler(
     server, authority, tmp_path, plane
 ):
     authority.vouch("web", tmp_path / "web.example_cert.pem", tmp_path / "web.example_key.pem")

@@ -1,11 +1,11 @@
-"""Whoever watches a connector sees all that passes over the bus, and changes nothing."""
+"""Watchers see every message on the bus, and change nothing."""
 
 from __future__ import annotations
 
 from tests.interop.differences import field
 
 
-async def test_each_side_sees_what_it_sends_and_hears_in_order(make_nats):
+async def test_a_watcher_sees_sent_and_received_messages_in_order(make_nats):
     shop, web = make_nats("shop.example"), make_nats("web.example")
     shop.endpoint("POST", "/echo")(lambda number: {"got": number})
     seen: dict[str, list[tuple[str, str, bytes]]] = {}
@@ -32,7 +32,7 @@ async def test_each_side_sees_what_it_sends_and_hears_in_order(make_nats):
     assert of_this("shop.example") == [("in", "Req"), ("out", "Ack"), ("out", "Res")]
 
 
-async def test_in_process_nothing_passes_over_the_bus(make_memory):
+async def test_a_watcher_sees_nothing_of_local_messages(make_memory):
     shop, web = make_memory("shop.example"), make_memory("web.example")
     shop.endpoint("GET", "/x")(lambda: "x")
     seen = []
@@ -42,7 +42,7 @@ async def test_in_process_nothing_passes_over_the_bus(make_memory):
     assert not seen
 
 
-async def test_a_watcher_that_fails_stops_nothing(make_nats, caplog):
+async def test_a_failing_watcher_stops_nothing(make_nats, caplog):
     shop, web = make_nats("shop.example"), make_nats("web.example")
     shop.endpoint("GET", "/x")(lambda: "x")
 

@@ -1,13 +1,13 @@
-"""Our connector in the place of one recorded service, on a real nats-server.
+"""A connector in the place of one recorded service, on a real nats-server.
 
     python -m tests.interop.replay DIR --role SERVICE
 
-A player acts for all the others. It plays only what the recording delivered to this role, and each
-message only after everything that the role had published before it was seen: request, then
-acknowledgement, then answer; acknowledgement, then the next fragment; nested answer, then outer
-answer; never by the clock. What we publish must be what was recorded, byte for byte, but for masked
-fields. What was said while services started and stopped is replayed too, one exchange after the
-other. Everything else about the role is read from the recording.
+A player acts for all other services. It plays only what the recording delivered to this role, and
+each message only after everything that the role had published before it was seen: request, then
+acknowledgement, then response; acknowledgement, then the next fragment; nested response, then outer
+response; never by the clock. The connector must publish what was recorded, byte for byte, except in
+masked fields. Messages at startup and shutdown are replayed too, one exchange after the other.
+Everything else about the role is read from the recording.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ReplayIds(RandomIds):
 
 @dataclass
 class Outcome:
-    """What a run of one role came to."""
+    """The result of a run of one role."""
 
     role: str
     published: int = 0  # by the role, in the recording
@@ -91,14 +91,14 @@ class Outcome:
 
 
 class Player:
-    """Everybody else."""
+    """All other services of the recording."""
 
     def __init__(self, client: Any, role: str, instance: str) -> None:
         self.client, self.role, self.instance = client, role, instance
         self.heard: dict[tuple[str, str, str, str], deque[bytes]] = {}
 
     async def listen(self, plane: str) -> None:
-        """Hears the role from now on."""
+        """Subscribe to everything on the plane."""
 
         async def hear(message: Any) -> None:
             if header(message.data, "From-Id") != self.instance:
@@ -259,7 +259,7 @@ class Replay:
             self.outcome.failures.append(f"{plot.name}: statuses {statuses}, not {told}")
 
     def _own_doing(self, plot: RoleScenario, statuses: list[int]) -> list[Any]:
-        """What the role starts by itself in this scenario."""
+        """Send the requests that the role sends by itself in this scenario."""
         scenario = plot.scenario
         if scenario.get("caller") == self.connector.host:
             if scenario.get("subscribed") or scenario.get("unsubscribed"):
@@ -287,7 +287,7 @@ class Replay:
             self.late.clear()
 
     async def _call(self, plot: RoleScenario, statuses: list[int]) -> None:
-        """What the recorded caller did, as often as it did, with the URL as it gave it."""
+        """Repeat a recorded request, with the URL as the caller wrote it."""
         own = [nested_in(plot.messages, m, plot.messages.index(m)) for m in plot.own]
         calls = plot.scenario.get("calls", 1)
         beside: list[asyncio.Task[None]] = []

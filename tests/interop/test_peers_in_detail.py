@@ -113,7 +113,7 @@ async def test_the_peer_sends_methods_and_paths_as_they_are(server):
         ]
 
 
-async def test_bytes_that_are_no_text_both_ways(server, tmp_path):
+async def test_bytes_that_are_not_text_in_both_directions(server, tmp_path):
     us = joined(server)
     service(us)
     body = os.urandom(300_001)
@@ -231,7 +231,7 @@ async def test_the_peer_multicasts_and_gets_every_answer(server):
         assert good["headers"]["Microbus-Locality"] == ["eu-1"]
         assert "Microbus-Queue" not in good["headers"]
         pings = await call(server.url, "--multicast", "GET", "https://all:888/ping")
-        assert len(pings) == 3  # the caller hears itself too
+        assert len(pings) == 3  # the caller receives its own too
         (pong,) = await call(server.url, "GET", f"https://{us.id}.all:888/ping")
         assert pong["headers"]["Microbus-From-Id"] == [us.id]
         assert await call(server.url, "--multicast", "GET", f"https://{OURS}/nothing") == []
@@ -271,7 +271,7 @@ async def test_the_peer_finds_the_nearest_of_us(server):
     near, far = joined(server, locality="us-west-b-2"), joined(server, locality="eu-1")
     for each in (near, far):
         each.endpoint("GET", "/where")(lambda each=each: each.locality)
-    # A caller without a locality: whoever asks the peer must not ask near ones itself.
+    # A caller without a locality, so that it does not route to near replicas itself.
     asking = joined(server, "asking.example")
     async with PeerService(server.url, "--locality", "us-west-b-1"), near, far, asking:
         url = f"https://{OURS}/where"

@@ -238,4 +238,4 @@ async def test_the_subscriptions_are_those_of_go(role, from_recording, tmp_path)
     finally:
         server.stop()
     made = re.findall(r"<<- \[SUB (\S+) (\S*) \d+\]", log)
-    assert sorted(made) == expected  # as the broker heard them, each as often
+    assert sorted(made) == expected  # as subscribed at the broker, each as often

@@ -1,4 +1,4 @@
-"""Recorded bytes of Go, altered: whoever wrote them is who the subject says, or nobody."""
+"""Recorded bytes of Go, altered: the source is read from the subject, or the message dropped."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Shop:
         return self
 
     async def asked(self, subject: str, payload: bytes) -> list[tuple[str, bytes]]:
-        """What it says to a message; a recognisable one after it shows that it is through."""
+        """Return the responses to a message; a marker sent after it shows when it is processed."""
         self.said.clear()
         last = payload.replace(b"JJ2Y3vM1", b"LASTLAST").replace(b"victim.example", REAL.encode())
         await self.client.publish(subject, payload)
