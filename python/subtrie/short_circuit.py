@@ -93,30 +93,30 @@ class ShortCircuit:
         inner = getattr(cb, "func", cb)
         if cb is not None and not iscoroutinefunction(inner):
             raise Error("nats: must use coroutine for subscriptions")
-        made = LocalSubscription(
+        subscription = LocalSubscription(
             self, subject, queue, cb, future, max_msgs, pending_msgs_limit, pending_bytes_limit
         )
-        made._remote = await self._nc.subscribe(
+        subscription._remote = await self._nc.subscribe(
             subject,
             queue=queue,
-            cb=made._from_broker,
+            cb=subscription._from_broker,
             pending_msgs_limit=pending_msgs_limit,
             pending_bytes_limit=pending_bytes_limit,
         )
         try:
-            made._registration = self._trie.add(subject, made, queue=queue or None)
+            subscription._registration = self._trie.add(subject, subscription, queue=queue or None)
         except SubtrieError:  # valid for the broker: subscribed there only
-            made._registration = None
-        made._start()
-        self._subscriptions.append(made)
-        return made
+            subscription._registration = None
+        subscription._start()
+        self._subscriptions.append(subscription)
+        return subscription
 
-    def _forget(self, made: LocalSubscription) -> None:
-        if made._registration is not None:
-            self._trie.remove(made._registration)
-            made._registration = None
-        if made in self._subscriptions:
-            self._subscriptions.remove(made)
+    def _forget(self, subscription: LocalSubscription) -> None:
+        if subscription._registration is not None:
+            self._trie.remove(subscription._registration)
+            subscription._registration = None
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
 
     async def publish(
         self,
@@ -216,7 +216,7 @@ class ShortCircuit:
         from nats.aio.msg import Msg
 
         own = {k.strip(): str(v).strip() for k, v in headers.items()} if headers else None
-        made = Msg(
+        subscription = Msg(
             _client=self,  # type: ignore[arg-type]  # has the methods that Msg uses
             subject=str(subject),
             reply=str(reply),
@@ -224,8 +224,8 @@ class ShortCircuit:
             headers=own,
         )
         if to is not None:
-            made._sid = to._id
-        return made
+            subscription._sid = to._id
+        return subscription
 
     def _complete_request(
         self, subject: str, payload: bytes, reply: str, headers: dict[str, str] | None

@@ -47,8 +47,8 @@ async def locality_in(cloud: str) -> str:
             zone = await asyncio.to_thread(look_up, ends)
         return check_locality(zone)
     except (OSError, TimeoutError, SubtrieError, ValueError) as error:
-        told = f"the metadata service of {cloud} gave no zone: {error or 'no answer'}"
-        raise ConnectionError(told) from error
+        message = f"the metadata service of {cloud} gave no zone: {error or 'no answer'}"
+        raise ConnectionError(message) from error
 
 
 def _aws(ends: float) -> str:
@@ -56,9 +56,9 @@ def _aws(ends: float) -> str:
     base = base.rstrip("/") + "/latest"
     headers = {}
     try:  # IMDSv2 wants a token first; IMDSv1 has none
-        wanted = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+        token_headers = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
         headers["X-aws-ec2-metadata-token"] = _get_metadata(
-            "PUT", f"{base}/api/token", wanted, ends
+            "PUT", f"{base}/api/token", token_headers, ends
         )
     except urllib.error.HTTPError:
         headers = {}
@@ -89,6 +89,6 @@ def _get_metadata(method: str, url: str, headers: dict[str, str], ends: float) -
     request = urllib.request.Request(url, method=method, headers=headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
     left = max(ends - time.monotonic(), 0.001)
-    with opener.open(request, timeout=left) as answer:
-        text: bytes = answer.read(_LONGEST)
+    with opener.open(request, timeout=left) as response:
+        text: bytes = response.read(_LONGEST)
     return text.decode("ascii").strip()

@@ -77,9 +77,8 @@ class Connector(Lifecycle):
         self.version = int(version)
         self.id = id or self.ids.instance()
         self.plane = _settings.plane(plane)
-        self._configured_locality = _settings.locality(
-            locality
-        )  # a cloud's name is resolved at startup
+        # The name of a cloud is resolved at startup.
+        self._configured_locality = _settings.locality(locality)
         self.locality = "" if self._configured_locality in CLOUDS else self._configured_locality
         self.deployment = _settings.deployment(deployment, nats)
         self.max_body, self.max_fragments = max_body, max_fragments

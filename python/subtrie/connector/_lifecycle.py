@@ -186,8 +186,8 @@ class Lifecycle(RequestClient):
         caches = self._cache.endpoints
         endpoints = [e for e in (*self._endpoints, *self._own_endpoints) if e not in caches]
         for first in range(0, len(endpoints), _AT_ONCE):
-            some = endpoints[first : first + _AT_ONCE]
-            await asyncio.gather(*(endpoint.deactivate() for endpoint in some))
+            batch = endpoints[first : first + _AT_ONCE]
+            await asyncio.gather(*(endpoint.deactivate() for endpoint in batch))
         if hooks:
             for hook in self._shutdown_hooks:
                 try:

@@ -123,11 +123,11 @@ class Runtime:
     def _run_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
         """Run a step on this connector's event loop: immediately if that is the running one."""
         try:
-            here: Any = asyncio.get_running_loop()
+            running: Any = asyncio.get_running_loop()
         except RuntimeError:
-            here = None
+            running = None
         loop = self._loop
-        if loop is here and loop is not None:
+        if loop is running and loop is not None:
             step(*arguments)
         elif loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(step, *arguments)

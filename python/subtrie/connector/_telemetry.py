@@ -56,7 +56,7 @@ def _callback(rows: Any) -> Any:
 
 
 def _deliveries(connector: Runtime) -> Iterable[Measurement]:
-    return [({"transport": way}, n) for way, n in connector.metrics.deliveries.items()]
+    return [({"transport": transport}, n) for transport, n in connector.metrics.deliveries.items()]
 
 
 def _rejects(connector: Runtime) -> Iterable[Measurement]:

@@ -20,18 +20,18 @@ _SWEEP_AT = 512  # cancelled timeouts before the heap is first rebuilt
 class Timers:
     """The timeouts of one event loop; to be used on that loop only."""
 
-    __slots__ = ("_armed", "_dead", "_handle", "_heap", "_loop", "_number")
+    __slots__ = ("_armed", "_cancelled", "_handle", "_heap", "_loop", "_number")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._heap: list[Timeout] = []
         self._armed = inf
         self._handle: asyncio.TimerHandle | None = None
-        self._dead = 0
+        self._cancelled = 0
         self._number = 0
 
     def __len__(self) -> int:
-        return len(self._heap) - self._dead
+        return len(self._heap) - self._cancelled
 
     def at(self, when: float, call: Callable[[], None]) -> Timeout:
         """Call ``call`` at a time on the loop's clock; return a handle for ``cancel``.
@@ -52,16 +52,16 @@ class Timers:
         if limit[2] is None:
             return
         limit[2] = None
-        self._dead += 1
-        if self._dead > _SWEEP_AT and self._dead * 2 > len(self._heap):
+        self._cancelled += 1
+        if self._cancelled > _SWEEP_AT and self._cancelled * 2 > len(self._heap):
             self._heap = [each for each in self._heap if each[2] is not None]
             heapify(self._heap)
-            self._dead = 0
+            self._cancelled = 0
 
     def close(self) -> None:
         """Cancel all timeouts."""
         self._heap.clear()
-        self._dead = 0
+        self._cancelled = 0
         self._armed = inf
         if self._handle is not None:
             self._handle.cancel()
@@ -85,7 +85,7 @@ class Timers:
                     return
             limit = heappop(heap)
             if call is None:
-                self._dead -= 1
+                self._cancelled -= 1
             else:
                 limit[2] = None
                 try:

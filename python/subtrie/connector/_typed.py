@@ -55,10 +55,10 @@ class Client:
                 params: dict[str, object] = {}
                 sent: dict[str, Any] = {}
                 for name, value in given.arguments.items():
-                    wanted = hints.get(name, Any)
-                    if wanted is bytes:
+                    annotation = hints.get(name, Any)
+                    if annotation is bytes:
                         sent["body"] = value
-                    elif _is_body(wanted) or (name == "body" and name not in params):
+                    elif _is_body(annotation) or (name == "body" and name not in params):
                         sent["json"] = value
                     elif value is not None:
                         params[name] = value
@@ -79,26 +79,28 @@ class Client:
         raise AttributeError(f"the client of {self.host} declares no function {name!r}")
 
 
-def read_as(wanted: Any, response: Response) -> Any:
+def read_as(annotation: Any, response: Response) -> Any:
     """Convert a response to an annotated type.
 
     Args:
-        wanted: The annotation; ``Response`` returns the response itself.
+        annotation: The annotation; ``Response`` returns the response itself.
         response: The response.
 
     Raises:
         HTTPError: The response is an error, or does not fit the annotation.
     """
-    if wanted is Response:
+    if annotation is Response:
         return response
     response.raise_for_status()
-    if wanted is None or wanted is type(None):
+    if annotation is None or annotation is type(None):
         return None
-    if wanted is bytes:
+    if annotation is bytes:
         return response.body
-    if wanted is str and not response.headers.get("Content-Type", "").startswith("application/"):
+    if annotation is str and not response.headers.get("Content-Type", "").startswith(
+        "application/"
+    ):
         return response.body.decode()
-    return structured("response", wanted, response.json())
+    return structured("response", annotation, response.json())
 
 
 class Event:

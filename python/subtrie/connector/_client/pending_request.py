@@ -68,10 +68,10 @@ class PendingRequest:
         """Take the response of a handler in this process, in the handler's thread."""
         self._metrics.deliveries["memory"] += 1
         try:
-            here: object = asyncio.get_running_loop()
+            running: object = asyncio.get_running_loop()
         except RuntimeError:
-            here = None
-        if here is self.loop:
+            running = None
+        if running is self.loop:
             self.receive(response)
         else:
             with contextlib.suppress(RuntimeError):  # the caller's loop is closed

@@ -92,10 +92,10 @@ class ResponseReceiver:
         ] == _control_headers.ERROR and isinstance(call, ResponseStream):
             response.error = read_error(response.body, response.status)
         try:
-            here = asyncio.get_running_loop()
+            running = asyncio.get_running_loop()
         except RuntimeError:
-            here = None
-        if here is call.loop:
+            running = None
+        if running is call.loop:
             call.receive(response)
         elif not call.loop.is_closed():
             call.loop.call_soon_threadsafe(call.receive, response)

@@ -164,8 +164,8 @@ class Sender(ResponseReceiver):
         assert address is not None
         try:
             subject = str(address.replace(slot=instance))
-            for place in range(2, len(parts) + 1):
-                await self.connector._publish(subject, fragment_of_request(request, parts, place))
+            for number in range(2, len(parts) + 1):
+                await self.connector._publish(subject, fragment_of_request(request, parts, number))
         except SubtrieError:
             logger.warning(
                 "%s was acknowledged by %a, which is not a valid instance id",

@@ -35,7 +35,7 @@ class ControlPlane:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, not yet subscribed."""
-        made = []
+        endpoints = []
         for method, path, handler, queue in (
             ("ANY", "ping", self.ping, None),
             ("ANY", "config-refresh", self.config_refresh, None),
@@ -45,7 +45,7 @@ class ControlPlane:
             ("GET", "openapi.json", self.openapi, OWN),
         ):
             for host in ("", "//all"):
-                made.append(
+                endpoints.append(
                     Endpoint(
                         self.connector,
                         method,
@@ -55,7 +55,7 @@ class ControlPlane:
                         control=True,
                     )
                 )
-        return made
+        return endpoints
 
     def ping(self, request: Request) -> Response:
         """Respond with ``{"pong":0}``."""

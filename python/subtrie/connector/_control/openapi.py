@@ -54,10 +54,10 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     for name in sorted(names):
         schema = schema_of(hints.get(name, str))
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
-    for name, wanted in hints.items():
-        if name in names or name == "return" or wanted in (Request, bytes):
+    for name, annotation in hints.items():
+        if name in names or name == "return" or annotation in (Request, bytes):
             continue
-        schema = schema_of(wanted)
+        schema = schema_of(annotation)
         if schema.get("type") == "object" or "properties" in schema:
             operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
         else:
@@ -78,13 +78,13 @@ def _signature(handler: Any) -> str:
         return "()"
 
 
-def schema_of(wanted: Any, depth: int = 0) -> dict[str, Any]:
+def schema_of(annotation: Any, depth: int = 0) -> dict[str, Any]:
     """Return the JSON schema of an annotation; empty if it cannot be expressed."""
-    if wanted in _SCALARS:
-        return {"type": _SCALARS[wanted]}
+    if annotation in _SCALARS:
+        return {"type": _SCALARS[annotation]}
     if depth > 8:
         return {}
-    origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
+    origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if origin in (Union, types.UnionType):
         return {"anyOf": [schema_of(each, depth + 1) for each in arguments]}
     if origin in (list, tuple, set, frozenset):
@@ -107,6 +107,8 @@ def schema_of(wanted: Any, depth: int = 0) -> dict[str, Any]:
             for field in fields
             if field.default is field.default_factory is dataclasses.MISSING
         ]
-        made = {f.name: schema_of(hints.get(f.name, Any), depth + 1) for f in fields}
-        return {"type": "object", "properties": made} | ({"required": needed} if needed else {})
+        properties = {f.name: schema_of(hints.get(f.name, Any), depth + 1) for f in fields}
+        return {"type": "object", "properties": properties} | (
+            {"required": needed} if needed else {}
+        )
     return {}

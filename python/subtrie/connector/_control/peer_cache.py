@@ -37,11 +37,13 @@ class PeerCache:
     @cached_property
     def endpoints(self) -> list[Endpoint]:
         """The two endpoints of the cache."""
-        mine = self.connector
+        connector = self.connector
         return [
-            Endpoint(mine, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True),
             Endpoint(
-                mine, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
+                connector, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True
+            ),
+            Endpoint(
+                connector, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
             ),
         ]
 

@@ -80,9 +80,8 @@ def read_request(data: bytes) -> Request:
     url = parse_url(target)
     values.pop("Host", None)
     values.pop("Content-Length", None)
-    if values.get("User-Agent") == [
-        "Go-http-client/1.1"
-    ]:  # added by Go's HTTP client, not by the sender
+    # Added by Go's HTTP client, not by the sender.
+    if values.get("User-Agent") == ["Go-http-client/1.1"]:
         del values["User-Agent"]
     return Request(
         method,

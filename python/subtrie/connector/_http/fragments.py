@@ -28,14 +28,14 @@ def cut(body: bytes, size: int) -> list[bytes]:
     """Split a body into parts of at most ``size`` bytes; at least one part, perhaps empty."""
     if len(body) <= size:
         return [body]
-    return [body[place : place + size] for place in range(0, len(body), size)]
+    return [body[number : number + size] for number in range(0, len(body), size)]
 
 
 class _Transfer(Generic[Part]):
-    __slots__ = ("count", "ends", "heard", "parts", "size")
+    __slots__ = ("count", "ends", "last_arrival", "parts", "size")
 
     def __init__(self, count: int, now: float, ends: float) -> None:
-        self.count, self.heard, self.ends = count, now, ends
+        self.count, self.last_arrival, self.ends = count, now, ends
         self.parts: dict[int, Part] = {}
         self.size = 0
 
@@ -104,12 +104,12 @@ class Reassembler(Generic[Part]):
         if transfer.size > self.max_body:
             self._end(key)
             raise HTTPError(f"the body exceeds {self.max_body} bytes (max_body)", status=413)
-        transfer.parts[index], transfer.heard = part, now
+        transfer.parts[index], transfer.last_arrival = part, now
         if len(transfer.parts) < count:
             return None
         self._end(key)
         whole = transfer.parts[1]
-        whole.body = b"".join(transfer.parts[place].body for place in range(1, count + 1))
+        whole.body = b"".join(transfer.parts[number].body for number in range(1, count + 1))
         del whole.headers[FRAGMENT]
         return whole
 
@@ -118,7 +118,7 @@ class Reassembler(Generic[Part]):
         late = [
             key
             for key, transfer in self._open.items()
-            if now - transfer.heard > self.silence or now > transfer.ends
+            if now - transfer.last_arrival > self.silence or now > transfer.ends
         ]
         for key in late:
             self._end(key)
@@ -131,9 +131,9 @@ class Reassembler(Generic[Part]):
             self._ended.popitem(last=False)
 
 
-def fragment_of_request(request: Request, parts: list[bytes], place: int) -> Request:
-    """Return fragment ``place`` (from 1): the same headers, one part of the body."""
-    made = request.received()
-    made.body = parts[place - 1]
-    made.headers._values[FRAGMENT] = [f"{place}/{len(parts)}"]
-    return made
+def fragment_of_request(request: Request, parts: list[bytes], number: int) -> Request:
+    """Return fragment ``number`` (from 1): the same headers, one part of the body."""
+    fragment = request.received()
+    fragment.body = parts[number - 1]
+    fragment.headers._values[FRAGMENT] = [f"{number}/{len(parts)}"]
+    return fragment

@@ -64,9 +64,9 @@ class Headers(MutableMapping[str, str]):
     @classmethod
     def _of(cls, values: dict[str, list[str]]) -> Headers:
         """Wrap values that are canonical and checked already."""
-        made = cls.__new__(cls)
-        made._values = values
-        return made
+        headers = cls.__new__(cls)
+        headers._values = values
+        return headers
 
     def copy(self) -> Headers:
         """Return an independent copy."""

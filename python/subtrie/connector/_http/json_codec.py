@@ -38,8 +38,8 @@ def _direct() -> Any:
     make = getattr(encoder, "c_make_encoder", None)
     try:
         text = encoder.encode_basestring
-        made = make(None, _json_default, text, None, ":", ",", False, False, True)  # type: ignore[misc]
-        return made if "".join(made({"a": [1, "é"]}, 0)) == '{"a":[1,"é"]}' else None
+        encode = make(None, _json_default, text, None, ":", ",", False, False, True)  # type: ignore[misc]
+        return encode if "".join(encode({"a": [1, "é"]}, 0)) == '{"a":[1,"é"]}' else None
     except Exception:
         return None
 

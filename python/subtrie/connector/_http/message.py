@@ -99,14 +99,14 @@ class Request:
 
     def received(self) -> Request:
         """Return the request for another receiver: headers of its own, the same body."""
-        made = Request.__new__(Request)
-        made.method, made.url, made.path = self.method, self.url, self.path
-        made.url_query, made.body = self.url_query, self.body
-        made.headers = self.headers.copy()
-        made.arguments, made.source, made.attested, made.budget = {}, self.source, False, 0.0
-        made.caller = self.caller
-        made._query = None
-        return made
+        copy = Request.__new__(Request)
+        copy.method, copy.url, copy.path = self.method, self.url, self.path
+        copy.url_query, copy.body = self.url_query, self.body
+        copy.headers = self.headers.copy()
+        copy.arguments, copy.source, copy.attested, copy.budget = {}, self.source, False, 0.0
+        copy.caller = self.caller
+        copy._query = None
+        return copy
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.url} source={self.source or 'unverified'}>"
@@ -181,10 +181,10 @@ class Response:
 
     def received(self) -> Response:
         """Return the response for another receiver: headers of its own, the same body."""
-        made = Response.__new__(Response)
-        made.status, made.body, made.headers = self.status, self.body, self.headers.copy()
-        made.source, made.error = self.source, self.error
-        return made
+        copy = Response.__new__(Response)
+        copy.status, copy.body, copy.headers = self.status, self.body, self.headers.copy()
+        copy.source, copy.error = self.source, self.error
+        return copy
 
     def __repr__(self) -> str:
         return f"<Response {self.status} source={self.source or 'unset'}, {len(self.body)} bytes>"

@@ -26,19 +26,19 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(function)
     except (NameError, TypeError, AttributeError):
         pass
-    plain = inspect.unwrap(function)
-    around = _names_around(plain)
+    unwrapped = inspect.unwrap(function)
+    enclosing = _enclosing_names(unwrapped)
     found: dict[str, Any] = {}
-    for name, wanted in getattr(plain, "__annotations__", {}).items():
-        holder: Any = type("holder", (), {"__annotations__": {name: wanted}})
+    for name, annotation in getattr(unwrapped, "__annotations__", {}).items():
+        holder: Any = type("holder", (), {"__annotations__": {name: annotation}})
         try:
-            found |= typing.get_type_hints(holder, getattr(plain, "__globals__", {}), around)
+            found |= typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), enclosing)
         except (NameError, TypeError, AttributeError, SyntaxError):
             continue
     return found
 
 
-def _names_around(function: Any) -> dict[str, Any]:
+def _enclosing_names(function: Any) -> dict[str, Any]:
     """Return the local variables of the function that encloses another, if it is still running."""
     code = getattr(function, "__code__", None)
     frame = sys._getframe(1)

@@ -47,10 +47,10 @@ def argument_binder(
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise refusal("BusError", "endpoint", str(parameter), field="parameter")
-        wanted = hints.get(parameter.name, _MISSING)
-        if isinstance(wanted, str):
-            wanted = _MISSING
-        binder = _binder(parameter.name, wanted, parameter.default, path_names)
+        annotation = hints.get(parameter.name, _MISSING)
+        if isinstance(annotation, str):
+            annotation = _MISSING
+        binder = _binder(parameter.name, annotation, parameter.default, path_names)
         if parameter.kind is parameter.KEYWORD_ONLY:
             named.append((parameter.name, binder))
         else:
@@ -65,50 +65,49 @@ def argument_binder(
     return bind_all
 
 
-def _binder(name: str, wanted: Any, default: Any, path_names: Sequence[str]) -> Binder:
-    if wanted is Request or (wanted is _MISSING and name == "request"):
+def _binder(name: str, annotation: Any, default: Any, path_names: Sequence[str]) -> Binder:
+    if annotation is Request or (annotation is _MISSING and name == "request"):
         return lambda request: request
     in_path = next((each for each in path_names if _same_name(each, name)), None)
     if in_path is not None:
-        if wanted in (_MISSING, str):
+        if annotation in (_MISSING, str):
             return lambda request: request.arguments[in_path]
-        if wanted is int:
+        if annotation is int:
             return lambda request: _integer(name, request.arguments[in_path])
-        return lambda request: scalar(name, wanted, request.arguments[in_path])
-    if wanted is bytes:
+        return lambda request: scalar(name, annotation, request.arguments[in_path])
+    if annotation is bytes:
         return lambda request: request.body
-    if (wanted is _MISSING and name == "body") or _is_body(wanted):
-        plain = _unconverted_type(wanted)
-        return lambda request: _from_body(request, wanted, plain, default)
-    return lambda request: _from_query(request, name, wanted, default)
+    if (annotation is _MISSING and name == "body") or _is_body(annotation):
+        unconverted = _unconverted_type(annotation)
+        return lambda request: _from_body(request, annotation, unconverted, default)
+    return lambda request: _from_query(request, name, annotation, default)
 
 
 def _same_name(in_path: str, parameter: str) -> bool:
     """Return whether a path argument fits a parameter: ``orderId`` and ``order_id`` do."""
-    plain = parameter.rstrip("_")
-    return in_path in (parameter, plain) or in_path.lower() == plain.replace("_", "").lower()
+    unconverted = parameter.rstrip("_")
+    return (
+        in_path in (parameter, unconverted)
+        or in_path.lower() == unconverted.replace("_", "").lower()
+    )
 
 
-def _without_none(wanted: Any) -> Any:
+def _without_none(annotation: Any) -> Any:
     """Return the type beside None in an optional one."""
-    if typing.get_origin(wanted) in (Union, types.UnionType):
-        others = [each for each in typing.get_args(wanted) if each is not type(None)]
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        others = [each for each in typing.get_args(annotation) if each is not type(None)]
         if len(others) == 1:
             return others[0]
-    return wanted
+    return annotation
 
 
-def _is_body(wanted: Any) -> bool:
-    bare = _without_none(wanted)
+def _is_body(annotation: Any) -> bool:
+    bare = _without_none(annotation)
     origin = typing.get_origin(bare) or bare
     if origin in (list, tuple, set, frozenset):
         (item, *_) = typing.get_args(bare) or (Any,)
-        return _without_none(item) not in (
-            int,
-            float,
-            bool,
-            str,
-        )  # a list of scalars comes from the query
+        # A list of scalars comes from the query.
+        return _without_none(item) not in (int, float, bool, str)
     return (
         origin is dict
         or dataclasses.is_dataclass(origin)
@@ -117,72 +116,72 @@ def _is_body(wanted: Any) -> bool:
     )
 
 
-def _unconverted_type(wanted: Any) -> Any:
+def _unconverted_type(annotation: Any) -> Any:
     """Return the type whose JSON values need no conversion: a ``dict`` or ``list`` of anything."""
-    origin, arguments = typing.get_origin(wanted) or wanted, typing.get_args(wanted)
+    origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
     if (origin, arguments) in ((dict, ()), (dict, (str, Any)), (list, ()), (list, (Any,))):
         return origin
     return _MISSING
 
 
-def _from_body(request: Request, wanted: Any, plain: Any, default: Any) -> Any:
+def _from_body(request: Request, annotation: Any, unconverted: Any, default: Any) -> Any:
     if not request.body and default is not _MISSING:
         return default
     value = request.json()
-    if wanted is _MISSING or type(value) is plain:
+    if annotation is _MISSING or type(value) is unconverted:
         return value
-    return structured("body", wanted, value)
+    return structured("body", annotation, value)
 
 
-def _from_query(request: Request, name: str, wanted: Any, default: Any) -> Any:
+def _from_query(request: Request, name: str, annotation: Any, default: Any) -> Any:
     values = request.query.get(name) if request.url_query else None
     if values is None and name.endswith("_"):
         values = request.query.get(name.rstrip("_"))
     if values is not None:
         if (
-            typing.get_origin(_without_none(wanted)) in (list, tuple, set, frozenset)
-            or wanted is list
+            typing.get_origin(_without_none(annotation)) in (list, tuple, set, frozenset)
+            or annotation is list
         ):
-            return structured(name, wanted, values, texts=True)
-        return scalar(name, wanted, values[-1])
+            return structured(name, annotation, values, texts=True)
+        return scalar(name, annotation, values[-1])
     if request.body[:1] == b"{":
         fields = request.json()
         if isinstance(fields, dict) and name in fields:
             value = fields[name]
-            return value if wanted is _MISSING else structured(name, wanted, value)
+            return value if annotation is _MISSING else structured(name, annotation, value)
     if default is not _MISSING:
         return default
-    if wanted is not _MISSING and type(None) in typing.get_args(wanted):
+    if annotation is not _MISSING and type(None) in typing.get_args(annotation):
         return None
     raise HTTPError(f"argument {name!r} is missing", status=400)
 
 
-def scalar(name: str, wanted: Any, text: str) -> Any:
+def scalar(name: str, annotation: Any, text: str) -> Any:
     """Convert a text from a path or a query.
 
     Args:
         name: The name of the parameter.
-        wanted: Its type.
+        annotation: Its type.
         text: The text.
 
     Raises:
         HTTPError: The text does not fit the type (400).
     """
-    wanted = _without_none(wanted)
-    if wanted in (_MISSING, str, Any):
+    annotation = _without_none(annotation)
+    if annotation in (_MISSING, str, Any):
         return text
-    if wanted is bool:
+    if annotation is bool:
         if text.lower() in _TRUE or text.lower() in _FALSE:
             return text.lower() in _TRUE
         raise HTTPError(f"{name!r} is not a boolean: {text[:60]!a}", status=400)
-    if wanted in (int, float) and len(text) > 400:
+    if annotation in (int, float) and len(text) > 400:
         raise HTTPError(f"{name!r} is too long", status=400)
     try:
-        if isinstance(wanted, type) and issubclass(wanted, enum.Enum):
-            return structured(name, wanted, text, texts=True)
-        return wanted(text)
+        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+            return structured(name, annotation, text, texts=True)
+        return annotation(text)
     except (TypeError, ValueError):
-        kind = getattr(wanted, "__name__", str(wanted))
+        kind = getattr(annotation, "__name__", str(annotation))
         raise HTTPError(f"{name!r} is not a valid {kind}: {text[:60]!a}", status=400) from None
 
 
@@ -193,21 +192,21 @@ def _integer(name: str, text: str) -> int:
     return value
 
 
-def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> Any:
+def structured(name: str, annotation: Any, value: Any, *, texts: bool = False) -> Any:
     """Convert a JSON value to an annotated type.
 
     Args:
         name: The name of the parameter, for error messages.
-        wanted: Its type.
+        annotation: Its type.
         value: The JSON value.
         texts: Whether the values are texts from a query.
 
     Raises:
         HTTPError: The value does not fit the type (400); the message says where.
     """
-    origin = typing.get_origin(wanted) or wanted
-    arguments = typing.get_args(wanted)
-    if wanted in (Any, object, _MISSING):
+    origin = typing.get_origin(annotation) or annotation
+    arguments = typing.get_args(annotation)
+    if annotation in (Any, object, _MISSING):
         return value
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
@@ -249,7 +248,7 @@ def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> An
         if value is None:
             return None
     elif texts and isinstance(value, str):
-        return scalar(name, wanted, value)
+        return scalar(name, annotation, value)
     elif origin is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     elif origin is bytes and isinstance(value, str):
@@ -260,7 +259,7 @@ def structured(name: str, wanted: Any, value: Any, *, texts: bool = False) -> An
         and not (origin is int and isinstance(value, bool))
     ):
         return value
-    kind = getattr(wanted, "__name__", str(wanted))
+    kind = getattr(annotation, "__name__", str(annotation))
     raise HTTPError(f"{name!r} is not a valid {kind}: {json.dumps(value)[:60]}", status=400)
 
 

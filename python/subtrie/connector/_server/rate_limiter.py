@@ -47,9 +47,8 @@ class RateLimiter:
         if not self.rate > 0 or not self.burst >= 1:
             raise ValueError("the rate must be above 0 and the burst at least 1")
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = (
-            OrderedDict()
-        )  # tokens, and the time of their count
+        #: By caller: tokens, and the time of their count.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()  # connectors of several loops may share it
 
     def admit(self, source: str) -> float:

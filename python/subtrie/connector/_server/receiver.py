@@ -147,11 +147,18 @@ class RequestReceiver(HandlerRunner):
         signature = self.connector.sender_headers(_control_headers.ACK, endpoint.queue)
         headers = {**signature, "Connection": ["close"]}
         headers[_control_headers.MSG_ID] = values[_control_headers.MSG_ID]
-        made = Response.__new__(Response)
+        response = Response.__new__(Response)
         fragment = values.get(_control_headers.FRAGMENT)
-        made.status = 100 if fragment and _control_headers.fragment_of(fragment[0])[1] > 1 else 202
-        made.body, made.headers, made.source, made.error = b"", Headers._of(headers), "", None
-        return made
+        response.status = (
+            100 if fragment and _control_headers.fragment_of(fragment[0])[1] > 1 else 202
+        )
+        response.body, response.headers, response.source, response.error = (
+            b"",
+            Headers._of(headers),
+            "",
+            None,
+        )
+        return response
 
     # --- fragments
 

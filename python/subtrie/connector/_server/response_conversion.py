@@ -29,7 +29,7 @@ def to_response(result: Any) -> Response:
 
 
 def _response(body: bytes, kind: str) -> Response:
-    made = Response.__new__(Response)
-    made.status, made.body, made.source, made.error = 200, body, "", None
-    made.headers = Headers._of({"Content-Type": [kind]})
-    return made
+    response = Response.__new__(Response)
+    response.status, response.body, response.source, response.error = 200, body, "", None
+    response.headers = Headers._of({"Content-Type": [kind]})
+    return response

@@ -142,12 +142,12 @@ class HandlerRunner:
             assert response is not None
             span.end(response.status, failed)
             span.close()
-            made = self._outgoing(endpoint, request, response, failed, own=response is result)
+            outgoing = self._outgoing(endpoint, request, response, failed, own=response is result)
             if caller is not None:
-                caller.take(made)
+                caller.take(outgoing)
             else:
                 try:
-                    await self._respond(reply_to, made)
+                    await self._respond(reply_to, outgoing)
                 except HTTPError as error:  # the caller will time out
                     logger.warning("a response to %s could not be sent: %s", request.source, error)
             connector.metrics.serve(
@@ -219,27 +219,27 @@ class HandlerRunner:
                 for n, v in values.items()
                 if n not in _control_headers.CONTROL and n != "Content-Length"
             }
-            made = Response.__new__(Response)
-            made.status, made.body, made.error = response.status, response.body, None
-            made.headers = Headers._of(values)
+            outgoing = Response.__new__(Response)
+            outgoing.status, outgoing.body, outgoing.error = response.status, response.body, None
+            outgoing.headers = Headers._of(values)
         else:
-            made = response
-        made.source = connector.host
+            outgoing = response
+        outgoing.source = connector.host
         values |= connector.sender_headers(op, endpoint.queue)
         values[_control_headers.MSG_ID] = request.headers._values[_control_headers.MSG_ID]
-        return made
+        return outgoing
 
-    async def _respond(self, reply_to: str, made: Response) -> None:
+    async def _respond(self, reply_to: str, outgoing: Response) -> None:
         connector = self.connector
-        if connector._deliver(reply_to, made, kept=False):
+        if connector._deliver(reply_to, outgoing, kept=False):
             return
-        parts = cut(made.body, connector._fragment_size)
+        parts = cut(outgoing.body, connector._fragment_size)
         for place, part in enumerate(parts, 1):
             if len(parts) > 1:
-                made = made.received()
-                made.body = part
-                made.headers._values[_control_headers.FRAGMENT] = [f"{place}/{len(parts)}"]
-            await connector._publish(reply_to, made)
+                outgoing = outgoing.received()
+                outgoing.body = part
+                outgoing.headers._values[_control_headers.FRAGMENT] = [f"{place}/{len(parts)}"]
+            await connector._publish(reply_to, outgoing)
 
     async def finish(self, timeout: float) -> None:
         """Wait for running handlers; cancel them after ``timeout`` seconds."""

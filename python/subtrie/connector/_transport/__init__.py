@@ -85,17 +85,17 @@ class Transport:
             receiver: Takes messages from within the process.
             on_payload: Takes payloads from the bus.
         """
-        heard = self._watched(on_payload) if self._watchers else on_payload
-        remote = await self.nats.subscribe(pattern, queue, heard) if self.nats else None
+        watched = self._watched(on_payload) if self._watchers else on_payload
+        remote = await self.nats.subscribe(pattern, queue, watched) if self.nats else None
         local = self.in_process.subscribe(pattern, queue, receiver) if self.in_process else None
         return Registration(pattern, queue, local, self.nats, remote)
 
     def _watched(self, on_payload: PayloadReceiver) -> PayloadReceiver:
-        async def heard(subject: str, payload: bytes) -> None:
+        async def watched(subject: str, payload: bytes) -> None:
             self._show("in", subject, payload)
             await on_payload(subject, payload)
 
-        return heard
+        return watched
 
     def _show(self, direction: str, subject: str, payload: bytes) -> None:
         for watcher in self._watchers:

@@ -70,23 +70,23 @@ class NatsConnection:
             receiver: Takes the payloads.
         """
 
-        async def heard(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             await receiver(message.subject, message.data)
 
         return await self.client.subscribe(
-            pattern, queue=queue or "", cb=heard, pending_msgs_limit=0, pending_bytes_limit=0
+            pattern, queue=queue or "", cb=on_message, pending_msgs_limit=0, pending_bytes_limit=0
         )
 
     async def unsubscribe(self, subscription: Any) -> None:
         """Remove a subscription; messages that the server has sent already are still received."""
         from nats.errors import Error
 
-        leaving = self.loop.create_task(
+        unsubscribing = self.loop.create_task(
             subscription.drain() if self.connected else subscription.unsubscribe()
         )
-        await asyncio.wait((leaving,), timeout=_DRAIN_LIMIT)
-        if leaving.done() and not leaving.cancelled():
-            error = leaving.exception()
+        await asyncio.wait((unsubscribing,), timeout=_DRAIN_LIMIT)
+        if unsubscribing.done() and not unsubscribing.cancelled():
+            error = unsubscribing.exception()
             # Otherwise the connection is closed, and the subscription with it.
             if error is not None and not isinstance(error, Error | OSError | TimeoutError):
                 raise error
