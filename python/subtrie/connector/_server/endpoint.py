@@ -24,7 +24,12 @@ from .._transport import Registration
 from .annotations import type_hints
 from .argument_binding import argument_binder
 
-_QUEUE_CHARACTER = re.compile(r"[A-Za-z0-9._-]")
+#: What a queue name cannot contain, by reason; the first one found is reported.
+_REFUSED_IN_QUEUE = {
+    "queue-whitespace": re.compile(r"\s"),
+    "queue-wildcard": re.compile(r"[*>]"),
+    "queue-character": re.compile(r"[^A-Za-z0-9._-]"),
+}
 
 
 class _Own(enum.Enum):
@@ -185,14 +190,9 @@ def _check_queue(name: str) -> None:
     """Raise ``BusError`` unless a queue name is valid on both transports."""
     if not name:
         raise refusal("BusError", "queue-empty", name, field="queue")
-    for index, character in enumerate(name):
-        if not _QUEUE_CHARACTER.fullmatch(character):
-            reason = "queue-character"
-            if character.isspace():
-                reason = "queue-whitespace"
-            elif character in "*>":
-                reason = "queue-wildcard"
-            position = len(name[:index].encode("utf-8", "surrogatepass"))
+    for reason, refused in _REFUSED_IN_QUEUE.items():
+        if found := refused.search(name):
+            position = len(name[: found.start()].encode("utf-8", "surrogatepass"))
             raise refusal("BusError", reason, name, position, "queue")
 
 
