@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 use subtrie::grammar::{Dialect, covers, matches, overlaps};
-use subtrie::trie::{Index, Scratch, SubscriptionRef};
+use subtrie::trie::{Index, Scratch, SubjectTrie, SubscriptionRef};
 
 fn strict() -> Index {
     Index::new(Dialect::Strict, Dialect::Strict.bounds())
@@ -294,4 +294,36 @@ fn slots_stay_dense_and_groups_keep_their_turns() {
     assert_eq!(select(&index), [last.id]);
     assert_eq!(index.pattern(first).unwrap(), "a.*");
     assert_eq!(index.insert("c", None).unwrap().id, last.id + 1);
+}
+
+#[test]
+fn a_kept_handle_never_names_another_subscription() {
+    let mut trie = SubjectTrie::new(Dialect::Strict);
+    let first = trie.insert("a", 0).unwrap();
+    let second = trie.insert_in_queue("b", "q", 1).unwrap();
+    // The second record moves into the slot of the first.
+    assert_eq!(trie.remove(first), Some(0));
+    let third = trie.insert("c", 2).unwrap();
+    assert_eq!((trie.get(first), trie.pattern(first)), (None, None));
+    assert_eq!(
+        (trie.get(second), trie.queue(second)),
+        (Some(&1), Some("q"))
+    );
+    assert_eq!((trie.get(third), trie.queue(third)), (Some(&2), None));
+    trie.clear();
+    let fourth = trie.insert("a", 3).unwrap();
+    assert!(fourth > third && trie.get(second).is_none());
+    assert_eq!(trie.iter().collect::<Vec<_>>(), [(fourth, &3)]);
+}
+
+#[test]
+fn a_kept_reference_follows_its_record_and_ends_with_it() {
+    let mut index = strict();
+    let first = index.insert("a", Some("p")).unwrap();
+    let second = index.insert("b", Some("q")).unwrap();
+    index.remove(first.id).unwrap();
+    assert_eq!(index.queue(second), Some("q"));
+    assert_eq!(index.pattern(second).as_deref(), Some("b"));
+    assert_eq!((index.queue(first), index.pattern(first)), (None, None));
+    assert_eq!(index.turn(first), 0);
 }

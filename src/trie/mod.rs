@@ -31,9 +31,11 @@ mod pattern;
 mod prefix;
 mod storage;
 mod subject_trie;
+mod subscription;
 mod update;
 
-pub use subject_trie::{SubjectTrie, Subscription};
+pub use subject_trie::SubjectTrie;
+pub use subscription::Subscription;
 
 // For the bindings, the tests and the benches of this repository; not part of the public interface.
 #[doc(hidden)]

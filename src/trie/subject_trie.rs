@@ -1,37 +1,14 @@
 //! The public index: an [`Index`] with a value for each subscription.
 
-use std::cell::Cell;
 use std::fmt;
 
 use super::index::Index;
 use super::lookup::Scratch;
+use super::lookup::thread_buffers::{ThreadBuffers, with_buffers};
 use super::storage::subscriptions::SubscriptionRef;
+use super::subscription::Subscription;
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect};
-
-/// A handle of a subscription in a [`SubjectTrie`].
-///
-/// Its number is never given again by the trie that returned it, so a kept handle either names that
-/// subscription or, once it is removed, nothing. It means nothing to another trie, except to a
-/// clone made after it was returned. Handles order by insertion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Subscription {
-    id: u64,
-}
-
-impl Subscription {
-    /// The number of the subscription, from 0 in order of insertion.
-    #[must_use]
-    pub const fn id(self) -> u64 {
-        self.id
-    }
-}
-
-impl From<SubscriptionRef> for Subscription {
-    fn from(found: SubscriptionRef) -> Self {
-        Self { id: found.id }
-    }
-}
 
 /// Subscriptions to patterns, with values of type `T`, looked up by subject.
 ///
@@ -62,12 +39,32 @@ pub struct SubjectTrie<T> {
 
 impl<T> SubjectTrie<T> {
     /// An empty trie with the bounds of the dialect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let trie = SubjectTrie::<u32>::new(Dialect::Strict);
+    /// assert!(trie.is_empty());
+    /// ```
     #[must_use]
     pub fn new(dialect: Dialect) -> Self {
         Self::with_bounds(dialect, dialect.bounds())
     }
 
     /// An empty trie for subjects and patterns within `bounds`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::grammar::Bounds;
+    /// let bounds = Bounds { max_tokens: 2, max_length: 100 };
+    /// let mut trie = SubjectTrie::with_bounds(Dialect::Strict, bounds);
+    /// assert_eq!(trie.insert("a.b.c", 1).unwrap_err().reason, "too-many-tokens");
+    /// ```
     #[must_use]
     pub fn with_bounds(dialect: Dialect, bounds: Bounds) -> Self {
         Self {
@@ -152,6 +149,18 @@ impl<T> SubjectTrie<T> {
     }
 
     /// Removes all subscriptions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// trie.clear();
+    /// assert!(trie.is_empty());
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn clear(&mut self) {
         self.index.clear();
         self.values = Vec::new();
@@ -213,6 +222,17 @@ impl<T> SubjectTrie<T> {
     /// # Errors
     ///
     /// As for [`SubjectTrie::matches`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.subscriptions("orders.eu")?, [orders]);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn subscriptions(&self, subject: &str) -> Result<Vec<Subscription>, Error> {
         self.look_up(subject, Index::match_into, |found| Some(found.into()))
     }
@@ -245,8 +265,19 @@ impl<T> SubjectTrie<T> {
     /// # Errors
     ///
     /// As for [`SubjectTrie::matches`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// assert_eq!((trie.count("orders.eu")?, trie.count("orders")?), (1, 0));
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn count(&self, subject: &str) -> Result<usize, Error> {
-        with_scratch(|scratch| self.index.count(subject, &mut scratch.lookup))
+        with_buffers(|buffers| self.index.count(subject, &mut buffers.lookup))
     }
 
     /// Whether any subscription matches. Stops at the first.
@@ -254,8 +285,19 @@ impl<T> SubjectTrie<T> {
     /// # Errors
     ///
     /// As for [`SubjectTrie::matches`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// assert!(trie.has_interest("orders.eu")?);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn has_interest(&self, subject: &str) -> Result<bool, Error> {
-        with_scratch(|scratch| self.index.has_interest(subject, &mut scratch.lookup))
+        with_buffers(|buffers| self.index.has_interest(subject, &mut buffers.lookup))
     }
 
     /// The subscriptions whose pattern has a subject in common with `pattern`, in order of
@@ -314,13 +356,24 @@ impl<T> SubjectTrie<T> {
         limit: usize,
     ) -> Result<Vec<(Subscription, usize)>, Error> {
         let explain =
-            |scratch: &mut Buffers| self.index.explain(subject, limit, &mut scratch.lookup);
-        let nearest = with_scratch(explain)?.nearest;
+            |buffers: &mut ThreadBuffers| self.index.explain(subject, limit, &mut buffers.lookup);
+        let nearest = with_buffers(explain)?.nearest;
         let handle = |(found, token): (SubscriptionRef, usize)| (found.into(), token);
         Ok(nearest.into_iter().map(handle).collect())
     }
 
     /// All subscriptions and their values, in order of insertion.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::grammar::Dialect;
+    /// # use subtrie::trie::SubjectTrie;
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.iter().collect::<Vec<_>>(), [(orders, &1)]);
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Subscription, &T)> {
         let all = self.index.subscriptions().into_iter();
         all.filter_map(|found| Some((found.into(), self.value(found)?)))
@@ -348,15 +401,15 @@ impl<T> SubjectTrie<T> {
         lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
         result: impl Fn(SubscriptionRef) -> Option<R>,
     ) -> Result<Vec<R>, Error> {
-        with_scratch(|scratch| {
-            scratch.found.clear();
+        with_buffers(|buffers| {
+            buffers.found.clear();
             lookup(
                 &self.index,
                 subject,
-                &mut scratch.lookup,
-                &mut scratch.found,
+                &mut buffers.lookup,
+                &mut buffers.found,
             )?;
-            Ok(scratch
+            Ok(buffers
                 .found
                 .iter()
                 .filter_map(|&found| result(found))
@@ -374,65 +427,4 @@ impl<T> fmt::Display for SubjectTrie<T> {
 
 fn handles(found: Vec<SubscriptionRef>) -> Vec<Subscription> {
     found.into_iter().map(Subscription::from).collect()
-}
-
-/// Memory that the lookups of a thread reuse.
-#[derive(Default)]
-struct Buffers {
-    lookup: Scratch,
-    found: Vec<SubscriptionRef>,
-}
-
-thread_local! {
-    static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
-}
-
-fn with_scratch<R>(look_up: impl FnOnce(&mut Buffers) -> R) -> R {
-    // A thread that is ending has no buffers any more.
-    let mut buffers = BUFFERS
-        .try_with(Cell::take)
-        .ok()
-        .flatten()
-        .unwrap_or_default();
-    let result = look_up(&mut buffers);
-    let _ = BUFFERS.try_with(|place| place.set(Some(buffers)));
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SubjectTrie;
-    use crate::grammar::Dialect;
-
-    #[test]
-    fn a_kept_handle_never_names_another_subscription() {
-        let mut trie = SubjectTrie::new(Dialect::Strict);
-        let first = trie.insert("a", 0).unwrap();
-        let second = trie.insert_in_queue("b", "q", 1).unwrap();
-        // The second record moves into the slot of the first.
-        assert_eq!(trie.remove(first), Some(0));
-        let third = trie.insert("c", 2).unwrap();
-        assert_eq!((trie.get(first), trie.pattern(first)), (None, None));
-        assert_eq!(
-            (trie.get(second), trie.queue(second)),
-            (Some(&1), Some("q"))
-        );
-        assert_eq!((trie.get(third), trie.queue(third)), (Some(&2), None));
-        trie.clear();
-        let fourth = trie.insert("a", 3).unwrap();
-        assert!(fourth > third && trie.get(second).is_none());
-        assert_eq!(trie.iter().collect::<Vec<_>>(), [(fourth, &3)]);
-    }
-
-    #[test]
-    fn a_kept_reference_follows_its_record_and_ends_with_it() {
-        let mut index = super::Index::new(Dialect::Strict, Dialect::Strict.bounds());
-        let first = index.insert("a", Some("p")).unwrap();
-        let second = index.insert("b", Some("q")).unwrap();
-        index.remove(first.id).unwrap();
-        assert_eq!(index.queue(second), Some("q"));
-        assert_eq!(index.pattern(second).as_deref(), Some("b"));
-        assert_eq!((index.queue(first), index.pattern(first)), (None, None));
-        assert_eq!(index.turn(first), 0);
-    }
 }

@@ -7,6 +7,7 @@
 pub(super) mod batch;
 pub(super) mod interleaved;
 pub(super) mod queue_groups;
+pub(super) mod thread_buffers;
 
 use super::hash::{NodeKey, TokenHasher, rest_key};
 use super::index::Index;
