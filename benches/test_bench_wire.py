@@ -1,4 +1,4 @@
-"""How long does an operation take to read, beside the parser of the official Python client?
+"""Cost of parsing an operation, compared with the parser of the official Python client.
 
 ``pytest benches/test_bench_wire.py --benchmark-only``. One round reads 1,000 deliveries in pieces
 of 64 KiB, so the µs of a round are ns an operation. In ``parts`` subject, reply and payload of each
@@ -44,7 +44,7 @@ def engine_read(engine, parts):
 
 
 class Counted:
-    """What the client's parser calls, doing nothing."""
+    """Do nothing; the client's parser calls it."""
 
     def __init__(self) -> None:
         self.count = 0

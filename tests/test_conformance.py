@@ -1,4 +1,4 @@
-"""The vectors, through the very function and command that anybody can call."""
+"""The vectors, through the public function and command."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_five_rules_always_and_one_for_the_trust_root(rows, serves_666, rules, n
     assert not conformance.run(rows(row), engine=name)
 
 
-def test_unknown_kinds_and_lines_that_are_no_rows_are_reported(rows):
+def test_unknown_kinds_and_invalid_lines_are_reported(rows):
     file = rows(RIGHT, {"kind": "telepathy"}, "{half a row", "[]", {"id": "nameless"}, "")
     report = conformance.run(file)
     assert report.unknown == {"telepathy": 1}

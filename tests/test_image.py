@@ -62,7 +62,7 @@ def built(engine, program):
 
 
 def same(one, other):
-    """Do two indexes say the same, whatever they are asked? Turns go on by as many in both."""
+    """Return whether two indexes give the same answers; the round robin advances in both."""
     for name in ("dialect", "max_tokens", "max_length"):
         assert getattr(one, name) == getattr(other, name)
     assert len(one) == len(other)
@@ -355,7 +355,7 @@ print(trie.match("a.b"), trie.match("b"))
 """
 
 
-def test_a_changed_bit_is_found_unless_nobody_looks(engine, image):
+def test_a_changed_bit_is_found_if_the_image_is_verified(engine, image):
     broken = bytearray(image)
     broken[-1] ^= 1
     with pytest.raises(subtrie.SubtrieError) as caught:
@@ -379,7 +379,7 @@ def test_ids_end_where_64_bits_end(engine):
     assert trie.match("the.last.id") == (None,)
 
 
-def test_a_bound_of_zero_is_no_bound(engine):
+def test_a_limit_of_zero_is_refused(engine):
     image = damaged_images.example()
     for word in (damaged_images.TOKENS, damaged_images.LENGTH):
         damaged = damaged_images.repaired(damaged_images.changed(image, word, 0))

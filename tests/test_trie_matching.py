@@ -1,4 +1,4 @@
-"""What a subject finds, queue groups too, on both engines."""
+"""Matches of a subject, with queue groups, on both engines."""
 
 from __future__ import annotations
 

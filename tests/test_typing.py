@@ -1,4 +1,4 @@
-"""What a type checker says about programs that use the public names."""
+"""Type checking of programs that use the public names."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What `make` returns, and the bytes that it allocated and did not free.
+/// The result of `make`, and the bytes that it allocated and did not free.
 pub fn growth<T>(make: impl FnOnce() -> T) -> (T, i64) {
     HELD.store(0, Ordering::Relaxed);
     COUNTING.store(true, Ordering::Relaxed);

@@ -20,9 +20,9 @@ use super::files::{Workload, insert};
 
 /// An index that many threads read while one changes it.
 pub trait Shared: Sync {
-    /// How readers and the writer are kept apart, for the table.
+    /// The name of the concurrency scheme, for the table.
     const SCHEME: &'static str;
-    /// What one reading thread holds.
+    /// The state of one reading thread.
     type Reader<'a>: Reader
     where
         Self: 'a;
@@ -34,7 +34,7 @@ pub trait Shared: Sync {
 }
 
 pub trait Reader {
-    /// How many subscriptions match.
+    /// The number of matching subscriptions.
     fn count(&mut self, subject: &str) -> usize;
 }
 
@@ -127,7 +127,7 @@ fn scheme<S: Shared>(workload: &Workload) {
     }
 }
 
-/// What one reader saw.
+/// The results of one reader.
 struct Seen {
     per_second: f64,
     times: Vec<f64>,
@@ -231,7 +231,7 @@ fn read(mut reader: impl Reader, subjects: &[&str], phase: &AtomicU64) -> Seen {
     seen
 }
 
-/// How often the kernel gave this thread's core to another; 0 where it does not say.
+/// The number of involuntary context switches of this thread; 0 if the system does not report it.
 fn switched_away() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     status

@@ -1,6 +1,6 @@
 """The subject system of the Microbus service bus over NATS.
 
-Four questions: what is this subject, who gets it, who may send or hear it, what really happened.
+Parse and validate subjects, match subscriptions, check permissions, audit traffic.
 Importing this package imports nothing optional.
 """
 

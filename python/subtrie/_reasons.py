@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Reason(NamedTuple):
-    """What is wrong, what would work, and the HTTP status that fits."""
+    """A reason for refusal: its sentence, a hint, and the corresponding HTTP status."""
 
     sentence: str
     hint: str

@@ -1,4 +1,4 @@
-"""What a subject index returns: subscriptions, groups, explanations and statistics.
+"""The results of a subject index: subscriptions, groups, explanations and statistics.
 
 Both engines share these classes and create their instances.
 """

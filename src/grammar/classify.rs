@@ -4,7 +4,7 @@
 //! Subjects that servers exchange among themselves belong to the family they serve: `$JSC` and `$NRG`
 //! replicate `JetStream`, `$LDS` detects loops of leaf nodes, `_R_` receives the responses of
 //! imported services.
-// S1-002 and nats-server; the legacy system prefix is A62; NATS Streaming is seed 003.
+// S1-002 and nats-server; the legacy system prefix is A62; NATS Streaming has its own documentation.
 
 /// Prefixes in the order they are tried, each with the family it names.
 const FAMILIES: [(&str, &str); 16] = [

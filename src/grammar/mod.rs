@@ -15,7 +15,7 @@
 //! assert!(matches("orders.*.new", "orders.eu.new"));
 //! # Ok::<(), subtrie::error::Error>(())
 //! ```
-// Seed 001 (S1-013 to S1-048), ADR-6 (S2-023, S2-024, S2-030), A27, A28, A34 to A37.
+// The NATS documentation (S1-013 to S1-048), ADR-6 (S2-023, S2-024, S2-030), A27, A28, A34 to A37.
 
 mod check;
 mod classify;

@@ -2,7 +2,7 @@
 //!
 //! Only a whole token is a wildcard, so `foo*` of the `server` dialect compares as text. The
 //! relations hold for subjects of any length; bounds are checked by [`super::check`] alone.
-// Seed 001: S1-029, S1-030, S1-036 to S1-040, S1-043 to S1-047; A34.
+// S1-029, S1-030, S1-036 to S1-040, S1-043 to S1-047; A34.
 
 use super::check::tokens;
 

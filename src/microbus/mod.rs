@@ -16,7 +16,7 @@
 //! assert_eq!(request.source.text(), "web.shop");
 //! # Ok::<(), subtrie::error::Error>(())
 //! ```
-// Seed 000 (S0-003 to S0-098), A1 to A17, A73, A74.
+// S0-003 to S0-098, A1 to A17, A73, A74.
 
 mod case_folding;
 mod decode;

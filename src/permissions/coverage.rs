@@ -1,4 +1,4 @@
-//! Which rules of a set cover a given rule, at each number of tokens: bit vectors of rules.
+//! Bit vectors of the rules that cover a given rule, for each number of tokens.
 //!
 //! The bit-vector scheme of packet classification (Lakshman and Stiliadis 1998), with a position of
 //! the subject or queue name as a field: each position and token has the vector of the rules that

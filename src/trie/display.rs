@@ -96,17 +96,17 @@ fn write_escaped(out: &mut impl Write, text: &str) -> fmt::Result {
 /// Counts of an index, and its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     pub subscriptions: usize,
-    /// How many different patterns they have.
+    /// The number of different patterns.
     pub patterns: usize,
     /// Nodes of the prefix trie below its root; `>` is not counted.
     pub nodes: usize,
-    /// How many different queue names they have.
+    /// The number of different queue names.
     pub queues: usize,
     /// Tokens of the deepest pattern.
     pub depth: usize,
-    /// How many different shapes the patterns have: the number of tokens, and which of them are
+    /// The number of different shapes of the patterns: the number of tokens, and which of them are
     /// `*` or `>`.
     pub shapes: usize,
     /// An estimate of the index's memory in bytes.

@@ -1,7 +1,7 @@
 //! Keyed hashes: folded multiplication (wyhash, Wang 2019) and `SipHash`-1-3 (Aumasson and Bernstein
 //! 2012), for tokens and for the keys of nodes.
 //!
-//! Both are keyed, so tokens that collide can only be prepared by someone who knows the key. The
+//! Both are keyed, so tokens that collide can only be prepared with the key. The
 //! first is a few multiplications, and good enough while the key is secret. The index changes to
 //! `SipHash` when its keys cluster as chance does not make them, because then the key is known (an
 //! image contains it). Collisions cost time and never a wrong answer: every pattern found is

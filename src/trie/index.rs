@@ -100,7 +100,7 @@ impl Index {
         SharedRoundRobin(self.subscriptions.round_robin())
     }
 
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.subscriptions.len()
@@ -138,7 +138,7 @@ impl Index {
         self.subscriptions.queue_names.name(queue)
     }
 
-    /// How often the group led by this subscription was served; 0 once it is removed.
+    /// The number of times the group led by this subscription was served; 0 once it is removed.
     #[must_use]
     pub fn turn(&self, subscription: SubscriptionRef) -> u64 {
         let slot = self.subscriptions.current_slot(subscription);

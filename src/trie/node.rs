@@ -192,7 +192,7 @@ impl LeafN {
         Node(self.0)
     }
 
-    /// How many patterns the leaf has.
+    /// The number of patterns in the leaf.
     #[inline]
     pub const fn count(self) -> usize {
         (self.0 >> ENTRIES_SHIFT & ENTRIES_MASK) as usize

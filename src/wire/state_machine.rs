@@ -10,7 +10,7 @@ use super::limits::Limits;
 use super::op::{Fields, Op, Span};
 use crate::grammar::Dialect;
 
-/// What the next byte belongs to.
+/// The part of an operation that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Name,

@@ -90,7 +90,7 @@ class Operator:
 
 
 def connecting(jwt: str, seed: str) -> dict[str, Any]:
-    """What a client sends to be this user."""
+    """Return what a client sends to authenticate as this user."""
     user = nkeys.from_seed(seed.encode())
 
     def sign(nonce: str) -> str:

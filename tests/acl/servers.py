@@ -47,7 +47,7 @@ def serving(folder: Path, config: str, binary: Path | None = None) -> Iterator[s
 
 
 def loads(path: Path, env: dict[str, str]) -> bool:
-    """Does the broker take this configuration?"""
+    """Return whether the broker accepts this configuration."""
     command = [find_binary(), "-t", "-c", path]
     # What it prints stays unread: it repeats passwords that it takes for variables.
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

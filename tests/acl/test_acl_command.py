@@ -193,7 +193,7 @@ def test_users_of_a_callout_are_skipped(files):
     assert done.exit_code == 0
     assert "other: skipped" in done.stderr
     assert run("acl", "lint", files / "asked.conf", "--user", "other").exit_code == 2
-    # What nobody can tell is no "nothing is added".
+    # An unknown result is not "nothing is added".
     done = run("acl", "diff", files / "old.conf", files / "asked.conf", "--every-user")
     assert done.exit_code == 2
     assert "external authority" in " ".join(done.stderr.split())

@@ -106,7 +106,7 @@ class Judge(NamedTuple):
 
 
 def _of_old(kind: str, what: tuple) -> bool:
-    """Is it one of the three ways in which older brokers err, all of them mended since?"""
+    """Return whether a difference is one of the three bugs of older brokers."""
     permissions = what[-1]
     if kind == "publish":
         rules = [*(permissions.publish_allow or ()), *permissions.publish_deny]
@@ -120,7 +120,7 @@ def _of_old(kind: str, what: tuple) -> bool:
 
 
 def _hidden(rules: list[str], subject: str) -> bool:
-    """Does a longer entry begin as the subject does? It hid entries with wildcards."""
+    """Return whether a longer entry begins with the subject, which hid wildcard entries."""
     length = subject.count(".") + 1
     begins = [rule.split(" ")[0].split(".") for rule in rules]
     begins = [".".join(tokens[:length]) for tokens in begins if len(tokens) > length]
@@ -336,7 +336,8 @@ def test_the_time_to_answer_ends(judged):
 
 
 def test_enough_questions_were_asked(judged, capsys):
-    """At least 5,000 decisions of each broker, and 300 of each kind and answer (A67 to A70)."""
+    """At least 5,000 decisions of each broker, and 300 of each kind and answer."""
+    # A67 to A70
     counts = judged.counts
     beside = ("deny", "queue", "left", "old")  # counted once more, by what decided; or left out
     total = sum(number for key, number in counts.items() if key.split()[0] not in beside)

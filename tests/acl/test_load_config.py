@@ -98,7 +98,7 @@ BAD = {
     "double-comma": (one("{ publish: [a,, b] }"), "conf-separator"),
 }
 
-#: Refused by us alone: what the broker reads by chance, or as nobody means it.
+#: Refused by subtrie only: what the broker parses by accident or against its meaning.
 OURS = {
     "two-words": (one("{ pub: a, publish: b }"), "alias-twice"),
     "comma-key": (one("{ publish: a,, subscribe: b }"), "conf-key"),

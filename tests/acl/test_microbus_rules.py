@@ -58,8 +58,10 @@ def test_the_broad_rule_covers_every_request_except_to_port_666():
 
 @pytest.mark.requirement("S0-027")
 def test_without_the_trust_token_port_666_cannot_be_excluded():
-    """Broad, but not 666, but 666 to one host: a deny that holds for hosts nobody names holds for
-    that one too, and deny beats allow. With the slot two allows say it."""
+    """A deny of port 666 for all other hosts also denies the one host that is allowed.
+
+    Deny takes precedence over allow. With the trust token, two allow rules are enough.
+    """
     tokens = [["prod", "*"], ["666", "*"], ["me", "*"], ["mint", "other", "*"]]
     denies = [".".join([*some, ">"]) for some in itertools.product(*tokens)]
     denies += ["prod.666.me.>", "prod.666.>", "prod.>", ">"]

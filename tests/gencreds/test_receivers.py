@@ -252,7 +252,7 @@ def test_ids_are_pinned_if_the_source_gives_them(tree):
 
 
 def test_services_of_imported_files_are_not_scanned(tree):
-    """Another service's own calls are no calls of ours; what we call of it, is."""
+    """The calls of another service do not count; calls to it do."""
     users = (
         'from subtrie.connector import Client, Connector\nusers = Connector("users.shop")\n'
         'api = Client("users.shop")\n@api.call("GET", "/users/{id}")\nasync def user(id): ...\n'

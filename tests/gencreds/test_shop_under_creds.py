@@ -153,7 +153,7 @@ def _not_implicit(shop: Shop) -> list[tuple[str, str, str]]:
 
 @pytest.mark.requirement("S0-101")
 def test_without_one_of_its_own_rules_the_broker_refuses_a_call(shop):
-    """What the shop did say, said again by a user who lacks the rule, and by one who has it."""
+    """A message of the shop, sent by a user without the rule and by one with it."""
     asked = _not_implicit(shop)
     assert len(asked) >= 15
     for host, verb, rule in asked:

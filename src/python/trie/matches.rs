@@ -111,7 +111,7 @@ impl Matches {
         }
     }
 
-    /// Where a row begins and ends in the ids.
+    /// The start and end of a row in the ids.
     fn range(&self, row: usize) -> Option<(usize, usize)> {
         let at = |index: usize| match &self.offsets {
             Offsets::Short(offsets) => usize::try_from(*offsets.get(index)?).ok(),
@@ -130,7 +130,7 @@ impl Matches {
         ))
     }
 
-    /// Where each row begins in `ids`, and where the last one ends: int32, or int64 if needed.
+    /// The start of each row in `ids`, and the end of the last one: int32, or int64 if needed.
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.offsets {

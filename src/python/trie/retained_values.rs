@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-/// How many results of batches are alive, and the values removed meanwhile, by id.
+/// The number of live batch results, and the values removed meanwhile, by id.
 #[derive(Default)]
 pub struct RetainedValues(Mutex<Inner>);
 

@@ -26,7 +26,7 @@ pub struct Objects {
     pub handle: Py<PyAny>,
 }
 
-/// Which object of a subscription a method returns.
+/// The object of a subscription that a method returns.
 #[derive(Clone, Copy)]
 pub enum ObjectKind {
     Handle,

@@ -9,7 +9,7 @@ pub const VERSION: u64 = 1;
 /// Words of the header.
 pub const HEADER: usize = 32;
 
-/// Which word of the header holds what.
+/// The words of the header.
 pub mod word {
     pub const VERSION: usize = 1;
     pub const FLAGS: usize = 2;

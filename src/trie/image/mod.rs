@@ -152,7 +152,7 @@ impl<'a> Image<'a> {
         self.next_id
     }
 
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.subscriptions
@@ -194,7 +194,7 @@ impl<'a> Image<'a> {
         match_into(self, subject.as_bytes(), scratch, found)
     }
 
-    /// How many subscriptions match.
+    /// The number of matching subscriptions.
     ///
     /// # Errors
     ///

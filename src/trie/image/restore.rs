@@ -20,7 +20,7 @@ pub struct ImageSubscription {
     pub pattern: Arc<str>,
     /// Its queue name.
     pub queue: Option<Arc<str>>,
-    /// How often the group that it leads was served.
+    /// The number of times the group that it leads was served.
     pub turn: u64,
 }
 

@@ -17,7 +17,7 @@ use crate::trie::storage::leaf::LeafAddr;
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
 
-/// Where each pattern of an index stands in its image.
+/// The position of each pattern of an index in its image.
 type Addresses = HashMap<BlockAddr, BlockAddr, RandomState>;
 
 impl Index {

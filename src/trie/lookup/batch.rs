@@ -8,14 +8,14 @@ use super::{Scratch, SubscriptionRef, View, match_into};
 use crate::trie::image::Image;
 use crate::trie::index::Index;
 
-/// What many subjects match: ids, one subject's after another's.
+/// The matches of many subjects: ids, one subject's after another's.
 #[derive(Debug, Default)]
 pub struct BatchMatches {
     /// The ids of all subjects; each subject's in ascending order.
     pub ids: Vec<u64>,
-    /// Where the ids of each subject end.
+    /// The end of the ids of each subject.
     pub ends: Vec<usize>,
-    /// Which rows are valid subjects.
+    /// Whether each row is a valid subject.
     pub valid: Vec<bool>,
 }
 
@@ -46,7 +46,7 @@ impl BatchMatches {
     }
 }
 
-/// What subjects are looked up in: an index in memory, or an image.
+/// The source of a lookup: an index in memory, or an image.
 #[derive(Clone, Copy)]
 pub enum LookupTarget<'a> {
     /// An index in memory.

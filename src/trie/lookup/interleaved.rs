@@ -23,7 +23,7 @@ const WIDTH: usize = 16;
 /// on either side.
 pub(super) const MIN_INDEX_BYTES: usize = 4 << 20;
 
-/// What a lookup does next.
+/// The next step of a lookup.
 #[derive(Clone, Copy, Default)]
 enum Step {
     /// Probe the hash table for a key.

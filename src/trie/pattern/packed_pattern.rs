@@ -64,7 +64,7 @@ pub(crate) fn pack(text: &[u8]) -> Vec<u64> {
     words
 }
 
-/// How many words a packed pattern has.
+/// The number of words of a packed pattern.
 pub(crate) fn packed_len(block: &[u64]) -> usize {
     TEXT_START + length(block).div_ceil(8)
 }

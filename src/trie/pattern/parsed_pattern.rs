@@ -45,7 +45,7 @@ impl ParsedPattern {
         &self.text
     }
 
-    /// How many tokens there are before a final `>`.
+    /// The number of tokens before a final `>`.
     pub const fn count(&self) -> usize {
         self.count
     }

@@ -158,13 +158,13 @@ impl Tokenizer {
         count
     }
 
-    /// How many tokens the text has.
+    /// The number of tokens of the text.
     #[inline]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// Where the token at a position begins and ends, if there is one.
+    /// The start and end of the token at a position, if there is one.
     #[inline]
     pub fn span(&self, position: usize) -> Option<(usize, usize)> {
         if position >= self.count {
@@ -237,7 +237,7 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// What a scan of sixteen bytes finds: the dots, and whether all bytes are plain.
+/// The result of a scan of sixteen bytes: the dots, and whether all bytes are plain.
 ///
 /// Plain is printable ASCII except `*` and `>`: valid in a token of every dialect.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use crate::trie::index::Index;
 use crate::trie::lookup::Scratch;
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
-/// Which subscriptions match a subject, or which patterns are nearest.
+/// The subscriptions that match a subject, or the nearest patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The subscriptions that match, in ascending id.

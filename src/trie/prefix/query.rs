@@ -33,8 +33,8 @@ impl Index {
         Ok(self.query(query, Relation::Cover)?.0)
     }
 
-    /// How many prefixes and patterns [`Index::matching`] (if `overlap`) or [`Index::covered_by`]
-    /// visits.
+    /// The number of prefixes and patterns that [`Index::matching`] (if `overlap`) or
+    /// [`Index::covered_by`] visits.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Index {
     }
 }
 
-/// What a pattern has to be to the query.
+/// The relation that a pattern must have to the query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Relation {
     /// They have a subject in common.

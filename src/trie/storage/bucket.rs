@@ -23,10 +23,10 @@ pub(crate) struct ProbeLimitExceeded;
 #[derive(Clone, Default)]
 pub(super) struct Bucket {
     pub entries: Box<[Entry]>,
-    /// How many positions can be home positions; the rest of `entries` takes the overflow.
+    /// The number of positions that can be home positions; the rest of `entries` takes the overflow.
     pub homes: u64,
     pub used: usize,
-    /// How many of the highest bits all keys here share.
+    /// The number of highest bits that all keys here share.
     pub depth: u32,
 }
 
@@ -40,7 +40,7 @@ impl Bucket {
         }
     }
 
-    /// Where the probe for a key begins.
+    /// The home position of a key, at which the probe begins.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below `homes`
     pub fn home(&self, key: u64) -> usize {
@@ -48,7 +48,7 @@ impl Bucket {
         ((within * self.homes) >> 32) as usize
     }
 
-    /// Where the key is, or where it would stand; and whether it is there.
+    /// The position of a key, or at which it would be inserted, and whether it is there.
     #[inline]
     pub fn probe(&self, key: u64) -> (usize, bool) {
         let mut at = self.home(key);

@@ -52,7 +52,7 @@ impl HashTable {
         }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub const fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,4 @@
-//! What the index is stored in: a hash table of nodes, leaf buckets, slabs, and subscriptions.
+//! Storage of the index: a hash table of nodes, leaf buckets, slabs, and subscriptions.
 
 pub(crate) mod bucket;
 pub(crate) mod hash_table;

@@ -30,7 +30,7 @@ struct Name {
 }
 
 impl QueueNames {
-    /// How many names are in use.
+    /// The number of names in use.
     pub fn len(&self) -> usize {
         self.ids.len()
     }

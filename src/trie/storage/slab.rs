@@ -49,7 +49,7 @@ impl<A> Default for Slab<A> {
     }
 }
 
-/// How many blocks of `words` words a page takes.
+/// The number of blocks of `words` words in a page.
 const fn blocks_per_page(words: usize) -> usize {
     if words > PAGE_WORDS {
         1

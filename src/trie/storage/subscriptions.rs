@@ -45,7 +45,7 @@ impl Slot {
 pub struct SubscriptionRef {
     /// The number of the subscription, in order of insertion.
     pub id: u64,
-    /// Where values kept beside the index stand, until the next removal.
+    /// The position of values stored outside the index, until the next removal.
     pub slot: Slot,
 }
 
@@ -131,7 +131,7 @@ impl Subscriptions {
         Some(SubscriptionRef { id, slot })
     }
 
-    /// Where the record of a reference stands now; `None` once the subscription is removed.
+    /// The current position of the record of a reference; `None` once the subscription is removed.
     pub fn current_slot(&self, subscription: SubscriptionRef) -> Option<Slot> {
         let SubscriptionRef { id, slot } = subscription;
         match self.get(slot) {
@@ -154,7 +154,7 @@ impl Subscriptions {
         self.get(slot).map_or(QueueId::NONE, |record| record.queue)
     }
 
-    /// How often the group led by the subscription in this slot was served.
+    /// The number of times the group led by the subscription in this slot was served.
     pub fn turn(&self, slot: Slot) -> u64 {
         self.counter(slot)
             .map_or(0, |counter| counter.load(Ordering::Relaxed))
