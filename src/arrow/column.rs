@@ -9,6 +9,17 @@ use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 
 /// One value of a column.
+///
+/// # Examples
+///
+/// ```
+/// use arrow_array::{Array, BinaryArray};
+/// use subtrie::arrow::{Column, Text};
+///
+/// let column = Column::new(BinaryArray::from(vec![&b"a\xff"[..]]).into_data())?;
+/// assert_eq!(column.value(0), Text::Invalid("utf8", 1));
+/// # Ok::<(), arrow_schema::ArrowError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text<'a> {
     /// Null.
@@ -100,6 +111,16 @@ impl Column {
     }
 
     /// Return the number of rows.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::{Array, StringArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// assert_eq!(Column::new(StringArray::from(vec!["a", "b"]).into_data())?.len(), 2);
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys
@@ -108,18 +129,53 @@ impl Column {
     }
 
     /// Return whether there are no rows.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::{Array, NullArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// assert!(Column::new(NullArray::new(0).into_data())?.is_empty());
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Return whether rows and values are the same, that is, the column is not a dictionary.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::types::Int32Type;
+    /// use arrow_array::{Array, DictionaryArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// let rows: DictionaryArray<Int32Type> = ["a", "b", "a"].into_iter().collect();
+    /// assert!(!Column::new(rows.into_data())?.is_plain());
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.keys.is_none()
     }
 
     /// Return the number of values; in a dictionary it differs from the number of rows.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::types::Int32Type;
+    /// use arrow_array::{Array, DictionaryArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// let rows: DictionaryArray<Int32Type> = ["a", "b", "a"].into_iter().collect();
+    /// let column = Column::new(rows.into_data())?;
+    /// assert_eq!((column.len(), column.value_count()), (3, 2));
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn value_count(&self) -> usize {
         self.values.len()
@@ -130,6 +186,17 @@ impl Column {
     /// # Panics
     ///
     /// If `index` is not less than it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::{Array, StringArray};
+    /// use subtrie::arrow::{Column, Text};
+    ///
+    /// let column = Column::new(StringArray::from(vec!["a"]).into_data())?;
+    /// assert_eq!(column.value(0), Text::Valid("a"));
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn value(&self, index: usize) -> Text<'_> {
         self.values.get(index)
@@ -140,6 +207,17 @@ impl Column {
     /// # Panics
     ///
     /// If `index` is not less than [`Column::value_count`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::{Array, StringArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// let column = Column::new(StringArray::from(vec![Some("a"), None]).into_data())?;
+    /// assert_eq!((column.bytes(0), column.bytes(1)), (Some(&b"a"[..]), None));
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     #[inline]
     pub fn bytes(&self, index: usize) -> Option<&[u8]> {
@@ -151,6 +229,18 @@ impl Column {
     /// # Panics
     ///
     /// If the column is a dictionary and `row` is not less than [`Column::len`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use arrow_array::types::Int32Type;
+    /// use arrow_array::{Array, DictionaryArray};
+    /// use subtrie::arrow::Column;
+    ///
+    /// let rows: DictionaryArray<Int32Type> = ["a", "b", "a"].into_iter().collect();
+    /// assert_eq!(Column::new(rows.into_data())?.key(2), Some(0));
+    /// # Ok::<(), arrow_schema::ArrowError>(())
+    /// ```
     #[must_use]
     pub fn key(&self, row: usize) -> Option<usize> {
         self.keys.as_ref().map_or(Some(row), |keys| keys[row])

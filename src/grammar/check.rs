@@ -25,6 +25,15 @@ pub enum Dialect {
 }
 
 /// Bounds that replace those of the dialect: tokens and bytes, `None` to keep the dialect's.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{BoundsOverride, Dialect};
+///
+/// let overrides: BoundsOverride = (None, Some(256));
+/// assert_eq!(Dialect::Strict.bounds_with(overrides).max_length, 256);
+/// ```
 pub type BoundsOverride = (Option<u64>, Option<u64>);
 
 impl Dialect {
@@ -115,6 +124,16 @@ impl Dialect {
 }
 
 /// The largest text that is accepted, in tokens and bytes.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Bounds, Dialect, Form, check};
+///
+/// let bounds = Bounds { max_tokens: 2, max_length: 16 };
+/// let error = check("a.b.c", Form::Subject, Dialect::Strict, bounds).unwrap_err();
+/// assert_eq!((error.reason, error.position), ("too-many-tokens", Some(4)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Maximum number of tokens.
@@ -124,6 +143,16 @@ pub struct Bounds {
 }
 
 /// What a text is validated as.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Dialect, Form, check};
+///
+/// let bounds = Dialect::Strict.bounds();
+/// assert!(check("a.*", Form::Pattern, Dialect::Strict, bounds).is_ok());
+/// assert!(check("a.*", Form::Subject, Dialect::Strict, bounds).is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A concrete subject, as it is published and matched: no wildcard token.

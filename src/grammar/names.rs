@@ -11,6 +11,16 @@ use std::fmt;
 const MAX_FILE_NAME: usize = 255; // A41
 
 /// Who checks the name.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Level, check_name};
+///
+/// assert!(check_name("a b", "stream", Level::Adr6, false)?.is_some());
+/// assert!(check_name("a b", "stream", Level::GoClient, false)?.is_none());
+/// # Ok::<(), subtrie::grammar::UnknownKind>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// The productions of ADR-6.
@@ -43,6 +53,16 @@ impl Level {
 }
 
 /// The rule that a name breaks, and where.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Level, check_name};
+///
+/// let violation = check_name("a*", "queue", Level::Adr6, false)?.unwrap();
+/// assert_eq!((violation.rule, violation.position), ("term", 1));
+/// # Ok::<(), subtrie::grammar::UnknownKind>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleViolation {
     /// The production that failed, by its name in ADR-6.
@@ -54,6 +74,14 @@ pub struct RuleViolation {
 }
 
 /// The kind of name does not exist (see [`is_kind`]).
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::grammar::{Level, UnknownKind, check_name};
+///
+/// assert_eq!(check_name("orders", "topic", Level::Adr6, false), Err(UnknownKind));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownKind;
 

@@ -16,6 +16,16 @@ use crate::error::Error;
 use crate::grammar::{self, Dialect, Form};
 
 /// A decoded subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let address = decode("prod.reply._.orders_shop.web_shop.id-7f")?;
+/// assert!(matches!(address, Address::Reply(_)));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address<'a> {
     /// A request to an endpoint.
@@ -25,6 +35,17 @@ pub enum Address<'a> {
 }
 
 /// A decoded request.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order";
+/// let Address::Request(request) = decode(subject)? else { unreachable!() };
+/// assert_eq!((request.plane, request.slot), ("prod", ""));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The plane.
@@ -46,6 +67,17 @@ pub struct Request<'a> {
 }
 
 /// A decoded reply.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let subject = "prod.reply._.orders_shop.web_shop.id-7f";
+/// let Address::Reply(reply) = decode(subject)? else { unreachable!() };
+/// assert_eq!((reply.source.text().as_ref(), reply.id), ("orders.shop", "id-7f"));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// The plane.
@@ -59,6 +91,16 @@ pub struct Reply<'a> {
 }
 
 /// A decoded subscription to requests.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::decode_subscription;
+///
+/// let subscription = decode_subscription("prod.safe.443.*.orders_shop._.GET.order.*")?;
+/// assert_eq!((subscription.port, subscription.method), (Some(443), Some("GET")));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscription<'a> {
     /// The plane.

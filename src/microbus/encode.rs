@@ -17,6 +17,23 @@ use crate::error::Error;
 use crate::grammar::{self, Dialect, Form};
 
 /// The parts of a request's subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Port, RequestParts};
+///
+/// let parts = RequestParts {
+///     plane: "prod",
+///     port: Port::Text("443"),
+///     source: "web.shop",
+///     host: "orders.shop",
+///     method: "GET",
+///     path: "/order/1",
+///     slot: "id-7f",
+/// };
+/// # let _ = parts;
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct RequestParts<'a> {
     /// The plane: letters and digits.
@@ -36,6 +53,22 @@ pub struct RequestParts<'a> {
 }
 
 /// The parts of a pattern that subscribes to requests.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Port, SubscriptionParts};
+///
+/// let parts = SubscriptionParts {
+///     plane: "prod",
+///     port: Port::Number(0),
+///     host: "orders.shop",
+///     method: "ANY",
+///     path: "/order/{id}",
+///     slot: "",
+/// };
+/// # let _ = parts;
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SubscriptionParts<'a> {
     /// The plane: letters and digits.
@@ -53,6 +86,15 @@ pub struct SubscriptionParts<'a> {
 }
 
 /// The parts of a reply's subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::ReplyParts;
+///
+/// let parts = ReplyParts { plane: "prod", source: "orders.shop", host: "web.shop", id: "id-7f" };
+/// # let _ = parts;
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyParts<'a> {
     /// The plane: letters and digits.

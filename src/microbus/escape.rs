@@ -125,6 +125,18 @@ pub fn unescape_segment(token: &str) -> Result<Cow<'_, str>, Error> {
 }
 
 /// A host token in canonical form; the host is decoded on demand.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+/// let Address::Request(request) = decode(subject)? else { unreachable!() };
+/// let token = request.host;
+/// assert_eq!((token.token(), token.text().as_ref()), ("orders_shop", "orders.shop"));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostToken<'a>(&'a str);
 
@@ -154,12 +166,34 @@ impl<'a> HostToken<'a> {
     }
 
     /// Return the token as it stands in the subject.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// assert_eq!(request.host.token(), "orders_shop");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub const fn token(self) -> &'a str {
         self.0
     }
 
     /// Return the host; borrowed if the token equals it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// assert_eq!(request.host.text(), "orders.shop");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.0.bytes().any(|byte| matches!(byte, b'_' | b'%')) {
@@ -172,6 +206,19 @@ impl<'a> HostToken<'a> {
     }
 
     /// Append the host to `out`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// let mut host = String::new();
+    /// request.host.push_to(&mut host);
+    /// assert_eq!(host, "orders.shop");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn push_to(self, out: &mut String) {
         push_unescaped(out, self.0, '.');
     }

@@ -12,6 +12,14 @@ pub const METHODS: [&str; 9] = [
 ];
 
 /// The trust zone of a port, a token of the subject.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::Trust;
+///
+/// assert_eq!(Trust::of(666).name(), "danger");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Every port except 666.
@@ -57,6 +65,14 @@ impl Trust {
 }
 
 /// A port as the caller gives it.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::Port;
+///
+/// assert_ne!(Port::Number(443), Port::Text("443"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port<'a> {
     /// A number; validated to be 0 to 65535.

@@ -92,6 +92,17 @@ fn wildcard(segment: &str, last: bool) -> Result<Option<char>, Error> {
 }
 
 /// The path tokens of a subject in canonical form.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::{Address, decode};
+///
+/// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+/// let Address::Request(request) = decode(subject)? else { unreachable!() };
+/// assert_eq!((request.path.tokens(), request.path.text().as_str()), ("order.a%2eb", "/order/a.b"));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathTokens<'a>(&'a str);
 
@@ -107,12 +118,36 @@ impl<'a> PathTokens<'a> {
     }
 
     /// Return the tokens as they stand in the subject, joined by dots.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// assert_eq!(request.path.tokens(), "order.a%2eb");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub const fn tokens(self) -> &'a str {
         self.0
     }
 
     /// Append the path, with a leading slash; a single `_` is `/`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// let mut path = String::new();
+    /// request.path.push_to(&mut path);
+    /// assert_eq!(path, "/order/a.b");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     // A13
     pub fn push_to(self, out: &mut String) {
         for token in self.0.split('.') {
@@ -122,6 +157,17 @@ impl<'a> PathTokens<'a> {
     }
 
     /// Return the path.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::{Address, decode};
+    ///
+    /// let subject = "prod.safe.443.web_shop.orders_shop._.GET.order.a%2eb";
+    /// let Address::Request(request) = decode(subject)? else { unreachable!() };
+    /// assert_eq!(request.path.text(), "/order/a.b");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn text(self) -> String {
         let mut path = String::with_capacity(self.0.len() + 1);
@@ -131,6 +177,16 @@ impl<'a> PathTokens<'a> {
 }
 
 /// The path tokens of a pattern in canonical form; the names of path arguments are not in it.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::decode_subscription;
+///
+/// let subscription = decode_subscription("prod.safe.443.*.orders_shop._.GET.order.*.>")?;
+/// assert_eq!(subscription.path.text(), "/order/{}/{...}");
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoutePath<'a>(&'a str);
 
@@ -152,6 +208,18 @@ impl<'a> RoutePath<'a> {
     }
 
     /// Append the path, with `{}` for one segment and `{...}` for the remaining ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::decode_subscription;
+    ///
+    /// let subscription = decode_subscription("prod.safe.443.*.orders_shop._.GET.order.*.>")?;
+    /// let mut path = String::new();
+    /// subscription.path.push_to(&mut path);
+    /// assert_eq!(path, "/order/{}/{...}");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     pub fn push_to(self, out: &mut String) {
         for token in self.0.split('.') {
             out.push('/');
@@ -164,6 +232,16 @@ impl<'a> RoutePath<'a> {
     }
 
     /// Return the path.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::decode_subscription;
+    ///
+    /// let subscription = decode_subscription("prod.safe.443.*.orders_shop._.GET.order.*.>")?;
+    /// assert_eq!(subscription.path.text(), "/order/{}/{...}");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn text(self) -> String {
         let mut path = String::with_capacity(self.0.len() + 1);

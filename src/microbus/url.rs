@@ -11,6 +11,16 @@ use super::hosts::is_url_host;
 use crate::error::Error;
 
 /// The target of a URL or a route. Port 0 of a route stands for every port except 666.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::microbus::resolve_route;
+///
+/// let target = resolve_route("orders.shop", ":8080/order")?;
+/// assert_eq!((target.host.as_str(), target.port), ("orders.shop", 8080));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The host as it was written, percent-decoded.

@@ -36,6 +36,17 @@ pub struct RuleSet<'a> {
 }
 
 /// A subject that proves an answer, with a queue if one is needed.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, refused_witness};
+///
+/// let set = RuleSet { allow: &["orders.> workers"], deny: &[], max_tokens: usize::MAX };
+/// let witness = refused_witness(set, "orders.new", None)?.unwrap();
+/// assert_eq!((witness.subject.as_str(), witness.queue), ("orders.new", None));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The subject: with the fewest tokens, then the first one in the order of text.

@@ -14,6 +14,18 @@ const MAX_GRANTS: usize = 4096;
 const MAX_EXCEPTION_WORK: usize = 1 << 32;
 
 /// One part of a difference: a pattern without the patterns in `unless`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, difference};
+///
+/// let left = RuleSet { allow: &["a"], deny: &[], max_tokens: usize::MAX };
+/// let right = RuleSet { allow: &[], deny: &[], max_tokens: usize::MAX };
+/// let grant = &difference(left, right)?[0];
+/// assert_eq!((grant.rule.as_str(), grant.witness.subject.as_str()), ("a", "a"));
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// `pattern` or `pattern queue`.

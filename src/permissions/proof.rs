@@ -13,6 +13,16 @@ use super::rule::Rule;
 use crate::error::Error;
 
 /// The claims, in the order of the rules they are about.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::permissions::{RuleSet, proof};
+///
+/// let set = RuleSet { allow: &["a.b", "a.*"], deny: &[], max_tokens: usize::MAX };
+/// assert_eq!(proof(set, set)?.unwrap().allow_claims.len(), 2);
+/// # Ok::<(), subtrie::error::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
     /// A left allow rule, and the rules that cover it.

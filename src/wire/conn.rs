@@ -4,6 +4,16 @@
 //! set of names that have the next byte at this position (Shift-And: Baeza-Yates and Gonnet 1992).
 
 /// A kind of connection and direction.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::{Conn, Limits, Parser};
+///
+/// let mut parser = Parser::new(Conn::Leaf, Limits::default());
+/// parser.feed(b"LS+ orders.>\r\n", |op, _| assert_eq!(op.conn, Conn::Leaf))?;
+/// # Ok::<(), subtrie::wire::ParseError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conn {
     /// From a client to a server.
@@ -97,6 +107,16 @@ const fn bit(kind: Kind) -> u32 {
 }
 
 /// The name of an operation.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::{Conn, Kind, Limits, Parser};
+///
+/// let mut parser = Parser::new(Conn::Client, Limits::default());
+/// parser.feed(b"PING\r\n", |op, _| assert_eq!(op.kind, Kind::Ping))?;
+/// # Ok::<(), subtrie::wire::ParseError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Kind {

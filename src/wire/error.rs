@@ -3,6 +3,16 @@
 use std::fmt;
 
 /// The part of an operation in which an error was found.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::{Conn, Limits, Parser, Stage};
+///
+/// let mut parser = Parser::new(Conn::Client, Limits::default());
+/// let error = parser.feed(b"PUB a 1\r\nxyz", |_, _| ()).unwrap_err();
+/// assert_eq!(error.stage, Stage::Payload);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// The name of the operation.

@@ -3,6 +3,14 @@
 use super::conn::{Conn, Kind};
 
 /// A range of an operation's bytes.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::Span;
+///
+/// assert_eq!(Span::new(4, 7).of(b"SUB foo 1\r\n"), Some(&b"foo"[..]));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     start: u32,
@@ -14,6 +22,14 @@ impl Span {
     pub const NONE: Self = Self { start: 1, end: 0 };
 
     /// Create the span from `start` to `end`; [`Span::NONE`] beyond 4 GiB, which no operation has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::wire::Span;
+    ///
+    /// assert_eq!(Span::new(4, 7).start(), 4);
+    /// ```
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         match (u32::try_from(start), u32::try_from(end)) {
@@ -23,12 +39,24 @@ impl Span {
     }
 
     /// Return the offset of the first byte in the operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::wire::Span::new(4, 7).start(), 4);
+    /// ```
     #[must_use]
     pub const fn start(self) -> usize {
         self.start as usize
     }
 
     /// Return the offset after the last byte.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert_eq!(subtrie::wire::Span::new(4, 7).end(), 7);
+    /// ```
     #[must_use]
     pub const fn end(self) -> usize {
         self.end as usize
@@ -52,6 +80,19 @@ impl Span {
 }
 
 /// The spans of the parts of an operation, and its numbers.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::{Conn, Limits, Parser};
+///
+/// let mut parser = Parser::new(Conn::Client, Limits::default());
+/// parser.feed(b"SUB orders.> workers 7\r\n", |op, _| {
+///     assert_eq!(op.fields.queue.of(op.raw), Some(&b"workers"[..]));
+///     assert_eq!(op.fields.reply.of(op.raw), None);
+/// })?;
+/// # Ok::<(), subtrie::wire::ParseError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Fields {
@@ -94,6 +135,14 @@ impl Fields {
 }
 
 /// The id of a subscription on a legacy route: `RSID:<cid>:<sid>` or `QRSID:<cid>:<sid>`.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::Rsid;
+///
+/// assert_eq!(Rsid::parse(b"RSID:12:3").map(|rsid| rsid.cid), Some(12));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rsid<'a> {
     /// Whether the subscription is in a queue group.
@@ -137,6 +186,16 @@ impl<'a> Rsid<'a> {
 }
 
 /// A parsed operation.
+///
+/// # Examples
+///
+/// ```
+/// use subtrie::wire::{Conn, Limits, Parser};
+///
+/// let mut parser = Parser::new(Conn::Client, Limits::default());
+/// parser.feed(b"PING\r\n", |op, _| assert_eq!(op.raw, b"PING\r\n"))?;
+/// # Ok::<(), subtrie::wire::ParseError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Op<'a> {
     /// The connection it was parsed from.
