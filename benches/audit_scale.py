@@ -1,9 +1,9 @@
-"""The audit on a log of a gibibyte with a driver heap of one: time, partitions, memory.
+"""Measure the audit of a log of 1 GiB with a driver heap of 1 GiB: time, partitions, memory.
 
-The log is the capture of the Go example application over and over. Each turn is shifted in time
-past the one before, with a gap over one second, and its connections get numbers of their own: so
-windows that are open when a turn ends close there, no two turns compete for a line, and the counts
-are those of one turn times the turns, which is checked.
+The log is the capture of the Go example application, repeated. Each repetition is shifted in time
+past the previous one, with a gap of more than one second, and has its own connection numbers. So
+windows that are open at the end of a repetition close there, no two repetitions compete for a
+delivery line, and the counts are multiples of those of one repetition, which is checked.
 
     python benches/audit_scale.py [--mib 1024] [--log FILE] [--heap 1g]
 """
@@ -29,7 +29,7 @@ FORM = "%Y/%m/%d %H:%M:%S.%f"
 
 
 def write_log(target: Path, size: int) -> int:
-    """Writes the capture over and over until ``size`` bytes; returns the turns."""
+    """Write the capture repeatedly up to ``size`` bytes; return the number of repetitions."""
     pieces = []
     front = re.compile(r"(\[\d+\] )(\S+ \S+)( .*? - cid:)(\d+)(.*)|(\[\d+\] )(\S+ \S+)( .*)")
     for line in CAPTURE.read_text().splitlines():
@@ -57,7 +57,7 @@ def write_log(target: Path, size: int) -> int:
 
 
 class Memory:
-    """The most memory the JVM, the driver and any one Python worker held, sampled."""
+    """Samples the peak memory of the JVM, the driver and any one Python worker."""
 
     def __init__(self) -> None:
         self.peak = {"jvm": 0, "driver": 0, "worker": 0, "workers_together": 0}
@@ -100,7 +100,7 @@ class Memory:
 
 
 def main() -> None:
-    """Makes the log, runs the audit, checks its counts and writes a record."""
+    """Generate the log, run the audit, check its counts and write a record."""
     options = argparse.ArgumentParser()
     options.add_argument("--mib", type=int, default=1024)
     options.add_argument("--heap", default="1g")
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def run(log: Path, turns: int, heap: str) -> dict:
-    """One audit, timed step by step."""
+    """Run one audit, and time each step."""
     from subtrie.spark import audit
     from subtrie.spark._session import local_session
     from subtrie.spark._trace_source import read_logs

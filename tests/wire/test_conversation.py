@@ -96,7 +96,7 @@ def test_one_connection(row, kind, steps, wanted):
 
 
 @pytest.mark.requirement("S4-036", "S4-037")
-def test_a_server_connects_to_each_server_that_it_is_told_of():
+def test_a_server_connects_to_each_announced_server():
     told = list(talk(("s2c", INFO), ("s2c", FORWARDED), kind="route"))
     met = list(talk(("s2c", 'INFO {"server_id":"C"}'), kind="route", number=2))
     for row in ("S4-036", "S4-037"):

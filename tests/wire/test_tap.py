@@ -351,3 +351,9 @@ def test_an_unreachable_broker_and_a_port_in_use(tmp_path):
 
     assert asyncio.run(main()) == b""
     assert [record.kind for record in capture.read(tmp_path)] == ["opened", "closed"]
+
+
+def test_importing_wire_does_not_import_asyncio():
+    program = "import subtrie.wire, sys; print('asyncio' in sys.modules, subtrie.wire.Tap.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False Tap\n", "")

@@ -156,11 +156,11 @@ def _matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
         for log, subject, reply, size, pos, end, remote, to in zip(*columns, strict=True):
-            here = (log, subject, reply, size)
-            if here != key:
+            group = (log, subject, reply, size)
+            if group != key:
                 if key is not None:
                     _finish(key, matcher, sums, found)
-                key, matcher, sums = here, DeliveryMatcher(), [0, 0, 0, 0]
+                key, matcher, sums = group, DeliveryMatcher(), [0, 0, 0, 0]
             if end is not None:
                 matcher.window(pos, end, remote)
             elif remote:

@@ -70,7 +70,7 @@ class Audit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._folder.place is None:
+        if self._folder.target is None:
             self._folder.discard()
 
 

@@ -35,7 +35,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
 )
 SCHEMA = ", ".join(f"{name} {kind}" for name, kind in COLUMNS)
 _NAMES = [name for name, _ in COLUMNS]
-_POSITION = {name: place for place, name in enumerate(_NAMES)}
+_POSITION = {name: position for position, name in enumerate(_NAMES)}
 
 
 class PrefixFields(NamedTuple):
@@ -121,9 +121,9 @@ class RowBatch:
 
         types = {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string()}
         columns = list(zip(*self._rows, strict=True)) or [()] * len(_NAMES)
-        wanted = _NAMES if names is None else names
+        selected = _NAMES if names is None else names
         kinds = dict(COLUMNS)
         return pa.record_batch(
-            [pa.array(columns[_POSITION[name]], types[kinds[name]]) for name in wanted],
-            names=wanted,
+            [pa.array(columns[_POSITION[name]], types[kinds[name]]) for name in selected],
+            names=selected,
         )

@@ -1,6 +1,6 @@
 """Write tables as Parquet files, one file per table, and publish them when all are complete.
 
-A run writes to a temporary directory beside the output directory, and renames it at the end. A run
+A run writes to a temporary directory next to the output directory, and renames it at the end. A run
 that fails leaves no files, and an earlier result stays until the new one is complete.
 """
 
@@ -29,18 +29,18 @@ class RunFolder:
     """The directory of a run.
 
     Args:
-        place: The output directory; None for a temporary result.
+        target: The output directory; None for a temporary result.
         tables: The names of all tables. A directory that holds anything else is not replaced.
     """
 
-    def __init__(self, place: str | os.PathLike[str] | None, tables: Iterable[str]) -> None:
-        self.place = None if place is None else Path(place).absolute()
+    def __init__(self, target: str | os.PathLike[str] | None, tables: Iterable[str]) -> None:
+        self.target = None if target is None else Path(target).absolute()
         self._own = {MANIFEST, *(f"{name}.parquet" for name in tables)}
-        if self.place is not None:
-            _check(self.place, self._own)
-            self.place.parent.mkdir(parents=True, exist_ok=True)
-        beside = None if self.place is None else self.place.parent
-        self._root = Path(tempfile.mkdtemp(prefix=".subtrie-audit-", dir=beside))
+        if self.target is not None:
+            _check(self.target, self._own)
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+        parent = None if self.target is None else self.target.parent
+        self._root = Path(tempfile.mkdtemp(prefix=".subtrie-audit-", dir=parent))
         self.tables = self._root / "tables"
         self.tables.mkdir()
 
@@ -65,13 +65,13 @@ class RunFolder:
         (self.tables / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         shutil.rmtree(self._root / "stages", ignore_errors=True)
         shutil.rmtree(self._root / "parts", ignore_errors=True)
-        if self.place is None:
+        if self.target is None:
             return
-        _check(self.place, self._own)
-        if self.place.exists():
-            self.place.rename(self._root / "earlier")
-        self.tables.rename(self.place)
-        self.tables = self.place
+        _check(self.target, self._own)
+        if self.target.exists():
+            self.target.rename(self._root / "earlier")
+        self.tables.rename(self.target)
+        self.tables = self.target
         shutil.rmtree(self._root)
 
     def discard(self) -> None:
@@ -79,14 +79,14 @@ class RunFolder:
         shutil.rmtree(self._root, ignore_errors=True)
 
 
-def _check(place: Path, own: set[str]) -> None:
+def _check(target: Path, own: set[str]) -> None:
     """Refuse a directory that holds more than an earlier result, because it would be deleted."""
-    if not place.exists():
+    if not target.exists():
         return
-    held = {path.name for path in place.iterdir()} if place.is_dir() else None
-    if held is None or not held <= own or (held and MANIFEST not in held):
+    names = {path.name for path in target.iterdir()} if target.is_dir() else None
+    if names is None or not names <= own or (names and MANIFEST not in names):
         raise OutputFolderError(
-            f"{place} exists and is not an audit result; choose another output directory"
+            f"{target} exists and is not an audit result; choose another output directory"
         )
 
 

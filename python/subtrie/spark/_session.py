@@ -71,27 +71,29 @@ def local_session(
     )
     if log_bytes < _SMALL:
         builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as output:
         try:
-            with _stderr_to(said):
+            with _stderr_to(output):
                 return builder.getOrCreate()
         except Exception as error:
-            said.seek(0)
-            raise SparkStartError(f"Spark did not start: {error}\n{said.read()[-4000:]}") from error
+            output.seek(0)
+            raise SparkStartError(
+                f"Spark did not start: {error}\n{output.read()[-4000:]}"
+            ) from error
 
 
 @contextlib.contextmanager
 def _stderr_to(file: IO[str]) -> Iterator[None]:
     """Redirect standard error of this process and its children to ``file``."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    saved = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 def check() -> None:
@@ -128,8 +130,8 @@ def _check_java() -> None:
     if java is None or not os.path.exists(java):
         where = f"JAVA_HOME={home} has no bin/java" if home else "java is not on PATH"
         raise SparkStartError(f"Spark needs Java {_JAVA} or newer, and {where}: {how}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr)
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     if found is None:
         raise SparkStartError(f"the version of {java} cannot be determined: {how}")
     if int(found[1]) < _JAVA:

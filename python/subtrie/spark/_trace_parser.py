@@ -62,28 +62,28 @@ def rows_of(
         size: The size of the log.
         batch_rows: The number of rows after which a batch is complete.
     """
-    reader = TraceParser(log_number)
+    parser = TraceParser(log_number)
     for position, lines in lines_from(stream, start, size):
         if position >= end:
-            if reader.read(position, lines, own=False):
+            if parser.read(position, lines, own=False):
                 break
             continue
         length = sum(map(len, lines)) + len(lines)
         if position + length <= end or len(lines) == 1:
-            reader.read(position, lines, own=True)
+            parser.read(position, lines, own=True)
         else:
-            mine, at = 0, position
-            while at < end and mine < len(lines):
-                at += len(lines[mine]) + 1
-                mine += 1
-            reader.read(position, lines[:mine], own=True)
-            if reader.read(at, lines[mine:], own=False):
+            count, at = 0, position
+            while at < end and count < len(lines):
+                at += len(lines[count]) + 1
+                count += 1
+            parser.read(position, lines[:count], own=True)
+            if parser.read(at, lines[count:], own=False):
                 break
-        if len(reader.batch) >= batch_rows:
-            yield reader.batch
-            reader.batch = RowBatch(log_number)
-    reader.finish(size)
-    yield reader.batch
+        if len(parser.batch) >= batch_rows:
+            yield parser.batch
+            parser.batch = RowBatch(log_number)
+    parser.finish(size)
+    yield parser.batch
 
 
 class TraceParser:
@@ -113,7 +113,7 @@ class TraceParser:
         for line in lines:
             if not own and not opened:
                 break
-            here = pos
+            line_pos = pos
             length = len(line)
             pos += length + 1
             if line[-1:] == "\r":
@@ -126,7 +126,7 @@ class TraceParser:
             if prefix is not None and line[a:d] == self._second and line[d + 1 : b].isdecimal():
                 stamp: int | None = self._epoch + int(line[d + 1 : b])
             else:
-                found = self._parse_prefix(line, here, own)
+                found = self._parse_prefix(line, line_pos, own)
                 if found is None:
                     continue
                 prefix, stamp, at = found
@@ -135,11 +135,11 @@ class TraceParser:
                     a = len(pid)
                     d, b, c = a + 19, a + 26, a + 33
             if limits and stamp is not None and stamp > limits[0][0]:
-                self._expire(stamp, here)
+                self._expire(stamp, line_pos)
 
             if prefix.payload:
                 if not (line.endswith('"]') or length > LONGEST):
-                    self._unparseable(here, "incomplete line", line, own)
+                    self._unparseable(line_pos, "incomplete line", line, own)
                     continue
                 payloads += 1
                 if prefix.arrow == _IN and stamp is not None:
@@ -149,10 +149,10 @@ class TraceParser:
                 continue
 
             if length > LONGEST:
-                self._unparseable(here, "line too long", line, own)
+                self._unparseable(line_pos, "line too long", line, own)
                 continue
             if line[-1] != "]":
-                self._unparseable(here, "incomplete line", line, own)
+                self._unparseable(line_pos, "incomplete line", line, own)
                 continue
             parts = line[at + 1 : -1].split(" ")
             if "" in parts or "\t" in line:
@@ -160,11 +160,11 @@ class TraceParser:
                 parts = [part for part in parts if part]
             if not line.isascii():
                 parts = [escape_line(part) for part in parts]
-            reason = self._operation(here, prefix, stamp, parts, own)
+            reason = self._operation(line_pos, prefix, stamp, parts, own)
             if reason is None:
                 operations += 1
             else:
-                self._unparseable(here, reason, line, own)
+                self._unparseable(line_pos, reason, line, own)
         if own:
             self.operations += operations
             self.payloads += payloads

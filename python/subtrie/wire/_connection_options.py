@@ -78,10 +78,10 @@ def classify_options(op: Any) -> ConnectionOptions:
     found = ConnectionOptions({}, {}, {})
     table = KNOWN[op.op]
     for name, value in op.json.items():
-        wanted = table.get(name)
-        if wanted is None:
+        expected = table.get(name)
+        if expected is None:
             found.unknown[name] = value
-        elif type(value) is wanted or value is None:  # null keeps the default of an option
+        elif type(value) is expected or value is None:  # null keeps the default of an option
             found.known[name] = value
         else:
             found.mistyped[name] = value

@@ -115,8 +115,8 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[capture.Record | Stre
             except WireError as error:
                 if error.reason != "record":
                     raise
-                told = f"{file.name}: {error}"
-                yield StreamError(None, None, error.reason, error.position, told)
+                message = f"{file.name}: {error}"
+                yield StreamError(None, None, error.reason, error.position, message)
                 start = error.resume
 
 
@@ -157,14 +157,14 @@ class _Streams:
 
     def number(self, record: capture.Record) -> int:
         """Return the unique number of the record's connection."""
-        known = self._numbers.get(record.conn)
-        if known is None or record.kind == "opened":
-            known = record.conn
-            if known in self._taken:
-                known = max(self._taken) + 1
-            self._taken.add(known)
-            self._numbers[record.conn] = known
-        return known
+        number = self._numbers.get(record.conn)
+        if number is None or record.kind == "opened":
+            number = record.conn
+            if number in self._taken:
+                number = max(self._taken) + 1
+            self._taken.add(number)
+            self._numbers[record.conn] = number
+        return number
 
     def take(self, conn: int, record: capture.Record) -> Iterator[OperationRow | StreamError]:
         """Yield the operations that a record completes."""
@@ -176,17 +176,17 @@ class _Streams:
         elif record.kind == "lost":
             direction = "s2c" if record.about.get("direction") == "s2c" else "c2s"
             self._parsers[conn, direction] = None
-            told = f"{record.about.get('bytes')} bytes were not recorded"
-            yield StreamError(conn, direction, "lost", None, told)
+            message = f"{record.about.get('bytes')} bytes were not recorded"
+            yield StreamError(conn, direction, "lost", None, message)
         else:
             yield from self._read(conn, record)
 
     def _read(self, conn: int, record: capture.Record) -> Iterator[OperationRow | StreamError]:
         """Yield the operations that the bytes of a record complete."""
-        place = (conn, record.kind)
-        if place not in self._parsers:
-            self._parsers[place] = _parser(self._kinds.get(conn, "client"), record.kind)
-        parser = self._parsers[place]
+        stream = (conn, record.kind)
+        if stream not in self._parsers:
+            self._parsers[stream] = _parser(self._kinds.get(conn, "client"), record.kind)
+        parser = self._parsers[stream]
         if parser is None:
             return
         error_row: StreamError | None = None
@@ -195,11 +195,11 @@ class _Streams:
             found = parser.feed(record.data)
         except WireError as error:
             found = error.operations
-            self._parsers[place] = None
-            error_row = StreamError(*place, error.reason, error.position, str(error))
+            self._parsers[stream] = None
+            error_row = StreamError(*stream, error.reason, error.position, str(error))
             if _TLS.match(record.data, max(0, (error.resume or 0) - start)):
-                told = f"TLS begins at byte {error.resume}; the rest of the stream is encrypted"
-                error_row = StreamError(*place, "tls", error.resume, told)
+                message = f"TLS begins at byte {error.resume}; the rest of the stream is encrypted"
+                error_row = StreamError(*stream, "tls", error.resume, message)
         for op in found:
             yield OperationRow(conn, record.kind, record.time, op.as_dict(), op)
         if error_row is not None:
@@ -222,8 +222,8 @@ class _Streams:
 
 def _half_read(parser: Any, conn: int | None, direction: str | None) -> StreamError:
     """Return the error of a stream that ends inside an operation."""
-    told = f"the stream ends in an operation that began at byte {parser.offset}"
-    return StreamError(conn, direction, "torn", parser.offset, told)
+    message = f"the stream ends in an operation that began at byte {parser.offset}"
+    return StreamError(conn, direction, "torn", parser.offset, message)
 
 
 def _parser(kind: str, direction: str) -> Any:
@@ -264,8 +264,8 @@ def _read_log(path: Path) -> Iterator[OperationRow | StreamError]:
         for number, line in enumerate(lines, 1):
             record = log.parse_line(line.rstrip("\r\n"))
             if record is None:
-                told = f"line {number} is not a line of nats-server; for bytes, use --conn"
-                yield StreamError(None, None, "no line of a trace log", number, told)
+                message = f"line {number} is not a line of nats-server; for bytes, use --conn"
+                yield StreamError(None, None, "no line of a trace log", number, message)
                 continue
             try:
                 parts = log_operation(record)

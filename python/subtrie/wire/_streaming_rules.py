@@ -101,17 +101,17 @@ class _Delivery(NamedTuple):
 def _deliveries(connections: Connections) -> Iterator[_Delivery]:
     for connection in _messages(connections):
         unsubscribed = _unsubscribed(connection)
-        for place, carried in enumerate(connection):
+        for index, carried in enumerate(connection):
             request = carried.typed.answers
             if carried.typed.name != "MsgProto" or request is None:
                 continue
             inbox, sequence = request.message.inbox, carried.typed.message.sequence
             acknowledged = redelivered = None
-            for later in connection[place + 1 :]:
-                message, asked = later.typed.message, later.typed.answers
-                if later.typed.name not in ("Ack", "MsgProto") or asked is None:
+            for later in connection[index + 1 :]:
+                message, other = later.typed.message, later.typed.answers
+                if later.typed.name not in ("Ack", "MsgProto") or other is None:
                     continue
-                if asked.message.inbox != inbox or message.sequence != sequence:
+                if other.message.inbox != inbox or message.sequence != sequence:
                     continue
                 if later.typed.name == "Ack":
                     acknowledged = acknowledged or later.step
@@ -128,9 +128,9 @@ def _unsubscribed(connection: list[_Carried]) -> dict[str, Step]:
     unsubscribed: dict[str, Step] = {}
     for carried in connection:
         if carried.typed.name == "SubscriptionResponse" and carried.typed.answers is not None:
-            asked = carried.typed.answers
-            if asked.name == "SubscriptionRequest":
-                inboxes[carried.typed.message.ackInbox] = asked.message.inbox
+            request = carried.typed.answers
+            if request.name == "SubscriptionRequest":
+                inboxes[carried.typed.message.ackInbox] = request.message.inbox
         elif carried.typed.name == "UnsubscribeRequest":
             inbox = inboxes.get(carried.typed.message.inbox)
             if inbox is not None:

@@ -57,17 +57,17 @@ def log_operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | 
     if not words:
         return None
     # The sizes are the last arguments; the parser is given 0 for them, and an empty payload.
-    most = 2 if name in ("HPUB", "HMSG") or (name == "LMSG" and conn == "route") else 1
-    sizes = words[-most:]
-    for place, text in enumerate(sizes, len(words) - len(sizes)):
+    size_count = 2 if name in ("HPUB", "HMSG") or (name == "LMSG" and conn == "route") else 1
+    sizes = words[-size_count:]
+    for index, text in enumerate(sizes, len(words) - len(sizes)):
         if not _SIZE.match(text):
-            raise _refused("bad size", len(" ".join((name, *words[:place], ""))))
-        words[place] = "0"
+            raise _refused("bad size", len(" ".join((name, *words[:index], ""))))
+        words[index] = "0"
     row = _read(conn, name, words, lnocu)
     for key in _FROM_PAYLOAD:
         row.pop(key, None)
     row["size"] = int(sizes[-1])
-    if most == 2:
+    if size_count == 2:
         row["header_size"] = int(sizes[0])
     return row
 

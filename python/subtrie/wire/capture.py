@@ -191,13 +191,13 @@ def read(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[Record]:
             it would checksum more than 1 GiB.
         FileNotFoundError: The path does not exist.
     """
-    source = Path(path)
-    if not source.is_dir():
-        yield from _records(source, start)
+    path = Path(path)
+    if not path.is_dir():
+        yield from _records(path, start)
         return
-    found = files(source)
+    found = files(path)
     if not found:
-        raise FileNotFoundError(f"no *.capture files in {source}")
+        raise FileNotFoundError(f"no *.capture files in {path}")
     for file in found:
         yield from _records(file, 0)
 

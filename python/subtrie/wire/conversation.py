@@ -98,7 +98,7 @@ def _rules(within: int, idle: int, every_route: bool) -> list[_Rule]:
         ("S4-035", "a new server's INFO is forwarded with its ip", _forwarded),
         (
             "S4-036",
-            "a server connects to each server that it is told of",
+            "a server connects to each announced server",
             lambda connections: _connected(connections, every_route),
         ),
         (
@@ -144,8 +144,8 @@ def _both_say_info(connections: Connections) -> Iterator[Verdict]:
         sent = [step for step in steps if step.direction == "c2s"]
         if not _is_route(steps) or not sent:
             continue
-        said = next((step for step in sent if step.op.op == "INFO"), None)
-        yield broken(sent[0]) if said is None else kept(said)
+        info = next((step for step in sent if step.op.op == "INFO"), None)
+        yield broken(sent[0]) if info is None else kept(info)
 
 
 def _own_infos(connections: Connections) -> dict[str, Step]:
@@ -256,11 +256,11 @@ def _pings(steps: list[Step]) -> Iterator[tuple[Step, Step | None]]:
         if step.op.op == "PING":
             waiting[step.direction].append(step)
         elif step.op.op == "PONG":
-            asked = waiting["s2c" if step.direction == "c2s" else "c2s"]
-            if asked:
-                yield asked.pop(0), step
-    for asked in waiting.values():
-        for step in asked:
+            pings = waiting["s2c" if step.direction == "c2s" else "c2s"]
+            if pings:
+                yield pings.pop(0), step
+    for pings in waiting.values():
+        for step in pings:
             yield step, None
 
 
