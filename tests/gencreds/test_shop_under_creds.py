@@ -123,7 +123,7 @@ def test_all_traffic_of_the_shop_is_delivered(shop):
     assert seen["placed"] > 3
     assert seen["declined"] > 0
     assert seen["sales"] == seen["orders"] == seen["placed"]
-    assert seen["unheard"] == 3
+    assert seen["unserved"] == 3
     assert "Violation" not in shop.log
     assert len(_TRACED.findall(shop.log)) > 200
 

@@ -61,7 +61,7 @@ class _Scan:
         self.evaluator = ConstantEvaluator(self.tree)
         self.connectors = ConnectorInstances(self.tree, self.evaluator)
         self.declared = declared(self.tree.sources, set(self.connectors.hosts))
-        self.found = {host: ServiceFacts() for host in self.connectors.hosts}
+        self.facts = {host: ServiceFacts() for host in self.connectors.hosts}
         self.unattributed = ServiceFacts()
         self.uses = 0
         self.stubs = self._stubs()
@@ -70,8 +70,8 @@ class _Scan:
 
     def services(self) -> list[Service]:
         """Scan all files, and return the services."""
-        for host, found in self.found.items():
-            found.planes += self.connectors.planes(host)
+        for host, facts in self.facts.items():
+            facts.planes += self.connectors.planes(host)
         for instance, why in self.connectors.without_host:
             site = Site(instance.node, instance.scope, ())
             self._report(
@@ -87,15 +87,15 @@ class _Scan:
 
     def _result(self) -> list[Service]:
         """The services, each with the unresolved calls that belong to none."""
-        everyone = list(self.found.values())
-        for found in everyone:
+        all_facts = list(self.facts.values())
+        for facts in all_facts:
             for kind in ("dynamic", "notes"):
-                getattr(found, kind).extend(getattr(self.unattributed, kind))
-        if not everyone and self.unattributed.dynamic:
-            self.found[""] = self.unattributed
+                getattr(facts, kind).extend(getattr(self.unattributed, kind))
+        if not all_facts and self.unattributed.dynamic:
+            self.facts[""] = self.unattributed
         return [
-            found.service(host, self.connectors.ids(host), self.declared)
-            for host, found in sorted(self.found.items())
+            facts.service(host, self.connectors.ids(host), self.declared)
+            for host, facts in sorted(self.facts.items())
         ]
 
     # --- stubs
@@ -142,17 +142,17 @@ class _Scan:
                 self._getattr(site, call)
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
-        for found, host in self._whose(owners):
+        for facts, host in self._whose(owners):
             for given in self.evaluator.loops.iterations(site.loops, site.scope):
                 if verb in EVENTS:
-                    self._event(site, call, verb, found, host, given)
+                    self._event(site, call, verb, facts, host, given)
                 else:
-                    self._routed(site, call, verb, found, host, given)
+                    self._routed(site, call, verb, facts, host, given)
 
     def _whose(self, owners: Owners) -> list[tuple[ServiceFacts, str]]:
         """The services that act, and the unattributed facts if another one may act too."""
-        found = [(self.found[host], host) for host in sorted(owners.hosts)]
-        return [*found, (self.unattributed, UNRESOLVED_HOST)] if owners.others else found
+        services = [(self.facts[host], host) for host in sorted(owners.hosts)]
+        return [*services, (self.unattributed, UNRESOLVED_HOST)] if owners.others else services
 
     def _owners(self, values: list[Instance | ParameterValue], site: Site) -> Owners:
         return self.connectors.owners(values, site.scope.file)
@@ -162,7 +162,7 @@ class _Scan:
         site: Site,
         call: ast.Call,
         verb: str,
-        found: ServiceFacts,
+        facts: ServiceFacts,
         host: str,
         given: LoopBindings,
     ) -> None:
@@ -178,18 +178,18 @@ class _Scan:
                     target = self._target(site, kind, host, text)
                 except Unresolved as error:
                     message = f"{verb}: the {name} depends on {error}"
-                    self._report(found, kind, site, message, EndpointUse(None, None, method, None))
+                    self._report(facts, kind, site, message, EndpointUse(None, None, method, None))
                     continue
                 use = self._use(site, target, method)
                 if method is None:
                     why = ", ".join(h.why for h in method_text if not isinstance(h, str))
-                    self._report(found, kind, site, f"{verb}: the method depends on {why}", use)
+                    self._report(facts, kind, site, f"{verb}: the method depends on {why}", use)
                     continue
                 self._check(site, kind, host, use)
-                self._add(site, found, kind, host, use)
+                self._add(site, facts, kind, host, use)
                 if target.unknown_parts:
                     message = f"{verb}: a path value with a slash will be refused"
-                    found.notes.append(Note(message, site.scope.file.name, call.lineno))
+                    facts.notes.append(Note(message, site.scope.file.name, call.lineno))
 
     def _target(self, site: Site, kind: str, host: str, text: PartialString) -> RequestTarget:
         try:
@@ -229,7 +229,7 @@ class _Scan:
         site: Site,
         call: ast.Call,
         verb: str,
-        found: ServiceFacts,
+        facts: ServiceFacts,
         host: str,
         given: LoopBindings,
     ) -> None:
@@ -238,24 +238,24 @@ class _Scan:
         instances = [each for each in of_kind(values, "Event") if isinstance(each, Instance)]
         if len(instances) != len(values) or not values:
             use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
-            self._report(found, kind, site, f"{verb}: an event that cannot be determined", use)
+            self._report(facts, kind, site, f"{verb}: an event that cannot be determined", use)
         for each in instances:
-            for use in self._uses_of_event(site, each, verb, found, kind, host, given):
-                if kind == "events" and host == UNRESOLVED_HOST and use.host in self.found:
-                    found, host = self.found[use.host], use.host  # only its own host may trigger it
+            for use in self._uses_of_event(site, each, verb, facts, kind, host, given):
+                if kind == "events" and host == UNRESOLVED_HOST and use.host in self.facts:
+                    facts, host = self.facts[use.host], use.host  # only its own host may trigger it
                 own = use.host is not None and _same_host(use.host, host)
                 if kind == "events" and not own and host != UNRESOLVED_HOST:
                     shown = f"the event of {use.host}, triggered by {host}"
                     raise file_error("event-host", shown, self._path(site), _line(site))
                 self._check(site, kind, host, use)
-                self._add(site, found, "endpoints" if kind == "hooks" and own else kind, host, use)
+                self._add(site, facts, "endpoints" if kind == "hooks" and own else kind, host, use)
 
     def _uses_of_event(
         self,
         site: Site,
         event: Instance,
         verb: str,
-        found: ServiceFacts,
+        facts: ServiceFacts,
         kind: str,
         host: str,
         given: LoopBindings,
@@ -267,7 +267,7 @@ class _Scan:
                 if whose is None:
                     use = EndpointUse(host if kind == "events" else None, EVENT_PORT, "POST", None)
                     message = f"{verb}: the host of the event depends on {of[0]}"
-                    self._report(found, kind, site, message, use)
+                    self._report(facts, kind, site, message, use)
                     continue
                 try:
                     whose = microbus.check_identity_host(whose)
@@ -294,9 +294,9 @@ class _Scan:
             for node in stubs:
                 self._stub_call(site, call, node)
             if not stubs:
-                for found, _ in self._whose(owners):
+                for facts, _ in self._whose(owners):
                     message = f"{name}: a call of an unknown stub"
-                    self._report(found, "calls", site, message, EndpointUse(None, None, None, None))
+                    self._report(facts, "calls", site, message, EndpointUse(None, None, None, None))
 
     def _caller(self, site: Site, call: ast.Call) -> Owners:
         first = call.args[0] if call.args else None
@@ -310,7 +310,7 @@ class _Scan:
         clients = of_kind(self.tree.resolver.of(made_by.func.value, scope), "Client")
         methods = self.evaluator.of(argument(made_by, 0, "method"), scope)
         routes = self.evaluator.of(argument(made_by, 1, "route"), scope)
-        for found, host in self._whose(self._caller(site, call)):
+        for facts, host in self._whose(self._caller(site, call)):
             for client in clients:
                 given = argument(client.node, 0, "host") if isinstance(client, Instance) else None
                 at = client.scope if isinstance(client, Instance) else scope
@@ -318,13 +318,13 @@ class _Scan:
                     for method_text in methods:
                         for route in routes:
                             self._resolved_stub_call(
-                                site, found, host, name, of, method_text, route
+                                site, facts, host, name, of, method_text, route
                             )
 
     def _resolved_stub_call(
         self,
         site: Site,
-        found: ServiceFacts,
+        facts: ServiceFacts,
         host: str,
         name: str,
         of: PartialString,
@@ -338,16 +338,16 @@ class _Scan:
             target = target_of_route(whose, route)
         except Unresolved as error:
             use = EndpointUse(None, None, method_name, None)
-            self._report(found, "calls", site, f"{name} depends on {error}", use)
+            self._report(facts, "calls", site, f"{name} depends on {error}", use)
             return
         except AddressError as error:
             raise self._located(error, site) from None
         use = self._use(site, target, method_name)
         if method_name is None:
-            self._report(found, "calls", site, f"{name}: a method that cannot be determined", use)
+            self._report(facts, "calls", site, f"{name}: a method that cannot be determined", use)
             return
         self._check(site, "calls", host, use)
-        self._add(site, found, "calls", host, use)
+        self._add(site, facts, "calls", host, use)
 
     # --- calls that are hidden
 
@@ -361,9 +361,9 @@ class _Scan:
         ]
         if connectors and None not in attributes and VERBS.isdisjoint(attributes):
             return
-        for found, _ in self._whose(self._owners(connectors, site)):
+        for facts, _ in self._whose(self._owners(connectors, site)):
             self._report(
-                found,
+                facts,
                 "calls",
                 site,
                 "getattr: the method cannot be determined",
@@ -379,10 +379,10 @@ class _Scan:
             receiver = names.of(node.value, site.scope)
             connectors = of_kind(receiver, "Connector")
             if connectors and node.attr in VERBS:
-                for found, _ in self._whose(self._owners(connectors, site)):
+                for facts, _ in self._whose(self._owners(connectors, site)):
                     message = f"{node.attr} is passed on, and its arguments cannot be determined"
                     use = EndpointUse(None, None, None, None)
-                    self._report(found, kind_of(node.attr), site, message, use)
+                    self._report(facts, kind_of(node.attr), site, message, use)
                 return
             clients = of_kind(receiver, "Client")
             if not clients or node.attr in ("host", "call"):
@@ -401,29 +401,29 @@ class _Scan:
         file, line = site.scope.file.name, _line(site)
         return EndpointUse(target.host, target.port, method, target.path, file, line)
 
-    def _add(self, site: Site, found: ServiceFacts, kind: str, host: str, use: EndpointUse) -> None:
+    def _add(self, site: Site, facts: ServiceFacts, kind: str, host: str, use: EndpointUse) -> None:
         self.uses += 1
         if self.uses > MAX_USES:
             raise file_error("source-uses", use.path, Path(str(use.file)), use.line)
         if host != UNRESOLVED_HOST:
-            getattr(found, kind).append(use)
+            getattr(facts, kind).append(use)
         elif self._is_own(site) and (
             kind != "calls" or use.port != CONTROL_PORT
         ):  # every service may call the control port
             file, line, inside = str(use.file), use.line or 1, site.scope.qualified
             message = f"{_WHAT[kind]} of a connector that cannot be determined"
             granted = None if use.host == UNRESOLVED_HOST or kind == "events" else use
-            found.dynamic.append(UnresolvedCall(kind, message, granted, file, line, inside))
+            facts.dynamic.append(UnresolvedCall(kind, message, granted, file, line, inside))
 
     def _report(
-        self, found: ServiceFacts, kind: str, site: Site, message: str, use: EndpointUse | None
+        self, facts: ServiceFacts, kind: str, site: Site, message: str, use: EndpointUse | None
     ) -> None:
         file, line = site.scope.file.name, _line(site)
-        if found is self.unattributed and not self._is_own(site):
+        if facts is self.unattributed and not self._is_own(site):
             return  # the services of imported files are not scanned
         if use is not None:
             use = dataclasses.replace(use, file=file, line=line)
-        found.dynamic.append(UnresolvedCall(kind, message, use, file, line, site.scope.qualified))
+        facts.dynamic.append(UnresolvedCall(kind, message, use, file, line, site.scope.qualified))
 
     def _is_own(self, site: Site) -> bool:
         return site.scope.file.path in self.tree.sources.own
