@@ -36,7 +36,7 @@ check: ## check formatting, lints, spelling, wording, types, stubs, documentatio
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked -p subtrie-fuzz --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo clippy --locked --all-targets --features bench -- -D warnings
 	cargo build --locked --lib
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 

@@ -99,7 +99,7 @@ impl<T> SubjectTrie<T> {
     /// # Errors
     ///
     /// As for [`SubjectTrie::insert`], or the queue name is not valid: `queue-empty`,
-    /// `queue-whitespace` or `queue-wildcard`. Then nothing has changed.
+    /// `queue-whitespace` or, in the strict dialect, `queue-wildcard`. Then nothing has changed.
     ///
     /// # Examples
     ///

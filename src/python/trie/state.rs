@@ -1,9 +1,9 @@
 //! The state of a `SubjectTrie`: the index and, by slot, the Python objects; in two copies.
 //!
 //! Lookups use one copy while a writer changes the other ([`LeftRight`]). While a lock is held no
-//! Python code runs: no object is made, hashed, compared or dropped under it. So a thread that waits
-//! for a lock never keeps the GIL from the thread that holds it. Objects that a change removes are
-//! returned and dropped later.
+//! Python code runs: no object is made, hashed, compared or dropped under it. So the
+//! holder of a lock never waits for the GIL of a thread that waits for the lock. Objects that a
+//! change removes are returned and dropped later.
 
 use std::cell::Cell;
 use std::sync::Arc;

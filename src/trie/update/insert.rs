@@ -18,7 +18,7 @@ impl Index {
     /// # Errors
     ///
     /// The pattern is not valid (a reason of [`crate::grammar::check`]), the queue name is not
-    /// (`queue-empty`, `queue-whitespace`, `queue-wildcard`), or the index is full (`index-full`).
+    /// (a reason of [`check_queue`]), or the index is full (`index-full`).
     pub fn insert(&mut self, pattern: &str, queue: Option<&str>) -> Result<SubscriptionRef, Error> {
         self.check_pattern(pattern)?;
         queue.map_or(Ok(()), |name| check_queue(name, self.dialect))?;
