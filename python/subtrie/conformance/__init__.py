@@ -1,8 +1,7 @@
-"""Does an engine answer the vector files as it should?
+"""Conformance tests of an engine with vector files.
 
-The vectors are a product of their own: JSON lines, one question and its answer a row, explained
-kind by kind in ``docs/conformance.md``. ``run`` puts them to an engine of ours, or to any module
-with the same names.
+A vector file is JSON lines, each with one question and its answer; ``docs/conformance.md``
+describes every kind. ``run`` tests one of the two engines, or any module with the same names.
 """
 
 from ._report import Failure, KindReport, Report

@@ -1,4 +1,4 @@
-"""What a kind of row is: a question to an engine, and the answer the row expects."""
+"""The kinds of rows: how to ask an engine, and which answer is expected."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The engine refused the input, or the row wants it refused (``status`` where it says so)."""
+class Refusal:
+    """A refusal, by the engine or expected by the row, with a status if one is expected."""
 
     reason: str = ""
     status: int | None = None
@@ -23,7 +23,7 @@ class Refused:
         return f"a refusal{f' ({self.reason})' if self.reason else ''}{status}"
 
 
-#: Stands for "a refusal is no answer to this kind".
+#: Marks a kind for which a refusal is never a correct answer.
 NO_ANSWER: Any = object()
 
 
@@ -31,10 +31,11 @@ NO_ANSWER: Any = object()
 class Kind:
     """One kind of row.
 
-    ``ask`` puts the row to an engine and returns its answer in the row's own terms, or lets the
-    engine's ``SubtrieError`` pass. ``expected`` names the key of the recorded answer. ``refused``
-    is what a refusal answers where the row records no refusal: False to "may this be?", nothing
-    to "who gets it?".
+    Attributes:
+        ask: Asks an engine and returns its answer in the form of the row, or raises the
+            ``SubtrieError`` of the engine.
+        expected: The key of the recorded answer.
+        refused: The answer for which a refusal counts if the row does not expect a refusal.
     """
 
     ask: Callable[[Any, Row], Any]
@@ -42,33 +43,33 @@ class Kind:
     refused: Any = NO_ANSWER
 
     def wanted(self, row: Row) -> Any:
-        """The answer this row expects of us."""
-        if "differs" in row:  # a decision of ours stands against the recorded answer
+        """Return the answer that the row expects."""
+        if "differs" in row:  # a decision overrides the recorded answer
             ours = row.get("ours")
-            return Refused() if ours is None else ours
-        if row.get("strict") == "reject":  # the same, where no decision is named
-            return Refused()
-        if row.get("quirk"):  # a slip of the broker, beside the plain meaning of wildcards
+            return Refusal() if ours is None else ours
+        if row.get("strict") == "reject":  # the same without the number of a decision
+            return Refusal()
+        if row.get("quirk"):  # the server contradicts the meaning of wildcards
             return row["strict"]
         answer = row[self.expected]
         if row.get("error"):
-            return Refused()
+            return Refusal()
         if isinstance(answer, dict) and "error" in answer:
             status = answer["error"]
-            return Refused(status=None if status is True else status)
+            return Refusal(status=None if status is True else status)
         return answer
 
     def answer(self, engine: Any, row: Row) -> Any:
-        """The engine's answer, a refusal included."""
+        """Return the answer of the engine, which may be a refusal."""
         try:
             return self.ask(engine, row)
         except SubtrieError as error:
-            return Refused(error.reason, error.status)
+            return Refusal(error.reason, error.status)
 
     def judge(self, wanted: Any, got: Any) -> bool:
-        """Is this answer the one that is wanted?"""
-        if isinstance(wanted, Refused):
-            return isinstance(got, Refused) and wanted.status in (None, got.status)
-        if isinstance(got, Refused):
+        """Return whether the answer is the expected one."""
+        if isinstance(wanted, Refusal):
+            return isinstance(got, Refusal) and wanted.status in (None, got.status)
+        if isinstance(got, Refusal):
             return self.refused is not NO_ANSWER and bool(self.refused == wanted)
         return type(got) is type(wanted) and bool(got == wanted)

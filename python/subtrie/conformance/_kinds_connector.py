@@ -1,7 +1,7 @@
-"""Kinds about what connectors read: header texts, localities, whole messages from the bus.
+"""Kinds about connectors: headers, localities, recorded messages and recorded streams.
 
-They do not depend on the engine, so they are put to ``subtrie.connector``, unless the engine under
-test has a function of the kind's name.
+Headers do not depend on the engine: ``subtrie.connector`` answers them unless the engine under test
+has a function of that name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ._kind import Kind, Row
 
 
 def _read(name: str, ask: Callable[[str], Any]) -> Kind:
-    """A kind that reads the text of a header."""
+    """Return a kind that parses the text of a header."""
 
     def answer(engine: Any, row: Row) -> Any:
         got = getattr(engine, name, ask)(row["in"]["value"])
@@ -43,7 +43,7 @@ def _common(engine: Any, row: Row) -> str:
     return str(engine.common_locality(row["in"]["mine"], row["in"]["theirs"]))
 
 
-#: Rows that name themselves by ``op``.
+#: Kinds by the value of ``op``.
 OPS: dict[str, Kind] = {
     "parse_time_budget": _read("parse_time_budget", _time_budget),
     "parse_fragment": _read("parse_fragment", _fragment),
@@ -53,7 +53,7 @@ OPS: dict[str, Kind] = {
 
 
 def _message(engine: Any, row: Row) -> str:
-    """What a recorded message is, by its subject and by its bytes, read and written again."""
+    """Return the bytes of a recorded message after parsing and serialising it."""
     from ..connector import read_request, read_response, write_request, write_response
 
     payload = base64.b64decode(row["bytes"])
@@ -61,29 +61,29 @@ def _message(engine: Any, row: Row) -> str:
     if hasattr(address, "method"):
         request = read_request(payload)
         again = write_request(request)
-        told = (request.method, request.headers.get("Microbus-From-Host"))
-        same = told == (address.method, address.source)
+        parsed = (request.method, request.headers.get("Microbus-From-Host"))
+        same = parsed == (address.method, address.source)
     else:
         response = read_response(payload)
         again = write_response(response)
         same = response.headers.get("Microbus-From-Host") == address.source
     if not same:
-        return "the subject says otherwise"
+        return "the subject and the headers differ"
     return row["bytes"] if again == payload else base64.b64encode(again).decode()
 
 
-#: A row of a recording that holds one whole message of the bus: ``subject`` and ``bytes``.
+#: A row of a recording with one complete message: ``subject`` and ``bytes``.
 MESSAGE = Kind(_message, "bytes")
 
 
-class Tap:
-    """The rows of a recording that hold chunks of streams, in the order of one file."""
+class RecordedStreams:
+    """The streams of one recording, whose rows are chunks in the order of the file."""
 
     def __init__(self) -> None:
         self._parsers: dict[tuple[str, str], Any] = {}
 
     def kind(self) -> Kind:
-        """The kind of such a row: every chunk continues its stream without a mistake."""
+        """Return the kind of a chunk: it must continue its stream without an error."""
         return Kind(self._fed, "dir")
 
     def _fed(self, engine: Any, row: Row) -> str:

@@ -1,7 +1,7 @@
-"""Kinds about one text or two: may it be a subject or pattern, what does it cover, do two collide?
+"""Kinds about subjects and patterns: validity, matching, coverage and overlap.
 
-The broker's own answers, so all are asked in the ``server`` dialect with its bounds lifted: the
-broker bounds a control line, not a subject. What the broker tests beyond A36 stands here.
+The answers are those of nats-server, so the ``server`` dialect is used without limits: the server
+limits a line, not a subject. Checks of the server that the dialect does not have (A36) are here.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _SERVER = {"dialect": "server", "max_tokens": UNBOUNDED, "max_length": UNBOUNDED
 
 
 def check_subject(engine: Any, text: str) -> None:
-    """Refuses what the broker would not take for a concrete subject."""
+    """Raise unless nats-server accepts the text as a concrete subject."""
     engine.check_subject(text, **_SERVER)
 
 
 def check_pattern(engine: Any, text: str) -> None:
-    """Refuses what the broker would not let anybody subscribe to."""
+    """Raise unless nats-server accepts the text as a pattern."""
     engine.check_pattern(text, **_SERVER)
 
 
 def has_wildcard(engine: Any, text: str) -> bool:
-    """Is any token a wildcard? Asked of any text, also of one with empty tokens."""
+    """Return whether any token is a wildcard; the text may have empty tokens."""
     found = False
     for token in text.split("."):
         if not token:
@@ -92,7 +92,7 @@ def _collide(engine: Any, row: Row) -> bool:
     witness = engine.overlaps(row["a"], row["b"])
     if witness is None:
         return False
-    # A witness that one side does not match is no witness.
+    # Both patterns must match the witness.
     check_subject(engine, witness)
     return bool(engine.matches(row["a"], witness) and engine.matches(row["b"], witness))
 
@@ -111,7 +111,7 @@ def _subsumes(engine: Any, row: Row) -> bool:
     return bool(engine.covers(question["a"], question["b"]))
 
 
-#: Rows that name themselves by ``kind``.
+#: Kinds by the value of ``kind``.
 KINDS: dict[str, Kind] = {
     "insert": Kind(_insert, "expect", refused=False),
     "valid": Kind(_valid, "expect", refused=False),
@@ -125,7 +125,7 @@ KINDS: dict[str, Kind] = {
     "collide": Kind(_collide, "expect", refused=False),
 }
 
-#: Rows that name themselves by ``op``: Microbus's own, so in ``strict``.
+#: Kinds by the value of ``op``; these use the ``strict`` dialect of Microbus.
 OPS: dict[str, Kind] = {
     "match": Kind(_one_match, "out", refused=False),
     "acl_subsumes": Kind(_subsumes, "out", refused=False),

@@ -1,6 +1,6 @@
-"""Kinds about Microbus addresses: what is encoded, decoded, refused.
+"""Kinds about Microbus addresses: encoding, decoding and validation.
 
-Two sets of field names are in use for one thing; ``_FIELDS`` gives ours.
+Rows of two origins have different names for some fields; ``_FIELDS`` maps them to arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _arguments(row: Row) -> dict[str, Any]:
 
 
 def _encoder(name: str) -> Kind:
-    """A kind whose fields are the arguments of the function of that name."""
+    """Return a kind whose fields are the arguments of a function."""
 
     def ask(engine: Any, row: Row) -> str:
         return str(getattr(engine, name)(**_arguments(row)))
@@ -27,7 +27,7 @@ def _encoder(name: str) -> Kind:
 
 
 def _unary(name: str, field: str) -> Kind:
-    """A kind that puts one field to the function of that name."""
+    """Return a kind with one field, the argument of a function."""
 
     def ask(engine: Any, row: Row) -> str:
         return str(getattr(engine, name)(row["in"][field]))
@@ -36,7 +36,7 @@ def _unary(name: str, field: str) -> Kind:
 
 
 def _allowed(name: str, field: str) -> Kind:
-    """A kind that asks whether the check of that name lets the field pass."""
+    """Return a kind that asks whether a function accepts the field."""
 
     def ask(engine: Any, row: Row) -> bool:
         getattr(engine, name)(row["in"][field])
@@ -55,13 +55,13 @@ def _cut_slot(engine: Any, row: Row) -> dict[str, str]:
 
 
 def _locality_slot(engine: Any, row: Row) -> str:
-    """The narrowest slot of a locality; no locality has none. The encoders fold case (S0-069)."""
+    """Return the narrowest slot of a locality, or empty text for an empty locality."""
     locality = row["in"]["locality"].lower()
     return str(engine.locality_slots(locality)[-1]) if locality else ""
 
 
 def _split_subject(engine: Any, row: Row) -> dict[str, str]:
-    """The six leading slots of an address, a reply's in the places where they stand."""
+    """Return the six leading tokens of an address, those of a reply in the same positions."""
     address = engine.decode(row["in"]["subject"])
     reply = not hasattr(address, "method")
     return {
@@ -88,7 +88,7 @@ def _resolve_route(engine: Any, row: Row) -> str:
 
 
 class _Resolved(Kind):
-    """A route is resolved rightly when it subscribes to what host, port and path say."""
+    """A route is resolved correctly if its pattern is that of the host, port and path."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class _Resolved(Kind):
 
 
 def _wire_method(engine: Any, row: Row) -> bool:
-    """May this stand in a request subject? Asked of the decoder, which takes only what is sent."""
+    """Return whether the method is valid in the subject of a request, which must decode."""
     method = row["in"]["method"]
     address = engine.decode(f"p.safe.443.a.b._.{method}.x")
     return bool(address.method == method)
@@ -115,7 +115,7 @@ def _length(engine: Any, row: Row) -> dict[str, int]:
 
 
 def _standard_rules(engine: Any, row: Row) -> dict[str, list[str]]:
-    """The rules every service has, each the codec's own subject cut where its purpose ends."""
+    """Return the rules that every service has: prefixes of subjects that the codec encodes."""
     plane, host = "plane", row["in"]["self"]
     anything: dict[str, Any] = {"method": "ANY", "path": "/{...}"}
     control = engine.encode_request(
@@ -142,7 +142,7 @@ def _cut(subject: str, tokens: int, tail: str) -> str:
     return ".".join(["{{plane}}", *str(subject).split(".")[1:tokens], tail])
 
 
-#: Rows that name themselves by ``op``.
+#: Kinds by the value of ``op``.
 OPS: dict[str, Kind] = {
     "encode_request": _encoder("encode_request"),
     "encode_subscription": _encoder("encode_subscription"),

@@ -1,4 +1,4 @@
-"""Kinds about permissions: what the broker lets through, and the rules that services get."""
+"""Kinds about permissions: decisions of nats-server, and the rules of services."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from .. import gencreds
 from ..acl import Permissions
-from ._kind import Kind, Refused, Row
+from ._kind import Kind, Refusal, Row
 
 _PLANE = "plane"
 
 
 def _perm(engine: Any, row: Row) -> Any:
-    """May this be published or subscribed to; where the row says so, what is then delivered.
+    """Return whether a publish or subscription is allowed and, if asked, what is delivered.
 
-    The lists are as the broker holds them: there an empty list to publish allows nothing, an empty
-    one to subscribe counts as absent.
+    The lists are as in nats-server: an empty publish list allows nothing, an empty subscribe list
+    counts as absent.
     """
     rules = Permissions._using(engine)(
         publish_allow=row.get("pub_allow"),
@@ -81,19 +81,19 @@ def _shown(rule: str) -> str:
 
 
 class _Perm(Kind):
-    """ "May this be?" is refused by a "no" as well as by an error."""
+    """A kind for which the answer False also counts as a refusal."""
 
     __slots__ = ()
 
     def judge(self, wanted: Any, got: Any) -> bool:
-        """Is this answer the one that is wanted?"""
-        return (isinstance(wanted, Refused) and got is False) or super().judge(wanted, got)
+        """Return whether the answer is the expected one."""
+        return (isinstance(wanted, Refusal) and got is False) or super().judge(wanted, got)
 
 
-#: Rows that name themselves by ``kind``.
+#: Kinds by the value of ``kind``.
 KINDS: dict[str, Kind] = {"perm": _Perm(_perm, "expect", refused=False)}
 
-#: Rows that name themselves by ``op``.
+#: Kinds by the value of ``op``.
 OPS: dict[str, Kind] = {
     "acl_rule": Kind(_rule, "out"),
     "acl_service": Kind(_service, "out"),

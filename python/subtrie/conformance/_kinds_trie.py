@@ -1,4 +1,4 @@
-"""Kinds about a list of patterns: who gets a subject, which patterns may meet a wildcard query?"""
+"""Kinds about a list of patterns: matching subjects, and queries with wildcards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from .._errors import PatternError, SubjectError
 from ._kind import Kind, Row
 from ._kinds_grammar import UNBOUNDED, check_subject
 
-_NOBODY: Any = {"plain": [], "queues": {}}
+_NO_MATCHES: Any = {"plain": [], "queues": {}}
 
 
 def _trie(engine: Any, patterns: list[Any], rejected: tuple[int, ...] = ()) -> Any:
-    """An index of the patterns, each with its place in the list as its value."""
+    """Return an index of the patterns, each with its index in the list as its value."""
     trie = engine.SubjectTrie(dialect="server", max_tokens=UNBOUNDED, max_length=UNBOUNDED)
     for place, pattern in enumerate(patterns):
         text, queue = (pattern, None) if isinstance(pattern, str) else (pattern["s"], pattern["q"])
@@ -23,15 +23,15 @@ def _trie(engine: Any, patterns: list[Any], rejected: tuple[int, ...] = ()) -> A
                 raise
         else:
             if place in rejected:
-                raise AssertionError(f"pattern {place} {text!r} was taken, and is to be refused")
+                raise AssertionError(f"pattern {place} {text!r} was accepted but must be refused")
     return trie
 
 
 def _as_text(subject: str, patterns: list[Any], tokens: tuple[str, ...] = ("*", ">")) -> str:
-    """The subject with each of these tokens replaced by one that no pattern names.
+    """Return the subject with each of these tokens replaced by one that no pattern names.
 
-    The broker takes a published ``foo.*`` for text that only wildcards can select. ``match``
-    refuses it (A17), so the broker's answer is asked with a fresh token in its place.
+    nats-server treats a published ``foo.*`` as text that only wildcards match. ``match`` refuses it
+    (A17), so the answer of the server is tested with an unused token in its place.
     """
     fresh = "fresh"
     while any(fresh in str(pattern) for pattern in patterns):
@@ -58,7 +58,7 @@ def _match(engine: Any, row: Row) -> dict[str, Any]:
         list(groups.plain), {name: list(members) for name, members in groups.queues.items()}
     )
     everyone = sorted([*answer["plain"], *(m for q in answer["queues"].values() for m in q)])
-    # One walk, five questions: they may not contradict each other.
+    # The methods must agree with each other.
     _agree("match", sorted(trie.match(text)), everyone)
     _agree("count", trie.count(text), len(everyone))
     _agree("has_interest", trie.has_interest(text), bool(everyone))
@@ -66,7 +66,7 @@ def _match(engine: Any, row: Row) -> dict[str, Any]:
     _agree("select", len(selected), len(answer["plain"]) + len(answer["queues"]))
     _agree("select", set(selected) <= set(everyone), True)
     interest = row.get("server_num_interest")
-    if interest is not None:  # the broker's number is right only as zero or not zero
+    if interest is not None:  # reliable only as zero or not zero
         _agree("server_num_interest", any(interest), bool(everyone))
     return answer
 
@@ -76,12 +76,12 @@ def _refuses(trie: Any, subject: str) -> None:
         trie.match(subject)
     except SubjectError:
         return
-    raise AssertionError(f"a wildcard was taken for a subject: {subject!r} (A17)")
+    raise AssertionError(f"a wildcard was accepted in a subject: {subject!r}")
 
 
 def _agree(question: str, got: Any, wanted: Any) -> None:
     if got != wanted:
-        raise AssertionError(f"{question} says {got!r} where groups says {wanted!r}")
+        raise AssertionError(f"{question} returned {got!r}, but groups returned {wanted!r}")
 
 
 def _reverse(engine: Any, row: Row) -> dict[str, Any]:
@@ -121,7 +121,8 @@ def _gsl_starting_in(engine: Any, row: Row) -> bool:
 
 
 def _deliveries(engine: Any, row: Row) -> dict[str, int]:
-    """How many get a publish: every plain subscriber, and one of each queue name (A18)."""
+    """Return how many subscribers receive a message: all plain ones and one of each queue."""
+    # A18
     question = row["in"]
     trie = engine.SubjectTrie()
     for place, subscription in enumerate(question["subs"]):
@@ -134,7 +135,7 @@ def _deliveries(engine: Any, row: Row) -> dict[str, int]:
 
 
 class _Deliveries(Kind):
-    """Only the broker's count is ours: Go's trie delivers once per pattern (A18)."""
+    """Compares only the count of nats-server; that of Microbus counts patterns."""  # A18
 
     __slots__ = ()
 
@@ -143,17 +144,17 @@ class _Deliveries(Kind):
         return {"nats": wanted["nats"]} if isinstance(wanted, dict) else wanted
 
 
-#: Rows that name themselves by ``kind``.
+#: Kinds by the value of ``kind``.
 KINDS: dict[str, Kind] = {
-    "match": Kind(_match, "expect", refused=_NOBODY),
-    "reverse": Kind(_reverse, "expect", refused=_NOBODY),
+    "match": Kind(_match, "expect", refused=_NO_MATCHES),
+    "reverse": Kind(_reverse, "expect", refused=_NO_MATCHES),
     "stree": Kind(_stree, "expect", refused=[]),
     "queue_name": Kind(_queue_name, "expect", refused=False),
     "gsl_intersect": Kind(_gsl_intersect, "expect"),
     "gsl_starting_in": Kind(_gsl_starting_in, "expect", refused=False),
 }
 
-#: Rows that name themselves by ``op``.
+#: Kinds by the value of ``op``.
 OPS: dict[str, Kind] = {
     "trie_deliveries": _Deliveries(_deliveries, "out", refused={"nats": 0}),
 }

@@ -1,7 +1,8 @@
-"""Kinds about bytes on the wire: which operations, is the last one whole, what is wrong?
+"""Kinds about the protocol: operations, whether the last one is complete, and errors.
 
-A row is fed in its own pieces, then in one, then byte by byte: three ways, one answer. Whatever was
-read must account for every byte, and must read back from its canonical form as the same operation.
+A row is parsed in its own chunks, in one chunk and byte by byte, with the same result. The
+operations must cover every byte, and the canonical form of each must be parsed as the same
+operation.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _CONNECTIONS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 
 
 def _options(row: Row) -> dict[str, Any]:
-    """A row that names no limit was recorded without one."""
+    """Return the options of the parser; a row without a limit was recorded without one."""
     given = row.get("opts") or {}
     return {
         "max_payload": given.get("max_payload"),
@@ -53,17 +54,17 @@ def _wire(engine: Any, row: Row) -> dict[str, Any]:
     answer, operations, parser = _fed(engine, row, chunks)
     for pieces in ([stream], [stream[at : at + 1] for at in range(len(stream))]):
         again, _, _ = _fed(engine, row, pieces)
-        _agree("the pieces do not matter", again, answer)
+        _agree("the result for other chunks", again, answer)
     read = b"".join(operation.raw for operation in operations)
-    _agree("every byte is accounted for", stream.startswith(read), True)
-    _agree("bytes that operations account for", parser.offset, len(read))
+    _agree("the operations cover every byte", stream.startswith(read), True)
+    _agree("the number of bytes of the operations", parser.offset, len(read))
     for operation in operations:
         written = bytes(operation)
         more, back, _ = _fed(engine, row, [written])
-        _agree("the canonical form is one operation", len(back), 1)
-        _agree("the canonical form is the same operation", back[0] == operation, True)
-        _agree("the canonical form says the same", more["ops"][0], operation.as_dict())
-        _agree("the canonical form is the only one", bytes(back[0]), written)
+        _agree("the operations in the canonical form", len(back), 1)
+        _agree("the canonical form is equal", back[0] == operation, True)
+        _agree("the attributes of the canonical form", more["ops"][0], operation.as_dict())
+        _agree("the canonical form of the canonical form", bytes(back[0]), written)
     return answer
 
 
@@ -73,7 +74,7 @@ def _agree(promise: str, got: Any, wanted: Any) -> None:
 
 
 class _Recorded(Kind):
-    """An error is part of the answer here: operations may stand before it."""
+    """A kind whose answer may contain an error after operations."""
 
     __slots__ = ()
 
@@ -85,8 +86,11 @@ class _Wire(_Recorded):
     __slots__ = ()
 
     def judge(self, wanted: Any, got: Any) -> bool:
-        """A row may leave its operations open where implementations disagree on whether to take
-        them at all: bytes, no operation, and still complete and without error."""
+        """Return whether the answer is the expected one.
+
+        A complete row without operations and without an error does not specify the operations,
+        since implementations disagree on whether to accept them.
+        """
         if isinstance(wanted, dict) and isinstance(got, dict) and not wanted["ops"]:
             open_ended = wanted["complete"] and wanted["error"] is None
             if open_ended and got["complete"] and got["error"] is None:
@@ -95,7 +99,7 @@ class _Wire(_Recorded):
 
 
 def _trace_log(engine: Any, row: Row) -> dict[str, Any]:
-    """The broker's log says it line by line; no engine has a part in reading it."""
+    """Parse lines of a trace log, which does not depend on the engine."""
     del engine
     lines = b"".join(map(b64decode, row["chunks_b64"])).decode("utf-8", "surrogateescape")
     records = [log.parse_line(line) for line in lines.splitlines()]
@@ -103,7 +107,7 @@ def _trace_log(engine: Any, row: Row) -> dict[str, Any]:
     return {"ops": read, "complete": len(read) == len(records), "error": None}
 
 
-#: Rows that name themselves by ``conn``.
+#: Kinds by the value of ``conn``.
 CONNS: dict[str, Kind] = {
     **{name: _Wire(_wire, "expect") for name in _CONNECTIONS},
     "trace_log": _Recorded(_trace_log, "expect"),

@@ -1,17 +1,17 @@
-"""What a run over vector files found: per kind, and the kinds nobody answered."""
+"""The report of a conformance run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Failures of one kind that a report keeps in full; the rest is counted.
+#: The maximum number of failures of one kind in a report; the others are only counted.
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One row that was answered wrongly: where it stands, what was wanted, what came."""
+    """A row with a wrong answer."""
 
     file: str
     line: int
@@ -20,12 +20,12 @@ class Failure:
     got: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} {self.id}: wanted {self.wanted}, got {self.got}"
+        return f"{self.file}:{self.line} {self.id}: expected {self.wanted}, got {self.got}"
 
 
 @dataclass(slots=True)
 class KindReport:
-    """The rows of one kind."""
+    """The counts and the first failures of one kind."""
 
     rows: int = 0
     passed: int = 0
@@ -33,7 +33,7 @@ class KindReport:
     failures: list[Failure] = field(default_factory=list)
 
     def count(self, failure: Failure | None) -> None:
-        """Counts one answered row, and keeps the first few failures."""
+        """Count one row and keep the first failures."""
         self.rows += 1
         if failure is None:
             self.passed += 1
@@ -45,45 +45,48 @@ class KindReport:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of ``run``: ``.kinds`` by name, ``.unknown`` and ``.unreadable`` rows.
+    """The result of ``run``; it is true if every row was of a known kind and passed.
 
-    Truthy when every row was known, readable and answered as it should be.
+    Attributes:
+        engine: The name of the engine.
+        files: The number of files.
+        kinds: The counts of each kind, by name.
+        unknown: The number of rows of each unknown kind.
+        unreadable: The lines that are not rows, as ``file:line: why``.
     """
 
     engine: str
     files: int = 0
     kinds: dict[str, KindReport] = field(default_factory=dict)
-    #: Kinds this package cannot put to an engine, each with its number of rows.
     unknown: dict[str, int] = field(default_factory=dict)
-    #: Lines that are no row: ``file:line: why``.
     unreadable: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
-        """Every line that was read, answered or not."""
+        """The number of lines."""
         answered = sum(kind.rows for kind in self.kinds.values())
         return answered + sum(self.unknown.values()) + len(self.unreadable)
 
     @property
     def passed(self) -> int:
-        """Rows answered as they should be."""
+        """The number of rows that passed."""
         return sum(kind.passed for kind in self.kinds.values())
 
     @property
     def failed(self) -> int:
-        """Rows answered wrongly."""
+        """The number of rows that failed."""
         return sum(kind.failed for kind in self.kinds.values())
 
     @property
     def failures(self) -> list[Failure]:
-        """The first failures of every kind."""
+        """The first failures of each kind."""
         return [failure for kind in self.kinds.values() for failure in kind.failures]
 
     def __bool__(self) -> bool:
         return not self.failed and not self.unknown and not self.unreadable
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, for JSON."""
+        """Return the report as data for JSON."""
         return {
             "engine": self.engine,
             "ok": bool(self),

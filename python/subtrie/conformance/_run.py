@@ -1,4 +1,4 @@
-"""Runs vector files against an engine, row by row."""
+"""Tests an engine with vector files, row by row."""
 
 from __future__ import annotations
 
@@ -9,28 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import _engine, reference
-from . import (
-    _kinds_connector as kinds_connector,
-)
-from . import (
-    _kinds_grammar as kinds_grammar,
-)
-from . import (
-    _kinds_microbus as kinds_microbus,
-)
-from . import (
-    _kinds_permissions as kinds_permissions,
-)
-from . import (
-    _kinds_trie as kinds_trie,
-)
-from . import (
-    _kinds_wire as kinds_wire,
-)
+from . import _kinds_connector as kinds_connector
+from . import _kinds_grammar as kinds_grammar
+from . import _kinds_microbus as kinds_microbus
+from . import _kinds_permissions as kinds_permissions
+from . import _kinds_trie as kinds_trie
+from . import _kinds_wire as kinds_wire
 from ._kind import Kind, Row
 from ._report import Failure, KindReport, Report
 
-#: The keys by which rows name their kind, in the order they are looked for.
+#: The keys whose value may be the kind of a row, in the order of precedence.
 _NAMED_BY = ("kind", "op", "conn")
 
 _KINDS: dict[tuple[str, str], Kind] = {
@@ -45,29 +33,38 @@ _KINDS: dict[tuple[str, str], Kind] = {
     **{("conn", name): kind for name, kind in kinds_wire.CONNS.items()},
 }
 
-#: Longest part of an answer that a failure repeats.
+#: The maximum number of characters of an answer in a report.
 _SHOWN = 200
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def run(paths: Paths, *, engine: Any = None) -> Report:
-    """Puts every row of the vector files to an engine and reports, kind by kind.
+    """Ask an engine every question of the vector files and report each kind.
 
-    ``paths``: files of JSON lines, or directories (every ``*.jsonl`` in them, however deep).
-    ``engine``: None for the one in use, ``"native"``, ``"reference"``, or a module with the same
-    names. Nothing is skipped in silence: a kind this package does not know stands in ``.unknown``,
-    a line that is no row in ``.unreadable``, and the report is truthy only without either and
-    without failures. Raises ``FileNotFoundError`` for a path that is not there and a directory
-    without vectors, ``ImportError`` for a native engine that does not fit this interpreter.
+    No row is skipped silently: the report counts rows of unknown kinds and lines that are not rows,
+    and is true only without both and without failures.
+
+    Args:
+        paths: Files of JSON lines, or directories, of which every ``*.jsonl`` is read recursively.
+        engine: None for the engine in use, ``"native"``, ``"reference"``, or a module with the same
+            names. Runs with different engines may be concurrent.
+
+    Raises:
+        FileNotFoundError: A path does not exist, or a directory has no vectors.
+        ImportError: The native extension cannot be imported.
+
+    Example:
+        >>> from subtrie import conformance
+        >>> report = conformance.run("tests/vectors", engine="reference")  # doctest: +SKIP
     """
     name, module = _engine_of(engine)
     report = Report(name)
     for file in _files(paths):
         report.files += 1
-        tap = kinds_connector.Tap()
+        streams = kinds_connector.RecordedStreams()
         for number, line in enumerate(_lines(file), 1):
-            _row(report, module, file.name, number, line, tap)
+            _row(report, module, file.name, number, line, streams)
     return report
 
 
@@ -108,16 +105,16 @@ def _row(
     file: str,
     number: int,
     line: bytes,
-    tap: kinds_connector.Tap,
+    streams: kinds_connector.RecordedStreams,
 ) -> None:
-    """Reads and judges one line."""
+    """Test one line and add the result to the report."""
     row = _parsed(line)
     key = next((key for key in _NAMED_BY if isinstance(row, dict) and key in row), None)
     if isinstance(row, str) or key is None:
-        why = row if isinstance(row, str) else f"no key of {', '.join(_NAMED_BY)}"
+        why = row if isinstance(row, str) else f"none of the keys {', '.join(_NAMED_BY)}"
         report.unreadable.append(f"{file}:{number}: {why}")
         return
-    name, kind = _kind(row, key, tap)
+    name, kind = _kind(row, key, streams)
     if kind is None:
         report.unknown[name] = report.unknown.get(name, 0) + 1
         return
@@ -128,26 +125,26 @@ def _row(
     report.kinds.setdefault(name, KindReport()).count(failure)
 
 
-def _kind(row: Row, key: str, tap: kinds_connector.Tap) -> tuple[str, Kind | None]:
-    """The kind of a row and its name; rows of recordings are known by what they hold."""
+def _kind(row: Row, key: str, streams: kinds_connector.RecordedStreams) -> tuple[str, Kind | None]:
+    """Return the name and the kind of a row; rows of recordings are recognised by their fields."""
     if {"dir", "data"} <= row.keys():
-        return "recorded chunk", tap.kind()
+        return "recorded chunk", streams.kind()
     if {"subject", "bytes"} <= row.keys():
         return "recorded message", kinds_connector.MESSAGE
     return str(row[key]), _KINDS.get((key, str(row[key])))
 
 
 def _parsed(line: bytes) -> Row | str:
-    """The row, or why there is none."""
+    """Return the row, or why the line is not one."""
     try:
         row = json.loads(line)
-    except (ValueError, RecursionError) as error:  # the latter: nested too deep to be read
-        return f"no JSON: {error}"
-    return row if isinstance(row, dict) else f"no JSON object, but {type(row).__name__}"
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply
+        return f"not JSON: {error}"
+    return row if isinstance(row, dict) else f"not a JSON object but {type(row).__name__}"
 
 
 def _judged(kind: Kind, engine: Any, row: Row) -> tuple[str, str] | None:
-    """None for a right answer, else what was wanted and what came."""
+    """Return None for a correct answer, else the expected and the actual one."""
     wanted: Any = None
     try:
         wanted = kind.wanted(row)
@@ -156,7 +153,7 @@ def _judged(kind: Kind, engine: Any, row: Row) -> tuple[str, str] | None:
             return None
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of a native engine is no Exception
+    except BaseException as error:  # a panic of the native engine is a BaseException
         got = f"{type(error).__name__}: {error}"
     return _shown(wanted), _shown(got)
 

@@ -1,7 +1,7 @@
-"""The executable specification: the public names of the core in plain Python, without cleverness.
+"""The reference engine: the core in plain Python, as an executable specification.
 
-Each rule cites the row of the requirements it implements. It imports nothing native, serves where
-no wheel fits, and answers beside the native engine in every test.
+It has the same names and answers as the native engine, imports no native code, and is used if the
+extension cannot be imported. Comments cite the requirement that a rule implements.
 """
 
 from .._subject import Pattern, Subject

@@ -1,6 +1,6 @@
-"""A column of subjects as rows of text, whatever it came in.
+"""Columns of subjects, from Arrow arrays or iterables, as rows of text.
 
-Arrow is read through pyarrow, which is imported only when Arrow comes in.
+pyarrow is imported only for Arrow arrays.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ._grammar import encoded
 
 
 class NotText(NamedTuple):
-    """A row that is no text at all, and why."""
+    """A row that is not text, and why."""
 
     reason: str
 
 
 def rows_of(subjects: Any) -> Iterator[str | NotText | None]:
-    """The rows of an Arrow string array or stream, or of an iterable of ``str`` and ``None``."""
+    """Iterate over an Arrow string array or stream, or an iterable of ``str`` and ``None``."""
     if hasattr(subjects, "__arrow_c_array__") or hasattr(subjects, "__arrow_c_stream__"):
         yield from _arrow_rows(subjects)
         return
@@ -50,15 +50,15 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
         if hasattr(subjects, "__arrow_c_array__")
         else pa.chunked_array(subjects)
     )
-    if pa.types.is_null(column.type):  # what pyarrow makes of no rows, or of nulls alone
+    if pa.types.is_null(column.type):  # pyarrow's type of an array that is empty or all null
         yield from [None] * len(column)
         return
     encoded_once = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded_once else column.type
     if not any(is_kind(kind) for is_kind in _text_kinds(pa)):
-        raise ValueError(f"a column of subjects holds strings, not {kind}")
+        raise ValueError(f"a column of subjects must contain strings, not {kind}")
     if encoded_once:
-        # pyarrow cannot decode a dictionary of views: their bytes are copied first.
+        # pyarrow cannot decode a dictionary of views, so their bytes are copied first.
         flat = pa.large_binary()
         column = pa.chunked_array(
             [

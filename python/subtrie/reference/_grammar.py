@@ -1,4 +1,4 @@
-"""What is a subject, what is a pattern, and how do two of them relate?"""
+"""The grammar of subjects and patterns, and the relations between them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .._errors import SubtrieError, refusal
 
 _Refuse = Callable[[str, int], SubtrieError]
 
-# A37: the broker bounds the bytes of its control line, and so the tokens.
+# A37: maximum tokens and bytes; nats-server limits the bytes of a line and so the tokens.
 _BOUNDS: dict[str, tuple[int | None, int]] = {"strict": (64, 1024), "server": (None, 4096)}
 
-# S1-015, S1-016, A36. Vertical tab and form feed are blanks to a reader, not to the broker.
+# S1-015, S1-016, A36. Vertical tab and form feed are whitespace, but not for nats-server.
 _BLANKS = {"strict": b" \t\r\n\x0b\x0c", "server": b" \t\r\n"}
 
 
@@ -22,7 +22,7 @@ def check_subject(
     max_tokens: int | None = None,
     max_length: int | None = None,
 ) -> None:
-    """Raises ``SubjectError`` unless the text is a subject of the dialect."""
+    """Raise ``SubjectError`` unless the text is a valid subject."""
     _check(text, "SubjectError", dialect, max_tokens, max_length)
 
 
@@ -32,12 +32,12 @@ def check_pattern(
     max_tokens: int | None = None,
     max_length: int | None = None,
 ) -> None:
-    """Raises ``PatternError`` unless the text is a pattern of the dialect."""
+    """Raise ``PatternError`` unless the text is a valid pattern."""
     _check(text, "PatternError", dialect, max_tokens, max_length)
 
 
 def encoded(text: object, kind: str, name: str = "text", field: str | None = None) -> bytes:
-    """The UTF-8 of a text, or the error that says why there is none."""
+    """Return the UTF-8 of a text, or raise if it contains a lone surrogate."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be str, not {type(text).__name__}")
     try:
@@ -47,7 +47,7 @@ def encoded(text: object, kind: str, name: str = "text", field: str | None = Non
 
 
 def bounds(dialect: str, max_tokens: int | None, max_length: int | None) -> tuple[int | None, int]:
-    """The dialect's most tokens and most bytes, but for those that are given (A37)."""
+    """Return the limits of tokens and bytes: those given, else those of the dialect."""  # A37
     if not isinstance(dialect, str):
         raise TypeError(f"dialect must be str, not {type(dialect).__name__}")
     if dialect not in _BOUNDS:
@@ -60,7 +60,7 @@ def bounds(dialect: str, max_tokens: int | None, max_length: int | None) -> tupl
 
 
 def bound(name: str, given: int | None) -> int | None:
-    """The bound that is given: at least 1, and never more than 64 bits hold."""
+    """Return a given limit, which must be at least 1, within 64 bits."""
     if given is None:
         return None
     given = operator.index(given)
@@ -76,7 +76,7 @@ def _check(
     max_tokens: int | None,
     max_length: int | None,
 ) -> None:
-    """Judges tokens from left to right; the first broken rule is the answer."""
+    """Validate the tokens from left to right and raise for the first violated rule."""
 
     def refuse(reason: str, position: int) -> SubtrieError:
         return refusal(kind, reason, text, position)
@@ -110,7 +110,7 @@ def _check_bytes(token: bytes, dialect: str, start: int, refuse: _Refuse) -> Non
     for position, byte in enumerate(token, start):
         if byte in _BLANKS[dialect]:  # S1-015, S1-028
             raise refuse("whitespace", position)
-        if dialect == "server":  # A34, A36: all else is text to the broker
+        if dialect == "server":  # A34, A36: everything else is text for nats-server
             continue
         if byte < 0x20 or byte == 0x7F:  # S2-023, A27
             raise refuse("control", position)
@@ -121,29 +121,29 @@ def _check_bytes(token: bytes, dialect: str, start: int, refuse: _Refuse) -> Non
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Does the pattern match the subject? Both must have been checked."""
+    """Return whether a pattern matches a subject; both must be valid."""
     return covers(pattern, subject)
 
 
 def covers(pattern: str, other: str) -> bool:
-    """Does the pattern match whatever the other one matches? Both must have been checked."""
+    """Return whether a pattern matches every subject that another one matches."""
     tokens, others = pattern.split("."), other.split(".")
     for index, token in enumerate(tokens):
         if index >= len(others):
-            return False  # S1-040: '>' needs a token of its own
+            return False  # S1-040: '>' matches at least one token
         if token == ">":
             return True  # S1-037
         if others[index] == ">":
-            return False  # the tail reaches deeper than any single token
+            return False  # '>' also matches longer subjects
         if token not in ("*", others[index]):  # S1-036
             return False
     return len(tokens) == len(others)
 
 
 def overlaps(pattern: str, other: str) -> str | None:
-    """A subject that both patterns match, or None. Both must have been checked.
+    """Return a subject that both patterns match, or None.
 
-    Free tokens of the witness read ``x``.
+    A token that both patterns leave open is ``x``.
     """
     lefts, rights = pattern.split("."), other.split(".")
     witness: list[str] = []

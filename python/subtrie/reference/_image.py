@@ -1,8 +1,8 @@
-"""An index as one run of bytes, and back: 64-bit words, little end first.
+"""Images of an index: 64-bit little-endian words, in the format of ``docs/index.md``.
 
-``docs/index.md`` has the format. The reference writes rows and patterns without a table, and
-reads images with or without one: it builds its tree from the rows. Nothing that an image says is
-believed: no number in it makes room, every link is followed once, every text is checked.
+The reference writes rows and patterns without a hash table, and reads images with or without one,
+building its tree from the rows. The content of an image is untrusted: no number in it determines an
+allocation, every link is followed once, every text is validated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._errors import SubtrieError, refusal
 from .._subject import Pattern
 from .._subscription import subscribed
 from ._grammar import check_pattern
-from ._tree import Row
+from ._tree import Entry
 from ._validation import check_queue
 
 _MAGIC = b"subtrie\n"
@@ -26,18 +26,18 @@ _HEADER = struct.Struct("<32Q")
 _ROW = struct.Struct("<QIIQ")  # id, queue, next of the pattern, turns
 _BLOCK = struct.Struct("<QIIQ")  # form, first slot, last slot, id of the first
 
-# The flags: the dialect, and whether there is a table. Bit 1 is about its hash.
+# The flags: the dialect and whether there is a hash table. Bit 1 describes its hash function.
 _SERVER, _TABLE, _FLAGS = 1, 4, 7
 
 _NO_SLOT = 2**32 - 1
 _NOT_GIVEN = 2**64 - 1
 
-# What a form has room for: so many '*', none of them further on, and so long a text.
-_MOST_STARS, _LAST_STAR, _LONGEST = 6, 62, 2**20 - 1
+# The limits of a short form: the number of '*', the position of the last one, the text length.
+_MAX_STARS, _LAST_STAR, _MAX_LENGTH = 6, 62, 2**20 - 1
 
 
-class Held(NamedTuple):
-    """A subscription of an image."""
+class StoredEntry(NamedTuple):
+    """A subscription in an image."""
 
     id: int
     pattern: str
@@ -45,20 +45,20 @@ class Held(NamedTuple):
     turn: int
 
 
-class Opened(NamedTuple):
-    """What an image holds, in ascending ids."""
+class ImageContent(NamedTuple):
+    """The content of an image, in ascending order of ids."""
 
     dialect: str
     given: tuple[int | None, int | None]
     following: int
-    held: list[Held]
+    held: list[StoredEntry]
 
 
 def image_of(
-    rows: list[Row], dialect: str, given: tuple[int | None, int | None], following: int
+    rows: list[Entry], dialect: str, given: tuple[int | None, int | None], following: int
 ) -> bytes:
-    """The image of these rows, which stand in ascending ids. Cost: all of it."""
-    slots: dict[str, list[int]] = {}  # in the order of the oldest, as blocks stand
+    """Return the image of entries, which must be in ascending order of ids."""
+    slots: dict[str, list[int]] = {}  # in the order of their oldest subscription
     numbers: dict[str, int] = {}
     for slot, row in enumerate(rows):
         slots.setdefault(row.pattern, []).append(slot)
@@ -93,7 +93,7 @@ def image_of(
 
 
 def _bound_word(given: int | None) -> int:
-    # The largest bound would read as none; no text is as long as either.
+    # The largest limit would mean no limit; no text is as long as either.
     return _NOT_GIVEN if given is None else min(given, _NOT_GIVEN - 1)
 
 
@@ -106,10 +106,10 @@ def _named(name: bytes) -> bytes:
 
 
 def _form_of(text: bytes) -> int:
-    """The word that says what pattern it is."""
+    """Return the word that describes the shape of a pattern."""
     tokens = text.split(b".")
     stars = [position for position, token in enumerate(tokens) if token == b"*"]
-    if len(stars) > _MOST_STARS or stars[-1:] > [_LAST_STAR] or len(text) > _LONGEST:
+    if len(stars) > _MAX_STARS or stars[-1:] > [_LAST_STAR] or len(text) > _MAX_LENGTH:
         return 1 | len(text) << 32
     word = (tokens[-1] == b">") << 1 | len(stars) << 2 | len(text) << 5
     for place, position in enumerate(stars):
@@ -117,17 +117,23 @@ def _form_of(text: bytes) -> int:
     return word
 
 
-def opened(image: Any, verify: bool) -> Opened:
-    """Reads an image. Raises ``SubtrieError`` for what is none. Cost: all of it.
+def read_image(image: Any, verify: bool) -> ImageContent:
+    """Return the content of an image.
 
-    Raises ``TypeError`` or ``BufferError`` for what has no bytes in one piece.
+    Args:
+        image: Any object with a contiguous buffer of bytes.
+        verify: Whether to verify the checksum.
+
+    Raises:
+        SubtrieError: The bytes are not a valid image.
+        BufferError: The buffer is not contiguous.
     """
     if not isinstance(verify, bool):
         raise TypeError(f"verify must be bool, not {type(verify).__name__}")
     view = memoryview(image)
     if not view.c_contiguous or view.format not in ("B", "b", "c"):
         raise BufferError("an image must be contiguous bytes")
-    data = view.tobytes()  # whoever owns it may write to it meanwhile
+    data = view.tobytes()  # its owner may write to it
     if data[:8] != _MAGIC:
         raise _refused("image-magic")
     if len(data) < _HEADER.size:
@@ -156,7 +162,7 @@ def opened(image: Any, verify: bool) -> Opened:
     ids = [row.id for row in held]
     if any(one >= two for one, two in pairwise([*ids, head[8]])):
         raise _refused("image-damaged")
-    return Opened(dialect, (tokens, length), head[8], held)
+    return ImageContent(dialect, (tokens, length), head[8], held)
 
 
 def _held(
@@ -166,10 +172,10 @@ def _held(
     dialect: str,
     given: tuple[int | None, int | None],
     patterns: int,
-) -> list[Held]:
-    """The subscriptions by slot: each belongs to one pattern, whose chain leads to it once."""
+) -> list[StoredEntry]:
+    """Return the subscriptions by slot; each must be in the list of exactly one pattern."""
     rows = list(_ROW.iter_unpack(lines))
-    held: list[Held | None] = [None] * len(rows)
+    held: list[StoredEntry | None] = [None] * len(rows)
     count = 0
     for text, first, last in _blocks(blocks):
         count += 1
@@ -185,7 +191,7 @@ def _held(
             if queue != _NO_SLOT and queue >= len(names):
                 raise _refused("image-damaged")
             name = None if queue == _NO_SLOT else names[queue]
-            held[slot] = Held(id_, text, name, turn)
+            held[slot] = StoredEntry(id_, text, name, turn)
             if following == _NO_SLOT:
                 break
             slot = following
@@ -198,20 +204,20 @@ def _held(
 
 
 def _blocks(data: bytes) -> Iterator[tuple[str, int, int]]:
-    """The patterns, with the slots of their first and last subscription."""
+    """Iterate over the patterns, with the slots of their first and last subscription."""
     at = 0
     while at < len(data):
         if at + _BLOCK.size > len(data):
             raise _refused("image-damaged")
         form, first, last, _ = _BLOCK.unpack_from(data, at)
-        length = form >> 32 if form & 1 else form >> 5 & _LONGEST
+        length = form >> 32 if form & 1 else form >> 5 & _MAX_LENGTH
         yield _text(data, at + _BLOCK.size, length), first, last
         at += _BLOCK.size + length + -length % 8
 
 
-def fill(rows: list[Row], values: list[Any], dialect: str) -> None:
-    """Gives rows that were opened their values and subscriptions."""
-    patterns: dict[str, Pattern] = {}  # one for all rows of a pattern: it may be long
+def attach_values(rows: list[Entry], values: list[Any], dialect: str) -> None:
+    """Give the entries of an opened image their values and subscriptions."""
+    patterns: dict[str, Pattern] = {}  # one for all entries of a pattern, which may be long
     for row, value in zip(rows, values, strict=True):
         pattern = patterns.get(row.pattern)
         if pattern is None:

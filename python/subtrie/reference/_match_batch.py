@@ -1,4 +1,4 @@
-"""Whole columns of subjects matched: the answers the native engine gives in one call."""
+"""Matching of columns of subjects."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from contextlib import suppress
 from typing import Any, final
 
 from .._errors import SubjectError
-from ._tree import Row
+from ._tree import Entry
 
-# The most ids that int32 offsets can count.
-_MOST = 2**31 - 1
+# The maximum number of ids that int32 offsets can count.
+_MAX_INT32 = 2**31 - 1
 
 
 @final
 class Matches:
-    """What each subject of a column matches: ids of subscriptions, row after row.
+    """The subscriptions that match each subject of a column, and an Arrow ``list<int32>``.
 
-    Row ``i`` has ``ids[offsets[i]:offsets[i + 1]]``, in order of insertion. ``valid`` is an Arrow
-    bitmap (least bit first): a null or a row that is no subject is marked 0 and matches nothing.
-    The C interface gives ``list<int32>``, null where not valid.
+    Row ``i`` has ``ids[offsets[i]:offsets[i + 1]]``, in insertion order. A row that is null or not
+    a valid subject matches nothing and is null in the Arrow array.
     """
 
     __slots__ = ("_ids", "_offsets", "_valid", "_values")
@@ -30,13 +29,13 @@ class Matches:
     _values: dict[int, Any]
 
     def __init__(self) -> None:
-        raise TypeError("matches are made by SubjectTrie.match_batch")
+        raise TypeError("Matches are created by SubjectTrie.match_batch")
 
     @classmethod
     def _of(cls, found: list[list[int] | None], values: dict[int, Any]) -> Matches:
         made = object.__new__(cls)
         made._ids = array("i", [number for row in found for number in row or ()])
-        made._offsets = array("i" if len(made._ids) <= _MOST else "q", [0])
+        made._offsets = array("i" if len(made._ids) <= _MAX_INT32 else "q", [0])
         for row in found:
             made._offsets.append(made._offsets[-1] + len(row or ()))
         made._valid = bytearray((len(found) + 7) // 8)
@@ -48,8 +47,10 @@ class Matches:
 
     @property
     def offsets(self) -> memoryview:
-        """Where each row begins in ``ids``: one more number than rows, int32 (int64 where
-        the ids outnumber it)."""
+        """The index in ``ids`` at which each row begins, and the end of the last one.
+
+        The numbers are int32, or int64 if there are more ids than int32 can count.
+        """
         return memoryview(self._offsets).toreadonly()
 
     @property
@@ -59,11 +60,11 @@ class Matches:
 
     @property
     def valid(self) -> memoryview:
-        """The bitmap of rows that are subjects, least bit first."""
+        """A bitmap of the rows that are valid subjects, least significant bit first."""
         return memoryview(self._valid).toreadonly()
 
     def values(self, row: int) -> tuple[Any, ...]:
-        """The values that row ``row`` matches, in order of insertion."""
+        """Return the values that match a row, in insertion order."""
         row = range(len(self))[row]
         ids = self._ids[self._offsets[row] : self._offsets[row + 1]]
         return tuple(self._values[number] for number in ids)
@@ -72,7 +73,7 @@ class Matches:
         return len(self._offsets) - 1
 
     def __arrow_c_schema__(self) -> Any:
-        """The Arrow type, ``list<int32>``."""
+        """Return the Arrow type, ``list<int32>``."""
         import pyarrow as pa
 
         return self._kind(pa).__arrow_c_schema__()
@@ -82,7 +83,7 @@ class Matches:
         return make(pa.int32())
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """The Arrow array; ``requested_schema`` is not followed, as the interface allows."""
+        """Return the Arrow array; ``requested_schema`` is ignored, as the interface allows."""
         import pyarrow as pa
 
         kind = self._kind(pa)
@@ -93,17 +94,17 @@ class Matches:
         return exported
 
 
-def matches_of(rows: Iterable[object], ask: Callable[[str], tuple[list[Row], Any]]) -> Matches:
-    """Asks for every row that is a subject: what matches, and where values are that stand apart."""
+def matches_of(rows: Iterable[object], ask: Callable[[str], tuple[list[Entry], Any]]) -> Matches:
+    """Match every row; ``ask`` returns the matching entries and values that are not loaded yet."""
     found: list[list[int] | None] = []
     values: dict[int, Any] = {}
-    apart: Any = None
+    lazy_values: Any = None
     for row in rows:
         hits = None
         if isinstance(row, str):
             with suppress(SubjectError):
-                hits, apart = ask(row)
+                hits, lazy_values = ask(row)
         found.append(None if hits is None else [hit.id for hit in hits])
-        if apart is None:
+        if lazy_values is None:
             values.update((hit.id, hit.value) for hit in hits or ())
-    return Matches._of(found, values if apart is None else apart)
+    return Matches._of(found, values if lazy_values is None else lazy_values)

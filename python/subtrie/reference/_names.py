@@ -1,7 +1,7 @@
-"""Which names may streams, consumers, accounts, queues, keys and buckets have?
+"""Names of streams, consumers, accounts, queues, keys and buckets by ADR-6.
 
-The productions of ADR-6 and the two looser levels its note describes. A name is judged from left
-to right; the first byte that no production allows is the answer.
+The module implements the productions of ADR-6 and the two looser levels that it mentions. A name is
+validated from left to right, and the first byte that is not allowed is reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SINGLE = {
     "equals": b"=",
 }
 
-# The classes of which one or more bytes make a name.
+# The character classes; a name has one or more of their bytes.
 _RUNS = {
     "term": _TERM,
     "limited-term": _LIMITED,
@@ -52,11 +52,11 @@ _RUNS = {
     "prefix": _PREFIX,
 }
 
-_Broken = tuple[str, str, int] | None
+_Violation = tuple[str, str, int] | None
 
 
 def check_name(text: str, kind: str, *, level: str = "adr6", windows: bool = False) -> NameReport:
-    """Is the text a name of this kind? Never raises for what the text holds."""
+    """Return whether the text is a valid name of a kind; see ``subtrie.check_name``."""
     for name, given, wanted in (("text", text, str), ("kind", kind, str), ("level", level, str)):
         if not isinstance(given, wanted):
             raise TypeError(f"{name} must be str, not {type(given).__name__}")
@@ -71,12 +71,12 @@ def check_name(text: str, kind: str, *, level: str = "adr6", windows: bool = Fal
     except UnicodeEncodeError as error:
         position = len(text[: error.start].encode())
         return NameReport(text, kind, level, windows, "any-character", "surrogate", position)
-    broken = _judge(data, KINDS[kind], level, windows)
-    return NameReport(text, kind, level, windows, *(broken or (None, None, None)))
+    violation = _violation_in(data, KINDS[kind], level, windows)
+    return NameReport(text, kind, level, windows, *(violation or (None, None, None)))
 
 
-def _judge(data: bytes, production: str, level: str, windows: bool) -> _Broken:
-    """The production that fails, the reason, and where; None when the name is fine."""
+def _violation_in(data: bytes, production: str, level: str, windows: bool) -> _Violation:
+    """Return the production that fails, the reason and the position, or None."""
     rule, most = production, None
     if production in ("stream-name", "durable-name", "consumer-name"):  # S2-032 to S2-034
         rule = {"adr6": "filename-safe", "go-client": "go-client", "cli": "cli"}[level]
@@ -113,14 +113,14 @@ def _judge(data: bytes, production: str, level: str, windows: bool) -> _Broken:
     return _run(data, rule, members, most)
 
 
-def _one(data: bytes, rule: str) -> _Broken:
+def _one(data: bytes, rule: str) -> _Violation:
     members = _PRINTABLE if rule == "printable" else _SINGLE[rule]
     if data[0] not in members:
         return rule, "name-character", 0
     return (rule, "name-single", 1) if len(data) > 1 else None
 
 
-def _run(data: bytes, rule: str, members: frozenset[int], most: int | None) -> _Broken:
+def _run(data: bytes, rule: str, members: frozenset[int], most: int | None) -> _Violation:
     for position, byte in enumerate(data):
         if position == most:
             return rule, "name-too-long", position
@@ -129,7 +129,7 @@ def _run(data: bytes, rule: str, members: frozenset[int], most: int | None) -> _
     return None
 
 
-def _dotted(data: bytes, rule: str, part: str, wildcards: bool) -> _Broken:
+def _dotted(data: bytes, rule: str, part: str, wildcards: bool) -> _Violation:
     start = 0
     for token in data.split(b"."):
         end = start + len(token)
@@ -148,8 +148,8 @@ def _dotted(data: bytes, rule: str, part: str, wildcards: bool) -> _Broken:
     return None
 
 
-def _prefixes(data: bytes, rule: str) -> _Broken:
-    """Each part ends in a dot, the last one too."""
+def _prefixes(data: bytes, rule: str) -> _Violation:
+    """Validate parts that each end with a dot."""
     start = 0
     if rule == "js-internal-prefix":
         if data[0] != ord("$"):

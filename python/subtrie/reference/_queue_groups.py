@@ -1,15 +1,17 @@
-"""Queue groups among the rows that match a subject: one group a name, over all patterns (A18)."""
+"""Queue groups among matching entries: one group per name, over all patterns."""
+
+# A18
 
 from __future__ import annotations
 
 from typing import Any
 
 from .._subscription import Groups
-from ._tree import Row, by_id
+from ._tree import Entry, sorted_by_id
 
 
-def grouped(hits: list[Row]) -> Groups:
-    """The values: plain ones, and by queue name. The rows stand in order of insertion."""
+def group_values(hits: list[Entry]) -> Groups:
+    """Return the values, those of queue groups by name, in the order of the entries."""
     plain: list[Any] = []
     queues: dict[str, list[Any]] = {}
     for row in hits:
@@ -18,10 +20,11 @@ def grouped(hits: list[Row]) -> Groups:
     return Groups(tuple(plain), {name: tuple(members) for name, members in queues.items()})
 
 
-def chosen(hits: list[Row]) -> list[Row]:
-    """All plain rows and one of each group, whose oldest member counts the turns (A19)."""
-    rows: list[Row] = []
-    queues: dict[str, list[Row]] = {}
+def select_members(hits: list[Entry]) -> list[Entry]:
+    """Return all plain entries and one of each group, whose oldest member counts the turns."""
+    # A19
+    rows: list[Entry] = []
+    queues: dict[str, list[Entry]] = {}
     for row in hits:
         members = rows if row.queue is None else queues.setdefault(row.queue, [])
         members.append(row)
@@ -29,4 +32,4 @@ def chosen(hits: list[Row]) -> list[Row]:
         oldest = members[0]
         rows.append(members[oldest.turn % len(members)])
         oldest.turn += 1
-    return by_id(rows)
+    return sorted_by_id(rows)

@@ -1,13 +1,13 @@
-"""The size of an index: what stands in its tree, counted level by level."""
+"""Statistics of an index, counted level by level."""
 
 from __future__ import annotations
 
 from .._subscription import TrieStats
-from ._tree import Node, Row
+from ._tree import Entry, Node
 
 
-def stats_of(root: Node, rows: dict[int, Row]) -> TrieStats:
-    """Counts and memory. Cost: all nodes, and the tokens of all patterns."""
+def stats_of(root: Node, rows: dict[int, Entry]) -> TrieStats:
+    """Return counts and memory; the cost is linear in nodes and tokens."""
     patterns = nodes = depth = memory = 0
     level, at = [root], 0
     while level:
@@ -27,5 +27,5 @@ def stats_of(root: Node, rows: dict[int, Row]) -> TrieStats:
 
 
 def _shape(pattern: str) -> str:
-    """The pattern with ``x`` for every literal token."""
+    """Return the pattern with ``x`` for every literal token."""
     return "".join(token if token in ("*", ">") else "x" for token in pattern.split("."))

@@ -1,20 +1,20 @@
-"""An index as a tree of text, whole.
+"""The text drawing of an index, always complete.
 
-Literal tokens in the order of their bytes, then ``*``, then ``>``; a branch that does not fork is
-one line. Behind a pattern stand its subscriptions: id, and the queue after ``@``.
+Literal tokens are in byte order, then ``*``, then ``>``; nodes without a branch share a line. The
+subscriptions follow their pattern: the id, and the queue after ``@``.
 """
 
 from __future__ import annotations
 
 from .._drawing import shown
-from ._tree import Node, Row
+from ._tree import Entry, Node
 
 
 def text_of(root: Node, subscriptions: int) -> str:
-    """The lines of the tree under ``root``. Cost: its nodes times their depth."""
+    """Return the drawing; the cost is the number of nodes times their depth."""
     noun = "subscription" if subscriptions == 1 else "subscriptions"
     lines = [f"SubjectTrie: {subscriptions} {noun}"]
-    # A branch still to draw: what stands before it, whether it is the last one, and itself.
+    # Branches still to draw: the indentation, whether it is the last one, its token, its node.
     waiting = _branches("", root)
     while waiting:
         before, is_last, token, found = waiting.pop()
@@ -29,7 +29,7 @@ def text_of(root: Node, subscriptions: int) -> str:
     return "\n".join(lines)
 
 
-_Branch = Node | dict[int, Row]
+_Branch = Node | dict[int, Entry]
 
 
 def _forks(node: Node) -> int:
@@ -48,7 +48,7 @@ def _branches_of(node: Node) -> list[tuple[str, _Branch]]:
 
 
 def _branches(before: str, node: Node) -> list[tuple[str, bool, str, _Branch]]:
-    """The branches of a node, last one first, as a stack wants them."""
+    """Return the branches of a node, the last one first, for a stack."""
     branches = _branches_of(node)
     last = len(branches) - 1
     return [
@@ -56,7 +56,7 @@ def _branches(before: str, node: Node) -> list[tuple[str, bool, str, _Branch]]:
     ]
 
 
-def _listed(rows: dict[int, Row]) -> str:
+def _listed(rows: dict[int, Entry]) -> str:
     names = [
         str(row.id) if row.queue is None else f"{row.id}@{shown(row.queue)}"
         for row in sorted(rows.values(), key=lambda row: row.id)

@@ -1,10 +1,11 @@
-"""A dictionary per level: the tree behind the reference index.
+"""A trie of tokens with one dictionary per node, for the reference index.
 
-A token leads to the node below it, ``*`` among the literal tokens; ``>`` is no node, it ends at the
-node before it. Every walk goes level by level, so depth costs no stack.
+A node maps a token, or ``*``, to a child; patterns that end with ``>`` are stored at the node
+before it. Every search proceeds level by level, without recursion.
 
-Readers take no lock. A row appears and disappears by one store in one dictionary, and a branch is
-linked before a row stands in it, so under the GIL a reader sees each row whole or not at all.
+Readers take no lock. An entry is added or removed by one store in one dictionary, and a branch is
+linked before an entry is stored in it, so with the GIL a reader sees each entry completely or not
+at all.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from .._subscription import Subscription
 
 
-class Row:
-    """A subscription as the tree holds it. The ``turn`` counts its group's deliveries (A19)."""
+class Entry:
+    """A stored subscription; ``turn`` counts the deliveries of its queue group."""  # A19
 
     __slots__ = ("id", "pattern", "queue", "subscription", "turn", "value")
 
@@ -35,26 +36,26 @@ class Row:
         self.id = id
         self.turn = turn
 
-    def twin(self) -> Row:
-        """The same subscription for another tree."""
-        return Row(self.subscription, self.pattern, self.value, self.queue, self.id, self.turn)
+    def copy(self) -> Entry:
+        """Return the same subscription for another tree."""
+        return Entry(self.subscription, self.pattern, self.value, self.queue, self.id, self.turn)
 
 
 class Node:
-    """What stands at the end of some leading tokens."""
+    """The children and the subscriptions after some leading tokens."""
 
     __slots__ = ("children", "exact", "tail")
 
     def __init__(self) -> None:
         self.children: dict[str, Node] = {}
-        self.exact: dict[int, Row] = {}  # patterns that end here
-        self.tail: dict[int, Row] = {}  # patterns that end in '>' after this node
+        self.exact: dict[int, Entry] = {}  # patterns that end here
+        self.tail: dict[int, Entry] = {}  # patterns that end with '>' after this node
 
-    def is_bare(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.children or self.exact or self.tail)
 
     def below(self) -> Iterator[Node]:
-        """All nodes under this one."""
+        """Iterate over all descendants."""
         nodes = list(self.children.values())
         while nodes:
             node = nodes.pop()
@@ -62,31 +63,31 @@ class Node:
             nodes.extend(node.children.values())
 
 
-def by_id(rows: list[Row]) -> list[Row]:
+def sorted_by_id(rows: list[Entry]) -> list[Entry]:
     if len(rows) > 1:
         rows.sort(key=_id)
     return rows
 
 
-def _id(row: Row) -> int:
+def _id(row: Entry) -> int:
     return row.id
 
 
 def _tokens(pattern: str) -> tuple[list[str], bool]:
-    """The tokens before a final ``>``, and whether there is one."""
+    """Return the tokens before a final ``>``, and whether there is one."""
     tokens = pattern.split(".")
     if tokens[-1] == ">":
         return tokens[:-1], True
     return tokens, False
 
 
-def insert(root: Node, row: Row) -> None:
-    """Adds a row. Rows of one pattern stay in the order of their ids if they come in it."""
+def insert(root: Node, row: Entry) -> None:
+    """Add an entry; entries of one pattern must be added in the order of their ids."""
     end_of(root, row.pattern)[row.id] = row
 
 
-def end_of(root: Node, pattern: str) -> dict[int, Row]:
-    """Where the rows of a pattern stand. The branch is made; it must not stay empty."""
+def end_of(root: Node, pattern: str) -> dict[int, Entry]:
+    """Return the dictionary of the entries of a pattern, creating its branch."""
     tokens, tail = _tokens(pattern)
     node = root
     for token in tokens:
@@ -97,9 +98,9 @@ def end_of(root: Node, pattern: str) -> dict[int, Row]:
     return node.tail if tail else node.exact
 
 
-def insert_all(root: Node, rows: Iterable[Row]) -> None:
-    """Adds rows, each pattern read once however many rows it has."""
-    ends: dict[str, dict[int, Row]] = {}
+def insert_all(root: Node, rows: Iterable[Entry]) -> None:
+    """Add entries, tokenizing each pattern once."""
+    ends: dict[str, dict[int, Entry]] = {}
     for row in rows:
         end = ends.get(row.pattern)
         if end is None:
@@ -107,8 +108,8 @@ def insert_all(root: Node, rows: Iterable[Row]) -> None:
         end[row.id] = row
 
 
-def delete(root: Node, row: Row) -> None:
-    """Takes a row out, then the branch that nothing needs any more."""
+def delete(root: Node, row: Entry) -> None:
+    """Remove an entry and the nodes that are empty without it."""
     tokens, tail = _tokens(row.pattern)
     path = [root]
     for token in tokens:
@@ -116,22 +117,23 @@ def delete(root: Node, row: Row) -> None:
     end = path[-1]
     del (end.tail if tail else end.exact)[row.id]
     for token in reversed(tokens):
-        if not path.pop().is_bare():
+        if not path.pop().is_empty():
             break
         above = path[-1]
         del above.children[token]
         if not above.children:
-            above.children = {}  # an emptied dictionary keeps its room, a new one has none
+            above.children = {}  # an emptied dictionary keeps its memory, a new one has none
 
 
-def hits(root: Node, tokens: list[str]) -> list[Row]:
-    """The rows whose pattern matches a subject (S0-128, S1-036 to S1-040), unordered."""
+def matching(root: Node, tokens: list[str]) -> list[Entry]:
+    """Return the entries whose pattern matches a subject, unordered."""
+    # S0-128, S1-036 to S1-040
     nodes = [root]
-    rows: list[Row] = []
+    rows: list[Entry] = []
     for token in tokens:
         deeper = []
         for node in nodes:
-            if node.tail:  # S1-037: '>' takes this token and all that follow
+            if node.tail:  # S1-037: '>' matches this token and all that follow
                 rows += node.tail.values()
             children = node.children
             if (below := children.get(token)) is not None:
@@ -146,35 +148,35 @@ def hits(root: Node, tokens: list[str]) -> list[Row]:
     return rows
 
 
-def overlapping(root: Node, pattern: str) -> list[Row]:
-    """The rows whose pattern has a subject in common with ``pattern``, unordered."""
+def overlapping(root: Node, pattern: str) -> list[Entry]:
+    """Return the entries whose pattern has a subject in common with ``pattern``, unordered."""
     tokens, tail = _tokens(pattern)
     nodes = [root]
-    rows: list[Row] = []
+    rows: list[Entry] = []
     for token in tokens:
         for node in nodes:
             rows += node.tail.values()
-        nodes = [below for node in nodes for below in _meeting(node, token)]
+        nodes = [below for node in nodes for below in _overlapping_children(node, token)]
     for node in nodes:
         rows += _all_below(node) if tail else node.exact.values()
     return rows
 
 
-def _meeting(node: Node, token: str) -> Iterable[Node]:
-    """The children that share a token with ``token``."""
+def _overlapping_children(node: Node, token: str) -> Iterable[Node]:
+    """Return the children whose token overlaps ``token``."""
     if token == "*":
         return list(node.children.values())
     return _children(node, token, "*")
 
 
 def _children(node: Node, *tokens: str) -> list[Node]:
-    """The children for these tokens, each asked for once: a writer may take it out meanwhile."""
+    """Return the children for these tokens; each is looked up once, as a writer may remove it."""
     found = (node.children.get(token) for token in tokens)
     return [below for below in found if below is not None]
 
 
-def covered(root: Node, pattern: str) -> list[Row]:
-    """The rows whose pattern matches nothing but what ``pattern`` matches, unordered."""
+def covered(root: Node, pattern: str) -> list[Entry]:
+    """Return the entries whose pattern matches only what ``pattern`` matches, unordered."""
     tokens, tail = _tokens(pattern)
     nodes = [root]
     for token in tokens:
@@ -182,13 +184,13 @@ def covered(root: Node, pattern: str) -> list[Row]:
             nodes = [below for node in nodes for below in list(node.children.values())]
         else:
             nodes = [below for node in nodes for below in _children(node, token)]
-    rows: list[Row] = []
+    rows: list[Entry] = []
     for node in nodes:
         rows += _all_below(node) if tail else node.exact.values()
     return rows
 
 
-def _all_below(node: Node) -> Iterable[Row]:
+def _all_below(node: Node) -> Iterable[Entry]:
     rows = list(node.tail.values())
     for below in node.below():
         rows += below.exact.values()
@@ -196,21 +198,20 @@ def _all_below(node: Node) -> Iterable[Row]:
     return rows
 
 
-def nearest(root: Node, tokens: list[str], limit: int) -> list[tuple[Row, int]]:
-    """The patterns that agree longest with a subject that none matches, oldest first among equals.
+def nearest(root: Node, tokens: list[str], limit: int) -> list[tuple[Entry, int]]:
+    """Return the patterns with the most leading tokens in common with a subject, then the oldest.
 
-    Each is told by its oldest row, with the number of leading tokens that agree: the place of the
-    first that does not.
+    Each is represented by its oldest entry, with the number of equal leading tokens.
     """
     levels = [[root]]
     for token in tokens:
         levels.append([below for node in levels[-1] for below in _children(node, token, "*")])
-    found: list[tuple[Row, int]] = []
+    found: list[tuple[Entry, int]] = []
     for place in reversed(range(len(levels))):
         if len(found) >= limit:
             break
         agreeing = (tokens[place], "*") if place < len(tokens) else ()
-        rows: list[Row] = []
+        rows: list[Entry] = []
         for node in levels[place]:
             rows += _oldest(node)
             for key, below in list(node.children.items()):
@@ -218,12 +219,12 @@ def nearest(root: Node, tokens: list[str], limit: int) -> list[tuple[Row, int]]:
                     rows += _oldest(below)
                     for deep in below.below():
                         rows += _oldest(deep)
-        found += [(row, place) for row in by_id(rows)[: limit - len(found)]]
+        found += [(row, place) for row in sorted_by_id(rows)[: limit - len(found)]]
     return found
 
 
-def _oldest(node: Node) -> Iterator[Row]:
-    """The oldest row of each pattern that ends at the node."""
+def _oldest(node: Node) -> Iterator[Entry]:
+    """Return the oldest entry of each pattern that ends at the node."""
     for rows in (node.exact, node.tail):
-        if found := list(rows.values()):  # looked at once: a writer may empty it meanwhile
+        if found := list(rows.values()):  # copied first, as a writer may empty it
             yield min(found, key=_id)

@@ -1,7 +1,7 @@
-"""Who hears a subject? The index in plain Python: a dictionary per level, read level by level.
+"""The subject index in plain Python: a trie of tokens with one dictionary per node.
 
-Writers take one lock; readers take none and rely on the GIL (see ``tree``). A reader beside an
-``update`` may see part of it, where the native engine shows all of it or nothing.
+Writers take one lock; readers take none and rely on the GIL (see ``_tree``). A concurrent reader
+may see a part of an ``update``; with the native engine it sees all of it or nothing.
 """
 
 from __future__ import annotations
@@ -26,38 +26,57 @@ from .._subscription import (
 from . import _tree as tree
 from ._column import rows_of
 from ._grammar import bound, bounds, check_pattern, encoded
-from ._image import fill, image_of, opened
+from ._image import attach_values, image_of, read_image
 from ._match_batch import Matches, matches_of
-from ._queue_groups import chosen, grouped
+from ._queue_groups import group_values, select_members
 from ._stats import stats_of
 from ._text_drawing import text_of
-from ._tree import Node, Row, by_id
+from ._tree import Entry, Node, sorted_by_id
 from ._validation import check_queue, row_parts, subject_tokens
-from ._write_lock import writing
+from ._write_lock import write_lock
 
 
 @final
 class SubjectTrie:
-    """An index of subscriptions by pattern, asked by subject.
+    """An index of subscriptions by pattern, queried by subject.
 
-    ``max_tokens`` and ``max_length`` bound subjects and patterns, by dialect unless given (A37).
-    Raises ``PatternError`` for a pattern, ``SubjectError`` for a subject and ``InvalidName`` for a
-    queue name that breaks a rule, ``TypeError`` for what is no text; then nothing has changed.
-    Safe under threads and fork. Rules: M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39.
+    Safe with threads and after a fork. A call that raises has changed nothing.
+
+    Args:
+        dialect: ``strict`` (the grammar of the documents) or ``server`` (what nats-server accepts).
+        max_tokens: The maximum number of tokens of a subject or pattern; by default 64 in
+            ``strict`` and unlimited in ``server``.
+        max_length: The maximum number of bytes; by default 1,024 in ``strict`` and 4,096 in
+            ``server``.
+
+    Example:
+        >>> trie = SubjectTrie()
+        >>> subscription = trie.add("orders.*", "shipping")
+        >>> trie.match("orders.new")
+        ('shipping',)
     """
 
+    # M-05, S0-080, S0-081, S0-128, A17 to A19, A37, A39
+
     __slots__ = (
-        "__weakref__", "_apart", "_dialect", "_given", "_max_length", "_max_tokens", "_next",
-        "_root", "_rows",
+        "__weakref__",
+        "_dialect",
+        "_given",
+        "_lazy_values",
+        "_max_length",
+        "_max_tokens",
+        "_next",
+        "_root",
+        "_rows",
     )  # fmt: skip
-    _apart: Any  # from id to value, while the rows of an image have neither value nor handle
+    _lazy_values: Any  # the values of an opened image by id, until its entries have their values
     _dialect: str
     _given: tuple[int | None, int | None]
     _max_length: int
     _max_tokens: int | None
     _next: int
     _root: Node
-    _rows: dict[int, Row]
+    _rows: dict[int, Entry]
 
     def __new__(
         cls,
@@ -74,7 +93,7 @@ class SubjectTrie:
         self._next = 0
         self._root = Node()
         self._rows = {}
-        self._apart = None
+        self._lazy_values = None
         return self
 
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
@@ -86,47 +105,66 @@ class SubjectTrie:
 
     @property
     def max_tokens(self) -> int | None:
-        """Most tokens of a subject or pattern; None where only the bytes are bounded."""
+        """The maximum number of tokens of a subject or pattern; None for no limit."""
         return self._max_tokens
 
     @property
     def max_length(self) -> int:
-        """Most bytes of a subject or pattern."""
+        """The maximum number of bytes of a subject or pattern."""
         return self._max_length
 
-    # Changing
+    # Changes
 
     def add(self, pattern: str, value: object, *, queue: str | None = None) -> Subscription:
-        """Subscribes ``value`` to ``pattern``, as a member of a queue group if one is named.
+        """Subscribe a value to a pattern; the cost is one step per token.
 
-        Returns the handle that ``remove`` takes. Cost: one step a token.
+        Args:
+            pattern: What to subscribe to.
+            value: What ``match`` returns for it.
+            queue: The queue group of which the value is a member.
+
+        Returns:
+            The subscription, which ``remove`` takes.
+
+        Raises:
+            PatternError: The pattern is not valid.
+            InvalidName: The queue name is not valid.
         """
-        pattern, queue = self._admitted(pattern, queue)
-        self._live()
-        with writing:
+        pattern, queue = self._validated(pattern, queue)
+        self._load_values()
+        with write_lock:
             self._make_room(1)
             return self._insert(pattern, value, queue)
 
     def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
-        """Adds rows ``(pattern, value)`` or ``(pattern, value, queue)``: all, or none of them.
+        """Add many subscriptions, all or none.
 
-        Raises ``TypeError`` or ``ValueError`` for a row of another shape.
+        Args:
+            rows: ``(pattern, value)`` or ``(pattern, value, queue)`` for each.
+
+        Returns:
+            The subscriptions, in the order of the rows.
+
+        Raises:
+            PatternError: A pattern is not valid.
+            InvalidName: A queue name is not valid.
+            ValueError: A row has another number of parts.
         """
-        admitted = []
+        validated = []
         for pattern, value, queue in map(row_parts, rows):
-            pattern, queue = self._admitted(pattern, queue)
-            admitted.append((pattern, value, queue))
-        self._live()
-        with writing:
-            self._make_room(len(admitted))
-            return [self._insert(*row) for row in admitted]
+            pattern, queue = self._validated(pattern, queue)
+            validated.append((pattern, value, queue))
+        self._load_values()
+        with write_lock:
+            self._make_room(len(validated))
+            return [self._insert(*row) for row in validated]
 
     def remove(self, subscription: Subscription) -> bool:
-        """Takes a subscription out. False if it is not, or no longer, in this index."""
+        """Remove a subscription; return False if it is not in this index."""
         if not isinstance(subscription, Subscription):
             raise TypeError(f"subscription must be Subscription, not {type(subscription).__name__}")
-        self._live()
-        with writing:
+        self._load_values()
+        with write_lock:
             row = self._row(subscription)
             if row is None:
                 return False
@@ -134,86 +172,97 @@ class SubjectTrie:
             del self._rows[row.id]
             if not self._rows:
                 self._rows = {}
-        return True  # the row, and with it perhaps the value, goes after the lock
+        return True  # the value is released without the lock
 
     def clear(self) -> None:
-        """Takes all subscriptions out. Ids are not given again."""
-        with writing:
+        """Remove all subscriptions; their ids are not used again."""
+        with write_lock:
             rows, root = self._rows, self._root
             self._rows, self._root = {}, Node()
-            apart, self._apart = self._apart, None
-        del rows, root, apart
+            lazy_values, self._lazy_values = self._lazy_values, None
+        del rows, root, lazy_values
 
-    # Asking
+    # Queries
 
     def match(self, subject: str) -> tuple[Any, ...]:
-        """The values of all subscriptions that match, in order of insertion, queues or not."""
-        hits, apart = self._hits_apart(subject)
-        return tuple([row.value if apart is None else apart[row.id] for row in hits])
+        """Return the values of all matching subscriptions, in insertion order."""
+        hits, lazy_values = self._matches_with_values(subject)
+        return tuple([row.value if lazy_values is None else lazy_values[row.id] for row in hits])
 
     __call__ = match
 
     def subscriptions(self, subject: str) -> tuple[Subscription, ...]:
-        """The subscriptions that match, in order of insertion."""
-        self._live()
-        return _handles(self._hits(subject))
+        """Return all matching subscriptions, in insertion order."""
+        self._load_values()
+        return _handles(self._matching(subject))
 
     def groups(self, subject: str) -> Groups:
-        """The values that match: plain ones, and by queue name over all patterns (A18)."""
-        self._live()
-        return grouped(self._hits(subject))
+        """Return the matching values, those of queue groups by the name of their queue."""  # A18
+        self._load_values()
+        return group_values(self._matching(subject))
 
     def select(self, subject: str) -> tuple[Any, ...]:
-        """The values a broker would deliver to: all plain ones, one of each queue group.
+        """Return the values that a NATS server would deliver to.
 
-        Members take turns in order of insertion, counted by the group's oldest member (A19).
+        These are all values without a queue, and one of each queue group, in turn.
         """
-        self._live()
-        return tuple([row.value for row in chosen(self._hits(subject))])
+        # A19
+        self._load_values()
+        return tuple([row.value for row in select_members(self._matching(subject))])
 
     def has_interest(self, subject: str) -> bool:
-        """Does any subscription match?"""
-        return bool(self._hits(subject))
+        """Return whether any subscription matches."""
+        return bool(self._matching(subject))
 
     def count(self, subject: str) -> int:
-        """How many subscriptions match, queue members too."""
-        return len(self._hits(subject))
+        """Return how many subscriptions match, members of queue groups included."""
+        return len(self._matching(subject))
 
     def matching(self, pattern: str) -> tuple[Subscription, ...]:
-        """The subscriptions whose pattern has a subject in common with ``pattern``."""
+        """Return the subscriptions whose pattern has a subject in common with ``pattern``."""
         text = self._checked(pattern)
-        self._live()
-        return _handles(by_id(tree.overlapping(self._root, text)))
+        self._load_values()
+        return _handles(sorted_by_id(tree.overlapping(self._root, text)))
 
     def covered_by(self, pattern: str) -> tuple[Subscription, ...]:
-        """The subscriptions whose pattern matches nothing but what ``pattern`` matches."""
+        """Return the subscriptions that match only subjects that ``pattern`` matches."""
         text = self._checked(pattern)
-        self._live()
-        return _handles(by_id(tree.covered(self._root, text)))
+        self._load_values()
+        return _handles(sorted_by_id(tree.covered(self._root, text)))
 
     def match_batch(self, subjects: Any, *, threads: int = 1) -> Matches:
-        """Matches a column: an Arrow string array, a stream of them, or an iterable of ``str``.
+        """Match a column of subjects.
 
-        A row that is null or no subject matches nothing and is marked. ``threads`` is for the
-        native engine; here it is checked and one is used. Cost: one ``match`` a row.
+        A row that is null or not a valid subject matches nothing and is marked in ``valid``.
+
+        Args:
+            subjects: An Arrow string array, a stream of them, or an iterable of ``str``.
+            threads: Only the native engine uses more than one.
+
+        Raises:
+            TypeError: It is not a column of text.
+            ValueError: ``threads`` is less than 1.
         """
         if operator.index(threads) < 1:
             raise ValueError("threads must be at least 1")
-        return matches_of(rows_of(subjects), self._hits_apart)
+        return matches_of(rows_of(subjects), self._matches_with_values)
 
     def explain(self, subject: str, *, limit: int = 3) -> Explanation:
-        """The subscriptions that match, or up to ``limit`` nearest patterns.
+        """Return the matching subscriptions or, if there are none, the nearest patterns.
 
-        Nearest are those with the most leading tokens equal (a wildcard that takes the token counts
-        as equal), then the oldest. Cost: a walk, and where nothing matches the nodes below the
-        deepest ones that agree.
+        Nearest are the patterns with the most equal leading tokens (a wildcard that matches the
+        token counts as equal), then the oldest.
+
+        Args:
+            subject: The subject.
+            limit: The maximum number of nearest patterns.
         """
         limit = operator.index(limit)
         if limit < 0:
             raise ValueError("limit must not be negative")
-        self._live()
-        hits = self._hits(subject)
-        near: list[tuple[Row, int]] = []
+        self._load_values()
+        hits = self._matching(subject)
+        near: list[tuple[Entry, int]] = []
         if not hits:
             near = tree.nearest(self._root, subject.split("."), limit)
         return explained(
@@ -229,8 +278,8 @@ class SubjectTrie:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Subscription]:
-        """The subscriptions there are now, in order of insertion."""
-        self._live()
+        """Iterate over the current subscriptions, in insertion order."""
+        self._load_values()
         return iter([row.subscription for row in list(self._rows.values())])
 
     def __contains__(self, subscription: object) -> bool:
@@ -240,69 +289,78 @@ class SubjectTrie:
         return f"<SubjectTrie of {len(self)} subscriptions, dialect {self._dialect!r}>"
 
     def __str__(self) -> str:
-        self._live()
-        with writing:
+        self._load_values()
+        with write_lock:
             return text_of(self._root, len(self._rows))
 
     def draw(self, format: str = "text") -> str:
-        """The tree as ``text`` (``str(trie)``), for Graphviz as ``dot``, or as ``mermaid``.
+        """Return the index as a drawing.
 
-        Text is whole; a picture is cut, and says so, where it would not be read any more. Raises
-        ``ValueError`` for another format.
+        Args:
+            format: ``text`` (complete), or ``dot`` or ``mermaid`` (at most 200 nodes).
+
+        Raises:
+            ValueError: The format is unknown.
         """
         return draw(self, format)
 
     def stats(self) -> TrieStats:
-        """Counts and memory. Cost: all nodes, and the tokens of all patterns."""
-        self._live()
-        with writing:
+        """Return counts and memory. The cost is linear in the number of subscriptions."""
+        self._load_values()
+        with write_lock:
             return stats_of(self._root, self._rows)
 
     def copy(self) -> SubjectTrie:
-        """An independent index with the same subscriptions, ids and turns."""
-        self._live()
-        twin = empty_reference(self._dialect, *self._given)
-        with writing:
-            twin._take_all(row.twin() for row in self._rows.values())
-            twin._next = self._next
-        return twin
+        """Return an independent index with the same subscriptions and ids."""
+        self._load_values()
+        copy = _empty(self._dialect, *self._given)
+        with write_lock:
+            copy._install(row.copy() for row in self._rows.values())
+            copy._next = self._next
+        return copy
 
     __copy__ = copy
 
     # As an image
 
     def to_bytes(self) -> bytes:
-        """The index as one run of bytes, values left out: what ``from_bytes`` opens.
+        """Return the index, without its values, as an image that ``from_bytes`` opens.
 
-        Cost: all of it. The native engine's image holds a table besides, so that it opens at once.
+        An image of the native engine also has the hash table, so that it can be matched in place.
         """
-        self._live()
-        with writing:
+        self._load_values()
+        with write_lock:
             return image_of(list(self._rows.values()), self._dialect, self._given, self._next)
 
     @classmethod
     def from_bytes(cls, image: Any, values: Any = None, *, verify: bool = True) -> SubjectTrie:
-        """Opens an image: any object with the buffer protocol, a memory map too.
+        """Open an image.
 
-        ``values`` maps ids to values, a mapping or a sequence; without it the ids are the values.
-        ``match`` asks it for what it returns, ``count``, ``has_interest`` and ``match_batch`` for
-        nothing, every other call for all values once. What it raises passes through. ``verify``
-        checks the sum of the content. Raises ``SubtrieError`` for what is no image.
+        ``match`` looks up the values that it returns; ``count``, ``has_interest`` and
+        ``match_batch`` look up none; every other call first looks up all values, once.
+
+        Args:
+            image: Any object with the buffer protocol, such as a memory map.
+            values: A mapping or sequence from ids to values; without it the ids are the values.
+            verify: Whether to verify the checksum.
+
+        Raises:
+            SubtrieError: The bytes are not a valid image.
         """
-        read = opened(image, verify)
+        read = read_image(image, verify)
         self = cls(dialect=read.dialect, max_tokens=read.given[0], max_length=read.given[1])
-        blank = blank_subscription()  # until somebody asks for one
-        self._take_all(
-            Row(blank, one.pattern, None, one.queue, one.id, one.turn) for one in read.held
+        blank = blank_subscription()  # replaced when the values are loaded
+        self._install(
+            Entry(blank, one.pattern, None, one.queue, one.id, one.turn) for one in read.held
         )
         self._next = read.following
-        self._apart = range(read.following) if values is None else values
+        self._lazy_values = range(read.following) if values is None else values
         return self
 
-    # The pickle is the same in both engines. Values may lead back here, so they travel as state.
+    # The pickle is the same in both engines. A value may refer to this index, so values are state.
     def __reduce__(self) -> tuple[Any, ...]:
-        self._live()
-        with writing:
+        self._load_values()
+        with write_lock:
             rows = tuple(
                 (row.subscription, row.pattern, row.value, row.queue, row.id, row.turn)
                 for row in self._rows.values()
@@ -311,28 +369,28 @@ class SubjectTrie:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         following, rows = state
-        admitted, last = [], -1
+        validated, last = [], -1
         for handle, pattern, value, queue, number, turn in rows:
-            pattern, queue = self._admitted(pattern, queue)
+            pattern, queue = self._validated(pattern, queue)
             if not last < number < following or turn < 0 or not isinstance(handle, Subscription):
                 raise ValueError("not the state of a SubjectTrie")
             last = number
-            admitted.append(Row(handle, pattern, value, queue, number, turn))
-        with writing:
-            self._root, self._rows, self._next, self._apart = Node(), {}, following, None
-            self._take_all(admitted)
+            validated.append(Entry(handle, pattern, value, queue, number, turn))
+        with write_lock:
+            self._root, self._rows, self._next, self._lazy_values = Node(), {}, following, None
+            self._install(validated)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SubjectTrie:
         from copy import deepcopy
 
-        twin = memo[id(self)] = empty_reference(self._dialect, *self._given)
-        twin.__setstate__(deepcopy(self.__reduce__()[2], memo))
-        return twin
+        copy = memo[id(self)] = _empty(self._dialect, *self._given)
+        copy.__setstate__(deepcopy(self.__reduce__()[2], memo))
+        return copy
 
-    # Within
+    # Private
 
     def _make_room(self, count: int) -> None:
-        """Ids have 64 bits in both engines."""
+        """Raise if there are not enough ids, which have 64 bits in both engines."""
         if self._next + count >= 1 << 64:
             raise refusal("PatternError", "index-full", "")
 
@@ -340,48 +398,48 @@ class SubjectTrie:
         number = self._next
         handle = subscribed(pattern, self._dialect, value, queue, number)
         self._next = number + 1
-        self._rows[number] = row = Row(handle, pattern, value, queue, number)
+        self._rows[number] = row = Entry(handle, pattern, value, queue, number)
         tree.insert(self._root, row)
         return handle
 
-    def _take_all(self, rows: Iterable[Row]) -> None:
+    def _install(self, rows: Iterable[Entry]) -> None:
         self._rows = {row.id: row for row in rows}
         tree.insert_all(self._root, self._rows.values())
 
-    def _live(self) -> None:
-        """Gives the rows of an image their values and subscriptions, all or none."""
-        apart = self._apart
-        if apart is None:
+    def _load_values(self) -> None:
+        """Give the entries of an opened image their values and subscriptions, all or none."""
+        lazy_values = self._lazy_values
+        if lazy_values is None:
             return
         rows = list(self._rows.values())
-        values = [apart[row.id] for row in rows]  # whatever this runs, it runs under no lock
-        with writing:
-            if self._apart is apart:
-                fill(rows, values, self._dialect)
-                self._apart = None
+        values = [lazy_values[row.id] for row in rows]  # user code, called without the lock
+        with write_lock:
+            if self._lazy_values is lazy_values:
+                attach_values(rows, values, self._dialect)
+                self._lazy_values = None
 
-    def _row(self, subscription: Subscription) -> Row | None:
+    def _row(self, subscription: Subscription) -> Entry | None:
         row = self._rows.get(getattr(subscription, "id", -1))
         return row if row is not None and row.subscription is subscription else None
 
-    def _hits_apart(self, subject: str) -> tuple[list[Row], Any]:
-        """The rows that match, and where their values are if they do not have them yet."""
+    def _matches_with_values(self, subject: str) -> tuple[list[Entry], Any]:
+        """Return the matching entries, and their values by id if they are not loaded yet."""
         while True:
-            apart = self._apart
-            hits = self._hits(subject)
-            if self._apart is apart:
-                return hits, apart
+            lazy_values = self._lazy_values
+            hits = self._matching(subject)
+            if self._lazy_values is lazy_values:
+                return hits, lazy_values
 
-    def _hits(self, subject: str) -> list[Row]:
+    def _matching(self, subject: str) -> list[Entry]:
         tokens = subject_tokens(subject, self._dialect, self._max_tokens, self._max_length)
-        return by_id(tree.hits(self._root, tokens))
+        return sorted_by_id(tree.matching(self._root, tokens))
 
     def _checked(self, pattern: str) -> str:
         encoded(pattern, "PatternError", "pattern")
         check_pattern(pattern, self._dialect, self._max_tokens, self._max_length)
-        return str.__str__(pattern)  # the text itself, whatever a subclass prints
+        return str.__str__(pattern)  # the text itself: str() of a subclass may return another one
 
-    def _admitted(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
+    def _validated(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
         pattern = self._checked(pattern)
         if queue is not None:
             check_queue(queue, self._dialect)
@@ -389,10 +447,10 @@ class SubjectTrie:
         return pattern, queue
 
 
-def empty_reference(dialect: str, max_tokens: int | None, max_length: int | None) -> SubjectTrie:
-    """An empty index of this engine, whichever is in use."""
+def _empty(dialect: str, max_tokens: int | None, max_length: int | None) -> SubjectTrie:
+    """Return an empty index of this engine, whichever is in use."""
     return SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)
 
 
-def _handles(rows: list[Row]) -> tuple[Subscription, ...]:
+def _handles(rows: list[Entry]) -> tuple[Subscription, ...]:
     return tuple([row.subscription for row in rows])

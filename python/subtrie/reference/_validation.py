@@ -1,4 +1,4 @@
-"""What an index takes: subjects (A17, A37), names of queues (A39), rows."""
+"""Validation of the arguments of an index: subjects, queue names and rows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from .._errors import refusal
 from ._grammar import check_subject, encoded
 
-# The blanks that end a queue name on the wire; in `strict` also the other blanks of ASCII.
-_BLANKS = {"server": re.compile(r"[ \t\r\n]"), "strict": re.compile(r"[ \t\r\n\x0b\x0c]")}
+# The whitespace that ends a queue name in the protocol; in `strict` all ASCII whitespace.
+_WHITESPACE = {"server": re.compile(r"[ \t\r\n]"), "strict": re.compile(r"[ \t\r\n\x0b\x0c]")}
 
 
 def subject_tokens(
     subject: str, dialect: str, max_tokens: int | None, max_length: int
 ) -> list[str]:
-    """The tokens of a subject. Raises ``SubjectError`` for what is none."""
-    # Printable ASCII, short and shallow, without a wildcard sign or an empty token: a subject in
-    # every dialect. Anything else is looked at byte by byte.
+    """Return the tokens of a subject, or raise ``SubjectError``."""  # A17, A37
+    # Short, printable ASCII without a wildcard and without an empty token is a valid subject in
+    # every dialect. Everything else is validated byte by byte.
     if not isinstance(subject, str) or not (
         len(subject) <= max_length
         and subject.isascii()
@@ -34,7 +34,7 @@ def subject_tokens(
 
 
 def row_parts(row: Iterable[Any]) -> tuple[Any, Any, Any]:
-    """The pattern, the value and the queue of a row of ``update``."""
+    """Return the pattern, the value and the queue of a row of ``update``."""
     if isinstance(row, str):
         raise TypeError("a row must be (pattern, value) or (pattern, value, queue), not str")
     parts = tuple(row)
@@ -46,9 +46,9 @@ def row_parts(row: Iterable[Any]) -> tuple[Any, Any, Any]:
 
 
 def check_queue(name: str, dialect: str) -> None:
-    """Raise ``InvalidName`` unless an index of the dialect takes the queue name.
+    """Raise ``InvalidName`` if the queue name is empty or contains whitespace.
 
-    It is not empty and holds no blank; in ``strict`` it also has no wildcard token.
+    In ``strict`` it also must not contain a wildcard token.
     """
     # A39
     encoded(name, "InvalidName", "queue", "queue")
@@ -56,7 +56,7 @@ def check_queue(name: str, dialect: str) -> None:
         raise refusal("InvalidName", "queue-empty", name, 0, "queue")
     start = 0
     for token in name.split("."):
-        if blank := _BLANKS[dialect].search(token):
+        if blank := _WHITESPACE[dialect].search(token):
             place = start + len(token[: blank.start()].encode())
             raise refusal("InvalidName", "queue-whitespace", name, place, "queue")
         if dialect == "strict" and token in ("*", ">"):

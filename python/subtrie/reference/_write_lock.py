@@ -1,6 +1,6 @@
-"""Writers take turns, readers do not wait: one lock for the writers of all tries.
+"""The lock of the writers of all indexes; readers take no lock.
 
-It is held across a fork, so that no child inherits it taken.
+It is acquired before a fork and released after it, so that no child inherits a locked lock.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import threading
 
-writing = threading.RLock()
+write_lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=writing.acquire,
-        after_in_parent=writing.release,
-        after_in_child=writing.release,
+        before=write_lock.acquire,
+        after_in_parent=write_lock.release,
+        after_in_child=write_lock.release,
     )

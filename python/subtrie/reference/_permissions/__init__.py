@@ -1,9 +1,11 @@
 """Rules say who may: whole sets of allow and deny rules, compared exactly.
 
-A subject made of tokens that no rule names is matched only by ``*`` and ``>``; so a pattern lies
-inside a union exactly when, for each length of subject, it lies inside one member (A67). A rule is
-checked text: ``pattern`` or ``pattern queue`` (A69).
+A subject of tokens that no rule names is matched only by ``*`` and ``>``. So a pattern is a subset
+of a union exactly if, for each length of subject, it is a subset of one member. A rule is validated
+text: ``pattern`` or ``pattern queue``.
 """
+
+# A67, A69
 
 from .difference import rules_difference
 from .minimise import rules_minimised

@@ -1,18 +1,18 @@
-"""What one set grants and another does not, as patterns with what is taken out of each."""
+"""The difference of two sets of rules, as rules with exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from .rule import Rule, covers, meet
-from .sets import Best, Pair, pair_of, too_much_work
+from .sets import Pair, ShortestWitness, pair_of, too_much_work
 from .table import Table
 
-#: Most grants of a difference, before those that others cover are dropped.
-MOST_GRANTS = 4096
+#: The maximum number of grants of a difference, before removing those that others cover.
+MAX_GRANTS = 4096
 
-#: Grants times the square of the rules that may take something out of each.
-MOST_HOLES = 1 << 32
+#: The maximum of the grants times the square of the rules that may be exceptions of each.
+MAX_HOLES = 1 << 32
 
 Grant = tuple[str, list[str], str, str | None]
 
@@ -24,10 +24,10 @@ def rules_difference(
     other_deny: list[str],
     max_tokens: int | None = None,
 ) -> list[Grant]:
-    """What the first set holds and the second does not: rule, what is taken out, subject, queue.
+    """Return what only the first set allows: rule, exceptions, example subject, its queue.
 
-    The union of the grants is exactly that: first what no rule of the other side allows, then what
-    the other side allows and denies.
+    The union of the grants is the difference: first what the other side does not allow, then what
+    it allows and denies.
     """
     pair = pair_of(allow, deny, other_allow, other_deny, max_tokens)
     table, denies = pair.covers(), pair.denies()
@@ -36,14 +36,14 @@ def rules_difference(
     for rule in pair.allow:
         for denied in pair.other_deny:
             both = meet(rule, denied)
-            # Where the other side allows nothing of it, the grants above say it already.
+            # If the other side allows none of it, the grants above contain it.
             if both is None or not any(meet(both, allowed) for allowed in pair.other_allow):
                 continue
             if both not in undenied and _found(pair, denies, both):
                 undenied[both] = None
-    # More is no difference that anybody reads, and sorting it out would take the square of it.
+    # A larger difference is not readable, and reducing it would take quadratic time.
     grants, rules = len(wider) + len(undenied), len(pair.other_allow) + len(pair.deny)
-    if grants > MOST_GRANTS or grants * rules * rules > MOST_HOLES:
+    if grants > MAX_GRANTS or grants * rules * rules > MAX_HOLES:
         raise too_much_work()
     return [
         *_written(pair, table, wider, [*pair.other_allow, *pair.deny]),
@@ -52,13 +52,13 @@ def rules_difference(
 
 
 def _found(pair: Pair, table: Table, rule: Rule) -> tuple[str, str | None] | None:
-    best = Best(pair)
+    best = ShortestWitness(pair)
     best.hole(table, rule)
     return best.found()
 
 
 def widest(rules: Iterable[Rule]) -> list[Rule]:
-    """Without the rules that another one covers; of equal ones the first."""
+    """Return the rules without those that another one covers; of equal rules the first."""
     kept: list[Rule] = []
     for rule in rules:
         if not any(covers(other, rule) for other in kept):
@@ -72,6 +72,6 @@ def _written(pair: Pair, table: Table, rules: Iterable[Rule], taken: Iterable[Ru
         met = (meet(rule, other) for other in taken)
         holes = widest(hole for hole in met if hole is not None)
         witness = _found(pair, table, rule)
-        assert witness is not None  # only what has a witness is kept
+        assert witness is not None  # only rules with a witness are kept
         grants.append((str(rule), sorted(map(str, holes)), *witness))
     return sorted(grants, key=lambda grant: grant[0])

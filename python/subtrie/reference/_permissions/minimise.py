@@ -1,8 +1,8 @@
-"""The fewest allow rules for the given denies, then the denies that can go.
+"""Minimisation of rules: the fewest allow rules for the given denies, then the needed denies.
 
-At each length, what must be kept is the widest rules that no deny covers. A rule ``r.*.>`` keeps
-those of the chain ``r.*.*``, ``r.*.*.*``, …; the chains are independent, and each takes one tail
-where that saves a rule, as narrow as can be.
+At each length, the widest rules that no deny covers must be kept. A rule ``r.*.>`` keeps those of
+the chain ``r.*.*``, ``r.*.*.*``, …; the chains are independent, and in each the narrowest rule with
+``>`` is used if it saves a rule.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from .rule import ANY, Rule, Tokens, at_length, covers_at, meet, queue_covers, read
 from .sets import too_much_work
-from .table import Reach, Table, numbers, reach_of
+from .table import LengthBounds, Table, length_bounds, numbers
 
 _UNBOUNDED = 2**64 - 1
 
@@ -19,40 +19,41 @@ _UNBOUNDED = 2**64 - 1
 def rules_minimised(
     allow: list[str], deny: list[str], max_tokens: int | None = None
 ) -> tuple[list[str], list[str]]:
-    """The fewest allow rules, and the denies they need, that hold the same.
+    """Return the fewest allow rules, and the denies they need, that allow the same.
 
-    Sorted by text, independent of the order of the rules, and its own smallest form. The rules of
-    each queue name are minimised for themselves, beside what wider queues allow (A69).
+    The result is sorted by text, independent of the order of the rules, and minimal itself. The
+    rules of each queue name are minimised separately, given what wider queues allow.
     """
+    # A69
     rules, denied = [read(text) for text in allow], [read(text) for text in deny]
     most = _UNBOUNDED if max_tokens is None else max_tokens
-    reach = reach_of([*rules, *denied])
-    if (len(rules) + len(denied)) ** 2 * reach.subject > 1 << 34:
+    bounds = length_bounds([*rules, *denied])
+    if (len(rules) + len(denied)) ** 2 * bounds.subject > 1 << 34:
         raise too_much_work()
     kept = []
     for queue in sorted({rule.queue or () for rule in rules}):
-        kept += _one_queue(queue or ANY, rules, denied, reach, most)
-    needed = _needed(kept, denied, reach, most)
+        kept += _one_queue(queue or ANY, rules, denied, bounds, most)
+    needed = _needed(kept, denied, bounds, most)
     return sorted({str(rule) for rule in kept}), sorted({str(rule) for rule in needed})
 
 
 def _one_queue(
-    queue: Tokens | None, allow: list[Rule], deny: list[Rule], reach: Reach, most: int
+    queue: Tokens | None, allow: list[Rule], deny: list[Rule], bounds: LengthBounds, most: int
 ) -> list[Rule]:
-    # Within one queue, only the subjects of the rules that speak of all of it count.
+    # Within one queue, only the subjects of the rules that apply to all of it count.
     plain = [Rule(r.subject) for r in allow if r.queue == queue]
     wider = [Rule(r.subject) for r in allow if r.queue != queue and queue_covers(r.queue, queue)]
     denied = [Rule(rule.subject) for rule in deny if queue_covers(rule.queue, queue)]
     table = Table([*plain, *wider, *denied])
-    reach = Reach(reach.subject, 0)
-    last = min(reach.subject, most)
-    endless = most > reach.subject  # then a tail at `last` stands for all the lengths beyond
+    bounds = LengthBounds(bounds.subject, 0)
+    last = min(bounds.subject, most)
+    endless = most > bounds.subject  # then '>' at `last` stands for all longer lengths
 
     rules = []
-    for root, stars in _chains(plain, table, reach, most).items():
+    for root, stars in _chains(plain, table, bounds, most).items():
         asked = Rule((*root, ">"))
-        holes = [n - len(root) for n, _, bits in table.cells(asked, reach, last) if not bits]
-        first = max(holes, default=0)  # the fewest stars after which a tail widens nothing
+        holes = [n - len(root) for n, _, bits in table.cells(asked, bounds, last) if not bits]
+        first = max(holes, default=0)  # the fewest stars after which '>' adds nothing
         above = sorted(star for star in stars if star > first)
         beyond = endless and bool(above) and len(root) + above[-1] == last
         tail = above[0] - 1 if len(above) + beyond >= 2 else None
@@ -64,11 +65,13 @@ def _one_queue(
     return rules
 
 
-def _chains(plain: list[Rule], table: Table, reach: Reach, most: int) -> dict[Tokens, set[int]]:
-    """By root, how many stars follow it in what must be kept."""
+def _chains(
+    plain: list[Rule], table: Table, bounds: LengthBounds, most: int
+) -> dict[Tokens, set[int]]:
+    """Return, for each root, the numbers of stars that follow it in the rules to keep."""
     kept: dict[Tokens, set[int]] = defaultdict(set)
     for rule in plain:
-        for length, _, bits in table.cells(rule, reach, most):
+        for length, _, bits in table.cells(rule, bounds, most):
             if all(
                 number < len(plain) and covers_at(rule.subject, plain[number].subject, length)
                 for number in numbers(bits)
@@ -81,8 +84,8 @@ def _chains(plain: list[Rule], table: Table, reach: Reach, most: int) -> dict[To
     return kept
 
 
-def _needed(allow: list[Rule], deny: list[Rule], reach: Reach, most: int) -> list[Rule]:
-    """The denies without which the set would be wider; the longest are tried first."""
+def _needed(allow: list[Rule], deny: list[Rule], bounds: LengthBounds, most: int) -> list[Rule]:
+    """Return the denies without which more would be allowed; the longest are tried first."""
     by_text = {str(rule): rule for rule in deny}
 
     def longest_first(text: str) -> tuple[int, int, str]:
@@ -99,7 +102,7 @@ def _needed(allow: list[Rule], deny: list[Rule], reach: Reach, most: int) -> lis
             bits & rest
             for part in parts
             if part is not None
-            for _, _, bits in table.cells(part, reach, most)
+            for _, _, bits in table.cells(part, bounds, most)
         ):
             left = rest
     return [ordered[number] for number in numbers(left)]

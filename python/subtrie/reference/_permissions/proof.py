@@ -1,4 +1,4 @@
-"""Why one set lies inside another: for each rule, the rules it lies within."""
+"""The proof that one set of rules is a subset of another: for each rule, the covering rules."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def rules_proof(
     other_deny: list[str],
     max_tokens: int | None = None,
 ) -> Claims | None:
-    """Why the first set lies inside the second, or None where it does not.
+    """Return why the first set is a subset of the second, or None if it is not.
 
-    ``inside``: each allow rule, and the rules of the other's allow or the own deny it lies within.
-    ``outside``: an allow rule, a deny rule of the other side that meets it, and the own denies that
-    part lies within. No named rule can be left out.
+    The first list has each allow rule with the rules that cover it: those the other side allows or
+    this side denies. The second has each allow rule, a deny rule of the other side that overlaps
+    it, and the denies of this side that cover the overlap. Every listed rule is needed.
     """
     pair = pair_of(allow, deny, other_allow, other_deny, max_tokens)
     inside = []
@@ -48,8 +48,8 @@ def rules_proof(
 
 
 def _claim(pair: Pair, table: Table, asked: Rule, texts: list[str]) -> list[str] | None:
-    """One rule if one does; else from the longest length down, without what proved needless."""
-    cells = [bits for _, _, bits in table.cells(asked, pair.reach, pair.most)]
+    """Return one covering rule if one suffices, else a set from which no rule can be removed."""
+    cells = [bits for _, _, bits in table.cells(asked, pair.bounds, pair.most)]
     if not all(cells):
         return None
     everywhere = reduce(and_, cells) if cells else 0

@@ -1,4 +1,4 @@
-"""One rule: the tokens of its pattern, and of its queue."""
+"""A rule as tokens: a pattern and a queue."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 Tokens = tuple[str, ...]
 
-#: A rule that speaks of every queue and of none.
+#: The queue of a rule that applies with every queue and without one.
 ANY = None
-#: The question about no queue; never written as a rule.
+#: The queue of a query without a queue; a rule never has it.
 WITHOUT: Tokens = ()
 
 
 class Rule(NamedTuple):
-    """A pattern and the queues it speaks of."""
+    """A pattern and the queues to which it applies."""
 
     subject: Tokens
     queue: Tokens | None = ANY
@@ -24,18 +24,18 @@ class Rule(NamedTuple):
 
 
 def read(text: str) -> Rule:
-    """A rule from checked text."""
+    """Return the rule of validated text."""
     subject, _, queue = text.partition(" ")
     return Rule(tuple(subject.split(".")), tuple(queue.split(".")) if queue else ANY)
 
 
 def has_tail(tokens: Tokens) -> bool:
-    """Does the pattern end in ``>``?"""
+    """Return whether the pattern ends with ``>``."""
     return tokens[-1:] == (">",)
 
 
 def at_length(tokens: Tokens, length: int) -> Tokens | None:
-    """The pattern of the subjects of this many tokens, without ``>``; None where there are none."""
+    """Return the pattern of the matching subjects of a length, without ``>``, or None."""
     if has_tail(tokens):
         head = tokens[:-1]
         return head + ("*",) * (length - len(head)) if length > len(head) else None
@@ -43,25 +43,25 @@ def at_length(tokens: Tokens, length: int) -> Tokens | None:
 
 
 def token_covers(pattern: Tokens, other: Tokens) -> bool:
-    """Of two patterns of one length, neither with a tail: is the other one inside this one?"""
+    """Return whether a pattern covers another of the same length; neither has ``>``."""
     return all(token in ("*", wanted) for token, wanted in zip(pattern, other, strict=True))
 
 
 def covers_at(pattern: Tokens, other: Tokens, length: int) -> bool:
-    """Does the pattern match whatever the other one matches at this length, and anything at all?"""
+    """Return whether, at a length, both match something and the pattern covers the other one."""
     left, right = at_length(pattern, length), at_length(other, length)
     return left is not None and right is not None and token_covers(left, right)
 
 
 def pattern_covers(pattern: Tokens, other: Tokens) -> bool:
-    """Does the pattern match whatever the other one matches?"""
+    """Return whether the pattern matches every subject that the other one matches."""
     if has_tail(other) and not has_tail(pattern):
         return False
     return covers_at(pattern, other, len(other))
 
 
 def queue_covers(queue: Tokens | None, other: Tokens | None) -> bool:
-    """Does a rule for this queue speak of all queues the other one speaks of?"""
+    """Return whether a rule for one queue applies to all queues of the other one."""
     if queue is ANY:
         return True
     if not queue or not other:
@@ -70,12 +70,12 @@ def queue_covers(queue: Tokens | None, other: Tokens | None) -> bool:
 
 
 def covers(rule: Rule, other: Rule) -> bool:
-    """Is the other rule inside this one?"""
+    """Return whether a rule covers another one."""
     return pattern_covers(rule.subject, other.subject) and queue_covers(rule.queue, other.queue)
 
 
 def meet_tokens(one: Tokens, other: Tokens) -> Tokens | None:
-    """The pattern of what both match."""
+    """Return the pattern of the subjects that both match, or None."""
     tail = has_tail(one) and has_tail(other)
     heads = [len(tokens) - has_tail(tokens) for tokens in (one, other)]
     length = max(heads) if tail else max(len(one), len(other))
@@ -84,7 +84,7 @@ def meet_tokens(one: Tokens, other: Tokens) -> Tokens | None:
     if tail and heads[0] == heads[1] == 0:
         return (">",)
     left, right = at_length(one, length), at_length(other, length)
-    if tail:  # at the longer head's length, the shorter one's tail is stars
+    if tail:  # up to the longer head, '>' of the shorter one stands for stars
         left, right = (_head(tokens, length) for tokens in (one, other))
     if left is None or right is None:
         return None
@@ -102,7 +102,7 @@ def _head(tokens: Tokens, length: int) -> Tokens:
 
 
 def meet(rule: Rule, other: Rule) -> Rule | None:
-    """The rule for what both speak of."""
+    """Return the intersection of two rules, or None."""
     subject = meet_tokens(rule.subject, other.subject)
     if subject is None:
         return None

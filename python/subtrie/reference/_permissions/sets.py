@@ -1,4 +1,4 @@
-"""Is one set inside another, do two sets meet? With the shortest subject that shows it."""
+"""Inclusion and overlap of sets of rules, with the shortest subject as a witness."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 
 from ..._errors import refusal
 from .rule import Rule, Tokens, has_tail, meet, read
-from .table import Reach, Table, reach_of
+from .table import LengthBounds, Table, length_bounds
 
-#: Words of 64 rules that one question may look at.
-MOST_WORK = 1 << 34
+#: The maximum number of 64-bit words of rule sets that one call may process.
+MAX_WORK = 1 << 34
 
 #: More tokens than any subject has.
 _UNBOUNDED = 2**64 - 1
 
-Found = tuple[str, str | None] | None
+Witness = tuple[str, str | None] | None
 
 
 class Pair:
-    """Two sets, read."""
+    """Two sets of rules."""
 
     def __init__(
         self,
@@ -32,24 +32,24 @@ class Pair:
         self.other_allow, self.other_deny = other_allow, other_deny
         self.most = _UNBOUNDED if max_tokens is None else max_tokens
         rules = [*allow, *deny, *other_allow, *other_deny]
-        self.reach = reach_of(rules)
+        self.bounds = length_bounds(rules)
         asked = len(allow) * (1 + len(other_deny))
         held = -(-(len(other_allow) + len(deny)) // 64) + 1
-        if asked * held * self.reach.subject * (1 + self.reach.queue) > MOST_WORK:
+        if asked * held * self.bounds.subject * (1 + self.bounds.queue) > MAX_WORK:
             raise too_much_work()
         self.fresh = fresh(rules)
 
     def covers(self) -> Table:
-        """What may cover an allow rule: what the other side allows, or this one denies."""
+        """Return the rules that may cover an allow rule: allowed there, or denied here."""
         return Table([*self.other_allow, *self.deny])
 
     def denies(self) -> Table:
-        """What may cover what the other side denies."""
+        """Return the rules that may cover a denial of the other side."""
         return Table(self.deny)
 
 
 def too_much_work() -> Exception:
-    """The refusal of a question that would take more work than is promised."""
+    """Return the error for a comparison that would take too many steps."""
     return refusal("PermissionsError", "too-much-work", "the comparison")
 
 
@@ -60,7 +60,7 @@ def pair_of(
     other_deny: Iterable[str],
     max_tokens: int | None,
 ) -> Pair:
-    """Reads two sets of checked texts."""
+    """Return two sets of rules from validated texts."""
 
     def rules(texts: Iterable[str]) -> list[Rule]:
         return [read(text) for text in texts]
@@ -69,7 +69,7 @@ def pair_of(
 
 
 def fresh(rules: Iterable[Rule]) -> str:
-    """A token that no rule names: ``x``, else the first of ``x1``, ``x2``, … that is free."""
+    """Return a token that no rule names: ``x``, else the first unused of ``x1``, ``x2``, …."""
     named = {token for rule in rules for token in (*rule.subject, *(rule.queue or ()))}
     token, number = "x", 0
     while token in named:
@@ -78,18 +78,18 @@ def fresh(rules: Iterable[Rule]) -> str:
     return token
 
 
-class Best:
-    """The best witness so far: fewest tokens of the subject, then of the queue, then by text."""
+class ShortestWitness:
+    """The witness with the fewest tokens of subject and queue; of equal ones the first by text."""
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
         self._best: tuple[int, int, str, str] | None = None
 
     def hole(self, table: Table, asked: Rule) -> None:
-        """Takes the shortest part of ``asked`` that no rule of the table covers."""
+        """Consider the shortest part of ``asked`` that no rule of the table covers."""
         pair = self._pair
         most = pair.most if self._best is None else min(pair.most, self._best[0])
-        for length, size, bits in table.cells(asked, pair.reach, most):
+        for length, size, bits in table.cells(asked, pair.bounds, most):
             if not bits:
                 subject = _instance(asked.subject, length, pair.fresh)
                 queue = _instance(asked.queue or (">",), size, pair.fresh) if size else ""
@@ -97,8 +97,8 @@ class Best:
                 self._best = found if self._best is None else min(self._best, found)
                 return
 
-    def found(self) -> Found:
-        """The witness: subject, and queue or None."""
+    def found(self) -> Witness:
+        """Return the subject, and the queue or None; None if there is no witness."""
         return None if self._best is None else (self._best[2], self._best[3] or None)
 
 
@@ -114,14 +114,18 @@ def rules_witness(
     other_allow: list[str],
     other_deny: list[str],
     max_tokens: int | None = None,
-) -> Found:
-    """The shortest subject, with its queue, that the first set holds and the second does not."""
+) -> Witness:
+    """Return the shortest subject, with its queue, that only the first set allows, or None."""
     return witness_of(pair_of(allow, deny, other_allow, other_deny, max_tokens))
 
 
-def witness_of(pair: Pair) -> Found:
-    """``a \\ d`` inside ``a' \\ d'``: every a inside a' and d together, every a and d' inside d."""
-    best = Best(pair)
+def witness_of(pair: Pair) -> Witness:
+    """Return the witness against the inclusion of the first set in the second, or None.
+
+    ``a - d`` is a subset of ``b - e`` exactly if ``a`` is a subset of the union of ``b`` and ``d``,
+    and the intersection of ``a`` and ``e`` is a subset of ``d``.
+    """
+    best = ShortestWitness(pair)
     table = pair.covers()
     for asked in pair.allow:
         best.hole(table, asked)
@@ -140,11 +144,11 @@ def rules_overlap(
     other_allow: list[str],
     other_deny: list[str],
     max_tokens: int | None = None,
-) -> Found:
-    """The shortest subject, with its queue, that both sets hold."""
-    # Each allow rule within each of the other's, less both lists of denies.
+) -> Witness:
+    """Return the shortest subject, with its queue, that both sets allow, or None."""
+    # The intersections of the allow rules, without both lists of denies.
     pair = pair_of(allow, [*deny, *other_deny], [], other_allow, max_tokens)
-    best = Best(pair)
+    best = ShortestWitness(pair)
     table = pair.denies()
     for asked in pair.allow:
         for shared in pair.other_deny:
@@ -160,12 +164,19 @@ def rules_admit(
     pattern: str,
     queue: str | None = None,
     max_tokens: int | None = None,
-) -> Found:
-    """The shortest subject of the pattern, asked for with the queue or without one, that the set
-    does not hold; None where it holds them all."""
+) -> Witness:
+    """Return the shortest subject of a subscription that the rules do not allow, or None."""
     asked = Rule(tuple(pattern.split(".")), tuple(queue.split(".")) if queue else ())
     rules = [read(text) for text in allow]
     return witness_of(Pair([asked], [], rules, [read(text) for text in deny], max_tokens))
 
 
-__all__ = ["Best", "Pair", "Reach", "fresh", "pair_of", "rules_admit", "witness_of"]
+__all__ = [
+    "LengthBounds",
+    "Pair",
+    "ShortestWitness",
+    "fresh",
+    "pair_of",
+    "rules_admit",
+    "witness_of",
+]

@@ -1,4 +1,4 @@
-"""Which of many rules cover this one, at each length? Sets of rules as the bits of one integer."""
+"""A table of rules that finds those covering a rule at each length, as bit sets."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import NamedTuple
 from .rule import ANY, Rule, Tokens, has_tail
 
 
-class Reach(NamedTuple):
-    """How far lengths are told apart: beyond the longest rule, every length looks alike."""
+class LengthBounds(NamedTuple):
+    """The lengths to be distinguished: all lengths beyond the longest rule are equivalent."""
 
     subject: int
-    queue: int  # 0 where no rule names a queue
+    queue: int  # 0 if no rule has a queue
 
 
-def reach_of(rules: Sequence[Rule]) -> Reach:
-    """The reach of these rules together."""
+def length_bounds(rules: Sequence[Rule]) -> LengthBounds:
+    """Return the length bounds of rules."""
     subject = max((len(rule.subject) - has_tail(rule.subject) + 1 for rule in rules), default=1)
     queue = max(
         (len(rule.queue) - has_tail(rule.queue) + 1 for rule in rules if rule.queue), default=0
     )
-    return Reach(max(subject, 1), queue)
+    return LengthBounds(max(subject, 1), queue)
 
 
-def lengths(tokens: Tokens, reach: int, most: int) -> range:
-    """The lengths of subjects that a pattern has, up to ``most``."""
-    last = max(reach, len(tokens)) if has_tail(tokens) else len(tokens)
+def lengths(tokens: Tokens, bounds: int, most: int) -> range:
+    """Return the lengths of the subjects of a pattern, up to ``most``."""
+    last = max(bounds, len(tokens)) if has_tail(tokens) else len(tokens)
     return range(len(tokens), min(last, most) + 1)
 
 
-class _Column:
-    """The patterns of the rules, or their queues: for each position, who goes on over a token."""
+class _PatternTable:
+    """The patterns of rules, or their queues: for each position, the rules that match a token."""
 
     def __init__(self, patterns: dict[int, Tokens]) -> None:
         self.all = sum(1 << number for number in patterns)
@@ -56,30 +56,30 @@ class _Column:
                 self._exact[len(head)] |= bit
 
     def step(self, alive: int, position: int, token: str) -> int:
-        """Of the rules alive, those that go on over this token."""
+        """Return those of the rules ``alive`` that match this token."""
         onward = self._tails[min(position, self._longest)]
         if position < self._longest:
             onward |= self._stars[position] | self._named.get((position, token), 0)
         return alive & onward
 
     def ended(self, alive: int, length: int) -> int:
-        """Of the rules alive, those that may end after this many tokens."""
+        """Return those of the rules ``alive`` that match a subject of this length."""
         exact = self._exact[length] if length <= self._longest else 0
         return alive & (exact | self._tails[min(length - 1, self._longest)])
 
 
 class Table:
-    """Rules, ready to be asked which of them cover a given one."""
+    """Rules, prepared for finding those that cover a given rule."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._subjects = _Column({number: rule.subject for number, rule in enumerate(rules)})
-        self._queues = _Column({n: rule.queue for n, rule in enumerate(rules) if rule.queue})
+        self._subjects = _PatternTable({number: rule.subject for number, rule in enumerate(rules)})
+        self._queues = _PatternTable({n: rule.queue for n, rule in enumerate(rules) if rule.queue})
         self._any = sum(1 << number for number, rule in enumerate(rules) if rule.queue is ANY)
 
-    def cells(self, asked: Rule, reach: Reach, most: int) -> Iterator[tuple[int, int, int]]:
-        """Each length of subject and of queue that ``asked`` has, and who covers it there."""
-        wanted = lengths(asked.subject, reach.subject, most)
-        queues = self._queue_bits(asked.queue, reach)
+    def cells(self, asked: Rule, bounds: LengthBounds, most: int) -> Iterator[tuple[int, int, int]]:
+        """Iterate over the lengths of subject and queue of a rule, with the rules that cover it."""
+        wanted = lengths(asked.subject, bounds.subject, most)
+        queues = self._queue_bits(asked.queue, bounds)
         alive = self._subjects.all
         for length in range(1, wanted.stop):
             alive = self._subjects.step(alive, length - 1, _token(asked.subject, length - 1))
@@ -88,11 +88,11 @@ class Table:
                 for size, bits in queues:
                     yield length, size, found & bits
 
-    def _queue_bits(self, asked: Tokens | None, reach: Reach) -> list[tuple[int, int]]:
-        """By length of queue name: the rules whose queues cover those asked about."""
-        wanted = range(reach.queue + 1) if asked is ANY else range(1)
+    def _queue_bits(self, asked: Tokens | None, bounds: LengthBounds) -> list[tuple[int, int]]:
+        """Return, for each length of a queue name, the rules whose queues cover the query."""
+        wanted = range(bounds.queue + 1) if asked is ANY else range(1)
         if asked:
-            wanted = lengths(asked, reach.queue, 2**63)
+            wanted = lengths(asked, bounds.queue, 2**63)
         by_length = []
         alive = self._queues.all
         for size in range(wanted.stop):
@@ -105,13 +105,13 @@ class Table:
 
 
 def _token(tokens: Tokens, position: int) -> str:
-    """The token at a position, ``*`` within the tail."""
+    """Return the token at a position; ``*`` for positions that ``>`` covers."""
     head = len(tokens) - has_tail(tokens)
     return tokens[position] if position < head else "*"
 
 
 def numbers(bits: int) -> Iterator[int]:
-    """The numbers in a set, ascending."""
+    """Iterate over the numbers in a bit set, in ascending order."""
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1

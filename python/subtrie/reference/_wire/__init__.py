@@ -1,4 +1,4 @@
-"""The wire in plain Python: bytes of a NATS connection become operations."""
+"""The parser of the NATS protocol in plain Python."""
 
 from .op import Op
 from .parser import Parser

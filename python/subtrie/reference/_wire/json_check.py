@@ -1,8 +1,10 @@
-"""Is this one JSON object, and may it be taken? (A66)
+"""Validation of the JSON options of INFO and CONNECT.
 
-Standard JSON: nested at most 128 deep, numbers of at most 1,024 characters, no name twice in one
-object. Bytes beyond ASCII may stand in strings only.
+The text must be one object of standard JSON, nested at most 128 levels, with numbers of at most
+1,024 characters and unique names in each object. Bytes outside ASCII are allowed in strings only.
 """
+
+# A66
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def is_object(text: bytes) -> bool:
-    """Is the text one object, with nothing before or behind it?"""
+    """Return whether the text is exactly one object."""
     return text[:1] == b"{" and _value(text) == len(text)
 
 
 def _value(text: bytes) -> int | None:
-    """The end of the value that begins the text; None when there is none."""
+    """Return the end of the value at the beginning of the text, or None."""
     at = 0
     open_names: list[set[str] | None] = []  # a set for an object, None for an array
     while True:
@@ -50,7 +52,7 @@ def _value(text: bytes) -> int | None:
             if end is None:
                 return None
             at = end
-        # A value ended: so may what it stands in, and what that stands in.
+        # After a value, the enclosing objects and arrays may end too.
         while open_names:
             at = _after(_BLANKS, text, at) or at
             names, byte = open_names[-1], text[at : at + 1]
@@ -83,7 +85,7 @@ def _scalar(text: bytes, at: int) -> int | None:
 
 
 def _name(text: bytes, at: int, names: set[str]) -> int | None:
-    """A name and its colon; None when there is none, or the object has it already."""
+    """Return the end of a name and its colon, or None if it is missing or not unique."""
     end = _after(_STRING, text, at)
     if end is None:
         return None
@@ -96,12 +98,12 @@ def _name(text: bytes, at: int, names: set[str]) -> int | None:
 
 
 def _spelled(name: bytes) -> str:
-    """The name with its escapes resolved, so that two spellings of one name are one."""
+    """Return the name with its escapes decoded, so that two spellings are equal."""
 
     def resolved(found: re.Match[str]) -> str:
         unit, named = found.groups()
         return chr(int(unit, 16)) if unit else _NAMED.get(named, named)
 
     text = _ESCAPE.sub(resolved, name.decode("utf-8", "surrogateescape"))
-    # Halves of a pair that stand together are one character.
+    # Two halves of a surrogate pair are one character.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

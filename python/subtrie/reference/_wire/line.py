@@ -1,4 +1,4 @@
-"""The arguments of a line: split, counted and measured as the broker does."""
+"""Parsing of the arguments of a line, as nats-server does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .json_check import is_object
 from .op import PAYLOADS, rsid_of
 
 _BLANKS = b" \t\r\n"
-# The broker splits what is published at space and tab alone, so a stray CR is text.
+# nats-server splits the arguments of PUB and HPUB only at space and tab, so CR is text.
 _SPLIT = re.compile(rb"[^ \t\r\n]+")
 _SPLIT_PUBLISHED = re.compile(rb"[^ \t]+")
 
@@ -21,7 +21,7 @@ Parts = dict[str, Any]
 
 
 class Limits(NamedTuple):
-    """How much a stream may ask for, and how it is read."""
+    """The limits and options of a parser."""
 
     strict: bool
     line: int
@@ -30,8 +30,8 @@ class Limits(NamedTuple):
     lnocu: bool
 
 
-class Refused(Exception):
-    """A byte that cannot be: the word for it, where in the operation, what was being read."""
+class LineError(Exception):
+    """A protocol violation: its code, its offset in the operation, and what was being read."""
 
     def __init__(self, reason: str, position: int, stage: str = "arguments") -> None:
         super().__init__(reason)
@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 class _Args:
-    """The arguments, each with where it begins."""
+    """The arguments of a line, with their offsets."""
 
     def __init__(self, text: bytes, published: bool = False) -> None:
         pattern = _SPLIT_PUBLISHED if published else _SPLIT
@@ -56,16 +56,16 @@ class _Args:
         return self.found[place].start()
 
     def places(self, **parts: int) -> dict[str, int]:
-        """Where these parts begin, for those that may break a rule later."""
+        """Return the offsets of those parts that are validated later."""
         return {name: self.place(place) for name, place in parts.items() if place < len(self)}
 
 
-def _arg_count() -> Refused:
-    return Refused("arg count", -1)  # of the operation as a whole
+def _arg_count() -> LineError:
+    return LineError("arg count", -1)  # of the operation as a whole
 
 
 def read_line(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
-    """The parts of the operation that this line is, or begins."""
+    """Return the parts of the operation of a line."""
     parts = _read(conn, name, text, limits)
     places = parts.pop("places", {})
     if limits.strict:
@@ -96,9 +96,9 @@ def _read(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
 
 
 def _json(text: bytes) -> Parts:
-    stripped = text.strip(_BLANKS)  # the broker writes a blank behind its INFO
+    stripped = text.strip(_BLANKS)  # nats-server writes a space after INFO
     if not is_object(stripped):
-        raise Refused("bad json", len(text) - len(text.lstrip(_BLANKS)))
+        raise LineError("bad json", len(text) - len(text.lstrip(_BLANKS)))
     return {"json": stripped}
 
 
@@ -121,7 +121,7 @@ def _delivered(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
     if len(args) not in (2 + sizes, 3 + sizes):
         raise _arg_count()
     if conn == "server_to_client" and not re.fullmatch(rb"[0-9]+", args[1]):
-        raise Refused("bad sid", args.place(1))
+        raise LineError("bad sid", args.place(1))
     parts: Parts = {"subject": args[0], "sid": args[1]}
     parts["places"] = args.places(subject=0, reply=2)
     if len(args) == 3 + sizes:
@@ -151,7 +151,7 @@ def _routed(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
     elif more > 1:
         sign = args[len(lead)]
         if sign not in (b"+", b"|"):
-            raise Refused("bad reply indicator", args.place(len(lead)))
+            raise LineError("bad reply indicator", args.place(len(lead)))
         names = args.texts[len(lead) + 1 : -sizes]
         if sign == b"+":
             parts["reply"] = names.pop(0)
@@ -160,25 +160,25 @@ def _routed(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
 
 
 def _sized(conn: str, args: _Args, sizes: int, parts: Parts, limits: Limits) -> Parts:
-    """The sizes at the end, held against the limits."""
+    """Return the parts with the sizes at the end of the line, checked against the limits."""
     numbers = []
     for place in range(len(args) - sizes, len(args)):
         number = size_of(args[place], as_client=conn == "server_to_client")
         if number is None:
-            raise Refused("bad size", args.place(place))
+            raise LineError("bad size", args.place(place))
         numbers.append(number)
     if sizes == 2:
         parts["header_size"] = numbers[0]
         if numbers[0] > numbers[1]:
-            raise Refused("header larger than total", args.place(len(args) - 2))
+            raise LineError("header larger than total", args.place(len(args) - 2))
     parts["size"] = numbers[-1]
     if parts["size"] > limits.payload:
-        raise Refused("max payload", args.place(len(args) - 1))
+        raise LineError("max payload", args.place(len(args) - 1))
     return parts
 
 
 def size_of(text: bytes, as_client: bool = False) -> int | None:
-    """Digits and nothing else: one to nine for the broker, any number for the Go client."""
+    """Return the number in digits: one to nine for nats-server, any number for the Go client."""
     if not re.fullmatch(rb"[0-9]+", text):
         return None
     digits = text.lstrip(b"0") if as_client else text
@@ -197,8 +197,11 @@ def _subscribed(text: bytes) -> Parts:
 
 
 def _unsubscribed(conn: str, text: bytes, limits: Limits) -> Parts:
-    """``sid [max]``; what is no number, or 0, means now. On a legacy route an RSID, before which
-    the seed prints another sid (A53)."""
+    """``sid [max]``; a ``max`` that is 0 or not a number means immediately.
+
+    On a legacy route there is an RSID, which may follow another sid.
+    """
+    # A53
     args = _Args(text)
     leads = conn == "route_legacy" and len(args) > 1 and rsid_of(args[1]) is not None
     if len(args) - leads not in (1, 2):
@@ -209,12 +212,12 @@ def _unsubscribed(conn: str, text: bytes, limits: Limits) -> Parts:
     if len(args) - leads == 2:
         parts["max"] = size_of(args[-1]) or None
         if parts["max"] is None and limits.strict:
-            raise Refused("bad size", args.place(len(args) - 1))
+            raise LineError("bad size", args.place(len(args) - 1))
     return parts
 
 
 def _interest(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
-    """``[origin] [account] subject [queue [weight]]``: a weight where interest begins."""
+    """``[origin] [account] subject [queue [weight]]``; only a subscription has a weight."""
     args = _Args(text)
     begins = name.endswith("+")
     lead = ["subject"]
@@ -232,7 +235,7 @@ def _interest(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
     if more and begins:
         weight = size_of(args[-1])
         if weight is None and limits.strict:
-            raise Refused("bad size", args.place(len(args) - 1))
+            raise LineError("bad size", args.place(len(args) - 1))
         parts["weight"] = -1 if weight is None else weight
     parts["places"] = args.places(subject=len(lead) - 1)
     return parts
@@ -246,15 +249,15 @@ def _account(text: bytes) -> Parts:
 
 
 def _strict(name: str, parts: Parts, places: dict[str, int]) -> None:
-    """Subjects as seed 001 has them (A33: after the splitting, and by its own grammar)."""
+    """Validate the subjects of a line in the strict dialect, after splitting the line."""  # A33
     check = grammar.check_subject if name in PAYLOADS else grammar.check_pattern
     for part, judge in (("subject", check), ("reply", grammar.check_subject)):
         if part not in parts:
             continue
         try:
-            # The line bounds the subject.
+            # The length of the line limits that of the subject.
             judge(parts[part].decode(), "strict", _UNBOUNDED, _UNBOUNDED)
         except UnicodeDecodeError as error:
-            raise Refused("bad subject", places[part] + error.start) from None
+            raise LineError("bad subject", places[part] + error.start) from None
         except SubtrieError as error:
-            raise Refused("bad subject", places[part] + (error.position or 0)) from None
+            raise LineError("bad subject", places[part] + (error.position or 0)) from None

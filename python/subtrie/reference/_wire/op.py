@@ -1,4 +1,4 @@
-"""One operation: its bytes, its parts, and the one way to write it."""
+"""An operation of the protocol: its bytes, its parts and its canonical form."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from ... import _op_serialization as form
 
 PAYLOADS = frozenset({"PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG"})
 
-# A55, A61: digits, then the client's own id, which may be anything. Longer numbers are no ids.
+# A55, A61: digits, then the id of the client, which may be any text. Longer numbers are not ids.
 _RSID = re.compile(rb"(Q?)RSID:([0-9]{1,18}):(.+)\Z", re.DOTALL)
 
 Rsid = tuple[bool, int, bytes]
 
 
 def rsid_of(text: bytes) -> Rsid | None:
-    """``RSID:<cid>:<sid>`` or ``QRSID:<cid>:<sid>``; None for what is neither."""
+    """Return the parts of ``RSID:<cid>:<sid>`` or ``QRSID:<cid>:<sid>``, or None."""
     found = _RSID.match(text)
     return None if found is None else (found[1] == b"Q", int(found[2]), found[3])
 
 
 def decoded(text: bytes | None) -> str | None:
-    """Text of the wire: bytes that are no UTF-8 become lone surrogates."""
+    """Return the text of bytes; invalid UTF-8 becomes lone surrogates."""
     return None if text is None else text.decode("utf-8", "surrogateescape")
 
 
 class Op:
-    """An operation that was read. Parts it does not have are None."""
+    """One operation of the protocol; an attribute that it does not have is None."""
 
     __slots__ = ("_lnocu", "_parts", "_payload", "_pinned", "_raw", "conn", "offset", "op")
     conn: str
@@ -41,7 +41,7 @@ class Op:
 
     @classmethod
     def _of(cls, conn: str, op: str, raw: bytes, parts: dict[str, Any], **more: Any) -> Self:
-        """What a parser has read."""
+        """Return an operation that a parser has read."""
         self = object.__new__(cls)
         fields = {"conn": conn, "op": op, "_raw": raw, "_parts": parts, **more}
         for name in cls.__slots__:
@@ -49,10 +49,10 @@ class Op:
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an operation is not changed: {name}")
+        raise AttributeError(f"an operation is immutable: {name}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an operation is not changed: {name}")
+        raise AttributeError(f"an operation is immutable: {name}")
 
     def _text(self, name: str) -> str | None:
         return decoded(self._parts.get(name))
@@ -184,11 +184,11 @@ class Op:
         return self._raw
 
     def as_dict(self) -> dict[str, Any]:
-        """The operation in the form of the conformance vectors."""
+        """Return the operation in the form of the conformance vectors."""
         return form.as_dict(self)
 
     def __bytes__(self) -> bytes:
-        """The one way to write this operation: it reads back as an equal one, and only one."""
+        """Return the canonical form, which is parsed as an equal operation."""
         parts = self._parts
         if self.op == "UNKNOWN":
             return bytes(parts["message"]) + b"\r\n"

@@ -1,8 +1,10 @@
-"""Bytes in, operations out: an operation is looked for at the beginning of what is there.
+"""An incremental parser of the NATS protocol.
 
-Names first, then the line, then its arguments, then the payload; the first byte that cannot be is
-the answer, whatever the pieces were in which it came (S1-001 to S1-012, S4-001 to S4-107).
+It parses the name of an operation, the line, its arguments and the payload, in this order. The
+first byte that violates the protocol is reported, however the stream is split into chunks.
 """
+
+# S1-001 to S1-012, S4-001 to S4-107
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from typing import Any, Self
 
 from ..._errors import WireError, wire_error
 from .._grammar import bound, bounds
-from .line import Limits, Refused, read_line
+from .line import Limits, LineError, read_line
 from .op import PAYLOADS, Op
 
 _BOTH = ("INFO", "PING", "PONG", "+OK", "-ERR")
 _SERVERS = (*_BOTH, "CONNECT", "PUB", "HPUB", "HMSG", "LS+", "LS-", "LMSG", "A+", "A-")
 
-#: The operations of a connection. A client's HMSG is refused only when its line is complete, as the
-#: broker does; the broker also reads ``Au`` as ``A-``.
+#: The operations of each kind of connection. As in nats-server, HMSG of a client is an error only
+#: after its line is complete, and ``Au`` is read as ``A-``.
 NAMES: dict[str, tuple[str, ...]] = {
     "client": (*_BOTH, "CONNECT", "PUB", "HPUB", "SUB", "UNSUB", "HMSG"),
     "server_to_client": (*_BOTH, "MSG", "HMSG"),
@@ -27,14 +29,14 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 _BARE = ("PING", "PONG", "+OK")
 _JSON = ("INFO", "CONNECT")
-# On these connections every fault but a limit goes by one word, as in the sources of their rules.
-_SAYS_PARSE = ("server_to_client", "route_legacy")
+# On these connections every error but a limit is reported as "parse", as the documents say.
+_REPORTS_PARSE = ("server_to_client", "route_legacy")
 _LIMITS = ("max control line", "max payload")
-_MOST_PAYLOAD = 999_999_999  # what nine digits can say
+_MAX_PAYLOAD = 999_999_999  # nine digits
 
 
 class Parser:
-    """Reads one direction of one connection; no sockets, no clock."""
+    """An incremental parser of one direction of a NATS connection, without input or output."""
 
     _conn: str
     _dialect: str
@@ -74,14 +76,14 @@ class Parser:
         self._pinned = pinned_account or None
         self._limits = Limits(
             strict=dialect == "strict",
-            # nats-server gives sixteen times as much to whoever is no client.
+            # nats-server allows sixteen times as much between servers.
             line=(most_line or 4096) * (1 if conn == "client" else 16),
-            payload=_MOST_PAYLOAD if most_payload is None else most_payload,
+            payload=_MAX_PAYLOAD if most_payload is None else most_payload,
             pinned=self._pinned is not None,
             lnocu=lnocu,
         )
         self._held = bytearray()
-        self._wanted = 0  # no look before so many bytes are there
+        self._wanted = 0  # parse again only after so many bytes
         self._offset = 0
         self._fault = None
         return self
@@ -98,21 +100,21 @@ class Parser:
 
     @property
     def complete(self) -> bool:
-        """Is no operation half-read, and none refused?"""
+        """Whether the parser is between two operations and has met no error."""
         return self._fault is None and not self._held
 
     @property
     def offset(self) -> int:
-        """Bytes of the stream that whole operations account for."""
+        """The number of bytes of the stream that belong to completed operations."""
         return self._offset
 
     @property
     def held(self) -> int:
-        """Bytes kept of the operation that is being read."""
+        """The number of buffered bytes of an incomplete operation."""
         return len(self._held)
 
     def feed(self, data: bytes) -> list[Op]:
-        """The next piece of the stream; the operations it completes."""
+        """Return the operations that the next bytes of the stream complete."""
         if not isinstance(data, bytes):
             try:
                 data = memoryview(data).tobytes()
@@ -129,9 +131,9 @@ class Parser:
         while at < len(stream):
             try:
                 found = self._operation(stream, at)
-            except Refused as refused:
-                place = self._offset + refused.position
-                self._fault = (refused.reason, place, self._offset, refused.stage)
+            except LineError as error:
+                place = self._offset + error.position
+                self._fault = (error.reason, place, self._offset, error.stage)
                 self._held.clear()
                 raise self._refused(operations) from None
             if found is None:
@@ -147,12 +149,12 @@ class Parser:
         assert self._fault is not None
         cause, position, resume, stage = self._fault
         reason = cause
-        if self._conn in _SAYS_PARSE and cause not in _LIMITS:
+        if self._conn in _REPORTS_PARSE and cause not in _LIMITS:
             reason = "parse"
         return wire_error(reason, cause, position, resume, stage, operations)
 
     def _operation(self, stream: bytes, at: int) -> Op | None:
-        """The operation at this place of the stream; None when it is not all there."""
+        """Return the operation at an offset, or None if it is incomplete."""
         name, start = self._name(stream, at)
         if name is None or start is None:
             return None
@@ -161,21 +163,21 @@ class Parser:
         start = self._arguments(stream, at, name, start)
         if start is None:
             return None
-        # The broker takes the first byte of the arguments for text, whatever it is.
+        # nats-server does not examine the first byte of the arguments.
         skip = 0 if self._limits.strict else 1
         ends = self._line_end(stream, at, start, skip, "arguments")
         if ends is None:
             return None
         end, after = ends
         if self._conn == "client" and name == "HMSG":
-            # The broker reads nothing of this line and waits for CR LF behind it.
-            raise Refused("payload terminator", after - at, "payload")
+            # nats-server ignores this line and expects CR LF after it.
+            raise LineError("payload terminator", after - at, "payload")
         try:
             parts = read_line(self._conn, name, stream[start:end], self._limits)
-        except Refused as refused:
-            # Positions of arguments count from where they begin, all others from the operation.
-            place = 0 if refused.position < 0 else start - at + refused.position
-            raise Refused(refused.reason, place, "arguments") from None
+        except LineError as error:
+            # Offsets of arguments count from the first argument, others from the operation.
+            place = 0 if error.position < 0 else start - at + error.position
+            raise LineError(error.reason, place, "arguments") from None
         if name not in PAYLOADS:
             return self._made(name, stream[at:after], parts)
         return self._with_payload(stream, at, after, name, parts)
@@ -183,14 +185,14 @@ class Parser:
     def _with_payload(
         self, stream: bytes, at: int, after: int, name: str, parts: dict[str, Any]
     ) -> Op | None:
-        """S1-012: so many bytes, then CR LF."""
+        """Return the operation with its payload, or None if it is incomplete."""  # S1-012
         end = after + parts["size"]
         for offset, byte in enumerate(b"\r\n"):
             if end + offset >= len(stream):
                 self._wanted = end - at + offset + 1
                 return None
             if stream[end + offset] != byte:
-                raise Refused("payload terminator", end + offset - at, "payload")
+                raise LineError("payload terminator", end + offset - at, "payload")
         raw = stream[at : end + 2]
         payload = memoryview(raw)[after - at : end - at]
         return self._made(name, raw, parts, payload)
@@ -210,7 +212,7 @@ class Parser:
         )
 
     def _name(self, stream: bytes, at: int) -> tuple[str | None, int | None]:
-        """The name at this place and where it ends; Nones when it is not all there (S4-012)."""
+        """Return the name at an offset and its end; two None if it is incomplete."""  # S4-012
         names = NAMES[self._conn]
         for end in range(at + 1, len(stream) + 1):
             read = stream[at:end].decode("latin-1")
@@ -224,32 +226,33 @@ class Parser:
             letter = read[0].isascii() and (read[0].isalpha() or read[0] in "+-")
             if self._conn == "route_legacy" and letter:
                 return "UNKNOWN", at  # A63
-            raise Refused("unknown op", end - 1 - at, "name")
+            raise LineError("unknown op", end - 1 - at, "name")
         return None, None
 
     def _arguments(self, stream: bytes, at: int, name: str, start: int) -> int | None:
-        """Where the arguments begin, behind a run of blanks (S1-009, S1-010)."""
+        """Return the offset of the arguments, after whitespace, or None."""  # S1-009, S1-010
         strict = self._limits.strict
         if strict or name not in _JSON or self._conn == "server_to_client":
             if start == len(stream):
                 return None
             if stream[start] not in b" \t":
-                raise Refused("no delimiter", start - at, "name")
+                raise LineError("no delimiter", start - at, "name")
         for place in range(start, len(stream)):
             if stream[place] not in b" \t":
                 return place
             if place - start > self._limits.line:
-                raise Refused("max control line", place - at, "arguments")
+                raise LineError("max control line", place - at, "arguments")
         return None
 
     def _line_end(
         self, stream: bytes, at: int, start: int, skip: int, stage: str
     ) -> tuple[int, int] | None:
-        """Where the text of a line ends, and where the line does; None when it goes on.
+        """Return the end of the text of a line and the end of the line, or None.
 
-        The broker ends a line at LF; one CR anywhere before it costs the last byte, so that CR LF
-        is no part of the text. ``strict`` knows CR LF alone (S1-011).
+        nats-server ends a line at LF and, if there is a CR anywhere before it, drops the last byte.
+        In ``strict`` only CR LF ends a line.
         """
+        # S1-011
         first = start + skip
         if self._limits.strict:
             places = [stream.find(end, first) for end in (b"\r", b"\n")]
@@ -261,15 +264,15 @@ class Parser:
             end = line - (b"\r" in stream[first:line])
             after = None if found < 0 else line + 1
         if end - start > self._limits.line:
-            raise Refused("max control line", start + self._limits.line - at, stage)
+            raise LineError("max control line", start + self._limits.line - at, stage)
         if self._limits.strict:
             for offset, wanted in enumerate(b"\r\n"):
                 if end + offset < len(stream) and stream[end + offset] != wanted:
-                    raise Refused("line end", end + offset - at, stage)
+                    raise LineError("line end", end + offset - at, stage)
         return None if after is None else (end, after)
 
     def _line_alone(self, stream: bytes, at: int, name: str, start: int) -> Op | None:
-        """A name that is the whole operation, or a line that names none of a legacy route."""
+        """Return an operation without arguments, or an unknown line of a legacy route."""
         ends = self._line_end(stream, at, start, 0, "name")
         if ends is None:
             return None
@@ -278,10 +281,10 @@ class Parser:
         if name == "UNKNOWN":
             word = text.replace(b"\t", b" ").split(b" ", 1)[0].upper()
             if word in (b"HPUB", b"HMSG", b"RMSG", b"LMSG"):
-                raise Refused("unknown op", 0, "name")  # its payload is no line
+                raise LineError("unknown op", 0, "name")  # its payload is not a line
             return self._made(name, stream[at:after], {"message": text})
         if self._limits.strict:
             for place, byte in enumerate(text, start):
                 if byte not in b" \t":
-                    raise Refused("no delimiter", place - at, "name")
+                    raise LineError("no delimiter", place - at, "name")
         return self._made(name, stream[at:after], {})

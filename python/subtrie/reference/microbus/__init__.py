@@ -1,4 +1,4 @@
-"""The Microbus codec in plain Python: the same public names as ``subtrie.microbus``."""
+"""The codec of Microbus addresses in plain Python, with the names of ``subtrie.microbus``."""
 
 from ..._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
 from ..._plane import default_plane

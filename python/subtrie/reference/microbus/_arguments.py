@@ -1,6 +1,6 @@
-"""What arrives as an argument, and how a broken rule becomes the error both engines raise.
+"""Arguments of the codec, and the errors that it raises for them.
 
-All arguments are first looked at for their type, in the order of the signature; then the rules are
+First the types of all arguments are checked, in the order of the signature; then the rules are
 applied in that order, each from left to right.
 """
 
@@ -14,8 +14,8 @@ from ..._errors import refusal
 from .._grammar import encoded
 
 
-class Broken(Exception):
-    """A rule broke: its code, and the byte of the text at which it did, if one can be blamed."""
+class RuleViolation(Exception):
+    """A violated rule: its code, and the byte of the text at which it is violated, if known."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason, position)
@@ -24,22 +24,22 @@ class Broken(Exception):
 
 
 @contextmanager
-def of(field: str | None, value: object) -> Iterator[None]:
-    """Whatever breaks inside is the fault of the argument ``field``, whose value is shown."""
+def argument(field: str | None, value: object) -> Iterator[None]:
+    """Raise an ``AddressError`` about the argument ``field`` for a rule that is violated inside."""
     try:
         yield
-    except Broken as broken:
-        raise refusal("AddressError", broken.reason, value, broken.position, field) from None
+    except RuleViolation as violation:
+        raise refusal("AddressError", violation.reason, value, violation.position, field) from None
 
 
 def text(value: object, name: str) -> str:
-    """The text itself, or ``TypeError``, or the refusal of a lone surrogate."""
+    """Return the text, or raise if it is not a ``str`` or contains a lone surrogate."""
     encoded(value, "AddressError", name, name)
     return cast(str, value)
 
 
 def port_text(value: object) -> int | str:
-    """A port as it was given, if of a type that ports have."""
+    """Return the port, or raise if it is neither ``int`` nor ``str``."""
     if isinstance(value, str):
         return text(value, "port")
     if isinstance(value, int) and not isinstance(value, bool):
@@ -48,5 +48,5 @@ def port_text(value: object) -> int | str:
 
 
 def byte_at(text: str, index: int) -> int:
-    """Where the character at ``index`` begins in the UTF-8 of the text."""
+    """Return the offset in UTF-8 of the character at ``index``."""
     return len(text[:index].encode())

@@ -1,4 +1,4 @@
-"""Whole columns of subjects decoded: the answers the native engine gives in one call."""
+"""Decoding of columns of subjects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..._errors import AddressError
 from .._column import NotText, rows_of
 from ._decode import decode
 
-#: The columns of a decoded batch; all but ``kind``, ``port`` and ``path`` are dictionaries.
+#: The columns of a batch; all but ``kind``, ``port`` and ``path`` are dictionary-encoded.
 COLUMNS = (
     "kind", "plane", "trust", "port", "source", "host", "slot", "method", "path", "reason"
 )  # fmt: skip
@@ -19,16 +19,16 @@ REQUEST, REPLY, NEITHER = 1, 2, 0
 
 @final
 class Batch:
-    """Decoded subjects: a sequence of dictionaries, and an Arrow struct through the C interface.
+    """Decoded subjects: a sequence of dictionaries, and an Arrow struct.
 
-    ``batch[i]`` has the keys of ``COLUMNS``, or is None where the input was null.
+    ``batch[i]`` has the keys of ``COLUMNS``, or is None if the row is null.
     """
 
     __slots__ = ("_rows",)
     _rows: list[dict[str, Any] | None]
 
     def __init__(self) -> None:
-        raise TypeError("batches are made by decode_batch")
+        raise TypeError("a Batch is created by decode_batch")
 
     @classmethod
     def _of(cls, rows: list[dict[str, Any] | None]) -> Batch:
@@ -44,11 +44,11 @@ class Batch:
         return None if found is None else dict(found)
 
     def __arrow_c_schema__(self) -> Any:
-        """The Arrow type: a struct of ``COLUMNS``."""
+        """Return the Arrow type, a struct of ``COLUMNS``."""
         return _batch_type().__arrow_c_schema__()
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """The Arrow array; ``requested_schema`` is not followed, as the interface allows."""
+        """Return the Arrow array; ``requested_schema`` is ignored, as the interface allows."""
         import pyarrow as pa
 
         whole = _batch_type()
@@ -79,10 +79,13 @@ def _batch_type() -> Any:
 
 
 def decode_batch(subjects: Any) -> Batch:
-    """Decodes a column: an Arrow string array, a stream of them, or an iterable of ``str``.
+    """Decode a column of subjects.
 
-    Each row is a request (``kind`` 1), a reply (2; its id stands in ``slot``), or neither (0): then
-    ``reason`` says why and all else is null. A null row gives a null. Cost: linear.
+    A row is a request (``kind`` 1), a reply (2, with its id in ``slot``), or neither (0, with the
+    code in ``reason``; then all other columns are null). A null row stays null.
+
+    Args:
+        subjects: An Arrow string array, a stream of them, or an iterable of ``str``.
     """
     return Batch._of([None if row is None else _decoded(row) for row in rows_of(subjects)])
 

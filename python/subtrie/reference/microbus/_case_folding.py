@@ -1,16 +1,18 @@
-"""Lower case, character by character, so that no text grows and both engines agree (S0-069).
+"""Case folding, character by character, so that the number of characters is kept.
 
-Hosts fold by the simple mappings of Unicode 14, the tables of the oldest Python supported: younger
-letters stay as they are, whatever tables the interpreter brings. Identities, slots and methods are
-ASCII and fold as such.
+Hosts are folded by the simple mappings of Unicode 14, the version of the oldest supported Python;
+letters that were added later are kept, whatever version the interpreter has. Identities, slots and
+methods are ASCII.
 """
+
+# S0-069
 
 from __future__ import annotations
 
 import string
 
-# Letters with a lower case that came after Unicode 14 (in 16 and 17).
-_YOUNGER = (
+# Letters with a lower case that Unicode 16 and 17 added.
+_ADDED_AFTER_UNICODE_14 = (
     (0x1C89, 0x1C89),
     (0xA7CB, 0xA7CC),
     (0xA7CE, 0xA7CE),
@@ -27,23 +29,23 @@ _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 
 
 def ascii_lower(text: str) -> str:
-    """A to Z in lower case, all else as it is."""
+    """Return the text with A to Z in lower case."""
     return text.translate(_LOWER)
 
 
 def ascii_upper(text: str) -> str:
-    """a to z in upper case, all else as it is."""
+    """Return the text with a to z in upper case."""
     return text.translate(_UPPER)
 
 
-def fold(text: str) -> str:
-    """The host in lower case."""
-    return "".join(map(folded, text))
+def fold_case(text: str) -> str:
+    """Return the host in lower case."""
+    return "".join(map(fold_character, text))
 
 
-def folded(char: str) -> str:
-    """One character in lower case: always one character."""
-    if any(low <= ord(char) <= high for low, high in _YOUNGER):
+def fold_character(char: str) -> str:
+    """Return one character in lower case, which is always one character."""
+    if any(low <= ord(char) <= high for low, high in _ADDED_AFTER_UNICODE_14):
         return char
-    # Only U+0130 has two: 'i' and a combining dot. Its simple mapping is 'i'.
+    # Only U+0130 becomes two: 'i' and a combining dot. Its simple mapping is 'i'.
     return char.lower()[0]

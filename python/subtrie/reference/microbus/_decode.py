@@ -1,8 +1,10 @@
-"""Subjects and patterns to addresses: canonical text or nothing (A7).
+"""Decoding of subjects and patterns to addresses; only canonical text decodes.
 
-A subject decodes only if encoding the address again gives the same bytes, and its source is an
-identity. So two spellings never stand for one sender (S0-003, S0-041).
+A subject decodes only if encoding its address gives the same bytes and its source is an identity.
+So two spellings never stand for one sender.
 """
+
+# A7, S0-003, S0-041
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from typing import NoReturn, TypeVar
 from ..._address import ReplyAddress, RequestAddress, SubscriptionAddress
 from ..._errors import AddressError, SubtrieError
 from .._grammar import check_pattern, check_subject
-from ._arguments import Broken, of, text
+from ._arguments import RuleViolation, argument, text
 from ._escape import host_of
 from ._fields import METHODS, id_of, plane_of, port_of, slot_of, trust_of
 from ._hosts import addressed_host_of, identity_of
 from ._paths import path_of, route_path_of
 
-# Whose subject is it, where no layout but a prefix tells.
+# The families that are recognised by prefix.
 _FAMILIES = (
     ("_INBOX.", "inbox"),
     ("$JS.", "jetstream"),
@@ -42,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class _Tokens:
-    """The tokens of a text; reading one blames it, and tells where in the text it broke."""
+    """The tokens of a text; an error about a token has its position in the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -55,22 +57,27 @@ class _Tokens:
         return len(self.tokens)
 
     def read(self, index: int, field: str, rule: Callable[[str], _T]) -> _T:
-        """The token under a rule."""
+        """Apply a rule to a token and return its result."""
         start = self.starts[index]
-        with of(field, self.text):
+        with argument(field, self.text):
             try:
                 return rule(self.tokens[index])
-            except Broken as broken:
-                at = None if broken.position is None else start + broken.position
-                raise Broken(broken.reason, at) from None
+            except RuleViolation as violation:
+                at = None if violation.position is None else start + violation.position
+                raise RuleViolation(violation.reason, at) from None
 
     def too_few(self) -> None:
-        with of(None, self.text):
-            raise Broken("too-few-tokens", len(self.text))
+        """Raise because there are too few tokens."""
+        with argument(None, self.text):
+            raise RuleViolation("too-few-tokens", len(self.text))
 
 
 def decode(subject: str) -> RequestAddress | ReplyAddress:
-    """The address of a canonical subject."""
+    """Return the address of a canonical subject.
+
+    Raises:
+        AddressError: The subject is not canonical; ``.position`` is an offset in it.
+    """
     _checked(check_subject, text(subject, "subject"))
     tokens = _Tokens(subject)
     plane = tokens.read(0, "plane", plane_of)
@@ -89,16 +96,18 @@ def decode(subject: str) -> RequestAddress | ReplyAddress:
     slot = tokens.read(5, "slot", _slot)
     tokens.read(4, "host", lambda _: addressed_host_of(host, slot))
     method = tokens.read(6, "method", _method)
-    with of("path", subject):
+    with argument("path", subject):
         path = path_of(tokens.tokens[7:], tokens.starts[7:-1])
     return RequestAddress(plane, trust, port, source, host, slot, method, path)
 
 
 def _reply(tokens: _Tokens, plane: str) -> ReplyAddress:
-    """S0-075: six tokens, of which the third is ``_`` (S0-076)."""
+    """Return the address of a reply."""  # S0-075, S0-076
     if len(tokens) != 6:
-        with of(None, tokens.text):
-            raise Broken("reply-tokens", min(len(tokens.text), tokens.starts[min(len(tokens), 6)]))
+        with argument(None, tokens.text):
+            raise RuleViolation(
+                "reply-tokens", min(len(tokens.text), tokens.starts[min(len(tokens), 6)])
+            )
     tokens.read(2, "port", _no_port)
     source = tokens.read(3, "source", _source)
     host = tokens.read(4, "host", _host)
@@ -106,7 +115,11 @@ def _reply(tokens: _Tokens, plane: str) -> ReplyAddress:
 
 
 def decode_subscription(pattern: str) -> SubscriptionAddress:
-    """The address of a canonical pattern for requests; not for replies."""
+    """Return the address of a canonical pattern for requests.
+
+    Raises:
+        AddressError: The pattern is not canonical, or is the pattern of a reply.
+    """
     _checked(check_pattern, text(pattern, "pattern"))
     tokens = _Tokens(pattern)
     plane = tokens.read(0, "plane", plane_of)
@@ -123,13 +136,13 @@ def decode_subscription(pattern: str) -> SubscriptionAddress:
     slot = tokens.read(5, "slot", _slot)
     tokens.read(4, "host", lambda _: addressed_host_of(host, slot))
     method = tokens.read(6, "method", _any_method)
-    with of("path", pattern):
+    with argument("path", pattern):
         path = route_path_of(tokens.tokens[7:], tokens.starts[7:-1])
     return SubscriptionAddress(plane, trust, port, host, slot, method, path)
 
 
 def source_of(subject: str) -> str | None:
-    """The verified source, or None where the message must be rejected (S0-041, A7)."""
+    """Return the verified source of a request or reply, or None if it must be rejected."""
     if not isinstance(subject, str):
         raise TypeError(f"subject must be str, not {type(subject).__name__}")
     try:
@@ -139,7 +152,7 @@ def source_of(subject: str) -> str | None:
 
 
 def classify(subject: str) -> str:
-    """The family of a subject: Microbus by its layout, the others by their prefix."""
+    """Return the family of a subject: Microbus by its tokens, the others by their prefix."""
     if not isinstance(subject, str):
         raise TypeError(f"subject must be str, not {type(subject).__name__}")
     try:
@@ -152,51 +165,51 @@ def classify(subject: str) -> str:
 
 
 def _checked(check: Callable[[str], None], value: str) -> None:
-    """The grammar first, so that all that follows is printable ASCII without an empty token."""
-    with of(None, value):
+    """Apply the grammar, so that the tokens are printable ASCII and not empty."""
+    with argument(None, value):
         try:
             check(value)
         except SubtrieError as error:
-            raise Broken(error.reason, error.position) from None
+            raise RuleViolation(error.reason, error.position) from None
 
 
 def _trust(token: str) -> str:
     if token not in ("safe", "danger", "reply"):  # S0-007
-        raise Broken("trust", 0)
+        raise RuleViolation("trust", 0)
     return token
 
 
 def _request_trust(token: str) -> str:
     if token == "reply":
-        raise Broken("reply-subscription", 0)
+        raise RuleViolation("reply-subscription", 0)
     return _trust(token)
 
 
 def _no_trust(token: str) -> NoReturn:
-    raise Broken("trust", 0)
+    raise RuleViolation("trust", 0)
 
 
 def _no_port(token: str) -> None:
     if token != "_":
-        raise Broken("reply-port", 0)
+        raise RuleViolation("reply-port", 0)
 
 
 def _any_port(token: str) -> int | None:
     if token == "*":
         return None
     port = port_of(token)
-    if port == 0:  # it would have been written '*'
-        raise Broken("not-canonical", 0)
+    if port == 0:  # the encoder writes '*'
+        raise RuleViolation("not-canonical", 0)
     return port
 
 
 def _any_source(token: str) -> None:
     if token != "*":
-        raise Broken("subscription-source", 0)
+        raise RuleViolation("subscription-source", 0)
 
 
 def _source(token: str) -> str:
-    """A source is an identity, and so each of its characters is one byte of the token."""
+    """Return the source, whose characters are each one byte of the token."""
     return identity_of(host_of(token))
 
 
@@ -215,15 +228,15 @@ def _id(token: str) -> str:
 def _lower(token: str, folded: str) -> str:
     for at, (char, lower) in enumerate(zip(token, folded, strict=False)):
         if char != lower:
-            raise Broken("not-canonical", at)
+            raise RuleViolation("not-canonical", at)
     return folded
 
 
 def _method(token: str) -> str:
     if token == "ANY":
-        raise Broken("method-any", 0)
+        raise RuleViolation("method-any", 0)
     if token not in METHODS:
-        raise Broken("method", 0)
+        raise RuleViolation("method", 0)
     return token
 
 

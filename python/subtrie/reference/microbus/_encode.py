@@ -1,7 +1,6 @@
-"""Addresses to subjects and patterns: the parts checked, escaped and joined in their order.
+"""Encoding of addresses as subjects and patterns."""
 
-Rules: S0-004 to S0-015, S0-023 to S0-025, S0-037, S0-056 to S0-073, S0-075, S0-076.
-"""
+# S0-004 to S0-015, S0-023 to S0-025, S0-037, S0-056 to S0-073, S0-075, S0-076
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from ..._errors import SubtrieError
 from ..._subject import Pattern, Subject
 from .._grammar import check_pattern, check_subject
-from ._arguments import Broken, of, port_text, text
+from ._arguments import RuleViolation, argument, port_text, text
 from ._escape import flatten_host
 from ._fields import id_of, method_of, plane_of, port_of, published_method_of, slot_of, trust_of
 from ._hosts import addressed_host_of, any_host_of, source_of_encoder
@@ -27,7 +26,7 @@ def encode_request(
     path: str,
     slot: str = "",
 ) -> Subject:
-    """The subject of a request."""
+    """Return the subject of a request from ``source`` to an endpoint of ``host``."""
     text(plane, "plane")
     port_text(port)
     for value, name in (
@@ -38,19 +37,19 @@ def encode_request(
         (slot, "slot"),
     ):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("port", port):
+    with argument("port", port):
         number = port_of(port)
-    with of("source", source):
+    with argument("source", source):
         source_token = flatten_host(source_of_encoder(source))
-    with of("host", host):
+    with argument("host", host):
         host_token = flatten_host(any_host_of(host))
-    with of("method", method):
+    with argument("method", method):
         method_token = published_method_of(method)
-    with of("slot", slot):
+    with argument("slot", slot):
         slot_token = slot_of(slot) or "_"
-    with of("host", host):
+    with argument("host", host):
         addressed_host_of(host, slot)
     return subject_of(
         [
@@ -76,24 +75,24 @@ def encode_subscription(
     path: str,
     slot: str = "",
 ) -> Pattern:
-    """The pattern that receives requests to one endpoint."""
+    """Return the pattern that receives requests to one endpoint of ``host``, from any sender."""
     text(plane, "plane")
     port_text(port)
     for value, name in ((host, "host"), (method, "method"), (path, "path"), (slot, "slot")):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("port", port):
+    with argument("port", port):
         number = port_of(port)
-    with of("host", host):
+    with argument("host", host):
         host_token = flatten_host(any_host_of(host))
-    with of("method", method):
+    with argument("method", method):
         method_token = method_of(method)
-    with of("path", path):
+    with argument("path", path):
         tokens = route_tokens(path)
-    with of("slot", slot):
+    with argument("slot", slot):
         slot_token = slot_of(slot) or "_"
-    with of("host", host):
+    with argument("host", host):
         addressed_host_of(host, slot)
     return pattern_of(
         [
@@ -111,45 +110,45 @@ def encode_subscription(
 
 
 def encode_reply(*, plane: str, source: str, host: str, id: str) -> Subject:
-    """The subject of a reply from ``source`` to the instance ``id`` of ``host`` (A1)."""
+    """Return the subject of a reply from ``source`` to the instance ``id`` of ``host``."""  # A1
     for value, name in ((plane, "plane"), (source, "source"), (host, "host"), (id, "id")):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("source", source):
+    with argument("source", source):
         source_token = flatten_host(source_of_encoder(source))
-    with of("host", host):
+    with argument("host", host):
         host_token = flatten_host(any_host_of(host))
-    with of("id", id):
+    with argument("id", id):
         id_token = id_of(id)
     return subject_of([plane, "reply", "_", source_token, host_token, id_token], host)
 
 
 def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
-    """The pattern that receives the replies to the instance ``id`` of ``host``."""
+    """Return the pattern that receives all replies to the instance ``id`` of ``host``."""
     for value, name in ((plane, "plane"), (host, "host"), (id, "id")):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("host", host):
+    with argument("host", host):
         host_token = flatten_host(any_host_of(host))
-    with of("id", id):
+    with argument("id", id):
         id_token = id_of(id)
     return pattern_of([plane, "reply", "_", "*", host_token, id_token], host)
 
 
 def subject_of(tokens: list[str], value: str) -> Subject:
-    """The tokens joined, if they are not too many or too long (A37)."""
+    """Join the tokens and check the limits of the grammar."""  # A37
     joined = ".".join(tokens)
-    with of(None, value):
+    with argument(None, value):
         _bounded(check_subject, joined)
     return Subject._of(joined, "strict")
 
 
 def pattern_of(tokens: list[str], value: str) -> Pattern:
-    """The tokens joined, if they are not too many or too long (A37)."""
+    """Join the tokens and check the limits of the grammar."""  # A37
     joined = ".".join(tokens)
-    with of(None, value):
+    with argument(None, value):
         _bounded(check_pattern, joined)
     return Pattern._of(joined, "strict")
 
@@ -158,4 +157,4 @@ def _bounded(check: Callable[[str], None], joined: str) -> None:
     try:
         check(joined)
     except SubtrieError as error:
-        raise Broken(error.reason, error.position) from None
+        raise RuleViolation(error.reason, error.position) from None

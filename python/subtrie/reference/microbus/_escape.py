@@ -1,16 +1,17 @@
-"""Hosts and path parts as tokens, and back: only the one canonical spelling is read.
+"""Escaping of hosts and path segments as tokens; only canonical tokens decode.
 
-A host: each dot becomes ``_``, then every byte beyond ``[A-Za-z0-9_-]`` becomes ``%xx`` (S0-028 to
-S0-030). A path part: every byte beyond ``[A-Za-z0-9-]`` becomes ``%xx`` (S0-064 to S0-067). Hex is
-lower case (A4). What the encoder would have written otherwise does not decode (A7).
+In a host, dots become ``_``, then all bytes but ``[A-Za-z0-9_-]`` become ``%xx``. In a path
+segment, all bytes but ``[A-Za-z0-9-]`` become ``%xx``. Hexadecimal digits are lower case.
 """
+
+# S0-028 to S0-030, S0-064 to S0-067, A4, A7
 
 from __future__ import annotations
 
 import string
 
-from ._arguments import Broken, of, text
-from ._case_folding import fold, folded
+from ._arguments import RuleViolation, argument, text
+from ._case_folding import fold_case, fold_character
 
 _SEGMENT = frozenset((string.ascii_letters + string.digits + "-").encode())
 _HOST = _SEGMENT | frozenset(b"_")
@@ -18,12 +19,12 @@ _HEX = "0123456789abcdef"
 
 
 def flatten_host(host: str) -> str:
-    """The token of a host, in lower case."""
-    return _escaped(fold(text(host, "host")).replace(".", "_"), _HOST)
+    """Return the token of a host: lower case, dots as ``_``, other characters as ``%xx``."""
+    return _escaped(fold_case(text(host, "host")).replace(".", "_"), _HOST)
 
 
 def escape_segment(segment: str) -> str:
-    """The token of one path part; an empty part gives empty text, which encoders write ``_``."""
+    """Return the token of one path segment; an empty segment stays empty."""
     return _escaped(text(segment, "segment"), _SEGMENT)
 
 
@@ -32,41 +33,41 @@ def _escaped(plain: str, keep: frozenset[int]) -> str:
 
 
 def unflatten_host(token: str) -> str:
-    """The host of a canonical token."""
-    with of("token", text(token, "token")):
+    """Return the host of a canonical token, or raise ``AddressError``."""
+    with argument("token", text(token, "token")):
         if token == "_":
-            raise Broken("placeholder", 0)  # A7: written where there is no source
+            raise RuleViolation("placeholder", 0)  # A7: it stands for an absent token
         return host_of(token)
 
 
 def unescape_segment(token: str) -> str:
-    """The path part of a canonical token; ``_`` is the empty part (A13)."""
-    with of("token", text(token, "token")):
+    """Return the path segment of a canonical token; ``_`` is the empty segment."""  # A13
+    with argument("token", text(token, "token")):
         return segment_of(token)
 
 
 def host_of(token: str) -> str:
-    """The host a token stands for; ``_`` is always a dot (A5)."""
+    """Return the host of a token; ``_`` always stands for a dot."""  # A5
     host = []
     at = 0
     while at < len(token):
         char, end = token[at], at + 1
         if char == "%":
             char, end = _escape_at(token, at)
-            # What is written plainly, or folded away, is never written as an escape.
-            if char in "._-" or _is_alphanumeric(char) or folded(char) != char:
-                raise Broken("not-canonical", at)
+            # A character that the encoder writes literally, or folds, is never escaped.
+            if char in "._-" or _is_alphanumeric(char) or fold_character(char) != char:
+                raise RuleViolation("not-canonical", at)
         elif char == "_":
             char = "."
-        elif char != "-" and not (_is_alphanumeric(char) and folded(char) == char):
-            raise Broken("not-canonical", at)
+        elif char != "-" and not (_is_alphanumeric(char) and fold_character(char) == char):
+            raise RuleViolation("not-canonical", at)
         host.append(char)
         at = end
     return "".join(host)
 
 
 def segment_of(token: str) -> str:
-    """The path part a token stands for."""
+    """Return the path segment of a token."""
     if token == "_":
         return ""
     segment = []
@@ -75,11 +76,11 @@ def segment_of(token: str) -> str:
         char, end = token[at], at + 1
         if char == "%":
             char, end = _escape_at(token, at)
-            # A slash separates parts and so is never inside one (A14).
+            # A slash separates segments and so is never part of one (A14).
             if char in "-/" or _is_alphanumeric(char):
-                raise Broken("not-canonical", at)
+                raise RuleViolation("not-canonical", at)
         elif char != "-" and not _is_alphanumeric(char):
-            raise Broken("not-canonical", at)
+            raise RuleViolation("not-canonical", at)
         segment.append(char)
         at = end
     return "".join(segment)
@@ -90,10 +91,10 @@ def _is_alphanumeric(char: str) -> bool:
 
 
 def _escape_at(token: str, at: int) -> tuple[str, int]:
-    """The character whose bytes are escaped from ``at`` on, and where its escapes end (A73)."""
+    """Return the character whose escaped bytes begin at ``at``, and where they end."""  # A73
     first = _byte_at(token, at)
     if first is None:
-        raise Broken("escape", at)
+        raise RuleViolation("escape", at)
     data = bytearray([first])
     for _ in range(_length(first) - 1):
         byte = _byte_at(token, at + 3 * len(data))
@@ -103,17 +104,17 @@ def _escape_at(token: str, at: int) -> tuple[str, int]:
     try:
         char = data.decode()
     except UnicodeDecodeError:
-        raise Broken("utf8", at) from None
+        raise RuleViolation("utf8", at) from None
     return char, at + 3 * len(data)
 
 
 def _length(first: int) -> int:
-    """How many bytes the character has that begins with this one."""
+    """Return the number of bytes of the UTF-8 character with this first byte."""
     return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 def _byte_at(token: str, at: int) -> int | None:
-    """The byte of the escape at ``at``, or None where there is none."""
+    """Return the byte of the escape at ``at``, or None if there is no escape."""
     digits = token[at + 1 : at + 3]
     if token[at : at + 1] != "%" or len(digits) != 2 or any(d not in _HEX for d in digits):
         return None

@@ -1,121 +1,124 @@
-"""Which hosts may a service have, and which may a route name?
+"""Validation of hosts: identities of services, and hosts in routes.
 
-An identity is made of lower-case letters, digits and hyphens between dots (S0-034). ``id-``,
-``loc-``, ``all`` and ``*.all`` are reserved (S0-052 to S0-054, A21). A route may name any host that
-a URL can (A74), folded to lower case, and ``all`` itself.
+An identity consists of lower-case letters, digits and hyphens between dots. ``id-``, ``loc-``,
+``all`` and ``*.all`` are reserved. A route may name any host that a URL may, folded to lower case,
+and ``all`` itself.
 """
+
+# S0-034, S0-052 to S0-054, A21, A74
 
 from __future__ import annotations
 
 import string
 from collections.abc import Callable
 
-from ._arguments import Broken, byte_at, of, text
-from ._case_folding import ascii_lower, fold
+from ._arguments import RuleViolation, argument, byte_at, text
+from ._case_folding import ascii_lower, fold_case
 from ._fields import slot_of
 
-# Longest host, counted in characters.
-_LONGEST = 252
+# The maximum number of characters of a host.
+_MAX_LENGTH = 252
 
 _IDENTITY = frozenset(string.ascii_lowercase + string.digits + "-.")
 
-#: The ASCII characters that Go's URL parser admits in a host (A74).
+#: The ASCII characters that Go's URL parser allows in a host (A74).
 URL_HOST = frozenset(string.ascii_letters + string.digits + "-._~!$&'()*+,;=:[]<>\"")
 
 
 def check_identity_host(host: str) -> str:
-    """The host, if a service may have it. Upper case is refused, not folded."""
-    with of("host", text(host, "host")):
+    """Return the host if a service may have it; upper case is refused."""
+    with argument("host", text(host, "host")):
         return identity_of(host)
 
 
 def identity_of(host: str) -> str:
-    """The rules of an identity, from left to right."""
+    """Return the host if it is a valid identity."""
     _check_labels(host, lambda char: None if char in _IDENTITY else "identity")
     if host == "all":
-        raise Broken("reserved", 0)
+        raise RuleViolation("reserved", 0)
     _check_reserved(host)
     return host
 
 
 def source_of_encoder(source: str) -> str:
-    """A sender's host: encoders fold before they check (A74)."""
+    """Return the identity of a sender, which encoders fold to lower case first."""  # A74
     return identity_of(ascii_lower(source))
 
 
 def check_route_host(host: str) -> str:
-    """The host in lower case, if a route may name it."""
-    with of("host", text(host, "host")):
+    """Return the host in lower case if a route may name it."""
+    with argument("host", text(host, "host")):
         return route_host_of(host)
 
 
 def route_host_of(host: str) -> str:
-    """The rules of a host in a route, from left to right."""
+    """Return the host in lower case if it is valid in a route."""
     _check_labels(
         host, lambda char: "host-character" if char.isascii() and char not in URL_HOST else None
     )
-    folded = fold(host)
+    folded = fold_case(host)
     if folded != "all":
         _check_reserved(folded)
     return folded
 
 
 def _check_labels(host: str, fault_of: Callable[[str], str | None]) -> None:
-    """No empty label, no stray character, not too long."""
+    """Raise for an empty label, a character that is not allowed, or a host that is too long."""
     if not host:
-        raise Broken("host-empty", 0)
+        raise RuleViolation("host-empty", 0)
     begins = True
     for at, char in enumerate(host):
-        if at == _LONGEST:
-            raise Broken("host-length", byte_at(host, at))
+        if at == _MAX_LENGTH:
+            raise RuleViolation("host-length", byte_at(host, at))
         if char == ".":
             if begins:
-                raise Broken("empty-label", byte_at(host, at))
+                raise RuleViolation("empty-label", byte_at(host, at))
             begins = True
             continue
         begins = False
         reason = fault_of(char)
         if reason is not None:
-            raise Broken(reason, byte_at(host, at))
+            raise RuleViolation(reason, byte_at(host, at))
     if begins:
-        raise Broken("empty-label", len(host.encode()))
+        raise RuleViolation("empty-label", len(host.encode()))
 
 
 def _check_reserved(host: str) -> None:
     if is_slot_label(host) or host.endswith(".all"):
-        raise Broken("reserved", 0)
+        raise RuleViolation("reserved", 0)
 
 
 def is_slot_label(host: str) -> bool:
-    """Does the host begin like a slot? (S0-052)"""
+    """Return whether the host begins like a slot."""  # S0-052
     return host.startswith(("id-", "loc-"))
 
 
 def any_host_of(host: str) -> str:
-    """Any text that is not empty: where a request goes is not ours to check (A74)."""
+    """Return any text that is not empty: the host of a request is not restricted."""  # A74
     if not host:
-        raise Broken("host-empty", 0)
+        raise RuleViolation("host-empty", 0)
     return host
 
 
 def addressed_host_of(host: str, slot: str) -> str:
-    """The host behind a slot is not a second slot, which nothing could be named (A9)."""
-    if slot and is_slot_label(fold(host)):
-        raise Broken("stacked", 0)
+    """Raise if the host after a slot begins like another slot."""  # A9
+    if slot and is_slot_label(fold_case(host)):
+        raise RuleViolation("stacked", 0)
     return host
 
 
 def cut_slot(host: str) -> tuple[str, str]:
-    """Lifts a leading ``id-`` or ``loc-`` label, if a dot follows it (S0-055).
+    """Return the host without a leading ``id-…`` or ``loc-…`` label, and that label as a slot.
 
-    Gives the rest, its case untouched, and the slot in lower case.
+    The case of the host is kept; the slot is in lower case.
     """
-    with of("host", text(host, "host")):
+    # S0-055
+    with argument("host", text(host, "host")):
         return slot_cut_of(host)
 
 
 def slot_cut_of(host: str) -> tuple[str, str]:
-    """The rest of a host and the slot that its first label is."""
+    """Return the rest of a host and the slot in its first label."""
     label, dot, rest = host.partition(".")
     if not dot or not is_slot_label(ascii_lower(label)):
         return str(host), ""

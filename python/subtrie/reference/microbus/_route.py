@@ -1,6 +1,6 @@
-"""From a URL to the subject of a request, from a route to the pattern of an endpoint.
+"""URLs as subjects of requests, and routes as patterns of endpoints.
 
-A route is joined with the service's own host: ``/p`` and ``p`` are its port 443, ``:N/p`` its port
+A route is relative to the host of the service: ``/p`` and ``p`` are its port 443, ``:N/p`` its port
 N, ``//host:N/p`` and ``https://host/p`` another host.
 """
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ..._address import Target
 from ..._subject import Pattern, Subject
-from ._arguments import Broken, of, text
+from ._arguments import RuleViolation, argument, text
 from ._encode import pattern_of, subject_of
 from ._escape import flatten_host
 from ._fields import method_of, plane_of, published_method_of, slot_of, trust_of
@@ -23,19 +23,19 @@ _T = TypeVar("_T")
 
 
 def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subject:
-    """The subject of a request to a URL."""
+    """Return the subject of a request to a URL."""
     for value, name in ((plane, "plane"), (source, "source"), (method, "method"), (url, "url")):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("source", source):
+    with argument("source", source):
         source_token = flatten_host(source_of_encoder(source))
-    with of("method", method):
+    with argument("method", method):
         method_token = published_method_of(method)
-    with of("url", url):
+    with argument("url", url):
         target = target_of(url)
-        host, slot = _placeless(slot_cut_of, target.host)
-        _placeless(any_host_of, host)
+        host, slot = _without_position(slot_cut_of, target.host)
+        _without_position(any_host_of, host)
     return subject_of(
         [
             plane,
@@ -54,7 +54,7 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
 def subscription_from_route(
     *, plane: str, host: str, method: str, route: str, slot: str = ""
 ) -> Pattern:
-    """The pattern of an endpoint of the service ``host``."""
+    """Return the pattern of an endpoint that the service ``host`` registers under a route."""
     for value, name in (
         (plane, "plane"),
         (host, "host"),
@@ -63,16 +63,16 @@ def subscription_from_route(
         (slot, "slot"),
     ):
         text(value, name)
-    with of("plane", plane):
+    with argument("plane", plane):
         plane_of(plane)
-    with of("host", host):
+    with argument("host", host):
         own = route_host_of(host)
-    with of("method", method):
+    with argument("method", method):
         method_token = method_of(method)
-    with of("route", route):
+    with argument("route", route):
         target = route_target_of(own, route)
-        tokens = _placeless(route_tokens, target.path)
-    with of("slot", slot):
+        tokens = _without_position(route_tokens, target.path)
+    with argument("slot", slot):
         slot_token = slot_of(slot) or "_"
     return pattern_of(
         [
@@ -90,17 +90,17 @@ def subscription_from_route(
 
 
 def resolve_route(*, host: str, route: str) -> Target:
-    """The host, port and decoded path of a route; port 0 is any port."""
+    """Return the host, the port and the decoded path of a route; port 0 is any port."""
     text(host, "host")
     text(route, "route")
-    with of("host", host):
+    with argument("host", host):
         own = route_host_of(host)
-    with of("route", route):
+    with argument("route", route):
         return route_target_of(own, route)
 
 
 def route_target_of(own: str, route: str) -> Target:
-    """A route, joined with the service's own host."""
+    """Return the target of a route relative to the host of the service."""
     if route.startswith("//"):
         return _absolute("https:" + route, len("https:"))
     if not route.startswith((":", "/")) and "://" in route:
@@ -115,18 +115,18 @@ def route_target_of(own: str, route: str) -> Target:
 
 
 def _absolute(url: str, added: int) -> Target:
-    """A route that names its host; what was put before it does not count in positions."""
+    """Return the target of a route with a host; an added prefix does not count in positions."""
     try:
         target = target_of(url)
-    except Broken as broken:
-        at = None if broken.position is None else max(0, broken.position - added)
-        raise Broken(broken.reason, at) from None
-    return target._replace(host=_placeless(route_host_of, target.host))
+    except RuleViolation as violation:
+        at = None if violation.position is None else max(0, violation.position - added)
+        raise RuleViolation(violation.reason, at) from None
+    return target._replace(host=_without_position(route_host_of, target.host))
 
 
-def _placeless(rule: Callable[[str], _T], value: str) -> _T:
-    """A rule on decoded text, whose positions are not those of what was written."""
+def _without_position(rule: Callable[[str], _T], value: str) -> _T:
+    """Apply a rule to decoded text, whose positions are not those of the argument."""
     try:
         return rule(value)
-    except Broken as broken:
-        raise Broken(broken.reason) from None
+    except RuleViolation as violation:
+        raise RuleViolation(violation.reason) from None
