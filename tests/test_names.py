@@ -483,7 +483,7 @@ def test_require_raises_what_the_report_says():
     with pytest.raises(InvalidName, match="byte 1") as caught:
         subtrie.check_name("A.B", "stream").require()
     assert (caught.value.reason, caught.value.position) == ("name-character", 1)
-    assert caught.value.hint.startswith("legal: printable ASCII but")
+    assert caught.value.hint.startswith("valid: printable ASCII but")
 
 
 @pytest.mark.parametrize("windows", [False, True])

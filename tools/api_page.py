@@ -2,8 +2,8 @@
 
     python tools/api_page.py [--check]
 
-The text of a name is the first sentence of its docstring: for names of the engine that in the stub
-``_subtrie.pyi``, so that the page does not depend on the engine in use. A constant has the text of
+The text of a name is the first sentence of its docstring: for names of the engine that in the stubs
+``_subtrie*.pyi``, so that the page does not depend on the engine in use. A constant has the text of
 the ``#:`` comment above it.
 """
 
@@ -65,10 +65,11 @@ def public_names(module: ModuleType) -> list[str]:
 @cache
 def _stub() -> dict[str, str]:
     """Map the names in the stub of the engine to the first sentences of their docstrings."""
-    tree = ast.parse((PACKAGE / "_subtrie.pyi").read_text(encoding="utf-8"))
+    stubs = sorted(PACKAGE.glob("_subtrie*.pyi"))
     return {
         node.name: doc
-        for node in tree.body
+        for stub in stubs
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and (doc := ast.get_docstring(node))
     }
 

@@ -1,7 +1,7 @@
 """The subject system of the Microbus service bus over NATS.
 
-Parse and validate subjects, match subscriptions, check permissions, audit traffic.
-Importing this package imports nothing optional.
+It parses and validates subjects, matches subscriptions, checks permissions and audits traffic.
+Importing this package imports no optional dependency.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .names import NameReport, check_name
 
 
 def __getattr__(name: str) -> str:
-    """``__version__``, read when it is asked for: the reading costs more than all the rest."""
+    """Return ``__version__``, which is read on demand because reading it is slow."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> str:
 
 
 def engine() -> Engine:
-    """The engine in use (``.name``: ``native`` or ``reference``) and why (``.reason``)."""
+    """Return the engine in use: its name, ``native`` or ``reference``, and the reason."""
     return _engine.report
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Reason(NamedTuple):
-    """A reason for refusal: its sentence, a hint, and the corresponding HTTP status."""
+    """The message of an error, a hint that says what would work, and the HTTP status."""
 
     sentence: str
     hint: str
@@ -409,7 +409,7 @@ BUS: dict[str, Reason] = {
         "await connector.subscribe(method, route, handler)",
     ),
     "payload-limit": Reason(
-        "the server's max_payload leaves no room for headers", "set it to at least 128 KiB", 503
+        "the server's max_payload is too small for headers", "set it to at least 128 KiB", 503
     ),
     "too-large": Reason("the body is larger than max_body", "raise max_body on both sides", 413),
     "too-many-fragments": Reason(

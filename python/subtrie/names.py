@@ -1,9 +1,8 @@
-"""Names of streams, consumers, accounts, queues, keys and buckets: may this be one?
+"""Validation of the names of streams, consumers, accounts, queues, keys and buckets.
 
-``check_name`` answers with a report: which production of ADR-6 fails, at which byte, and what would
-be legal there. Three things beside the grammar are separate answers of the report: ``.reserved``
-(the name lies in somebody's own space), ``.portable`` (Windows keeps device names for itself) and
-the level, which says whose check it is.
+``check_name`` returns a report with the production of ADR-6 that fails, the byte at which it fails
+and what would be valid there. The report also tells whether the name is reserved, and whether it is
+portable to Windows.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ._errors import refusal
 
 
 class Source(NamedTuple):
-    """Where a rule stands."""
+    """The document of a rule."""
 
     title: str
     date: str
@@ -25,24 +24,24 @@ class Source(NamedTuple):
 
 
 class NameRule(NamedTuple):
-    """One production: its name, what it is made of, what it allows, where it stands."""
+    """One production: its name, its definition, what it allows, and its document."""
 
     name: str
     production: str
     legal: str
-    used: bool  # does another production of ADR-6 use it, or is it a name itself?
+    used: bool  # by another production of ADR-6, or as a name
     source: Source
 
 
 class Reserved(NamedTuple):
-    """A space that belongs to somebody: ``prefix``, whose it is, and since or until when."""
+    """A reserved prefix, its owner, and the versions in which it is reserved."""
 
     prefix: str
     owner: str
     era: str
 
 
-#: S2-001: what ADR-6 says of itself.
+#: S2-001: the header of ADR-6.
 ADR6 = Source(
     "ADR-6: naming rules of subjects, streams, consumers and accounts",
     "2021-08-17",
@@ -71,7 +70,7 @@ _SINGLES = {
     "underscore": "_",
     "equals": "=",
 }
-# A43: on the page, and in no other production of it.
+# A43: defined by ADR-6, but not used by another production.
 _UNUSED = frozenset({"ampersand", "limited-term-w-sp"})
 
 _LETTERS = "letters, digits, '-', '_'"
@@ -120,7 +119,7 @@ _PRODUCTIONS: dict[str, tuple[str, str]] = {
     "os-object-name": ("any character, one or more", "any text that is not empty"),
 }
 
-#: Every kind ``check_name`` knows, and the production it stands for.
+#: The production of every kind.
 KINDS: dict[str, str] = {
     **{name: name for name in _SINGLES},
     **{name: name for name in _PRODUCTIONS},
@@ -141,9 +140,9 @@ _WINDOWS_LEGAL = (
     "printable ASCII but '.', '*', '<', '>', ':', '\"', '/', '\\', '|', '?', at most 255 characters"
 )
 _LEVEL_LEGAL = {
-    "go-client": "any text without '.' that is not empty; the rest is the server's to judge",
+    "go-client": "any text without '.' that is not empty; the server checks the rest",
     "cli": "any text without '.', '*', '>', '/', '\\' that is not empty",
-    "any-character": "text that UTF-8 can carry",
+    "any-character": "text that UTF-8 can encode",
 }
 _FILES = frozenset({"stream-name", "durable-name", "consumer-name", "account-name"})
 _DEVICES = frozenset(
@@ -151,7 +150,7 @@ _DEVICES = frozenset(
     + [f"{port}{number}" for port in ("COM", "LPT") for number in "123456789"]
 )
 
-#: Prefixes of subjects that belong to somebody (A62: ``_SYS.`` and ``$SYS.`` alike).
+#: Reserved prefixes of subjects (A62: both ``_SYS.`` and ``$SYS.``).
 RESERVED = (
     Reserved("$SYS.", "the system account", "nats-server 2.0 and later"),
     Reserved("_SYS.", "messages that servers make", "before nats-server 2.0"),
@@ -174,10 +173,16 @@ _KV = Reserved("_kv", "the key-value store itself", "ADR-6")  # S2-046, A40
 
 
 class NameReport(NamedTuple):
-    """The answer of ``check_name``: truthy when the name is fine.
+    """The result of ``check_name``, which is true if the name is valid.
 
-    ``rule`` is the production that fails, ``reason`` a code of ``docs/errors.md``, ``position`` the
-    byte offset into the UTF-8 of ``text``; all three are None when it is fine.
+    Attributes:
+        text: The name.
+        kind: Its kind.
+        level: The level of the check.
+        windows: Whether the rules of Windows apply to file names.
+        rule: The production that fails, or None.
+        reason: A code of ``docs/errors.md``, or None.
+        position: The byte offset of the failure in the UTF-8 of ``text``, or None.
     """
 
     text: str
@@ -193,7 +198,7 @@ class NameReport(NamedTuple):
 
     @property
     def legal(self) -> str:
-        """What would be legal in a name of this kind, in words."""
+        """A description of what is valid in a name of this kind."""
         rule = self.rule or KINDS[self.kind]
         if rule in _LEVEL_LEGAL:
             return _LEVEL_LEGAL[rule]
@@ -207,7 +212,8 @@ class NameReport(NamedTuple):
 
     @property
     def portable(self) -> bool:
-        """False where the name would be a file and Windows keeps it for a device (A42)."""
+        """Whether the name can be that of a file on Windows, which reserves device names."""
+        # A42
         if KINDS[self.kind] not in (*_FILES, "filename-safe"):
             return True
         stem = self.text.split(".", 1)[0].rstrip(" ").upper()
@@ -215,7 +221,7 @@ class NameReport(NamedTuple):
 
     @property
     def reserved(self) -> Reserved | None:
-        """Whose space the name lies in, or None. A reserved name is still a valid one (A40)."""
+        """The reserved prefix of the name, or None; a reserved name is still valid."""  # A40
         production = KINDS[self.kind]
         if production == "kv-key-name":
             return _KV if self.text.startswith(_KV.prefix) else None
@@ -224,32 +230,40 @@ class NameReport(NamedTuple):
         return None
 
     def require(self) -> str:
-        """The text, or ``InvalidName`` with what is wrong, where, and what would be legal."""
+        """Return the text, or raise ``InvalidName`` if it is not a valid name."""
         if self.reason is None:
             return self.text
         error = refusal("InvalidName", self.reason, self.text, self.position)
-        error.hint = f"legal: {self.legal}"
+        error.hint = f"valid: {self.legal}"
         raise error
 
 
 def check_name(text: str, kind: str, *, level: str = "adr6", windows: bool = False) -> NameReport:
-    """Is the text a name of this kind?
+    """Return whether the text is a valid name of a kind; no content of the text raises.
 
-    ``kind``: ``subject``, ``pattern``, ``reply-to``, ``stream``, ``durable``, ``consumer``,
-    ``account``, ``queue``, ``js-internal-prefix``, ``js-user-prefix``, ``kv-key``, ``kv-bucket``,
-    ``os-bucket``, ``os-object``, or a production of ADR-6 by its own name (``term``,
-    ``filename-safe``, …). ``level``: ``adr6``, or ``go-client`` or ``cli``, which look at streams,
-    durables and consumers only and less closely. ``windows``: file names as Windows allows them.
+    Args:
+        text: The name.
+        kind: ``subject``, ``pattern``, ``reply-to``, ``stream``, ``durable``, ``consumer``,
+            ``account``, ``queue``, ``js-internal-prefix``, ``js-user-prefix``, ``kv-key``,
+            ``kv-bucket``, ``os-bucket``, ``os-object``, or a production of ADR-6 by its name
+            (``term``, ``filename-safe``, …).
+        level: ``adr6``; or ``go-client`` or ``cli``, whose rules for streams, durables and
+            consumers are looser.
+        windows: Whether to restrict file names to what Windows allows.
 
-    Raises ``ValueError`` for a kind or level nobody knows, ``TypeError`` for what is no text; what
-    the text holds never raises. Cost: one pass. S2-008 to S2-049, A32, A38 to A45a.
+    Raises:
+        ValueError: The kind or the level is unknown.
+
+    Example:
+        >>> check_name("ORDERS.EU", "stream").position
+        6
     """
-    report: NameReport = _engine.check_name(text, kind, level=level, windows=windows)
-    return report
+    # S2-008 to S2-049, A32, A38 to A45a
+    return _engine.check_name(text, kind, level=level, windows=windows)
 
 
 def rules() -> tuple[NameRule, ...]:
-    """Every production of ADR-6 with its source, in the order of the page."""
+    """Return every production of ADR-6 with its document, in the order of the document."""
     singles = ((name, f"{text!r}", f"{text!r} alone") for name, text in _SINGLES.items())
     others = ((name, *both) for name, both in _PRODUCTIONS.items())
     return tuple(
@@ -259,15 +273,17 @@ def rules() -> tuple[NameRule, ...]:
 
 
 def reserved(subject: str) -> Reserved | None:
-    """Whose space a subject or pattern lies in, or None (S4-007, A62)."""
+    """Return the reserved prefix of a subject or pattern, or None."""  # S4-007, A62
     return next((space for space in RESERVED if subject.startswith(space.prefix)), None)
 
 
 def adr6_literal(text: str) -> bool:
-    """Is the text a ``message-subject`` exactly as ADR-6 prints the production?
+    """Return whether the text matches the production ``message-subject`` literally.
 
-    Kept for the record (A32): read so, ``foo*`` passes and ``foo.*``, ``*`` and ``>`` do not.
+    By the production as ADR-6 prints it, ``foo*`` is valid and ``foo.*``, ``*`` and ``>`` are not.
+    ``check_name`` does not use it.
     """
+    # A32
     term = _printed_term(text, 0)
     if term == 0:
         return False
