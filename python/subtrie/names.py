@@ -41,7 +41,8 @@ class Reserved(NamedTuple):
     era: str
 
 
-#: S2-001: the header of ADR-6.
+# S2-001
+#: The header of ADR-6.
 ADR6 = Source(
     "ADR-6: naming rules of subjects, streams, consumers and accounts",
     "2021-08-17",
@@ -150,7 +151,8 @@ _DEVICES = frozenset(
     + [f"{port}{number}" for port in ("COM", "LPT") for number in "123456789"]
 )
 
-#: Reserved prefixes of subjects (A62: both ``_SYS.`` and ``$SYS.``).
+# A62: both ``_SYS.`` and ``$SYS.``
+#: The reserved prefixes of subjects.
 RESERVED = (
     Reserved("$SYS.", "the system account", "nats-server 2.0 and later"),
     Reserved("_SYS.", "messages that servers make", "before nats-server 2.0"),
