@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from subtrie import _control_headers
 from subtrie.connector import Connector, HTTPError, Request, Response
-from subtrie.connector._locality import Key, NearestReplicas
+from subtrie.connector._locality import NearestReplicas, RouteKey
 from subtrie.microbus import decode_subscription
 from tests.interop.wire import Recorded, Recording, headers_of
 
@@ -89,13 +89,13 @@ class NearestByUrl(NearestReplicas):
     This one difference is removed here, so that everything else can be compared.
     """
 
-    def nearest(self, key: Key) -> str:
+    def nearest(self, key: RouteKey) -> str:
         return super().nearest((asked_for.get(), "", ""))
 
-    def learn(self, key: Key, locality: str) -> None:
+    def learn(self, key: RouteKey, locality: str) -> None:
         super().learn((asked_for.get(), "", ""), locality)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: RouteKey) -> None:
         super().forget((asked_for.get(), "", ""))
 
 

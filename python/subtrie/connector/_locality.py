@@ -18,7 +18,7 @@ from ..microbus import common_locality
 _KEPT = 65_536
 _EXPIRES_AFTER = 86_400.0  # seconds until a learned prefix expires
 
-Key = tuple[str, str, str]  # method, host, port
+RouteKey = tuple[str, str, str]  # method, host, port
 
 
 def has_slot(host: str) -> bool:
@@ -31,9 +31,9 @@ class NearestReplicas:
 
     def __init__(self, locality: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.locality, self._clock = locality, clock
-        self._known: OrderedDict[Key, tuple[str, float]] = OrderedDict()
+        self._known: OrderedDict[RouteKey, tuple[str, float]] = OrderedDict()
 
-    def nearest(self, key: Key) -> str:
+    def nearest(self, key: RouteKey) -> str:
         """Return the longest shared locality that has responded; empty if none is known."""
         known, learned = self._known.get(key, ("", 0.0))
         if known and self._clock() - learned > _EXPIRES_AFTER:
@@ -43,7 +43,7 @@ class NearestReplicas:
             self._known.move_to_end(key)
         return known
 
-    def learn(self, key: Key, locality: str) -> None:
+    def learn(self, key: RouteKey, locality: str) -> None:
         """Record the locality of a response; never widens what is known."""
         known, _ = self._known.get(key, ("", 0.0))
         if len(locality) <= len(known):
@@ -58,6 +58,6 @@ class NearestReplicas:
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: RouteKey) -> None:
         """Forget a prefix at which no replica acknowledged."""
         self._known.pop(key, None)

@@ -20,7 +20,7 @@ MAX_SILENCE = 8  # round trips without a fragment
 _REMEMBERED = 4096  # ended transfers whose late fragments are dropped
 _MAX_OPEN = 1024  # transfers
 
-Key = tuple[str, str, str]  # verified source, instance, message id
+TransferKey = tuple[str, str, str]  # verified source, instance, message id
 Part = TypeVar("Part", Request, Response)
 
 
@@ -45,20 +45,20 @@ class Reassembler(Generic[Part]):
 
     def __init__(self, *, max_body: int, max_fragments: int, silence: float) -> None:
         self.max_body, self.max_fragments, self.silence = max_body, max_fragments, silence
-        self._open: dict[Key, _Transfer[Part]] = {}
-        self._ended: OrderedDict[Key, None] = OrderedDict()
+        self._open: dict[TransferKey, _Transfer[Part]] = {}
+        self._ended: OrderedDict[TransferKey, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def ended(self, key: Key) -> bool:
+    def ended(self, key: TransferKey) -> bool:
         """Return whether a transfer is over: further fragments of it are dropped."""
         return key in self._ended
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: TransferKey) -> bool:
         return key in self._open
 
-    def begin(self, key: Key, count: int, *, now: float, ends: float) -> None:
+    def begin(self, key: TransferKey, count: int, *, now: float, ends: float) -> None:
         """Open a transfer.
 
         Args:
@@ -80,7 +80,9 @@ class Reassembler(Generic[Part]):
             raise HTTPError("too many fragmented messages at once", status=503)
         self._open[key] = _Transfer(count, now, ends)
 
-    def add(self, key: Key, index: int, count: int, part: Part, *, now: float) -> Part | None:
+    def add(
+        self, key: TransferKey, index: int, count: int, part: Part, *, now: float
+    ) -> Part | None:
         """Add a fragment; return the whole message if it was the last one missing.
 
         Args:
@@ -113,7 +115,7 @@ class Reassembler(Generic[Part]):
         del whole.headers[FRAGMENT]
         return whole
 
-    def overdue(self, now: float) -> list[Key]:
+    def overdue(self, now: float) -> list[TransferKey]:
         """End the transfers that are silent or past their budget, and return their keys."""
         late = [
             key
@@ -124,7 +126,7 @@ class Reassembler(Generic[Part]):
             self._end(key)
         return late
 
-    def _end(self, key: Key) -> None:
+    def _end(self, key: TransferKey) -> None:
         self._open.pop(key, None)
         self._ended[key] = None
         if len(self._ended) > _REMEMBERED:

@@ -17,7 +17,7 @@ from ... import _control_headers
 from ..._errors import SubtrieError
 from .._errors import HTTPError
 from .._http.codec import read_request
-from .._http.fragments import MAX_SILENCE, Key, Reassembler
+from .._http.fragments import MAX_SILENCE, Reassembler, TransferKey
 from .._http.headers import Headers
 from .._http.message import Message, Request, Response
 from .._identity import request_address, return_subject
@@ -162,7 +162,7 @@ class RequestReceiver(HandlerRunner):
 
     # --- fragments
 
-    def _begin(self, key: Key, count: int, request: Request) -> HTTPError | None:
+    def _begin(self, key: TransferKey, count: int, request: Request) -> HTTPError | None:
         loop = asyncio.get_running_loop()
         now = loop.time()
         try:
@@ -188,7 +188,7 @@ class RequestReceiver(HandlerRunner):
             self._sweep = None
 
 
-def _key(request: Request) -> Key:
+def _key(request: Request) -> TransferKey:
     values = request.headers._values
     return request.source, values[_control_headers.FROM_ID][0], values[_control_headers.MSG_ID][0]
 

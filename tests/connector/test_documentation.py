@@ -1,0 +1,25 @@
+"""The page of connectors names everything that is public, and every variable that is read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import subtrie.connector
+import subtrie.testing
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "connector.md").read_text()
+
+
+def test_every_public_name_is_on_the_page():
+    names = [*subtrie.connector.__all__, *subtrie.testing.__all__]
+    names += ["startup", "shutdown", "on_startup", "on_shutdown", "middleware", "watch", "config"]
+    assert [name for name in names if not re.search(rf"\b{name}\b", PAGE)] == []
+
+
+def test_every_environment_variable_is_on_the_page():
+    folder = Path(subtrie.connector.__file__).parent
+    source = "".join(path.read_text() for path in folder.rglob("*.py"))
+    variables = set(re.findall(r'"((?:MICROBUS|AWS|GCE)_[A-Z0-9_]+)"', source))
+    assert len(variables) > 10
+    assert [name for name in sorted(variables) if f"`{name}`" not in PAGE] == []
