@@ -30,6 +30,7 @@ check: ## check formatting, lints, spelling, wording, types, stubs, documentatio
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m codespell_lib $$(git ls-files)
+	$(PYTHON) tools/check_language.py
 	$(PYTHON) -m mypy
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)

@@ -47,7 +47,7 @@ fn subject() -> impl Strategy<Value = String> {
     prop::collection::vec(token, 1..6).prop_map(|tokens| tokens.join("."))
 }
 
-/// What `explain` promises, by a scan.
+/// The result that `explain` must have, by a scan.
 fn nearest(patterns: &[(u64, String)], subject: &str, limit: usize) -> Vec<(u64, usize)> {
     let mut best: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for (id, pattern) in patterns {

@@ -19,8 +19,8 @@ use crate::error::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Printable ASCII; a wildcard is a whole token.
-    Strict, // seed 001 with ADR-6, A27, A34
-    /// What nats-server accepts: any UTF-8 without space, tab, CR or LF; `foo*` is text.
+    Strict, // S1-013 to S1-048, ADR-6, A27, A34
+    /// The grammar of nats-server: any UTF-8 without space, tab, CR or LF; `foo*` is text.
     Server, // A34, A36
 }
 
@@ -142,7 +142,7 @@ pub struct Bounds {
     pub max_length: usize,
 }
 
-/// What a text is validated as.
+/// The form that a text is validated as.
 ///
 /// # Examples
 ///

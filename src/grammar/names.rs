@@ -10,7 +10,7 @@ use std::fmt;
 /// Maximum length of `filename-safe` in bytes; the class is ASCII, so also in characters.
 const MAX_FILE_NAME: usize = 255; // A41
 
-/// Who checks the name.
+/// The program whose rules apply.
 ///
 /// # Examples
 ///
@@ -25,9 +25,9 @@ const MAX_FILE_NAME: usize = 255; // A41
 pub enum Level {
     /// The productions of ADR-6.
     Adr6, // A45a
-    /// What the Go client checks before it asks the server: stream, durable, consumer.
+    /// The checks of the Go client before a request: stream, durable, consumer.
     GoClient,
-    /// What the command-line tool checks in addition.
+    /// The additional checks of the command-line tool.
     Cli,
 }
 

@@ -260,7 +260,7 @@ impl<T> SubjectTrie<T> {
         self.look_up(subject, Index::select_into, |found| self.value(found))
     }
 
-    /// How many subscriptions match.
+    /// The number of matching subscriptions.
     ///
     /// # Errors
     ///
@@ -379,7 +379,7 @@ impl<T> SubjectTrie<T> {
         all.filter_map(|found| Some((found.into(), self.value(found)?)))
     }
 
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.index.len()

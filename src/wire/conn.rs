@@ -25,7 +25,7 @@ pub enum Conn {
     /// Between a server and its leaf node.
     Leaf,
     /// Between servers of a cluster before nats-server 2.0.
-    RouteLegacy, // seed 004, A63
+    RouteLegacy, // S4-001 to S4-107, A63
 }
 
 impl Conn {

@@ -1,6 +1,6 @@
-"""Text in Go's ``%q`` quoting, as the broker writes payloads and refused subjects.
+r"""Text in Go's ``%q`` quoting, as the broker writes payloads and refused subjects.
 
-Escapes stand for bytes (``\\xff``, ``\\377``), code points (``\\u200b``) or control characters. The
+Escapes stand for bytes (``\xff``, ``\377``), code points (``\u200b``) or control characters. The
 resulting bytes are decoded as UTF-8; other bytes become lone surrogates, so that the conversion is
 lossless.
 """

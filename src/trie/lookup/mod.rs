@@ -41,7 +41,7 @@ struct Lookup {
 }
 
 impl Scratch {
-    /// What the last lookup visited: nodes, and the entries of leaves.
+    /// The number of nodes and leaf entries that the last lookup visited.
     #[must_use]
     pub const fn work(&self) -> usize {
         self.lookup.work
@@ -53,7 +53,7 @@ impl Scratch {
     }
 }
 
-/// What a lookup reads: an index in memory, or an image. Whatever does not exist reads as empty.
+/// The data of a lookup: an index in memory, or an image. Anything that does not exist is empty.
 pub(super) trait View {
     fn hasher(&self) -> &TokenHasher;
     fn root(&self) -> Node;
@@ -69,7 +69,7 @@ pub(super) trait View {
     fn max_work(&self) -> usize;
     /// The id of a subscription, and the slot of the next one with the same pattern.
     fn subscription(&self, slot: Slot) -> Option<(u64, Slot)>;
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     fn subscriptions(&self) -> usize;
     fn grammar(&self) -> (Dialect, Bounds);
 }
@@ -246,7 +246,7 @@ pub(super) fn has_interest<V: View>(
     Ok(any)
 }
 
-/// How many subscriptions match.
+/// The number of matching subscriptions.
 pub(super) fn count<V: View>(
     view: &V,
     subject: &str,
@@ -327,7 +327,7 @@ impl Index {
         match_into(self, subject.as_bytes(), scratch, found)
     }
 
-    /// How many subscriptions match.
+    /// The number of matching subscriptions.
     ///
     /// # Errors
     ///
