@@ -125,7 +125,7 @@ def test_match_batch_equals_match(engine, layout, threads):
     assert found.offsets.readonly
 
 
-def test_values_are_those_of_the_moment(engine):
+def test_values_are_those_at_the_time_of_the_call(engine):
     trie = engine.SubjectTrie()
     subscription = trie.add("a", "kept")
     found = trie.match_batch(["a"])
@@ -192,7 +192,7 @@ class _Capsules:
         return self._pair
 
 
-def test_an_array_handed_over_twice_is_refused():
+def test_an_array_passed_twice_is_refused():
     from subtrie import _subtrie
 
     once = _Capsules(pa.array(["a.b"]))
@@ -219,7 +219,7 @@ class _ArrowArray(ctypes.Structure):
 
 @pytest.mark.parametrize("field", ["length", "offset"])
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**62, 2**63 - 1])
-def test_numbers_that_no_array_can_have_are_refused(field, number):
+def test_impossible_lengths_of_arrays_are_refused(field, number):
     from subtrie import _subtrie
 
     broken = _Capsules(pa.array(["a.b"]))
@@ -232,7 +232,7 @@ def test_numbers_that_no_array_can_have_are_refused(field, number):
 
 
 @pytest.mark.parametrize("kind", ["Batch", "Matches"])
-def test_results_are_not_made_by_hand(engine, kind):
+def test_results_cannot_be_constructed(engine, kind):
     with pytest.raises(TypeError):
         getattr(engine, kind)()
 

@@ -219,7 +219,7 @@ def test_an_engine_that_lacks_a_function_fails_the_row_and_not_the_run(rows):
         ),
     ],
 )
-def test_how_rows_are_judged(rows, row, passes, name):
+def test_expected_answers_of_rows(rows, row, passes, name):
     assert bool(conformance.run(rows({"id": "r", **row}), engine=name)) is passes
 
 
@@ -254,7 +254,7 @@ def test_unknown_kinds_and_invalid_lines_are_reported(rows):
     assert (report.rows, report.passed, report.failed, bool(report)) == (6, 1, 0, False)
 
 
-def test_paths_that_are_not_there(tmp_path):
+def test_missing_paths_are_errors(tmp_path):
     with pytest.raises(FileNotFoundError):
         conformance.run(tmp_path / "missing.jsonl")
     with pytest.raises(FileNotFoundError):
@@ -268,7 +268,7 @@ def command(*arguments: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_the_command_says_yes_no_and_bad_input(rows, tmp_path):
+def test_the_command_exits_with_0_1_or_2(rows, tmp_path):
     assert command(rows(RIGHT))[0] == 0
     assert command(rows(WRONG))[0] == 1
     assert command(rows({"kind": "telepathy"}))[0] == 1
@@ -319,7 +319,7 @@ def _chunk(direction: str, data: bytes) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", ["native", "reference"])
-def test_rows_of_a_recording_are_read_as_what_they_hold(rows, name):
+def test_rows_of_a_recording_are_recognised_by_their_fields(rows, name):
     subject = "p.safe.443.a_b.c_d._.GET.x"
     payload = b"GET https://c.d:443/x HTTP/1.1\r\nHost: c.d:443\r\nMicrobus-From-Host: a.b\r\n\r\n"
     file = rows(

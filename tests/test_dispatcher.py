@@ -160,7 +160,7 @@ def test_a_scheduled_failure_reaches_the_loop(dispatcher):
     asyncio.run(main())
 
 
-def test_a_closed_loop_is_an_error_not_a_silence(dispatcher):
+def test_a_closed_loop_is_an_error(dispatcher):
     loop = asyncio.new_event_loop()
     loop.close()
     dispatcher.subscribe("a", _coroutine, loop=loop)
@@ -222,7 +222,7 @@ def test_shared_is_one_for_all_threads():
 @pytest.mark.requirement("S0-134", "T20")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_begins_with_an_empty_one():
+def test_the_shared_dispatcher_is_empty_in_a_forked_child():
     shared, stop = Dispatcher.shared(), threading.Event()
     place = shared.subscribe("fork.test", lambda _: None)
 
@@ -306,7 +306,7 @@ def test_an_invalid_loop_is_refused_when_subscribing(dispatcher):
         dispatcher.subscribe("a", print, loop="loop")
 
 
-def test_a_place_has_what_every_subscription_has(dispatcher):
+def test_a_handler_subscription_has_the_attributes_of_a_subscription(dispatcher):
     places = [dispatcher.subscribe("a.*", handler, queue="q") for handler in (print, repr)]
     assert [(p.pattern, p.queue, p.value, p.id) for p in places] == [
         ("a.*", "q", print, 0), ("a.*", "q", repr, 1)]  # fmt: skip

@@ -31,7 +31,7 @@ def trie(engine):
     return trie
 
 
-def test_text_is_what_str_gives(trie):
+def test_the_format_text_equals_str(trie):
     assert trie.draw() == trie.draw("text") == trie.draw(format="text") == str(trie)
 
 
@@ -99,7 +99,7 @@ def _labels_of_mermaid(text):
     return nodes, edges
 
 
-def test_every_sign_is_escaped(engine):
+def test_every_special_character_is_escaped(engine):
     for token in ODD:
         trie = engine.SubjectTrie(dialect="server")
         trie.add(f"x.{token}", 0, queue=token)

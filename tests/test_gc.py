@@ -36,7 +36,7 @@ def test_cycles_are_collected(engine, how):
     assert watch_trie() is None
 
 
-def test_each_kept_object_is_reported_once_a_side():
+def test_each_object_is_reported_to_the_collector_once_per_copy():
     import subtrie._subtrie
 
     trie = subtrie._subtrie.SubjectTrie()
@@ -52,7 +52,7 @@ def test_each_kept_object_is_reported_once_a_side():
 
 
 @pytest.mark.parametrize("drop", ["remove", "clear", "setstate", "forget"])
-def test_values_go_when_they_are_dropped(engine, drop):
+def test_values_are_freed_when_they_are_removed(engine, drop):
     trie = engine.SubjectTrie()
     value = Value()
     watch = weakref.ref(value)
@@ -73,7 +73,7 @@ def test_values_go_when_they_are_dropped(engine, drop):
 
 
 @pytest.mark.parametrize("drop", ["remove", "clear", "setstate"])
-def test_a_value_may_use_the_index_while_it_goes(trie, drop):
+def test_a_value_may_use_the_index_while_it_is_freed(trie, drop):
     seen = []
 
     class Last:
@@ -138,7 +138,7 @@ def test_values_are_never_hashed_nor_compared(trie):
     assert trie.remove(handle)
 
 
-def test_indices_within_indices_go_without_exhausting_the_stack(engine):
+def test_nested_indexes_are_freed_without_exhausting_the_stack(engine):
     inner = None
     for _ in range(100_000):
         trie = engine.SubjectTrie()

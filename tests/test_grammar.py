@@ -93,7 +93,7 @@ class _Printing(str):
         return "not a subject"
 
 
-def test_what_is_wrapped_is_what_was_checked(engine_in_use):
+def test_a_str_subclass_is_validated_and_kept_by_its_value(engine_in_use):
     """Bug: a subject made from an Enum's text held the Enum's name, unchecked."""
     for kind in (subtrie.Subject, subtrie.Pattern):
         made = kind(_Printing("orders.new"))

@@ -46,7 +46,7 @@ def test_both_engines_answer_alike(name):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_memory_comes_back(engine, name):
+def test_memory_is_released(engine, name):
     trie = engine.SubjectTrie()
     empty = trie.stats().memory
     handles = trie.update((p, None, "q" if n % 2 else None) for n, p in enumerate(SETS[name]))

@@ -79,7 +79,7 @@ def same(one, other):
 
 @settings(max_examples=60, deadline=None)
 @given(program=programs())
-def test_an_index_comes_back_in_every_engine(program):
+def test_an_image_opens_in_every_engine(program):
     for writer in ENGINES.values():
         trie = built(writer, program)
         image = trie.to_bytes()
@@ -100,7 +100,7 @@ def test_an_index_comes_back_in_every_engine(program):
 
 @settings(max_examples=25, deadline=None)
 @given(program=programs())
-def test_a_second_image_says_what_the_first_said(program):
+def test_an_image_of_an_opened_index_is_the_same(program):
     for writer in ENGINES.values():
         image = built(writer, program).to_bytes()
         plain = subtrie.reference.SubjectTrie.from_bytes(image).to_bytes()
@@ -109,7 +109,7 @@ def test_a_second_image_says_what_the_first_said(program):
             assert subtrie.reference.SubjectTrie.from_bytes(again).to_bytes() == plain
 
 
-def test_the_same_rows_and_patterns_stand_in_the_images_of_both():
+def test_images_of_both_engines_have_the_same_rows_and_patterns():
     sections = []
     for engine in ENGINES.values():
         trie = engine.SubjectTrie()
@@ -166,7 +166,7 @@ def test_values_come_from_a_sequence_or_a_mapping(engine, image, values):
     assert trie.match("b") == ("z",)
 
 
-def test_values_are_asked_for_when_they_are_needed(engine, tabled):
+def test_values_are_looked_up_on_demand(engine, tabled):
     asked = []
 
     class Values:
@@ -190,7 +190,9 @@ def test_values_are_asked_for_when_they_are_needed(engine, tabled):
 @pytest.mark.parametrize(
     ("values", "error"), [({0: "x"}, KeyError), (["x"], IndexError), (7, TypeError)], ids=repr
 )
-def test_what_values_raise_comes_from_the_call_that_needs_them(engine, tabled, values, error):
+def test_an_exception_of_values_is_raised_by_the_call_that_needs_them(
+    engine, tabled, values, error
+):
     trie = engine.SubjectTrie.from_bytes(tabled, values)
     assert trie.count("b") == 1
     for ask in (
@@ -288,7 +290,7 @@ def test_a_pattern_of_many_subscriptions_is_kept_once():
 @pytest.mark.parametrize(
     "kind", [bytes, bytearray, memoryview, lambda image: array.array("B", image)]
 )
-def test_any_bytes_will_do(engine, image, kind):
+def test_any_buffer_of_bytes_is_accepted(engine, image, kind):
     assert engine.SubjectTrie.from_bytes(kind(image)).match("b") == (2,)
     shifted = memoryview(b"x" + image)[1:]  # where no word would lie
     assert engine.SubjectTrie.from_bytes(shifted).match("b") == (2,)
@@ -321,7 +323,7 @@ def test_a_writable_buffer_is_released_at_once(engine, image):
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_what_has_no_bytes_in_one_piece(engine, given, error):
+def test_a_buffer_that_is_not_contiguous_is_refused(engine, given, error):
     with pytest.raises(error):
         engine.SubjectTrie.from_bytes(given)
 
@@ -365,7 +367,7 @@ def test_a_changed_bit_is_found_if_the_image_is_verified(engine, image):
     assert len(engine.SubjectTrie.from_bytes(broken, verify=False)) == 2
 
 
-def test_ids_end_where_64_bits_end(engine):
+def test_ids_are_limited_to_64_bits(engine):
     image = damaged_images.example()
     last = damaged_images.changed(image, damaged_images.NEXT_ID, 2**64 - 2)
     trie = engine.SubjectTrie.from_bytes(damaged_images.repaired(last))
@@ -388,7 +390,7 @@ def test_a_limit_of_zero_is_refused(engine):
         assert refused.value.reason == "image-header"
 
 
-def test_the_largest_bound_travels_along(engine):
+def test_the_largest_limit_is_kept(engine):
     trie = engine.SubjectTrie(max_tokens=2**80)
     assert engine.SubjectTrie.from_bytes(trie.to_bytes()).max_tokens == 2**64 - 2
 

@@ -96,7 +96,7 @@ def test_every_bit_of_the_content(engine, image):
 _NUMBERS = [0, 1, 2, 3, 31, 32, 2**16, 2**31, 2**32 - 1, 2**32, 2**61, 2**63, 2**64 - 1]
 
 
-def test_every_word_with_telling_numbers(engine, image):
+def test_every_word_with_edge_case_numbers(engine, image):
     for word in range(len(image) // 8):
         if word in (damaged_images.CONTENT_SUM, damaged_images.HEADER_SUM):
             continue
@@ -121,7 +121,7 @@ def test_many_words_at_random(engine, image):
         asked(engine, bytes_of(broken), False)
 
 
-def test_sections_that_change_places(engine, image):
+def test_exchanged_sections_are_refused(engine, image):
     words = words_of(image)
     for one in range(damaged_images.TABLE, damaged_images.NAMES + 2):
         for other in range(one):
@@ -158,7 +158,7 @@ def test_sizes_in_a_header_do_not_allocate_memory(engine):
 
 
 @pytest.mark.parametrize("written_by", list(ENGINES))
-def test_links_in_a_circle(engine, written_by):
+def test_circular_links_are_refused(engine, written_by):
     words = words_of(_example(ENGINES[written_by]))
     start = words[damaged_images.ROW_WORDS]
     for slot in range(4):

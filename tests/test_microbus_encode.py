@@ -804,7 +804,7 @@ def test_wrong_type_names_the_argument(engine, field):
             engine.encode_request(**(REQUEST | {field: wrong}))
 
 
-def test_first_argument_is_blamed_first(engine):
+def test_the_first_invalid_argument_is_reported(engine):
     with pytest.raises(subtrie.AddressError) as caught:
         engine.encode_request(**(REQUEST | {"plane": "", "port": "x", "host": ""}))
     assert caught.value.field == "plane"

@@ -142,13 +142,13 @@ def test_device_names_are_valid_and_not_portable(engine, name):
 
 @pytest.mark.requirement("A42")
 @pytest.mark.parametrize("name", ["CONS", "COM", "COM0", "COM10", "ORDERS", "NUL_"])
-def test_names_that_only_look_like_devices(engine, name):
+def test_names_similar_to_devices_are_portable(engine, name):
     assert engine.check_name(name, "stream").portable
 
 
 @pytest.mark.requirement("A42")
 @pytest.mark.parametrize("name", ["con ", "orders ", "orders."])
-def test_what_windows_would_cut_off_is_not_portable(engine, name):
+def test_names_that_end_with_a_dot_or_space_are_not_portable(engine, name):
     assert not engine.check_name(name, "stream").portable
 
 
@@ -190,14 +190,14 @@ def test_subjects_and_replies(engine, text, reason, position):
         ("a..>", "name-empty-token", 2),
     ],
 )
-def test_patterns_as_they_are_meant(engine, text, reason, position):
+def test_patterns_by_the_meaning_of_the_production(engine, text, reason, position):
     for kind in ("pattern", "message-subject"):
         report = engine.check_name(text, kind)
         assert (report.reason, report.position) == (reason, position)
 
 
 @pytest.mark.requirement("S2-030", "A32")
-def test_the_printed_production_and_where_it_differs():
+def test_the_literal_production_differs_from_its_meaning():
     wanted = {"foo*": True, "foo": True, "a.b*c": False, "a.>": True, "foo*.a": True}
     wanted |= {"foo.*": False, "*.foo": False, "*": False, ">": False, "": False, "a.": False}
     assert {text: names.adr6_literal(text) for text in wanted} == wanted
@@ -402,7 +402,7 @@ def test_the_other_productions(engine, kind, text, reason, position):
 
 
 @pytest.mark.requirement("S2-046", "A40")
-def test_keys_of_the_store_itself(engine):
+def test_keys_of_the_key_value_store_are_reserved(engine):
     for key, taken in [("_kv", True), ("_kvx", True), ("_kv.a", True), ("a._kv", False),
                        ("_KV", False)]:  # fmt: skip
         report = engine.check_name(key, "kv-key")
@@ -450,7 +450,7 @@ def test_each_rule_names_its_source():
     ("subject", "era"),
     [("$SYS.x", "nats-server 2.0 and later"), ("_SYS.x", "before nats-server 2.0")],
 )
-def test_both_system_prefixes_are_reserved_each_with_its_time(engine, subject, era):
+def test_both_system_prefixes_are_reserved_with_their_versions(engine, subject, era):
     report = engine.check_name(subject, "subject")
     assert report
     assert report.reserved.era == era
@@ -478,7 +478,7 @@ def test_a_lone_surrogate_is_reported_like_any_other_fault(engine):
     assert (report.reason, report.position, bool(report)) == ("surrogate", 2, False)
 
 
-def test_require_raises_what_the_report_says():
+def test_require_raises_the_error_of_the_report():
     assert subtrie.check_name("ORDERS", "stream").require() == "ORDERS"
     with pytest.raises(InvalidName, match="byte 1") as caught:
         subtrie.check_name("A.B", "stream").require()

@@ -75,7 +75,7 @@ def test_a_witness_never_uses_a_token_that_a_rule_names(engine):
 
 
 @pytest.mark.requirement("A69")
-def test_queues_add_up(engine):
+def test_rules_of_several_queues_are_combined(engine):
     assert engine.rules_witness(["a q"], [], ["a"], []) is None
     assert engine.rules_witness(["a"], [], ["a q", "a >"], []) == ("a", None)
     assert engine.rules_witness(["a *"], [], ["a q"], []) == ("a", "x")
@@ -127,7 +127,7 @@ def test_random_sets_with_queues_against_every_subject(engine):
 
 
 @pytest.mark.requirement("T14")
-def test_both_engines_agree_to_the_letter():
+def test_both_engines_return_identical_results():
     rng = random.Random(7)
     for number in range(1500):
         shape = {"depth": 4, "queues": QUEUES if number % 2 else [""]}
@@ -165,7 +165,7 @@ def mutants(claims):
                 yield changed([(*claim[:-1], rest)])
 
 
-def test_every_yes_has_a_proof_and_no_mutant_passes(engine):
+def test_every_inclusion_has_a_proof_and_no_mutant_passes(engine):
     rng = random.Random(8)
     proofs = mutated = several = 0
     while proofs < 300:
@@ -252,7 +252,7 @@ def test_the_smallest_form_is_the_fewest_then_the_narrowest_then_by_text(engine)
     assert several > 100
 
 
-def test_the_checker_is_short_and_stands_alone():
+def test_the_checker_is_short_and_independent():
     source = Path(proof_checker.__file__).read_text()
     assert len(source.splitlines()) <= 50
     assert not [

@@ -22,7 +22,7 @@ class Service:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_everything_comes_back(engine, trie, protocol):
+def test_a_pickled_index_is_restored_completely(engine, trie, protocol):
     handles = trie.update([("a.>", 0, "q"), ("a", 1), ("*.b", 2, "q")])
     trie.remove(handles[1])
     trie.select("a.b")
@@ -38,7 +38,7 @@ def test_everything_comes_back(engine, trie, protocol):
 
 @pytest.mark.parametrize("options", [
     {"dialect": "server"}, {"max_tokens": 3}, {"max_length": 9, "dialect": "server"}])  # fmt: skip
-def test_options_come_back(engine, options):
+def test_options_are_restored(engine, options):
     trie = engine.SubjectTrie(**options)
     back = pickle.loads(pickle.dumps(trie))
     for name in ("dialect", "max_tokens", "max_length"):
@@ -70,7 +70,7 @@ def test_a_pickle_loads_in_the_engine_in_use(trie, name, monkeypatch):
 
 
 @pytest.mark.parametrize("first", ["trie", "subscription", "value"])
-def test_values_may_lead_back(trie, first):
+def test_values_may_refer_to_the_index(trie, first):
     service = Service(trie)
     things = {"trie": trie, "subscription": service.subscription, "value": service}
     order = [first, *(name for name in things if name != first)]
@@ -92,7 +92,7 @@ def test_deepcopy_keeps_the_engine_and_the_shape(trie):
     assert again.subscription in twin
 
 
-def test_a_subscription_alone(trie):
+def test_a_subscription_is_pickled_without_its_index(trie):
     handle = trie.add("a.*", [1], queue="q")
     back = pickle.loads(pickle.dumps(handle))
     assert back != handle
@@ -115,7 +115,7 @@ def test_answers_can_be_pickled(trie):
     "change",
     [("pattern", "a..b"), ("queue", ""), ("id", 5), ("id", -1), ("twice", 0), ("handle", None)],
 )
-def test_a_state_that_cannot_be_is_refused(trie, change):
+def test_an_invalid_state_is_refused(trie, change):
     handle = trie.add("a", 1)
     names = ["handle", "pattern", "value", "queue", "id", "turn"]
     good = dict(zip(names, (handle, "a", 1, None, 0, 0), strict=True))
@@ -127,7 +127,7 @@ def test_a_state_that_cannot_be_is_refused(trie, change):
     assert list(trie) == [handle]
 
 
-def test_what_is_longer_than_the_dialect_allows_comes_back(engine_in_use):
+def test_texts_beyond_the_limits_of_the_dialect_are_unpickled(engine_in_use):
     """Bug: an index with bounds of its own could be pickled and not read again."""
     trie = engine_in_use.SubjectTrie(max_tokens=1000, max_length=10_000)
     deep = trie.add(".".join("a" * 100), 1)
@@ -138,7 +138,7 @@ def test_what_is_longer_than_the_dialect_allows_comes_back(engine_in_use):
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_witness_comes_back(engine_in_use, protocol):
+def test_a_witness_is_unpickled(engine_in_use, protocol):
     """Bug: the witness of a strict and a server pattern was called strict, and was not."""
     any_one, literal = subtrie.Pattern("*"), subtrie.Pattern("foo*", dialect="server")
     for witness in (any_one.overlaps(literal), literal.overlaps(any_one)):
@@ -150,7 +150,7 @@ def test_a_witness_comes_back(engine_in_use, protocol):
     assert pickle.loads(pickle.dumps(long, protocol)) == copy.copy(long) == long
 
 
-def test_a_forged_text_does_not_come_back(engine_in_use):
+def test_a_forged_text_is_not_unpickled(engine_in_use):
     form = pickle.dumps(subtrie.Subject("some.text"), 0)
     with pytest.raises(subtrie.SubjectError):
         pickle.loads(form.replace(b"some.text", b"some.>xxx"))

@@ -15,7 +15,7 @@ def ids(found):
     return [subscription.id for subscription in found]
 
 
-def test_subscription_is_what_was_asked_for(trie):
+def test_a_subscription_has_the_given_attributes(trie):
     value = object()
     made = trie.add("a.*", value, queue="q")
     assert isinstance(made, Subscription)
@@ -35,7 +35,7 @@ def test_subscription_is_what_was_asked_for(trie):
     assert made != trie.add("a.*", value, queue="q")
 
 
-def test_remove_is_idempotent_and_knows_its_own(engine, trie):
+def test_remove_is_idempotent_and_ignores_other_subscriptions(engine, trie):
     other = engine.SubjectTrie()
     mine, foreign = trie.add("a", 1), other.add("a", 1)
     assert mine in trie
@@ -57,7 +57,7 @@ def test_remove_takes_one_of_equal_ones(trie):
     assert trie.subscriptions("a.b") == (a, c)
 
 
-def test_removal_gives_the_tree_back(trie):
+def test_removal_frees_the_nodes(trie):
     handles = [trie.add(f"s{n % 37}.*.t{n}.>", n, queue=f"q{n}") for n in range(3000)]
     assert trie.stats()[:5] == (3000, 3000, 6037 - 3000 + 37, 3000, 4)
     full = trie.stats().memory
@@ -72,7 +72,7 @@ def test_removal_gives_the_tree_back(trie):
 
 
 @pytest.mark.requirement("T10")
-def test_churn_leaves_memory_flat(trie):
+def test_adding_and_removing_does_not_grow_memory(trie):
     trie.add("kept", "kept")
 
     def churn(start):

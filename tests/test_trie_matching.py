@@ -104,7 +104,7 @@ def test_order_is_that_of_insertion(trie):
     assert ids(trie) == list(range(len(patterns)))
 
 
-def test_ids_are_never_given_again(trie):
+def test_ids_are_never_reused(trie):
     first = trie.add("a", 1)
     assert trie.remove(first)
     trie.clear()
@@ -145,7 +145,7 @@ def test_groups_stand_in_order_of_their_oldest_member(trie):
 
 
 @pytest.mark.requirement("A19")
-def test_members_take_turns_and_lookups_do_not_count(trie):
+def test_select_rotates_members_and_lookups_do_not(trie):
     for number in range(3):
         trie.add("a.b", number, queue="q")
     trie.add("a.b", "plain")

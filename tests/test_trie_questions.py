@@ -32,7 +32,7 @@ def test_explain_a_match(trie):
     assert str(why) == "a.b matches\n  a.* (subscription 0)"
 
 
-def test_explain_a_miss(trie):
+def test_explain_without_a_match(trie):
     for pattern in ("a.b.x", "a.*.y", "a.b", "a.b.c.d", "q", "a.b.c.>", "a.b.x"):
         trie.add(pattern, pattern)
     why = trie.explain("a.b.c", limit=9)

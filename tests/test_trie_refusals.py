@@ -155,7 +155,7 @@ def test_bounds(engine, options, text, reason, position):
 
 
 @pytest.mark.requirement("A37")
-def test_options_and_what_they_say(engine):
+def test_options_are_validated_with_a_clear_message(engine):
     assert [getattr(engine.SubjectTrie(), n) for n in ("dialect", "max_tokens", "max_length")] == [
         "strict", 64, 1024]  # fmt: skip
     server = engine.SubjectTrie(dialect="server", max_length=9)

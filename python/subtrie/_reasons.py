@@ -276,9 +276,7 @@ LOADING: dict[str, Reason] = {
     "account-name": Reason(
         "the account name is reserved by nats-server, or used twice", "choose another name"
     ),
-    "callout": Reason(
-        "the issuer or the users are missing", "set issuer and auth_users, which nats-server needs"
-    ),
+    "callout": Reason("the issuer or the users are missing", "set issuer and auth_users"),
     "connection-type": Reason(
         "not a valid connection type", "use STANDARD, WEBSOCKET, LEAFNODE, MQTT, IN_PROCESS, …"
     ),
@@ -304,7 +302,7 @@ LOADING: dict[str, Reason] = {
     "conf-depth": Reason("blocks are nested too deeply", "use at most 32 levels"),
     "conf-variable": Reason(
         "the variable is undefined, or refers to itself",
-        "define it above, or in the environment",
+        "define it first",
     ),
     "include-file": Reason("the included file cannot be read", "paths are relative to this file"),
     "include-cycle": Reason("the file includes itself", "remove one of the includes"),
@@ -335,7 +333,7 @@ LOADING: dict[str, Reason] = {
     ),
     "seed": Reason("not a valid NKey seed", "use base32 with a checksum, as nsc and nk print it"),
     "jwt-size": Reason(
-        "with this JWT, CONNECT exceeds nats-server's control line of 4,096 bytes",
+        "with this JWT, CONNECT exceeds the control line of 4,096 bytes",
         "use fewer or shorter rules",
         413,
     ),
@@ -357,15 +355,13 @@ SOURCES: dict[str, Reason] = {
     "source-size": Reason("the file is too large", "use at most 4 MiB", 413),
     "source-files": Reason("the folder has too many files", "use fewer than 20,000", 413),
     "source-uses": Reason(
-        "the source has more endpoints and calls than one scan supports",
-        "scan a smaller folder",
-        413,
+        "the source has too many endpoints and calls", "scan a smaller folder", 413
     ),
     "source-link": Reason("it is a link that leaves its folder", "scan the folder it links to"),
     "source-read": Reason("the file cannot be read", "give a regular, readable file"),
     "other-plane": Reason(
         "the source sets a different plane than the one requested",
-        "take plane= from the environment, or request this plane",
+        "omit plane=, or request this plane",
     ),
     "dynamic": Reason(
         "call target cannot be determined statically",
