@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::compare::{Comparison, RuleSet, ShortestWitness, Witness, too_much_work};
+use super::inclusion::{Comparison, RuleSet, ShortestWitness, Witness, too_much_work};
 use super::rule::{Rule, TokenInterner};
 use crate::error::Error;
 

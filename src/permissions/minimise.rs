@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use super::compare::{ParsedSet, RuleSet, too_much_work};
 use super::coverage::{CoverageTable, MaxLengths, contains, is_empty, rules_in};
+use super::inclusion::{ParsedSet, RuleSet, too_much_work};
 use super::rule::{Pattern, Queue, Rule, STAR, TokenInterner};
 use crate::error::Error;
 

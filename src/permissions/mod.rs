@@ -25,14 +25,14 @@
 //! ```
 // A67, A69
 
-mod compare;
 mod coverage;
 mod difference;
+mod inclusion;
 mod minimise;
 mod proof;
 mod rule;
 
-pub use compare::{RuleSet, Witness, overlap, refused_witness, witness};
 pub use difference::{Grant, difference};
+pub use inclusion::{RuleSet, Witness, overlap, refused_witness, witness};
 pub use minimise::minimised;
 pub use proof::{Proof, proof};

@@ -7,8 +7,8 @@
 
 use std::ops::ControlFlow;
 
-use super::compare::{Comparison, RuleSet};
 use super::coverage::{CoverageTable, contains, rules_in};
+use super::inclusion::{Comparison, RuleSet};
 use super::rule::Rule;
 use crate::error::Error;
 

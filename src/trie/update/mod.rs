@@ -1,9 +1,9 @@
 //! Updates: subscriptions are inserted and removed, full leaves become branches.
 
 pub(super) mod insert;
+pub(super) mod leaf_split;
 pub(super) mod remove;
 pub(super) mod select_positions;
-pub(super) mod split;
 
 use super::hash::NodeKey;
 use super::node::Node;
