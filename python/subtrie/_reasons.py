@@ -26,7 +26,7 @@ GRAMMAR: dict[str, Reason] = {
     ),
     "non-ascii": Reason(
         "it contains a character outside ASCII",
-        "percent-encode it, or use dialect='server'",
+        "percent-encode it, or use dialect='server', for which NATS gives no guarantees",
     ),
     "surrogate": Reason(
         "it contains a lone surrogate, which UTF-8 cannot encode",
