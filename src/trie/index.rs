@@ -35,6 +35,8 @@ pub struct Index {
     pub(super) branch_count: usize,
     /// The root selected with many patterns in view, if it was; a rebuild begins with it.
     pub(super) selected_root: Option<Branch>,
+    /// The number of patterns that the root was last selected for.
+    pub(super) selected_for: usize,
     /// The patterns in order, from the first query by pattern on.
     pub(super) sorted: OnceLock<SortedPatterns>,
     /// Memory for the pattern being inserted or removed.
@@ -69,6 +71,7 @@ impl Index {
             pattern_count: 0,
             branch_count: 0,
             selected_root: None,
+            selected_for: 0,
             sorted: OnceLock::new(),
             scratch: ParsedPattern::default(),
         }

@@ -78,9 +78,6 @@ pub struct State {
 /// Both copies of a state.
 pub type SharedState = LeftRight<State>;
 
-/// Patterns of a bulk load that the root is selected from, about.
-const BULK_SAMPLE: usize = 1024;
-
 impl State {
     pub fn new(index: Index) -> Self {
         Self {
@@ -129,9 +126,8 @@ impl State {
 
     /// Inserts rows. Cannot fail.
     pub fn insert(&mut self, py: Python<'_>, rows: &[NewRow]) {
-        let step = rows.len().div_ceil(BULK_SAMPLE).max(1);
-        let sample = rows.iter().step_by(step).map(|row| &*row.pattern);
-        self.index.prepare_bulk_load(rows.len(), sample);
+        self.index
+            .prepare_bulk_load(rows.iter().map(|row| &*row.pattern));
         if rows.len() > 1 {
             self.objects.reserve_exact(rows.len());
         }

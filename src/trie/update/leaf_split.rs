@@ -6,7 +6,8 @@
 //! outnumbers the patterns in the index, and when the hash key is changed.
 
 use super::Cursor;
-use super::select_positions::select_positions;
+use super::random_sample::random_sample;
+use super::select_positions::{SAMPLE_SIZE, patterns_met, select_positions};
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::index::Index;
 use crate::trie::node::{Branch, Kind, LeafEntry, Node};
@@ -26,51 +27,70 @@ const SPLIT_LEAF_ABOVE: usize = 8;
 /// the root of an index that stays small. No record compares values.
 const EXPECTED_GROWTH: usize = 32;
 
-/// The root is selected again at these numbers of patterns, because the first selection sees few.
-/// Each rebuilds the index, so one beyond 2,048 would be a noticeably slow insert (`grow` in
-/// `benches/records/peers-2026-11-21.json` has the longest).
-const ROOT_RESELECT_AT: [usize; 4] = [64, 256, 1024, 2048];
+/// The root is selected again when the patterns first reach a power of two from here on, because
+/// the first selection sees few: rows sorted by one token have shown a single value of it until
+/// then. Lower selects again for indexes that a lookup crosses in any case.
+const RESELECT_FROM: usize = 64;
 
-/// Patterns that the root is selected from, at most, at those sizes.
-const ROOT_SAMPLE: usize = 1024;
+/// Up to here, another root rebuilds the index at once. Beyond, a rebuild is a noticeably slow
+/// insert (about half a microsecond for each pattern), and has to be [`WORTH_A_REBUILD`].
+const ALWAYS_RESELECT_UP_TO: usize = 1024;
+
+/// Another root rebuilds a large index if a lookup then meets this many patterns fewer. Lower
+/// rebuilds for little; higher keeps a root that was selected when few tokens had been seen.
+const WORTH_A_REBUILD: usize = 2;
 
 /// A bulk load of fewer patterns does not select the root again.
 const MIN_BULK_LOAD: usize = 64;
 
 impl Index {
-    /// Prepares for a bulk load of `count` patterns, of which `sample` is a part.
+    /// Prepares for a bulk load of these patterns.
     ///
-    /// If they outnumber the patterns in the index, the root is selected again for both. Cost: the
-    /// sample, and if the root changes, all patterns in the index.
-    pub fn prepare_bulk_load<'a>(&mut self, count: usize, sample: impl Iterator<Item = &'a str>) {
+    /// If they outnumber the patterns in the index, the root is selected again for both. Cost: a
+    /// pass over the patterns, and if the root changes, over those in the index.
+    pub fn prepare_bulk_load<'a>(&mut self, patterns: impl ExactSizeIterator<Item = &'a str>) {
+        let count = patterns.len();
         if count < MIN_BULK_LOAD || count < self.pattern_count {
             return;
         }
-        let mut patterns: Vec<ParsedPattern> = sample
+        let total = count + self.pattern_count;
+        let mut sample: Vec<ParsedPattern> = random_sample(patterns, count, SAMPLE_SIZE)
             .map(|text| ParsedPattern::new(text.as_bytes()))
             .collect();
-        if patterns.is_empty() {
-            return;
-        }
-        patterns.extend(self.sample(patterns.len()));
-        let weight = ((count + self.pattern_count) / patterns.len()).max(1);
-        self.reselect_root(&mut patterns, weight);
+        sample.extend(self.sample(SAMPLE_SIZE * self.pattern_count / count));
+        self.reselect_root(&mut sample, total.div_ceil(SAMPLE_SIZE));
+        self.selected_for = total;
     }
 
-    /// Selects the root again at the sizes of [`ROOT_RESELECT_AT`].
+    /// Selects the root again at a power of two, unless it was selected for as many patterns.
     pub(super) fn reselect_root_if_due(&mut self) {
-        if ROOT_RESELECT_AT.contains(&self.pattern_count) {
-            let mut sample: Vec<ParsedPattern> = self.sample(ROOT_SAMPLE).collect();
-            let weight = self.pattern_count.div_ceil(sample.len().max(1));
+        let count = self.pattern_count;
+        if count <= self.selected_for || count < RESELECT_FROM || !count.is_power_of_two() {
+            return;
+        }
+        self.selected_for = count;
+        let mut sample: Vec<ParsedPattern> = self.sample(SAMPLE_SIZE).collect();
+        let weight = count.div_ceil(sample.len().max(1));
+        if count <= ALWAYS_RESELECT_UP_TO {
             self.reselect_root(&mut sample, weight * EXPECTED_GROWTH);
+            return;
+        }
+        let Some(root) = self.root.branch() else {
+            return;
+        };
+        let Some(other) = select_positions(&mut sample, weight, &self.hasher) else {
+            return;
+        };
+        let now = patterns_met(root, &mut sample, weight, &self.hasher);
+        let then = patterns_met(other, &mut sample, weight, &self.hasher);
+        if now >= then + WORTH_A_REBUILD {
+            self.reselect_root(&mut sample, weight);
         }
     }
 
     /// About `max` of the patterns.
     fn sample(&self, max: usize) -> impl Iterator<Item = ParsedPattern> {
-        let step = self.subscriptions.len().div_ceil(max.max(1)).max(1);
-        self.pattern_addresses()
-            .step_by(step)
+        random_sample(self.pattern_addresses(), self.pattern_count, max)
             .map(|address| self.parsed(address))
     }
 

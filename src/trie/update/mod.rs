@@ -2,6 +2,7 @@
 
 pub(super) mod insert;
 pub(super) mod leaf_split;
+mod random_sample;
 pub(super) mod remove;
 pub(super) mod select_positions;
 

@@ -37,6 +37,7 @@ impl Index {
             self.clear();
         } else if self.branch_count > MAX_BRANCHES_PER_PATTERN * self.pattern_count + 64 {
             self.selected_root = None;
+            self.selected_for = 0;
             self.rebuild(self.hasher.strong);
         }
         Some(slot)

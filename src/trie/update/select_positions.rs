@@ -5,13 +5,15 @@
 //! rest: the smaller both are, the better. Positions are added one by one, the one first that
 //! leaves the fewest pairs of patterns together, while that reduces the pairs clearly.
 
+use super::random_sample::random_sample;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::{Branch, FIRST_FAR_POSITION, MAX_POSITIONS, Position};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
 
-/// Patterns that a selection looks at, at most: more make a split slower and select the same
-/// positions nearly always. No record compares sizes.
-const SAMPLE_SIZE: usize = 512;
+/// Patterns that a selection looks at, at most. Fewer tell two good choices apart by chance only,
+/// so that the order of the rows decides how much a lookup examines (`tests/trie_work.rs`); more
+/// make a selection slower than its few milliseconds. No record compares sizes.
+pub(super) const SAMPLE_SIZE: usize = 2048;
 
 /// Another position has to leave at most four fifths of the pairs together. Lower adds fewer
 /// positions, and so compares more patterns; higher adds positions that cost every lookup a hash
@@ -32,9 +34,8 @@ pub(super) fn select_positions(
     weight: usize,
     hasher: &TokenHasher,
 ) -> Option<Branch> {
-    let step = patterns.len().div_ceil(SAMPLE_SIZE).max(1);
-    let weight = weight * step;
-    let mut sample: Vec<&mut ParsedPattern> = patterns.iter_mut().step_by(step).collect();
+    let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
+    let mut sample = sample_of(patterns);
     let max_count = sample.iter().map(|pattern| pattern.count()).max()?;
     let mut candidates: Vec<Candidate> = (0..max_count.min(FIRST_FAR_POSITION))
         .map(Position::Token)
@@ -70,15 +71,39 @@ pub(super) fn select_positions(
         if !selected.is_empty() && !worthwhile {
             break;
         }
-        for (sum, hash) in sums.iter_mut().zip(&candidate.hashes) {
-            *sum = sum.zip(*hash).map(|(sum, hash)| sum.wrapping_add(hash));
-        }
+        candidate.add_to(&mut sums);
         best = pairs;
         let position = candidate.position;
         selected.push(position);
         candidates.retain(|candidate| candidate.position != position);
     }
     Some(Branch::on(&selected))
+}
+
+/// The average number of other patterns that a lookup meets below a branch, of those that the sample
+/// stands for.
+pub(super) fn patterns_met(
+    branch: Branch,
+    patterns: &mut [ParsedPattern],
+    weight: usize,
+    hasher: &TokenHasher,
+) -> usize {
+    let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
+    let mut sample = sample_of(patterns);
+    let all = sample.len();
+    let mut sums: Vec<Option<u64>> = vec![Some(0); all];
+    let mut pairs = all * all;
+    for position in branch.positions() {
+        let candidate = candidate(&mut sample, position, hasher);
+        pairs = candidate.cost(&sums).0;
+        candidate.add_to(&mut sums);
+    }
+    pairs * weight / all.max(1)
+}
+
+fn sample_of(patterns: &mut [ParsedPattern]) -> Vec<&mut ParsedPattern> {
+    let count = patterns.len();
+    random_sample(patterns.iter_mut(), count, SAMPLE_SIZE).collect()
 }
 
 fn candidate(
@@ -99,6 +124,13 @@ impl Candidate {
     /// Whether a branch here sends the patterns to more than one child.
     fn discriminates(&self) -> bool {
         self.hashes.iter().any(|hash| *hash != self.hashes[0])
+    }
+
+    /// Adds this position to the sums of those selected before.
+    fn add_to(&self, sums: &mut [Option<u64>]) {
+        for (sum, hash) in sums.iter_mut().zip(&self.hashes) {
+            *sum = sum.zip(*hash).map(|(sum, hash)| sum.wrapping_add(hash));
+        }
     }
 
     /// The cost of a branch with this position added to those in `sums`: how many pairs of patterns
