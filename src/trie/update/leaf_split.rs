@@ -58,8 +58,11 @@ impl Index {
             .map(|text| ParsedPattern::new(text.as_bytes()))
             .collect();
         sample.extend(self.sample(SAMPLE_SIZE * self.pattern_count / count));
-        self.reselect_root(&mut sample, total.div_ceil(SAMPLE_SIZE));
         self.selected_for = total;
+        let weight = total.div_ceil(sample.len());
+        if let Some(selected) = select_positions(&mut sample, weight, &self.hasher) {
+            self.set_root(selected);
+        }
     }
 
     /// Selects the root again at a power of two, unless it was selected for as many patterns.
@@ -70,22 +73,23 @@ impl Index {
         }
         self.selected_for = count;
         let mut sample: Vec<ParsedPattern> = self.sample(SAMPLE_SIZE).collect();
-        let weight = count.div_ceil(sample.len().max(1));
-        if count <= ALWAYS_RESELECT_UP_TO {
-            self.reselect_root(&mut sample, weight * EXPECTED_GROWTH);
-            return;
-        }
-        let Some(root) = self.root.branch() else {
+        let small = count <= ALWAYS_RESELECT_UP_TO;
+        let growth = if small { EXPECTED_GROWTH } else { 1 };
+        let weight = count.div_ceil(sample.len().max(1)) * growth;
+        let Some(selected) = select_positions(&mut sample, weight, &self.hasher) else {
             return;
         };
-        let Some(other) = select_positions(&mut sample, weight, &self.hasher) else {
-            return;
-        };
-        let now = patterns_met(root, &mut sample, weight, &self.hasher);
-        let then = patterns_met(other, &mut sample, weight, &self.hasher);
-        if now >= then + WORTH_A_REBUILD {
-            self.reselect_root(&mut sample, weight);
+        if !small {
+            let Some(root) = self.root.branch() else {
+                return;
+            };
+            let [now, then] =
+                [root, selected].map(|root| patterns_met(root, &mut sample, weight, &self.hasher));
+            if now < then + WORTH_A_REBUILD {
+                return;
+            }
         }
+        self.set_root(selected);
     }
 
     /// About `max` of the patterns.
@@ -108,11 +112,8 @@ impl Index {
         parsed
     }
 
-    /// Selects the root for a sample, and rebuilds the index if it is another one.
-    fn reselect_root(&mut self, sample: &mut [ParsedPattern], weight: usize) {
-        let Some(selected) = select_positions(sample, weight, &self.hasher) else {
-            return;
-        };
+    /// Makes `selected` the root, and rebuilds the index if the root is another one.
+    fn set_root(&mut self, selected: Branch) {
         let current = self.root.branch();
         if !current.is_some_and(|root| root.positions().eq(selected.positions())) {
             self.selected_root = Some(selected);
