@@ -9,6 +9,7 @@ import pytest
 import subtrie
 from subtrie import _reasons as reasons
 from subtrie._errors import refusal
+from subtrie.connector import RequestTimeout
 
 
 def test_codes_are_unique_across_areas():
@@ -33,8 +34,32 @@ def test_errors_survive_pickle():
     assert (str(again), vars(again)) == (str(error), vars(error))
 
 
-def test_all_are_value_errors_below_one_base():
-    for name in ("SubjectError", "PatternError", "InvalidName", "AddressError", "WireError"):
-        assert issubclass(getattr(subtrie, name), subtrie.SubtrieError)
-    assert issubclass(subtrie.SubtrieError, ValueError)
+VALIDATORS = (
+    "SubjectError",
+    "PatternError",
+    "InvalidName",
+    "AddressError",
+    "HostnameCollision",
+    "WireError",
+    "PermissionsError",
+)
+
+
+def test_what_validators_raise_is_a_value_error_below_one_base():
+    for name in VALIDATORS:
+        assert issubclass(getattr(subtrie, name), subtrie.InvalidInput)
+    assert issubclass(subtrie.InvalidInput, (subtrie.SubtrieError, ValueError))
     assert issubclass(subtrie.HostnameCollision, subtrie.AddressError)
+
+
+def test_an_error_of_the_bus_is_no_value_error():
+    assert issubclass(subtrie.BusError, subtrie.SubtrieError)
+    assert not issubclass(subtrie.BusError, ValueError)
+    assert not issubclass(subtrie.SubtrieError, ValueError)
+
+
+def test_a_request_timeout_is_a_timeout_error_that_survives_pickle():
+    error = RequestTimeout("timeout: https://shop.example/", trace="ab")
+    assert isinstance(error, TimeoutError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.status, again.trace) == (str(error), 408, "ab")

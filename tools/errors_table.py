@@ -12,8 +12,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 
 HEAD = """# Errors
 
-Every refusal is a `SubtrieError`, which is a `ValueError`. It says what was refused, where, why,
-and what would work; `str(error)` is one line.
+Every error is a `SubtrieError`. What the validators raise is an `InvalidInput`, which is also a
+`ValueError`; a connector's `RequestTimeout` is also a `TimeoutError`. An error says what was
+refused, where, why, and what would work; `str(error)` is one line.
 
 | attribute | meaning |
 |---|---|

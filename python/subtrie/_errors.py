@@ -17,8 +17,8 @@ _SHOWN = 60
 _WITHOUT_VALUE = {*IMAGE, "index-full"}
 
 
-class SubtrieError(ValueError):
-    """Base class of all errors: an input was refused.
+class SubtrieError(Exception):
+    """Base class of all errors of this package.
 
     Attributes:
         reason: A stable code from the table in ``docs/errors.md``.
@@ -50,19 +50,23 @@ class SubtrieError(ValueError):
         return (type(self), self.args, self.__dict__)
 
 
-class SubjectError(SubtrieError):
+class InvalidInput(SubtrieError, ValueError):
+    """An input is not valid; base class of what the validators raise."""
+
+
+class SubjectError(InvalidInput):
     """The text is not a valid subject of the dialect."""
 
 
-class PatternError(SubtrieError):
+class PatternError(InvalidInput):
     """The text is not a valid pattern of the dialect."""
 
 
-class InvalidName(SubtrieError):
+class InvalidName(InvalidInput):
     """The text violates a naming rule of NATS (ADR-6)."""
 
 
-class AddressError(SubtrieError):
+class AddressError(InvalidInput):
     """A part of a Microbus address is not valid, or a subject is not a canonical address."""
 
 
@@ -70,7 +74,7 @@ class HostnameCollision(AddressError):
     """Two hosts have the same token in a subject."""  # A5
 
 
-class WireError(SubtrieError):
+class WireError(InvalidInput):
     """Bytes violate the protocol.
 
     Attributes:
@@ -87,7 +91,7 @@ class WireError(SubtrieError):
     operations: Sequence[Any] = ()
 
 
-class PermissionsError(SubtrieError):
+class PermissionsError(InvalidInput):
     """A permission rule, or the file that contains it, is not valid."""
 
 
@@ -139,7 +143,8 @@ def refusal(
     message = f"{rule.sentence}{place}; {rule.hint}"
     if reason not in _WITHOUT_VALUE:
         message = f"{_refused(kind, value, field)}: {message}"
-    error: SubtrieError = _CLASSES[kind](
+    # The core calls a damaged image a ``SubtrieError``.
+    error: SubtrieError = _CLASSES["InvalidInput" if reason in IMAGE else kind](
         message,
         reason=reason,
         position=position,
@@ -188,6 +193,7 @@ _CLASSES: dict[str, type[SubtrieError]] = {
     cls.__name__: cls
     for cls in (
         SubtrieError,
+        InvalidInput,
         SubjectError,
         PatternError,
         InvalidName,

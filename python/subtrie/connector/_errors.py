@@ -71,7 +71,7 @@ class AckTimeout(HTTPError):
         super().__init__(message, **{"status": 404, **more})
 
 
-class RequestTimeout(HTTPError):
+class RequestTimeout(HTTPError, TimeoutError):
     """The time budget of the request is used up (408)."""
 
     reason_code = "request-timeout"
