@@ -14,8 +14,8 @@ import pytest
 
 from subtrie import Dispatcher, _control_headers
 from subtrie.connector import AckTimeout, Connector, Request
-from subtrie.connector._http.codec import write_request
-from subtrie.connector._transport import nats as nats_transport
+from subtrie.connector import _nats as nats_transport
+from subtrie.connector._codec import write_request
 
 from .nats_server import NatsServer
 

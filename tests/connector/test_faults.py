@@ -8,7 +8,7 @@ import time
 import pytest
 
 from subtrie.connector import HTTPError, Request, RequestTimeout
-from subtrie.connector._client.pending_request import PendingRequest
+from subtrie.connector._pending import PendingRequest
 
 from .nats_server import NatsServer
 
@@ -73,7 +73,7 @@ async def _until(condition, limit=20.0):
 
 async def test_an_unreachable_server_is_a_clear_error(make_nats):
     server = make_nats(HOST, nats="nats://127.0.0.1:1")
-    from subtrie.connector._transport import nats as nats_transport
+    from subtrie.connector import _nats as nats_transport
 
     before, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.3
     try:

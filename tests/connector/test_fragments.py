@@ -9,8 +9,8 @@ import pytest
 
 from subtrie import _control_headers, microbus
 from subtrie.connector import HTTPError, Request, RequestTimeout, Response
-from subtrie.connector._http.codec import read_response, write_request, write_response
-from subtrie.connector._http.fragments import Reassembler, cut
+from subtrie.connector._codec import read_response, write_request, write_response
+from subtrie.connector._fragments import Reassembler, cut
 
 HOST = "shop.example"
 BIG = f"https://{HOST}/big"

@@ -6,8 +6,8 @@ import pytest
 
 from subtrie import BusError, SubtrieError, _control_headers
 from subtrie.connector import Headers, Request, Response
-from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
-from subtrie.connector._http.url import fill_path, parse_url, with_params
+from subtrie.connector._codec import read_request, read_response, write_request, write_response
+from subtrie.connector._url import fill_path, parse_url, with_params
 
 from .recording import messages, truth
 

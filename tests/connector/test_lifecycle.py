@@ -10,8 +10,8 @@ import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
 from subtrie.connector import Connector, HTTPError, _settings
-from subtrie.connector._transport import nats as nats_transport
-from subtrie.connector._transport.credentials import load_credentials
+from subtrie.connector import _nats as nats_transport
+from subtrie.connector._credentials import load_credentials
 
 HOST = "shop.example"
 

@@ -6,7 +6,7 @@ import pytest
 
 from subtrie import microbus
 from subtrie.connector import AckTimeout, HTTPError
-from subtrie.connector._locality import NearestReplicas
+from subtrie.connector._routing import NearestReplicas
 
 HOST = "shop.example"
 NEAR = f"https://{HOST}/near"

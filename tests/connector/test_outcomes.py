@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, Request, RequestTimeout, Response
-from subtrie.connector._client.pending_request import PendingRequest
+from subtrie.connector._pending import PendingRequest
 
 from .nats_server import NatsServer
 

@@ -69,7 +69,7 @@ async def test_a_replica_that_shuts_down_hands_over_its_values(make):
 
 
 def test_the_size_of_the_cache_is_limited(make_memory, monkeypatch):
-    monkeypatch.setattr("subtrie.connector._control.peer_cache._CAPACITY", 100)
+    monkeypatch.setattr("subtrie.connector._peer_cache._CAPACITY", 100)
     cache = make_memory(HOST)._cache
     for n in range(50):
         cache.hold(f"k{n}", b"x" * 30)

@@ -43,7 +43,7 @@ def test_a_rate_limiter_that_admits_nothing_is_refused(rate, burst):
 
 
 def test_the_number_of_buckets_is_limited(monkeypatch):
-    monkeypatch.setattr("subtrie.connector._server.rate_limiter._MAX_CALLERS", 3)
+    monkeypatch.setattr("subtrie.connector._middleware._MAX_CALLERS", 3)
     throttle = RateLimiter(1, clock=Clock())
     for name in "abcd":
         throttle.admit(name)

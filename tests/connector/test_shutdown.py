@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
-from subtrie.connector._transport import nats as nats_transport
+from subtrie.connector import _nats as nats_transport
 
 HOST = "shop.example"
 URL = f"https://{HOST}/"

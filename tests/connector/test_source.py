@@ -10,8 +10,8 @@ import pytest
 
 from subtrie import Dispatcher, _control_headers, microbus
 from subtrie.connector import Request
-from subtrie.connector._http.codec import read_request, write_request
-from subtrie.connector._transport.in_process import InProcessTransport
+from subtrie.connector._codec import read_request, write_request
+from subtrie.connector._transport import InProcessTransport
 
 from .recording import messages
 

@@ -12,8 +12,8 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector
-from subtrie.connector._transport import nats as nats_transport
-from subtrie.connector._transport.credentials import load_credentials
+from subtrie.connector import _nats as nats_transport
+from subtrie.connector._credentials import load_credentials
 
 from .certificates import Authority
 from .nats_server import NatsServer

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from subtrie import _control_headers
 from subtrie.connector import Connector, HTTPError, Request, Response
-from subtrie.connector._locality import NearestReplicas, RouteKey
+from subtrie.connector._routing import NearestReplicas, RouteKey
 from subtrie.microbus import decode_subscription
 from tests.interop.wire import Recorded, Recording, headers_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subtrie.connector import OWN, Connector
-from subtrie.connector._http.codec import read_request, read_response, write_request, write_response
+from subtrie.connector._codec import read_request, read_response, write_request, write_response
 from tests.connector.nats_server import NatsServer
 from tests.interop.differences import difference
 from tests.interop.replay import run

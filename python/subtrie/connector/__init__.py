@@ -3,25 +3,25 @@
 ``from subtrie.connector import Connector``. Needs the extra ``nats``: ``pip install
 'subtrie[nats]'``.
 
-Layers, from the bottom: ``_http`` (messages and their encoding), ``_transport`` (in process and
-NATS), ``_client`` and ``_server`` (the two sides of a request), ``_control`` (the control plane on
-port 888), ``_lifecycle`` (start and stop) and ``_connector``. ``subtrie.short_circuit`` is
-independent of these, for programs that use nats-py directly.
+Layers, from the bottom: messages and their encoding (``_message``, ``_codec``), the transports
+(``_transport``, ``_nats``), the two sides of a request (``_client``, ``_server_receiver``), the
+control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``_connector``.
+``subtrie.short_circuit`` is independent of these, for programs that use nats-py directly.
 """
 
 from .._errors import BusError
 from ..short_circuit import ShortCircuit
+from ._codec import read_request, read_response, write_request, write_response
+from ._config import Config
 from ._connector import Connector
-from ._control.configuration import Config
+from ._endpoint import OWN, Endpoint
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
-from ._http.codec import read_request, read_response, write_request, write_response
-from ._http.headers import Headers
-from ._http.message import Request, Response
+from ._headers import Headers
 from ._ids import FixedIds, Ids, RandomIds
+from ._message import Request, Response
 from ._metrics import Metrics
+from ._middleware import RateLimiter
 from ._run import run, serve
-from ._server.endpoint import OWN, Endpoint
-from ._server.rate_limiter import RateLimiter
 from ._tail_sampling import TailSamplingProcessor
 from ._typed import Client, Event
 

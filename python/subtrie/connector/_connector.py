@@ -13,13 +13,13 @@ from .. import microbus
 from .._errors import HostnameCollision, refusal
 from . import _settings
 from ._cloud_locality import CLOUDS
-from ._control.configuration import Config
-from ._control.control import announce
-from ._http.message import Response
+from ._config import Config
+from ._control import announce
+from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._ids import Ids, RandomIds
 from ._lifecycle import Lifecycle
-from ._server.endpoint import OWN, Endpoint, Handler, Queue
-from ._server.middleware import Middleware
+from ._message import Response
+from ._middleware import Middleware
 from ._typed import Event
 
 Function = TypeVar("Function", bound=Callable[..., Any])

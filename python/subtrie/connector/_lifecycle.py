@@ -17,22 +17,22 @@ from collections.abc import Awaitable, Callable
 
 from .._errors import refusal
 from . import _settings
-from ._client.client import RequestClient
+from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
-from ._control.configuration import Configuration
-from ._control.control import ControlPlane, announce, ask_for_trace
-from ._control.peer_cache import PeerCache
+from ._config import Configuration
+from ._control import ControlPlane, announce, ask_for_trace
+from ._credentials import load_credentials
+from ._endpoint import Endpoint
 from ._ids import Ids
-from ._locality import NearestReplicas
-from ._server.endpoint import Endpoint
-from ._server.receiver import RequestReceiver
+from ._nats import connect
+from ._peer_cache import PeerCache
+from ._routing import NearestReplicas
+from ._server_receiver import RequestReceiver
 from ._tail_sampling import claim_export
 from ._telemetry import watch
 from ._timers import Timers
 from ._tracing import detect_provider
 from ._transport import InProcessTransport, Registration, Transport
-from ._transport.credentials import load_credentials
-from ._transport.nats import connect
 
 logger = logging.getLogger("subtrie.connector")
 

@@ -10,11 +10,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from .. import _control_headers
-from ._http.message import Message
 from ._ids import Ids
-from ._known_responders import KnownResponders
-from ._locality import NearestReplicas
+from ._message import Message
 from ._metrics import Metrics
+from ._routing import KnownResponders, NearestReplicas
 from ._timers import Timers
 from ._transport import Transport, Watcher
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._errors import HTTPError
-from ._http.headers import Headers
-from ._http.message import Request
+from ._headers import Headers
+from ._message import Request
 
 try:
     from opentelemetry import propagate, trace

@@ -8,10 +8,9 @@ from typing import Any
 
 from .. import microbus
 from .._nats.ports import EVENTS
-from ._client.requester import Requester
-from ._http.message import Response
-from ._server.annotations import type_hints
-from ._server.argument_binding import _is_body, structured
+from ._binding import _is_body, structured, type_hints
+from ._message import Response
+from ._requester import Requester
 
 
 class Client:

@@ -1,0 +1,351 @@
+"""Binding a request to the parameters of a handler, by their annotations.
+
+Decided once, when the endpoint is made. A parameter annotated ``Request`` is the request; path
+arguments are bound by name; ``bytes`` is the raw body; a dataclass, a pydantic model, a ``dict`` or
+a ``list`` is the JSON body; others come from the query, then from a field of the JSON body, then
+from the default. A value that does not fit is answered with 400.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from types import CodeType
+from typing import Any, Union
+
+from .._errors import refusal
+from ._errors import HTTPError
+from ._headers import Headers
+from ._json import json_bytes
+from ._message import Request, Response
+
+_MISSING = inspect.Parameter.empty
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+Binder = Callable[[Request], Any]
+
+
+def argument_binder(
+    handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
+) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
+    """Return a function from a request to the positional and named arguments of a handler.
+
+    Args:
+        handler: The function.
+        hints: Its type hints.
+        path_names: The names of the path arguments.
+
+    Raises:
+        BusError: A parameter cannot be filled from a request (``endpoint``).
+    """
+    signature = inspect.signature(handler)
+    positional: list[Binder] = []
+    named: list[tuple[str, Binder]] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise refusal("BusError", "endpoint", str(parameter), field="parameter")
+        annotation = hints.get(parameter.name, _MISSING)
+        if isinstance(annotation, str):
+            annotation = _MISSING
+        binder = _binder(parameter.name, annotation, parameter.default, path_names)
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named.append((parameter.name, binder))
+        else:
+            positional.append(binder)
+
+    if not named:
+        return lambda request: ([bind(request) for bind in positional], {})
+
+    def bind_all(request: Request) -> tuple[list[Any], dict[str, Any]]:
+        return [bind(request) for bind in positional], {name: bind(request) for name, bind in named}
+
+    return bind_all
+
+
+def _binder(name: str, annotation: Any, default: Any, path_names: Sequence[str]) -> Binder:
+    if annotation is Request or (annotation is _MISSING and name == "request"):
+        return lambda request: request
+    in_path = next((each for each in path_names if _same_name(each, name)), None)
+    if in_path is not None:
+        if annotation in (_MISSING, str):
+            return lambda request: request.arguments[in_path]
+        if annotation is int:
+            return lambda request: _integer(name, request.arguments[in_path])
+        return lambda request: scalar(name, annotation, request.arguments[in_path])
+    if annotation is bytes:
+        return lambda request: request.body
+    if (annotation is _MISSING and name == "body") or _is_body(annotation):
+        unconverted = _unconverted_type(annotation)
+        return lambda request: _from_body(request, annotation, unconverted, default)
+    return lambda request: _from_query(request, name, annotation, default)
+
+
+def _same_name(in_path: str, parameter: str) -> bool:
+    """Return whether a path argument fits a parameter: ``orderId`` and ``order_id`` do."""
+    unconverted = parameter.rstrip("_")
+    return (
+        in_path in (parameter, unconverted)
+        or in_path.lower() == unconverted.replace("_", "").lower()
+    )
+
+
+def _without_none(annotation: Any) -> Any:
+    """Return the type beside None in an optional one."""
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        others = [each for each in typing.get_args(annotation) if each is not type(None)]
+        if len(others) == 1:
+            return others[0]
+    return annotation
+
+
+def _is_body(annotation: Any) -> bool:
+    bare = _without_none(annotation)
+    origin = typing.get_origin(bare) or bare
+    if origin in (list, tuple, set, frozenset):
+        (item, *_) = typing.get_args(bare) or (Any,)
+        # A list of scalars comes from the query.
+        return _without_none(item) not in (int, float, bool, str)
+    return (
+        origin is dict
+        or dataclasses.is_dataclass(origin)
+        or hasattr(origin, "model_validate")
+        or typing.is_typeddict(origin)
+    )
+
+
+def _unconverted_type(annotation: Any) -> Any:
+    """Return the type whose JSON values need no conversion: a ``dict`` or ``list`` of anything."""
+    origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
+    if (origin, arguments) in ((dict, ()), (dict, (str, Any)), (list, ()), (list, (Any,))):
+        return origin
+    return _MISSING
+
+
+def _from_body(request: Request, annotation: Any, unconverted: Any, default: Any) -> Any:
+    if not request.body and default is not _MISSING:
+        return default
+    value = request.json()
+    if annotation is _MISSING or type(value) is unconverted:
+        return value
+    return structured("body", annotation, value)
+
+
+def _from_query(request: Request, name: str, annotation: Any, default: Any) -> Any:
+    values = request.query.get(name) if request.url_query else None
+    if values is None and name.endswith("_"):
+        values = request.query.get(name.rstrip("_"))
+    if values is not None:
+        if (
+            typing.get_origin(_without_none(annotation)) in (list, tuple, set, frozenset)
+            or annotation is list
+        ):
+            return structured(name, annotation, values, texts=True)
+        return scalar(name, annotation, values[-1])
+    if request.body[:1] == b"{":
+        fields = request.json()
+        if isinstance(fields, dict) and name in fields:
+            value = fields[name]
+            return value if annotation is _MISSING else structured(name, annotation, value)
+    if default is not _MISSING:
+        return default
+    if annotation is not _MISSING and type(None) in typing.get_args(annotation):
+        return None
+    raise HTTPError(f"argument {name!r} is missing", status=400)
+
+
+def scalar(name: str, annotation: Any, text: str) -> Any:
+    """Convert a text from a path or a query.
+
+    Args:
+        name: The name of the parameter.
+        annotation: Its type.
+        text: The text.
+
+    Raises:
+        HTTPError: The text does not fit the type (400).
+    """
+    annotation = _without_none(annotation)
+    if annotation in (_MISSING, str, Any):
+        return text
+    if annotation is bool:
+        if text.lower() in _TRUE or text.lower() in _FALSE:
+            return text.lower() in _TRUE
+        raise HTTPError(f"{name!r} is not a boolean: {text[:60]!a}", status=400)
+    if annotation in (int, float) and len(text) > 400:
+        raise HTTPError(f"{name!r} is too long", status=400)
+    try:
+        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+            return structured(name, annotation, text, texts=True)
+        return annotation(text)
+    except (TypeError, ValueError):
+        kind = getattr(annotation, "__name__", str(annotation))
+        raise HTTPError(f"{name!r} is not a valid {kind}: {text[:60]!a}", status=400) from None
+
+
+def _integer(name: str, text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    value: int = scalar(name, int, text)
+    return value
+
+
+def structured(name: str, annotation: Any, value: Any, *, texts: bool = False) -> Any:
+    """Convert a JSON value to an annotated type.
+
+    Args:
+        name: The name of the parameter, for error messages.
+        annotation: Its type.
+        value: The JSON value.
+        texts: Whether the values are texts from a query.
+
+    Raises:
+        HTTPError: The value does not fit the type (400); the message says where.
+    """
+    origin = typing.get_origin(annotation) or annotation
+    arguments = typing.get_args(annotation)
+    if annotation in (Any, object, _MISSING):
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        failed: HTTPError | None = None
+        for each in arguments:
+            if each is not type(None):
+                try:
+                    return structured(name, each, value, texts=texts)
+                except HTTPError as error:
+                    failed = error
+        raise failed or HTTPError(f"{name!r} does not fit its type", status=400)
+    if origin is typing.Literal:
+        if value in arguments:
+            return value
+    elif hasattr(origin, "model_validate"):
+        try:
+            return origin.model_validate(value)
+        except ValueError as error:
+            raise HTTPError(f"{name!r}: {error}", status=400) from None
+    elif dataclasses.is_dataclass(origin) and isinstance(origin, type):
+        if isinstance(value, dict):
+            return _dataclass(name, origin, value)
+    elif origin in (list, tuple, set, frozenset):
+        if isinstance(value, list):
+            item = arguments[0] if arguments else Any
+            return origin(
+                structured(f"{name}[{i}]", item, v, texts=texts) for i, v in enumerate(value)
+            )
+    elif origin is dict or typing.is_typeddict(origin):
+        if isinstance(value, dict):
+            item = arguments[1] if len(arguments) == 2 else Any
+            return {k: structured(f"{name}.{k}", item, v) for k, v in value.items()}
+    elif isinstance(origin, type) and issubclass(origin, enum.Enum):
+        for member in origin:
+            if member.value == value or (texts and str(member.value) == value):
+                return member
+    elif origin is type(None):
+        if value is None:
+            return None
+    elif texts and isinstance(value, str):
+        return scalar(name, annotation, value)
+    elif origin is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif origin is bytes and isinstance(value, str):
+        return value.encode()
+    elif (
+        isinstance(origin, type)
+        and isinstance(value, origin)
+        and not (origin is int and isinstance(value, bool))
+    ):
+        return value
+    kind = getattr(annotation, "__name__", str(annotation))
+    raise HTTPError(f"{name!r} is not a valid {kind}: {json.dumps(value)[:60]}", status=400)
+
+
+@lru_cache(maxsize=1024)
+def _hints_of(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _dataclass(name: str, kind: type, value: dict[str, Any]) -> Any:
+    hints = _hints_of(kind)
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.init and field.name in value:
+            place = f"{name}.{field.name}"
+            given[field.name] = structured(place, hints[field.name], value[field.name])
+    try:
+        return kind(**given)
+    except (TypeError, ValueError) as error:
+        raise HTTPError(f"{name!r}: {error}", status=400) from None
+
+
+def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return name and type of each annotated parameter, and of ``return``."""
+    while isinstance(function, partial):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    try:
+        return typing.get_type_hints(function)
+    except (NameError, TypeError, AttributeError):
+        pass
+    unwrapped = inspect.unwrap(function)
+    enclosing = _enclosing_names(unwrapped)
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(unwrapped, "__annotations__", {}).items():
+        holder: Any = type("holder", (), {"__annotations__": {name: annotation}})
+        try:
+            found |= typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), enclosing)
+        except (NameError, TypeError, AttributeError, SyntaxError):
+            continue
+    return found
+
+
+def _enclosing_names(function: Any) -> dict[str, Any]:
+    """Return the local variables of the function that encloses another, if it is still running."""
+    code = getattr(function, "__code__", None)
+    frame = sys._getframe(1)
+    while frame is not None:
+        if code is not None and _holds(frame.f_code, code):
+            return dict(frame.f_locals)
+        frame = frame.f_back  # type: ignore[assignment]
+    return {}
+
+
+def _holds(outer: CodeType, code: CodeType) -> bool:
+    """Return whether code was defined inside other code, directly or in a class."""
+    return any(
+        each is code or _holds(each, code) for each in outer.co_consts if isinstance(each, CodeType)
+    )
+
+
+def to_response(result: Any) -> Response:
+    """Return the response for None, bytes, text, a JSON value, a dataclass or a ``Response``.
+
+    Raises:
+        TypeError: The value cannot be represented in JSON.
+    """
+    if type(result) is dict:  # what most handlers return
+        return _response(json_bytes(result), "application/json")
+    if result is None:
+        return Response()
+    if isinstance(result, Response):
+        return result
+    if isinstance(result, (bytes, bytearray, memoryview)):
+        return _response(bytes(result), "application/octet-stream")
+    if isinstance(result, str):
+        return _response(result.encode(), "text/plain; charset=utf-8")
+    return _response(json_bytes(result), "application/json")
+
+
+def _response(body: bytes, kind: str) -> Response:
+    response = Response.__new__(Response)
+    response.status, response.body, response.source, response.error = 200, body, "", None
+    response.headers = Headers._of({"Content-Type": [kind]})
+    return response

@@ -1,1 +1,0 @@
-"""The request client: pending requests, response streams and acknowledgement timers."""

@@ -1,1 +1,0 @@
-"""The control plane: configuration, metrics, OpenAPI, distributed cache."""

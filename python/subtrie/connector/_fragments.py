@@ -1,0 +1,141 @@
+"""Fragmentation: bodies larger than a message are split by the sender, reassembled by the receiver.
+
+Fragment ``i/n`` repeats the headers. The first fragment of a request opens the transfer and fixes
+the count (a fragment without one is answered 408); a wrong index, another count or a repeated
+fragment ends the transfer with 400, a body over the limit with 413; a transfer also ends after a
+silence of eight round trips, or at the end of its time budget. The key contains the verified
+source, so that no other host can add to a transfer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+from .._control_headers import FRAGMENT
+from ._errors import HTTPError, RequestTimeout
+from ._message import Request, Response
+
+MAX_SILENCE = 8  # round trips without a fragment
+_REMEMBERED = 4096  # ended transfers whose late fragments are dropped
+_MAX_OPEN = 1024  # transfers
+
+TransferKey = tuple[str, str, str]  # verified source, instance, message id
+Part = TypeVar("Part", Request, Response)
+
+
+def cut(body: bytes, size: int) -> list[bytes]:
+    """Split a body into parts of at most ``size`` bytes; at least one part, perhaps empty."""
+    if len(body) <= size:
+        return [body]
+    return [body[number : number + size] for number in range(0, len(body), size)]
+
+
+class _Transfer(Generic[Part]):
+    __slots__ = ("count", "ends", "last_arrival", "parts", "size")
+
+    def __init__(self, count: int, now: float, ends: float) -> None:
+        self.count, self.last_arrival, self.ends = count, now, ends
+        self.parts: dict[int, Part] = {}
+        self.size = 0
+
+
+class Reassembler(Generic[Part]):
+    """The open transfers to one connector, of requests or of responses."""
+
+    def __init__(self, *, max_body: int, max_fragments: int, silence: float) -> None:
+        self.max_body, self.max_fragments, self.silence = max_body, max_fragments, silence
+        self._open: dict[TransferKey, _Transfer[Part]] = {}
+        self._ended: OrderedDict[TransferKey, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def ended(self, key: TransferKey) -> bool:
+        """Return whether a transfer is over: further fragments of it are dropped."""
+        return key in self._ended
+
+    def __contains__(self, key: TransferKey) -> bool:
+        return key in self._open
+
+    def begin(self, key: TransferKey, count: int, *, now: float, ends: float) -> None:
+        """Open a transfer.
+
+        Args:
+            key: The source, the instance and the message id.
+            count: The number of fragments.
+            now: The time on the loop's clock.
+            ends: When the transfer expires, on the same clock.
+
+        Raises:
+            HTTPError: Too many fragments (413), or too many open transfers (503).
+        """
+        if count > self.max_fragments:
+            self._end(key)
+            raise HTTPError(
+                f"{count} fragments exceed the limit of {self.max_fragments}", status=413
+            )
+        if len(self._open) >= _MAX_OPEN:
+            self._end(key)
+            raise HTTPError("too many fragmented messages at once", status=503)
+        self._open[key] = _Transfer(count, now, ends)
+
+    def add(
+        self, key: TransferKey, index: int, count: int, part: Part, *, now: float
+    ) -> Part | None:
+        """Add a fragment; return the whole message if it was the last one missing.
+
+        Args:
+            key: The source, the instance and the message id.
+            index: The number of the fragment, from 1.
+            count: The number of fragments it claims.
+            part: The fragment.
+            now: The time on the loop's clock.
+
+        Raises:
+            RequestTimeout: The transfer is not open (408).
+            HTTPError: The fragment does not fit (400), or the body is too large (413).
+        """
+        transfer = self._open.get(key)
+        if transfer is None:
+            raise RequestTimeout("a fragment without an open transfer")
+        if count != transfer.count or not 1 <= index <= count or index in transfer.parts:
+            self._end(key)
+            raise HTTPError(f"fragment {index}/{count} does not fit", status=400)
+        transfer.size += len(part.body)
+        if transfer.size > self.max_body:
+            self._end(key)
+            raise HTTPError(f"the body exceeds {self.max_body} bytes (max_body)", status=413)
+        transfer.parts[index], transfer.last_arrival = part, now
+        if len(transfer.parts) < count:
+            return None
+        self._end(key)
+        whole = transfer.parts[1]
+        whole.body = b"".join(transfer.parts[number].body for number in range(1, count + 1))
+        del whole.headers[FRAGMENT]
+        return whole
+
+    def overdue(self, now: float) -> list[TransferKey]:
+        """End the transfers that are silent or past their budget, and return their keys."""
+        late = [
+            key
+            for key, transfer in self._open.items()
+            if now - transfer.last_arrival > self.silence or now > transfer.ends
+        ]
+        for key in late:
+            self._end(key)
+        return late
+
+    def _end(self, key: TransferKey) -> None:
+        self._open.pop(key, None)
+        self._ended[key] = None
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+
+def fragment_of_request(request: Request, parts: list[bytes], number: int) -> Request:
+    """Return fragment ``number`` (from 1): the same headers, one part of the body."""
+    fragment = request.received()
+    fragment.body = parts[number - 1]
+    fragment.headers._values[FRAGMENT] = [f"{number}/{len(parts)}"]
+    return fragment

@@ -1,0 +1,150 @@
+"""The distributed cache's peer: values that the replicas of a service keep for each other.
+
+Only the service's own host may use it. Peers ask all replicas at once (``dcache/all``) to load,
+store, check or delete; at shutdown a replica hands its values to another (``dcache/rescue``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict
+from functools import cached_property
+
+from .. import _control_headers
+from .._errors import SubtrieError
+from .._nats.ports import CONTROL
+from ._endpoint import OWN, Endpoint
+from ._errors import HTTPError
+from ._message import Request, Response
+from ._requester import Requester
+from ._runtime import Runtime
+
+logger = logging.getLogger("subtrie.connector")
+
+_CAPACITY = 32 << 20  # bytes
+
+
+class PeerCache:
+    """This instance's part of the cache; the least recently used values are evicted first."""
+
+    def __init__(self, connector: Runtime) -> None:
+        self.connector = connector
+        self._held: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    @cached_property
+    def endpoints(self) -> list[Endpoint]:
+        """The two endpoints of the cache."""
+        connector = self.connector
+        return [
+            Endpoint(
+                connector, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True
+            ),
+            Endpoint(
+                connector, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
+            ),
+        ]
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def all(self, request: Request) -> Response:
+        """Answer a peer that asks every replica."""
+        if request.source != self.connector.host:
+            raise HTTPError(f"foreign host '{request.source}'")
+        query = {name: values[0] for name, values in request.query.items()}
+        action, key = query.get("do", ""), query.get("key", "")
+        own = request.headers.get(_control_headers.FROM_ID) == self.connector.id
+        if action in ("weight", "len"):
+            return Response(200, str(self._size if action == "weight" else len(self._held)))
+        if action == "clear":
+            self._held.clear()
+            self._size = 0
+            return Response()
+        if action == "delete":
+            if not own:
+                self._delete(query)
+            return Response()
+        if action not in ("load", "store", "checksum"):
+            raise HTTPError(f"invalid action '{action}'")
+        if own:
+            return Response(404)
+        if not key:
+            raise HTTPError("missing key")
+        if action == "store":
+            self.hold(key, request.body)
+            return Response()
+        held = self._held.get(key)
+        if held is None:
+            return Response(404)
+        if action == "load":
+            self._held.move_to_end(key)
+            return Response(200, held)
+        digest = hashlib.sha256(held).digest()
+        if digest.hex() != query.get("checksum", "").lower():
+            self._drop(key)
+        return Response(200, digest)
+
+    def rescue(self, request: Request) -> Response:
+        """Take over a value of a replica that shuts down."""
+        if request.source != self.connector.host:
+            raise HTTPError(f"foreign host '{request.source}'")
+        key = request.query.get("key", [""])[0]
+        if not key:
+            raise HTTPError("missing key")
+        self.hold(key, request.body)
+        return Response()
+
+    def hold(self, key: str, value: bytes) -> None:
+        """Keep a value, and evict others if the cache is full."""
+        self._drop(key)
+        self._held[key] = value
+        self._size += len(value)
+        while self._size > _CAPACITY:
+            self._drop(next(iter(self._held)))
+
+    async def offload(self, requester: Requester, timeout: float) -> int:
+        """Hand all values to other replicas, latest first; return how many were taken over.
+
+        The cache's own endpoints must be unsubscribed before.
+
+        Args:
+            requester: Sends the requests.
+            timeout: Seconds for all of them.
+        """
+        taken = 0
+        url = f"https://{self.connector.host}:{CONTROL}/dcache/rescue"
+        try:
+            async with asyncio.timeout(timeout):
+                while self._held:
+                    key, value = self._held.popitem()
+                    self._size -= len(value)
+                    await requester.request("PUT", url, params={"key": key}, body=value)
+                    taken += 1
+        except (SubtrieError, TimeoutError) as error:
+            logger.info(
+                "%s could not hand over %d cached values: %s",
+                self.connector.host,
+                len(self._held) + 1,
+                error,
+            )
+        self._held.clear()
+        self._size = 0
+        return taken
+
+    def _drop(self, key: str) -> None:
+        self._size -= len(self._held.pop(key, b""))
+
+    def _delete(self, query: dict[str, str]) -> None:
+        if key := query.get("key"):
+            self._drop(key)
+        elif prefix := query.get("prefix"):
+            for each in [each for each in self._held if each.startswith(prefix)]:
+                self._drop(each)
+        elif part := query.get("contains"):
+            for each in [each for each in self._held if part in each]:
+                self._drop(each)
+        else:
+            raise HTTPError("missing key")

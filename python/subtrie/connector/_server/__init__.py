@@ -1,1 +1,0 @@
-"""The request server: endpoints, argument binding, middleware, handlers, responses."""
