@@ -1,0 +1,263 @@
+"""Actor tokens: the JWT in ``Microbus-Actor``, verified before a handler runs.
+
+A token is signed with Ed25519 by one of the two token services. Its ``iss`` claim chooses between
+them and never routes: keys are requested from these two hosts alone, and only they may respond.
+Keys are kept; for an unknown key id they are requested again, at most once a second. An unsigned
+token is accepted in the deployment TESTING alone. A token says who the end user is; the sender of a
+request is still the verified source only.
+"""
+
+# A76
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextvars
+import json
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, NoReturn
+
+from .. import _control_headers
+from .._errors import SubtrieError
+from .._nats.ports import CONTROL
+from ._claims import Claims, flattened
+from ._errors import HTTPError
+
+logger = logging.getLogger("subtrie.connector")
+
+#: The services that sign tokens.
+ISSUERS = ("access.token.core", "bearer.token.core")
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+_LONGEST = 16_384  # characters of a token
+_REFETCH = 1.0  # seconds between requests for the keys of one issuer, as in Go
+_FETCH_LIMIT = 5.0  # seconds
+_MOST_KEYS = 256  # of one issuer
+_REMEMBERED = 1024  # tokens whose signature was checked
+
+#: Requests a URL and returns the verified source of the response and its JSON value.
+Fetch = Callable[[str, float], Awaitable[tuple[str, Any]]]
+
+
+class _Token(NamedTuple):
+    """A token whose signature was checked; unsigned if ``issuer`` is empty."""
+
+    payload: bytes
+    flat: dict[str, Any]
+    expires: Any
+    not_before: Any
+    issuer: str
+    key_id: str
+    key: bytes
+
+
+class ActorVerifier:
+    """Verifies the actor tokens of requests to one connector.
+
+    Args:
+        fetch: Requests the keys.
+        allow_unsigned: Whether tokens without a signature are accepted.
+        clock: Seconds since the epoch, for ``exp`` and ``nbf``.
+    """
+
+    def __init__(
+        self, fetch: Fetch, *, allow_unsigned: bool, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._fetch, self._allow_unsigned, self._clock = fetch, allow_unsigned, clock
+        self._keys: dict[str, dict[str, bytes]] = {issuer: {} for issuer in ISSUERS}
+        self._fetched: dict[str, float] = {}
+        self._fetching: dict[str, asyncio.Task[None]] = {}
+        self._checked: OrderedDict[str, _Token] = OrderedDict()
+
+    async def check(self, token: str, requires: Claims | None) -> dict[str, Any] | None:
+        """Return the claims of a token; None if there is none and none is required.
+
+        Args:
+            token: The value of ``Microbus-Actor``; empty if absent.
+            requires: What the claims must satisfy, or None.
+
+        Raises:
+            HTTPError: The token is missing or not valid (401), or its claims do not satisfy
+                ``requires`` (403).
+        """
+        if not token:
+            if requires is not None:
+                raise HTTPError("an actor token is required", status=401)
+            return None
+        checked = self._checked.get(token)
+        if checked is None or not self._current(checked):
+            checked = await self._signed(token)
+            self._checked[token] = checked
+            if len(self._checked) > _REMEMBERED:
+                self._checked.popitem(last=False)
+        self._check_time(checked)
+        if requires is not None and not requires.satisfied_by(checked.flat):
+            raise HTTPError("the claims of the actor token are not sufficient", status=403)
+        claims: dict[str, Any] = json.loads(checked.payload)  # the handler may change its own
+        return claims
+
+    def _current(self, token: _Token) -> bool:
+        """Return whether the key of a token is still published."""
+        return not token.issuer or self._keys[token.issuer].get(token.key_id) == token.key
+
+    async def _signed(self, token: str) -> _Token:
+        if len(token) > _LONGEST or not _TOKEN.fullmatch(token):
+            _refuse("not a JWT")
+        header_part, payload_part, signature = token.split(".")
+        header, claims = _object(_decoded(header_part)), _object(_decoded(payload_part))
+        payload, flat = _decoded(payload_part), flattened(claims)
+        algorithm = header.get("alg")
+        if algorithm == "none" and not signature and self._allow_unsigned:
+            return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), "", "", b"")
+        key_id, issuer = header.get("kid"), claims.get("iss")
+        if algorithm != "EdDSA" or "crit" in header:
+            _refuse("not signed with EdDSA")
+        if not isinstance(key_id, str) or not key_id or not isinstance(issuer, str):
+            _refuse("it names no key or no issuer")
+        issuer = issuer.partition("://")[2] or issuer
+        if issuer not in self._keys:
+            _refuse("not issued by a token service")
+        key = await self._key(issuer, key_id)
+        _check_signature(key, token, signature)
+        return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), issuer, key_id, key)
+
+    def _check_time(self, token: _Token) -> None:
+        now = self._clock()
+        if _bounds(token.expires) and now >= token.expires:
+            _refuse("expired")
+        if _bounds(token.not_before) and now < token.not_before:
+            _refuse("not valid yet")
+
+    # --- keys
+
+    async def _key(self, issuer: str, key_id: str) -> bytes:
+        key = self._keys[issuer].get(key_id)
+        if key is None:
+            await self._request_keys(issuer)
+            key = self._keys[issuer].get(key_id)
+        if key is None:
+            _refuse("its key is unknown")
+        return key
+
+    async def _request_keys(self, issuer: str) -> None:
+        """Request the keys of an issuer; requests at the same time share one."""
+        task = self._fetching.get(issuer)
+        if task is None or task.get_loop() is not asyncio.get_running_loop():
+            now = time.monotonic()
+            if now - self._fetched.get(issuer, -_REFETCH) < _REFETCH:
+                return
+            self._fetched[issuer] = now
+            # In a context of its own: neither the budget nor the actor of the request is passed on.
+            task = asyncio.get_running_loop().create_task(
+                self._replace_keys(issuer), context=contextvars.Context()
+            )
+            self._fetching[issuer] = task
+        await asyncio.shield(task)
+
+    async def _replace_keys(self, issuer: str) -> None:
+        try:
+            source, value = await self._fetch(f"https://{issuer}:{CONTROL}/jwks", _FETCH_LIMIT)
+            if source != issuer:
+                logger.warning("keys of %s came from %s and are not used", issuer, source)
+                return
+            self._keys[issuer] = _keys_in(value)
+        except (SubtrieError, ValueError) as error:
+            logger.warning("the keys of %s cannot be read: %s", issuer, error)
+        finally:
+            self._fetching.pop(issuer, None)
+
+    def close(self) -> None:
+        """Stop requesting keys."""
+        for task in self._fetching.values():
+            task.cancel()
+        self._fetching.clear()
+
+
+def _keys_in(value: Any) -> dict[str, bytes]:
+    """Return the Ed25519 keys of a JWK set by their ids."""
+    listed = value.get("keys") if isinstance(value, dict) else None
+    keys: dict[str, bytes] = {}
+    for each in listed[:_MOST_KEYS] if isinstance(listed, list) else ():
+        if not isinstance(each, dict) or each.get("crv", "Ed25519") != "Ed25519":
+            continue
+        key_id, text = each.get("kid"), each.get("x")
+        if isinstance(key_id, str) and key_id and isinstance(text, str):
+            try:
+                key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            except ValueError:
+                continue
+            if len(key) == 32:
+                keys[key_id] = key
+    return keys
+
+
+def _bounds(moment: Any) -> bool:
+    """Return whether a claim bounds the validity of a token; absent and 0 do not, as in Go."""
+    if moment is None:
+        return False
+    if isinstance(moment, bool) or not isinstance(moment, int | float):
+        _refuse("a time in it is not a number")
+    return moment != 0
+
+
+def _check_signature(key: bytes, token: str, signature: str) -> None:
+    try:
+        from nacl.exceptions import CryptoError
+        from nacl.signing import VerifyKey
+    except ImportError:
+        logger.error("actor tokens need PyNaCl: pip install 'subtrie[creds]'")
+        _refuse("this service cannot check signatures; pip install 'subtrie[creds]'")
+    try:
+        VerifyKey(key).verify(token.rpartition(".")[0].encode(), _decoded(signature))
+    except (CryptoError, ValueError):
+        _refuse("its signature is not valid")
+
+
+def _decoded(part: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except ValueError:
+        _refuse("not a JWT")
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        _refuse("not a JWT")
+    if not isinstance(value, dict):
+        _refuse("not a JWT")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _refuse(why: str) -> NoReturn:
+    raise HTTPError(f"the actor token is refused: {why}", status=401)
+
+
+def unsigned_token(claims: dict[str, Any]) -> str:
+    """Return an unsigned actor token, which only the deployment TESTING accepts.
+
+    Args:
+        claims: The claims, which JSON can represent.
+    """
+    parts = ({"alg": "none", "typ": "JWT"}, claims)
+    return ".".join(_encoded(part) for part in parts) + "."
+
+
+def _encoded(value: dict[str, Any]) -> str:
+    text = json.dumps(value, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(text).decode().rstrip("=")
+
+
+def actor_in(headers: dict[str, list[str]]) -> str:
+    """Return the actor token in the headers of a request; empty if there is none."""
+    return headers.get(_control_headers.ACTOR, [""])[0]

@@ -1,0 +1,261 @@
+"""Actor tokens: who signed them, until when, and where their keys come from."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import builtins
+import json
+
+import nacl.signing
+import pytest
+
+from subtrie.connector import HTTPError
+from subtrie.connector._actor import ISSUERS, ActorVerifier, unsigned_token
+from subtrie.connector._claims import Claims
+
+ACCESS, BEARER = ISSUERS
+NOW = 1_800_000_000
+
+
+def encoded(value):
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+class TokenService:
+    """A token service of a test: its keys, and the requests for them."""
+
+    def __init__(self, host=ACCESS):
+        self.host, self.keys, self.asked, self.answered_by = host, {}, [], None
+
+    def add(self, key_id):
+        self.keys[key_id] = nacl.signing.SigningKey.generate()
+
+    def sign(self, key_id="k1", header=None, **claims):
+        header = {"alg": "EdDSA", "typ": "JWT", "kid": key_id} | (header or {})
+        signed = f"{encoded(header)}.{encoded({'iss': f'https://{self.host}', **claims})}"
+        return f"{signed}.{encoded(self.keys[key_id].sign(signed.encode()).signature)}"
+
+    def jwks(self):
+        return {
+            "keys": [
+                {"kty": "OKP", "crv": "Ed25519", "kid": i, "x": encoded(bytes(key.verify_key))}
+                for i, key in self.keys.items()
+            ]
+        }
+
+    async def fetch(self, url, timeout):
+        self.asked.append(url)
+        await asyncio.sleep(0)
+        return self.answered_by or url.split("/")[2].partition(":")[0], self.jwks()
+
+
+@pytest.fixture
+def service():
+    made = TokenService()
+    made.add("k1")
+    return made
+
+
+def verifier(service, **options):
+    options = {"allow_unsigned": False, "clock": lambda: NOW, **options}
+    return ActorVerifier(service.fetch, **options)
+
+
+async def status_of(verifier, token, requires=None):
+    try:
+        return await verifier.check(token, Claims(requires) if requires else None)
+    except HTTPError as error:
+        return error.status
+
+
+async def test_a_signed_token_gives_its_claims(service):
+    checks = verifier(service)
+    for _ in range(3):
+        assert (await status_of(checks, service.sign(sub="ann")))["sub"] == "ann"
+    assert service.asked == ["https://access.token.core:888/jwks"]
+
+
+async def test_the_issuer_chooses_between_two_hosts_and_routes_to_no_other():
+    for issuer, asked in (
+        ("https://bearer.token.core", ["https://bearer.token.core:888/jwks"]),
+        ("bearer.token.core", ["https://bearer.token.core:888/jwks"]),
+        ("https://evil.example", []),
+        ("https://access.token.core.evil.example", []),
+        ("https://access.token.core:888", []),
+        ("https://access.token.core/x", []),
+        ("", []),
+        (7, []),
+    ):
+        service = TokenService(BEARER)
+        service.add("k1")
+        token = service.sign(iss=issuer)
+        result = await status_of(verifier(service), token)
+        assert service.asked == asked
+        assert isinstance(result, dict) if asked else result == 401
+
+
+async def test_keys_that_another_host_sends_are_not_used(service):
+    service.answered_by = "evil.example"
+    assert await status_of(verifier(service), service.sign()) == 401
+
+
+async def test_keys_of_one_issuer_do_not_verify_tokens_of_the_other(service):
+    checks = verifier(service)
+    assert await status_of(checks, service.sign()) != 401
+    service.jwks = lambda: {"keys": []}
+    assert await status_of(checks, service.sign(iss="https://bearer.token.core")) == 401
+
+
+async def test_a_forged_token_is_refused(service):
+    other = TokenService()
+    other.add("k1")
+    good = service.sign(sub="ann", roles=["user"])
+    head, _, signature = good.split(".")
+    changed = f"{head}.{encoded({'iss': 'https://access.token.core', 'roles': ['admin']})}"
+    for token in (
+        other.sign(sub="ann"),
+        f"{changed}.{signature}",
+        good[:-4] + "AAAA",
+        good.rpartition(".")[0] + ".",
+        good + "A",
+        good + ".x",
+        good + " ",
+        "garbage",
+        "a.b.c",
+        "." * 3,
+        f"{encoded([1])}.{encoded({})}.x",
+        f"{encoded(b'[' * 9000)}.{encoded({})}.x",
+        "A" * 20_000,
+    ):
+        assert await status_of(verifier(service), token) == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"alg": "none"},
+        {"alg": "HS256"},
+        {"alg": "ES256"},
+        {"alg": "eddsa"},
+        {"alg": None},
+        {"kid": ""},
+        {"kid": 7},
+        {"kid": "other"},
+        {"crit": ["x"]},
+    ],
+)
+async def test_only_ed25519_with_a_known_key_counts(service, header):
+    assert await status_of(verifier(service), service.sign(header=header)) == 401
+
+
+async def test_an_unsigned_token_counts_in_tests_alone(service):
+    token = unsigned_token({"sub": "ann", "iss": "https://anyone.example"})
+    assert await status_of(verifier(service), token) == 401
+    testing = verifier(service, allow_unsigned=True)
+    assert (await status_of(testing, token))["sub"] == "ann"
+    assert await status_of(testing, token + "AAAA") == 401
+    assert await status_of(testing, unsigned_token({"exp": NOW - 1})) == 401
+
+
+@pytest.mark.parametrize(
+    ("claims", "accepted"),
+    [
+        ({"exp": NOW + 1}, True),
+        ({"exp": NOW}, False),
+        ({"exp": NOW - 1}, False),
+        ({"exp": NOW + 0.5}, True),
+        ({"exp": 0}, True),
+        ({"exp": None}, True),
+        ({"exp": "tomorrow"}, False),
+        ({"exp": True}, False),
+        ({"nbf": NOW}, True),
+        ({"nbf": NOW + 1}, False),
+        ({"nbf": [NOW]}, False),
+    ],
+)
+async def test_the_time_of_a_token_is_checked(service, claims, accepted):
+    result = await status_of(verifier(service), service.sign(**claims))
+    assert isinstance(result, dict) if accepted else result == 401
+
+
+async def test_a_token_that_was_accepted_expires(service):
+    now = [NOW]
+    checks = verifier(service, clock=lambda: now[0])
+    token = service.sign(exp=NOW + 10)
+    assert await status_of(checks, token) != 401
+    now[0] += 10
+    assert await status_of(checks, token) == 401
+
+
+async def test_an_unknown_key_makes_the_keys_be_requested_once(service):
+    checks = verifier(service)
+    assert await status_of(checks, service.sign()) != 401
+    service.add("k2")
+    checks._fetched[ACCESS] -= 2.0  # the last request was two seconds ago
+    tokens = [service.sign("k2", n=n) for n in range(20)]
+    assert 401 not in await asyncio.gather(*(status_of(checks, token) for token in tokens))
+    assert len(service.asked) == 2
+    for n in range(50):
+        assert await status_of(checks, service.sign(header={"kid": f"unknown{n}"})) == 401
+    assert len(service.asked) == 2
+
+
+async def test_a_key_that_is_published_no_more_ends_its_tokens(service):
+    checks = verifier(service)
+    token = service.sign()
+    assert await status_of(checks, token) != 401
+    del service.keys["k1"]
+    service.add("k2")
+    checks._fetched[ACCESS] -= 2.0
+    assert await status_of(checks, service.sign("k2")) != 401
+    checks._fetched[ACCESS] -= 2.0
+    assert await status_of(checks, token) == 401
+
+
+@pytest.mark.parametrize(
+    "jwks",
+    [None, [], {}, {"keys": 7}, {"keys": [7, {}, {"kid": "k1"}, {"kid": "k1", "x": "AA"}]}],
+)
+async def test_keys_that_cannot_be_read_accept_nothing(service, jwks):
+    service.jwks = lambda: jwks
+    assert await status_of(verifier(service), service.sign()) == 401
+
+
+async def test_no_token_service_is_a_401(service):
+    async def fetch(url, timeout):
+        raise HTTPError("ack timeout", status=404)
+
+    assert await status_of(ActorVerifier(fetch, allow_unsigned=False), service.sign()) == 401
+
+
+async def test_required_claims(service):
+    checks = verifier(service)
+    assert await status_of(checks, "") is None
+    assert await status_of(checks, "", "true") == 401
+    token = service.sign(roles=["admin"])
+    assert await status_of(checks, token, "roles.user") == 403
+    assert await status_of(checks, token, "roles.user || roles.admin") != 403
+
+
+async def test_a_handler_that_changes_its_claims_changes_no_others(service):
+    checks, token = verifier(service), service.sign(roles=["user"])
+    (await checks.check(token, None))["roles"].append("admin")
+    assert await status_of(checks, token, "roles.admin") == 403
+    assert (await checks.check(token, None))["roles"] == ["user"]
+
+
+async def test_without_pynacl_a_token_is_a_401_with_a_hint(service, monkeypatch):
+    imports = builtins.__import__
+
+    def refuse(name, *arguments, **named):
+        if name.startswith("nacl"):
+            raise ImportError(name)
+        return imports(name, *arguments, **named)
+
+    checks, token = verifier(service), service.sign()
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(HTTPError, match=r"pip install 'subtrie\[creds\]'") as caught:
+        await checks.check(token, None)
+    assert caught.value.status == 401
