@@ -192,6 +192,65 @@ def test_stubs_make_no_rules_and_calls_of_them_do(only):
     assert said(service.calls) == ["GET stock.shop:443/items/{id}"]
 
 
+CLIENTS = (
+    'stock, spare = Client("stock.shop"), Client("spare.shop")\n'
+    '@stock.call("GET", ":444/items/{id}")\nasync def item(id): ...\n'
+    '@spare.call("GET", "/items/{id}")\nasync def item(id): ...\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (
+            "async def f(client: Client): await client.item(orders, 1)\nf(stock)",
+            ["GET stock.shop:444/items/{id}"],
+        ),
+        (
+            "async def f(client: Client): await g(c=client)\n"
+            "async def g(*, c: Client): await c.item(orders, 1)\nf(stock); f(spare)",
+            ["GET spare.shop:443/items/{id}", "GET stock.shop:444/items/{id}"],
+        ),
+        (
+            "class Basket:\n    def __init__(self, client: Client): self.client = client\n"
+            "    async def f(self): await self.client.item(orders, 1)\nBasket(stock)",
+            ["GET stock.shop:444/items/{id}"],
+        ),
+        (
+            "async def f(client: Client = spare): await client.item(orders, 1)\nf()",
+            ["GET spare.shop:443/items/{id}"],
+        ),
+    ],
+)
+def test_a_client_is_followed_through_parameters(only, text, calls):
+    service = only(CLIENTS + text)
+    assert sorted(said(service.calls)) == calls
+    assert not service.dynamic
+
+
+def test_a_client_parameter_that_may_be_another_is_reported_too(only):
+    service = only(
+        CLIENTS + "import os\nasync def f(client: Client): await client.item(orders, 1)\n"
+        "f(stock)\nf(os.client)"
+    )
+    assert said(service.calls) == ["GET stock.shop:444/items/{id}"]
+    assert len(service.dynamic) == 1
+
+
+def test_a_client_of_a_host_chosen_at_run_time_keeps_port_and_path(only):
+    service = only(
+        'import os\nstock = Client(os.environ["S"])\n'
+        '@stock.call("GET", ":444/items/{id}")\nasync def item(id): ...\n'
+        '@stock.call("POST", "//other.shop/items")\nasync def add(): ...\n'
+        "async def f():\n    await stock.item(orders, 1)\n    await stock.add(orders)\n"
+    )
+    assert said(service.calls) == ["POST other.shop:443/items"]
+    (dynamic,) = service.dynamic
+    assert (dynamic.use.host, dynamic.use.port, dynamic.use.path) == (None, 444, "/items/{id}")
+    granted = rules(service, "p", allow_dynamic=True).publish_allow
+    assert "p.safe.444.orders_shop.*.*.GET.items.*" in granted
+
+
 @pytest.mark.requirement("S0-110", "S0-111")
 def test_events_and_hooks(only):
     service = only("""\

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 from .._errors import AddressError
@@ -32,6 +33,9 @@ from ._source_tree import SourceTree
 from ._targets import literal_text
 
 Key = tuple[ast.AST, str]
+
+#: What is followed through parameters.
+_FOLLOWED = ("Connector", "Client")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ class ConnectorInstances:
         positional = [*node.args.posonlyargs, *node.args.args][1 if function.bound else 0 :]
         for each in parameters(node):
             values = names.annotated(each.annotation, function.scope, node, each.arg)
-            if each.annotation is None or not of_kind(values, "Connector"):
+            if each.annotation is None or not any(of_kind(values, kind) for kind in _FOLLOWED):
                 continue
             value = None
             if each in positional and positional.index(each) < len(arguments):
@@ -200,11 +204,39 @@ class ConnectorInstances:
 
     def _add(self, key: Key, values: PossibleValues) -> None:
         known = self._given.setdefault(key, set())
-        known.update(of_kind(values, "Connector"))
+        for kind in _FOLLOWED:
+            known.update(of_kind(values, kind))
         if any(not isinstance(each, Instance | ParameterValue) for each in values):
             known.add(Unknown())
 
     # --- result
+
+    def passed(
+        self, values: Iterable[Instance | ParameterValue]
+    ) -> list[Instance | ParameterValue]:
+        """Return the instances that values may be; a parameter that may be others stays."""
+        found: dict[Instance | ParameterValue, None] = {}
+        todo, done = list(values), set()
+        while todo:
+            each = todo.pop(0)
+            if each in done:
+                continue
+            done.add(each)
+            given = (
+                set()
+                if isinstance(each, Instance)
+                else self._given.get((each.node, each.name), set())
+            )
+            if not given or any(isinstance(one, Unknown) for one in given):
+                found[each] = None
+            todo += sorted(
+                (one for one in given if not isinstance(one, Unknown)),
+                key=lambda one: (
+                    getattr(one.node, "lineno", 0),
+                    getattr(one.node, "col_offset", 0),
+                ),
+            )
+        return list(found)
 
     def owners(self, values: list[Instance | ParameterValue], file: SourceFile) -> Owners:
         """Return the services whose connectors these are, if they are used in this file."""

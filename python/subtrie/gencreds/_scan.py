@@ -14,6 +14,7 @@ from .. import microbus
 from .._errors import AddressError
 from .._file_errors import file_error, located
 from ._abstract_values import ExternalObject, FunctionValue, Instance, ParameterValue, of_kind
+from ._client_stubs import find_stubs
 from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 from ._constant_evaluation import ConstantEvaluator
@@ -64,7 +65,7 @@ class _Scan:
         self.facts = {host: ServiceFacts() for host in self.connectors.hosts}
         self.unattributed = ServiceFacts()
         self.uses = 0
-        self.stubs = self._stubs()
+        self.stubs = find_stubs(tree)
         names = (getattr(node, "name", "") for node in self.stubs)
         self.detector = UnresolvedCallDetector(self.tree, self.evaluator, names)
 
@@ -97,23 +98,6 @@ class _Scan:
             facts.service(host, self.connectors.ids(host), self.declared)
             for host, facts in sorted(self.facts.items())
         ]
-
-    # --- stubs
-
-    def _stubs(self) -> dict[ast.AST, tuple[ast.Call, Scope]]:
-        """Functions decorated with ``@client.call(…)``: the call of ``call``, and its scope."""
-        stubs = {}
-        for file_scopes in self.tree.all_files():
-            for node, inner in file_scopes.scopes.items():
-                for each in getattr(node, "decorator_list", []):
-                    if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Attribute):
-                        continue
-                    outer = inner.parent or inner
-                    if each.func.attr == "call" and of_kind(
-                        self.tree.resolver.of(each.func.value, outer), "Client"
-                    ):
-                        stubs[node] = (each, outer)
-        return stubs
 
     # --- calls
 
@@ -284,12 +268,12 @@ class _Scan:
     ) -> None:
         """Record ``client.name(connector, …)``."""
         owners = self._caller(site, call)
-        for client in clients:
+        for client in self.connectors.passed(clients):
             stubs = [
                 node
                 for node, (made_by, scope) in self.stubs.items()
                 if getattr(node, "name", "") == name
-                and client in self.tree.resolver.of(made_by.func.value, scope)  # type: ignore[attr-defined]
+                and client in self.connectors.passed(self._made_by(made_by, scope))
             ]
             for node in stubs:
                 self._stub_call(site, call, node)
@@ -298,6 +282,11 @@ class _Scan:
                     message = f"{name}: a call of an unknown stub"
                     self._report(facts, "calls", site, message, EndpointUse(None, None, None, None))
 
+    def _made_by(self, call: ast.Call, scope: Scope) -> list[Instance | ParameterValue]:
+        """The clients of ``@client.call(…)``."""
+        assert isinstance(call.func, ast.Attribute)
+        return of_kind(self.tree.resolver.of(call.func.value, scope), "Client")
+
     def _caller(self, site: Site, call: ast.Call) -> Owners:
         first = call.args[0] if call.args else None
         connectors = of_kind(self.tree.resolver.of(first, site.scope), "Connector")
@@ -305,9 +294,8 @@ class _Scan:
 
     def _stub_call(self, site: Site, call: ast.Call, node: ast.AST) -> None:
         made_by, scope = self.stubs[node]
-        assert isinstance(made_by.func, ast.Attribute)
         name = getattr(node, "name", "")
-        clients = of_kind(self.tree.resolver.of(made_by.func.value, scope), "Client")
+        clients = self.connectors.passed(self._made_by(made_by, scope))
         methods = self.evaluator.of(argument(made_by, 0, "method"), scope)
         routes = self.evaluator.of(argument(made_by, 1, "route"), scope)
         for facts, host in self._whose(self._caller(site, call)):
@@ -333,9 +321,7 @@ class _Scan:
     ) -> None:
         whose, method_name = literal_text(of), self._method(site, method, "calls")
         try:
-            if whose is None:
-                raise Unresolved("a client whose host cannot be determined")
-            target = target_of_route(whose, route)
+            target = target_of_route(UNRESOLVED_HOST if whose is None else whose, route)
         except Unresolved as error:
             use = EndpointUse(None, None, method_name, None)
             self._report(facts, "calls", site, f"{name} depends on {error}", use)
@@ -343,8 +329,12 @@ class _Scan:
         except AddressError as error:
             raise self._located(error, site) from None
         use = self._use(site, target, method_name)
-        if method_name is None:
-            self._report(facts, "calls", site, f"{name}: a method that cannot be determined", use)
+        unknown = whose is None and target.host == UNRESOLVED_HOST
+        if unknown:  # method, port and path stay
+            use = dataclasses.replace(use, host=None)
+        if unknown or method_name is None:
+            what = "a client whose host" if unknown else "a method that"
+            self._report(facts, "calls", site, f"{name}: {what} cannot be determined", use)
             return
         self._check(site, "calls", host, use)
         self._add(site, facts, "calls", host, use)
