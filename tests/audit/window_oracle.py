@@ -111,7 +111,10 @@ def _close(publish: Publish, parsed: list, times: list) -> None:
         elif rest.startswith("<<- ") and rest.endswith("]"):
             publish.end = at
             return
-        elif rest == f'Publish Violation - Subject "{publish.key[0]}"':
+        elif rest in (
+            f'Publish Violation - Subject "{publish.key[0]}"',
+            f'Publish Violation - Reply "{publish.key[1]}"',
+        ):
             publish.end, publish.refused = at, True
             return
     publish.end = len(parsed)

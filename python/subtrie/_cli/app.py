@@ -19,6 +19,7 @@ COMMANDS = {
     "wire": "Decode protocol operations from captures, logs and snapshots.",
     "tap": "Record the traffic between clients and a broker.",
     "conformance": "Run conformance vectors against an engine.",
+    "bench": "Write synthetic traffic with a known answer.",
 }
 
 

@@ -1,0 +1,355 @@
+"""A simulated broker: it decides who receives what, and writes its trace log.
+
+It knows connections, subscriptions with queue groups, permissions to publish, and one other broker
+behind a route. What it decides is reported to a ``Truth``; nothing is read back from the log.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ._connections import Connection, Subscription, Window
+from ._random import SplitMix64
+from ._trace_log import SECOND, TraceLog, Written
+from ._truth import Subject, Truth
+
+_ROUTE = "127.0.0.1:6222 - rid:4"
+
+
+@dataclass(eq=False)
+class Publish:
+    """A message that the broker accepted and has yet to deliver."""
+
+    subject: Subject
+    reply: str
+    payload: tuple[int, str]
+    header: int  # bytes of headers, 0 without
+    receivers: list[Subscription]
+    lost: bool = False  # its own line is damaged
+
+
+def matches(pattern: tuple[str, ...], subject: tuple[str, ...]) -> bool:
+    """Return whether a pattern matches a subject, token by token."""
+    for i, token in enumerate(pattern):
+        if token == ">":
+            return i < len(subject)
+        if i >= len(subject) or token not in ("*", subject[i]):
+            return False
+    return len(pattern) == len(subject)
+
+
+class Broker:
+    """The broker. Its methods write what a client sends, and what the broker answers."""
+
+    def __init__(self, log: TraceLog, truth: Truth, dice: SplitMix64) -> None:
+        self.log = log
+        self.truth = truth
+        self.operations = 0
+        self._dice = dice
+        self._next_cid = 5
+        self._literal: dict[str, list[Subscription]] = defaultdict(list)
+        self._wild: dict[str, list[Subscription]] = defaultdict(list)  # by their fifth token
+        self._cache: dict[str, list[Subscription]] = {}
+        self._remote: list[tuple[tuple[str, ...], str | None]] = []
+        self._windows: dict[tuple[str, str, int], list[Window]] = defaultdict(list)
+
+    # What the broker itself says
+
+    def start(self, version: str = "2.15.1") -> None:
+        """Write the first lines of a log."""
+        for level, text in (
+            ("INF", "Starting nats-server"),
+            ("INF", f"  Version:  {version}"),
+            ("DBG", 'Created system account: "$SYS"'),
+            ("INF", "Listening for client connections on 127.0.0.1:4222"),
+            ("INF", "Server is ready"),
+        ):
+            self._server(level, text)
+
+    def interest(self, pattern: str, queue: str | None) -> None:
+        """Note a subscription of the other broker."""
+        text = f"<<- [RS+ $G {pattern}{'' if queue is None else f' {queue} 1'}]"
+        self._operation(f"{_ROUTE} - {text}")
+        self._remote.append((tuple(pattern.split(".")), queue))
+
+    def idle(self) -> None:
+        """Let more than the longest window pass."""
+        self.log.clock += SECOND + SECOND // 2
+        self._server("DBG", "Account [$G] fast lookup cache cleared")
+
+    # Connections and subscriptions
+
+    def connect(
+        self,
+        user: str | None,
+        name: str | None,
+        host: str | None,
+        publish_allow: list[str] | None,
+    ) -> Connection:
+        """Open a connection."""
+        cid = self._next_cid
+        self._next_cid += 1
+        peer = f"127.0.0.1:{40_000 + cid % 20_000} - cid:{cid}"
+        go = self._dice.chance(60)
+        client = "v1.52.0:go" if go else "v2.16.0:python3"
+        front = f'{peer} - "{client}{"" if name is None else f":{name}"}"'
+        if user is not None:
+            front += f' - "$G/user:{user}"'
+        self._server("DBG", f"{peer} - Client connection created")
+        login = "" if user is None else f'"user":"{user}","pass":"[REDACTED]",'
+        self._operation(
+            f'{peer} - <<- [CONNECT {{"verbose":false,{login}"name":"{name or ""}",'
+            '"headers":true,"no_responders":true}]'
+        )
+        rules = None if publish_allow is None else [tuple(p.split(".")) for p in publish_allow]
+        conn = Connection(cid, front, user, name, host, rules, "" if go else " ")
+        self.ping(conn)
+        return conn
+
+    def ping(self, conn: Connection) -> None:
+        """A client says PING, which ends the window of its last publish."""
+        self._inbound(conn, "[PING]")
+        self._operation(f"{conn.front} - ->> [PONG]")
+
+    def subscribe(self, conn: Connection, pattern: str, queue: str | None = None) -> Subscription:
+        """Add a subscription."""
+        sid = str(conn.next_sid)
+        conn.next_sid += 1
+        written = self._inbound(conn, f"[SUB {pattern} {queue or ''} {sid}]")
+        found = Subscription(conn, sid, pattern, queue, written, None, tuple(pattern.split(".")))
+        conn.subscriptions[sid] = found
+        self.truth.subscriptions.append(found)
+        if "*" in found.tokens or found.tokens[-1] == ">":
+            fifth = found.tokens[4] if len(found.tokens) > 4 else "*"
+            self._wild["*" if fifth in ("*", ">") or ">" in found.tokens[:4] else fifth].append(
+                found
+            )
+            self._cache.clear()
+        else:
+            self._literal[pattern].append(found)
+        return found
+
+    def refuse_subscription(self, conn: Connection, pattern: str, queue: str | None) -> None:
+        """A client subscribes without permission."""
+        sid = str(conn.next_sid)
+        conn.next_sid += 1
+        self._inbound(conn, f"[SUB {pattern} {queue or ''} {sid}]")
+        using = "" if queue is None else f' using queue "{queue}"'
+        told = f'-ERR Permissions Violation for Subscription to "{pattern}"{using}'
+        self._operation(f"{conn.front} - ->> [{told}]")
+        named = "" if queue is None else f', Queue: "{queue}"'
+        self._server(
+            "ERR",
+            f'{conn.front} - Subscription Violation - Subject "{pattern}"{named}, SID {sid}',
+        )
+        self.truth.refuse(conn, pattern, "subscribe")
+
+    def unsubscribe(self, conn: Connection, sid: str) -> None:
+        """End a subscription."""
+        written = self._inbound(conn, f"[UNSUB {sid}{self._dice.choice(['', ' '])}]")
+        self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+        self._end(conn.subscriptions.pop(sid), written)
+
+    def unsubscribe_after(self, conn: Connection, sid: str, count: int) -> None:
+        """Announce that a subscription ends after some messages."""
+        self._inbound(conn, f"[UNSUB {sid} {count}]")
+
+    def expire_subscription(self, conn: Connection, sid: str) -> None:
+        """End a subscription that has received its last message."""
+        written = self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+        self._end(conn.subscriptions.pop(sid), written)
+
+    def close(self, conn: Connection) -> None:
+        """A client closes its connection."""
+        written = self._server("DBG", f"{conn.front} - Client connection closed: Client Closed")
+        for sid, found in list(conn.subscriptions.items()):
+            self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+            self._end(found, written)
+        conn.subscriptions.clear()
+
+    def _end(self, found: Subscription, written: Written) -> None:
+        found.end = written.time
+        literal = self._literal.get(found.pattern, [])
+        if found in literal:
+            literal.remove(found)
+            if not literal:
+                del self._literal[found.pattern]
+            return
+        for rows in self._wild.values():
+            if found in rows:
+                rows.remove(found)
+        self._cache.clear()
+
+    # Messages
+
+    def publish(
+        self,
+        conn: Connection,
+        subject: Subject,
+        payload: tuple[int, str],
+        *,
+        reply: str = "",
+        header: int = 0,
+        refuse_reply: bool = False,
+        damage: Callable[[str], tuple[bytes, str]] | None = None,
+    ) -> Publish | None:
+        """A client publishes a message.
+
+        Args:
+            conn: The connection.
+            subject: The subject.
+            payload: The size, headers included, and the text as the broker quotes it.
+            reply: The reply subject, or empty.
+            header: The bytes of the headers, 0 for a message without.
+            refuse_reply: Whether the broker refuses it because of the reply subject.
+            damage: Makes of its line one that cannot be parsed, and says why. The connection has
+                no open window.
+
+        Returns:
+            What ``deliver`` delivers; None if the broker refuses it.
+        """
+        size, text = payload
+        op = "HPUB" if header else "PUB"
+        words = f"{subject.text} {reply} " if reply else f"{subject.text} {conn.blanks}"
+        line = f"[{op} {words}{f'{header} ' if header else ''}{size}]"
+        key = (subject.text, reply, size)
+        allowed = not refuse_reply and (
+            conn.publish_allow is None
+            or any(matches(rule, subject.tokens) for rule in conn.publish_allow)
+        )
+        if damage is not None:
+            assert conn.window is None
+            self._tick(3)
+            written = None
+            self.damage(damage(f"{self.log.front()} [TRC] {conn.front} - <<- {line}"))
+        else:
+            written = self._inbound(conn, line)
+        limit = 0 if written is None else written.time + SECOND
+        if size:
+            shown = self._payload(f"{conn.front} - <<- {text}")
+            limit = shown.time + SECOND
+        if not allowed and written is not None:
+            self._refuse_publish(conn, subject, reply if refuse_reply else "")
+            self.truth.publish(conn, subject, size, written, refused=True)
+            return None
+        receivers = self._receivers(subject)
+        hops = [] if receivers else [q for p, q in self._remote if matches(p, subject.tokens)]
+        if written is not None:
+            window = Window(conn, limit)
+            conn.window = window
+            waiting = self._windows[key]
+            if len(waiting) > 16:
+                waiting[:] = [w for w in waiting if not w.closed and w.limit >= self.log.latest]
+            waiting.append(window)
+            self.truth.publish(
+                conn, subject, size, written, delivered=bool(receivers), forwarded=bool(hops)
+            )
+        if hops:
+            queues = sorted({queue for queue in hops if queue is not None})
+            names = f"| {' '.join(queues)} " if queues else ""
+            self._operation(f"{_ROUTE} - ->> [RMSG $G {subject.text} {names}{size}]")
+            if size:
+                self._payload(f"{_ROUTE} - ->> {text}")
+        return Publish(subject, reply, payload, header, receivers, lost=written is None)
+
+    def deliver(self, publish: Publish | None) -> None:
+        """Deliver a message to all its receivers."""
+        if publish is None:
+            return
+        size, text = publish.payload
+        key = (publish.subject.text, publish.reply, size)
+        reply = f"{publish.reply} " if publish.reply else ""
+        op = (
+            f"HMSG {{}} {{}} {reply}{publish.header} "
+            if publish.header
+            else f"MSG {{}} {{}} {reply}"
+        )
+        for found in publish.receivers:
+            front = found.conn.front
+            words = op.format(publish.subject.text, found.sid)
+            self._operation(f"{front} - ->> [{words}{size}]")
+            if size:
+                self._payload(f"{front} - ->> {text}")
+            self.truth.deliver(found, publish.subject, unmatched=publish.lost)
+            self._overlap(key)
+
+    def no_responders(self, conn: Connection, inbox: Subscription) -> None:
+        """Tell a client that its request has no subscriber."""
+        self._operation(f"{conn.front} - ->> [HMSG {inbox.pattern} {inbox.sid} 16 16]")
+        self._payload(f'{conn.front} - ->> MSG_PAYLOAD: ["NATS/1.0 503\\r\\n\\r\\n"]')
+        self.truth.deliver(inbox, self.truth.other(inbox.pattern, "inbox"), unmatched=True)
+
+    def damage(self, line: tuple[bytes, str]) -> None:
+        """Write a line that cannot be parsed: its bytes, and the reason."""
+        data, reason = line
+        self.truth.quarantine(self.log.write_raw(data), data, reason)
+
+    def close_window(self, conn: Connection) -> None:
+        """End the window of the connection's last publish."""
+        if conn.window is not None:
+            conn.window.closed = True
+            conn.window = None
+
+    def _overlap(self, key: tuple[str, str, int]) -> None:
+        """Count the windows that compete for the delivery line just written."""
+        latest = self.log.latest
+        opened = [w for w in self._windows[key] if not w.closed and w.limit >= latest]
+        self._windows[key] = opened
+        if len(opened) > 1:
+            for window in opened:
+                self.truth.ambiguous += not window.ambiguous
+                window.ambiguous = True
+
+    def _receivers(self, subject: Subject) -> list[Subscription]:
+        """Choose who receives a message: all subscribers, and one of each queue group."""
+        text = subject.text
+        found = self._cache.get(text)
+        if found is None:
+            fifth = subject.tokens[4] if len(subject.tokens) > 4 else ""
+            some = [*self._wild.get(fifth, ()), *self._wild.get("*", ())]
+            found = [each for each in some if matches(each.tokens, subject.tokens)]
+            if len(self._cache) > 50_000:
+                self._cache.clear()
+            self._cache[text] = found
+        found = [*found, *self._literal.get(text, ())]
+        groups: dict[str, list[Subscription]] = {}
+        receivers = []
+        for each in found:
+            if each.queue is None:
+                receivers.append(each)
+            else:
+                groups.setdefault(each.queue, []).append(each)
+        receivers += [self._dice.choice(group) for group in groups.values()]
+        self._dice.shuffle(receivers)
+        return receivers
+
+    def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> None:
+        what, text = ("Reply", reply) if reply else ("Subject", subject.text)
+        verb = "Publish with Reply of" if reply else "Publish to"
+        self._operation(f'{conn.front} - ->> [-ERR Permissions Violation for {verb} "{text}"]')
+        self._server("ERR", f'{conn.front} - Publish Violation - {what} "{text}"')
+        self.close_window(conn)
+        self.truth.refuse(conn, subject.text, "publish")
+
+    def _inbound(self, conn: Connection, operation: str) -> Written:
+        self.close_window(conn)
+        return self._operation(f"{conn.front} - <<- {operation}")
+
+    def _operation(self, rest: str) -> Written:
+        self.operations += 1
+        self._tick(40)
+        early = self._dice.below(4) if self._dice.below(16) == 0 else 0
+        return self.log.write("operations", "TRC", rest, early)
+
+    def _payload(self, rest: str) -> Written:
+        self._tick(4)
+        return self.log.write("payloads", "TRC", rest)
+
+    def _server(self, level: str, rest: str) -> Written:
+        self._tick(20)
+        return self.log.write("server", level, rest)
+
+    def _tick(self, most: int) -> None:
+        self.log.clock += 1 + self._dice.below(most)

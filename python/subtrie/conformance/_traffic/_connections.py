@@ -1,0 +1,56 @@
+"""Connections, subscriptions and delivery windows of the simulated broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ._trace_log import Written
+
+
+@dataclass(eq=False)
+class Subscription:
+    """A subscription that the broker accepted."""
+
+    conn: Connection
+    sid: str
+    pattern: str
+    queue: str | None
+    start: Written
+    end: int | None = None  # the time at which it ended
+    tokens: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Connection:
+    """A client connection.
+
+    Attributes:
+        cid: Its number.
+        front: What stands between the level and the operation in its lines.
+        user: The user that the broker knows, or None.
+        name: The name that the client gives itself, or None.
+        host: The host that the audit takes for its identity, or None.
+        publish_allow: The patterns it may publish to; None for all.
+        blanks: The blanks before the size of a publish without a reply: some clients write two.
+    """
+
+    cid: int
+    front: str
+    user: str | None
+    name: str | None
+    host: str | None
+    publish_allow: list[tuple[str, ...]] | None
+    blanks: str
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    window: Window | None = None
+    next_sid: int = 1
+
+
+@dataclass(eq=False)
+class Window:
+    """The time in which deliveries belong to a publish."""
+
+    conn: Connection
+    limit: int
+    ambiguous: bool = False
+    closed: bool = False
