@@ -1,10 +1,11 @@
-//! The time of a lookup: the median of blocks, and the slowest hundredth of single lookups.
+//! The time of a lookup: the median of blocks, and the slowest hundredth of single lookups; the
+//! rate of batches, and the entries that a lookup examines.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{Index, Scratch};
+use subtrie::trie::{BatchMatches, Index, LookupTarget, Scratch};
 
 use super::answers::checksum;
 use super::clock::{Spread, corrected, cost};
@@ -12,9 +13,11 @@ use super::files::{ORDERS, Workload};
 
 /// Lookups timed together, so that the clock does not count.
 const BLOCK: usize = 100;
+/// Subjects of a batch, as the bindings look them up between two looks at the writer.
+const BATCH: usize = 256;
 const LONG_ENOUGH: Duration = Duration::from_millis(800);
 
-/// Prints a row for each order, for `match_into` and for `count`.
+/// Prints a row for each order, for `match_into`, for `count` and for batches.
 pub fn measure(workload: &Workload) {
     let index = workload.index();
     let clock = cost();
@@ -22,6 +25,7 @@ pub fn measure(workload: &Workload) {
         let subjects = workload.subjects(number);
         let (sum, matches) = checksum(&index, &subjects);
         let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+        let entries = examined(&index, &subjects);
         let whole = times(&subjects, clock, |subject| {
             found.clear();
             let _ = index.match_into(subject, &mut scratch, &mut found);
@@ -39,11 +43,50 @@ pub fn measure(workload: &Workload) {
                 json!({
                     "who": who, "measure": "lookup", "size": workload.size, "order": order,
                     "median_ns": blocks.median(), "p99_ns": singles.at(990),
-                    "checksum": sum, "matches": matches,
+                    "checksum": sum, "matches": matches, "entries": entries,
                 })
             );
         }
+        println!(
+            "{}",
+            json!({
+                "who": super::WHO, "measure": "batch", "size": workload.size, "order": order,
+                "threads": 1, "per_second": batches(&index, &subjects).round(),
+            })
+        );
     }
+}
+
+/// The nodes and leaf entries that a lookup examines, on average.
+#[allow(clippy::cast_precision_loss)]
+fn examined(index: &Index, subjects: &[&str]) -> f64 {
+    let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+    let mut total = 0;
+    for subject in subjects {
+        found.clear();
+        let _ = index.match_into(subject, &mut scratch, &mut found);
+        total += scratch.work();
+    }
+    (total as f64 / subjects.len() as f64 * 100.0).round() / 100.0
+}
+
+/// Subjects a second on this core: the median of rounds over all of them.
+#[allow(clippy::cast_precision_loss)]
+fn batches(index: &Index, subjects: &[&str]) -> f64 {
+    let mut scratch = Scratch::default();
+    let mut rates = Vec::new();
+    let started = Instant::now();
+    while started.elapsed() < LONG_ENOUGH {
+        let before = Instant::now();
+        for part in subjects.chunks(BATCH) {
+            let mut batch = BatchMatches::default();
+            let texts = part.iter().map(|subject| Some(subject.as_bytes()));
+            LookupTarget::Index(index).match_batch(texts, &mut scratch, &mut batch);
+            black_box(batch.ids.len());
+        }
+        rates.push(subjects.len() as f64 / before.elapsed().as_secs_f64());
+    }
+    Spread::of(rates).median()
 }
 
 fn count(index: &Index, subject: &str, scratch: &mut Scratch) -> usize {
