@@ -18,6 +18,8 @@ COMMANDS = {
     "audit": "Audit a trace log: calls, undelivered and spoofed messages.",
     "wire": "Decode protocol operations from captures, logs and snapshots.",
     "tap": "Record the traffic between clients and a broker.",
+    "run": "Run the connectors of a Python module.",
+    "call": "Send a request over the bus, and print the response.",
     "conformance": "Run conformance vectors against an engine.",
     "bench": "Write synthetic traffic with a known answer.",
 }

@@ -3,30 +3,107 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
+from collections.abc import Awaitable, Iterable
 
+from .._errors import BusError
+from . import _settings
+from ._broker_errors import is_authorization, refuses_connection
 from ._connector import Connector
+
+logger = logging.getLogger("subtrie.connector")
+
+_FIRST_WAIT = 0.25  # seconds between two attempts to reach the broker; doubled up to the next
+_LONGEST_WAIT = 5.0
+_STARTUP_LIMIT = 120.0  # seconds
 
 
 async def serve(*connectors: Connector) -> None:
-    """Start connectors in order, wait for SIGINT or SIGTERM, and stop them in reverse order."""
+    """Start connectors together, wait for SIGINT or SIGTERM, and stop them in reverse order.
+
+    A broker that cannot be reached yet is waited for, until ``MICROBUS_STARTUP_TIME_BUDGET``
+    (120 s) has passed. If one connector cannot start, the others are stopped.
+
+    Raises:
+        BusError: A connector is running already, has no transport, or its creds are refused.
+        ConnectionError: The broker cannot be reached, or refuses the connection.
+    """
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         try:
             loop.add_signal_handler(number, stop.set)
         except NotImplementedError:  # the event loop does not support signal handlers
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-    started: list[Connector] = []
     try:
-        for connector in connectors:
-            await connector.startup()
-            started.append(connector)
+        await _until(stop, _start_all(connectors))
         await stop.wait()
     finally:
-        for connector in reversed(started):
-            await connector.shutdown()
+        for connector in reversed(connectors):
+            if connector.running:
+                await connector.shutdown()
+
+
+async def _until(stop: asyncio.Event, work: Awaitable[None]) -> None:
+    """Await work, but cancel it when the program is told to stop."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when="FIRST_COMPLETED")
+        if working.done():
+            working.result()
+    finally:
+        for each in (working, stopping):
+            each.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
+
+
+async def _start_all(connectors: Iterable[Connector]) -> None:
+    starting = [asyncio.ensure_future(start(connector)) for connector in connectors]
+    try:
+        await asyncio.gather(*starting)
+    finally:
+        for each in starting:
+            each.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+
+
+async def start(connector: Connector) -> None:
+    """Start a connector, and wait for a broker that cannot be reached yet."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
+    wait = _FIRST_WAIT
+    while True:
+        try:
+            await connector.startup()
+            return
+        except ConnectionError as error:
+            if refuses_connection(error) or loop.time() + wait > ends:
+                raise
+            if wait == _FIRST_WAIT:
+                logger.warning("%s: waiting for the broker: %s", connector.host, error)
+        await asyncio.sleep(wait)
+        wait = min(wait * 2, _LONGEST_WAIT)
 
 
 def run(*connectors: Connector) -> None:
-    """Run connectors in a new event loop until SIGINT or SIGTERM."""
-    asyncio.run(serve(*connectors))
+    """Run connectors in a new event loop until SIGINT or SIGTERM.
+
+    Raises:
+        SystemExit: They cannot start (1); the log has the reason in one line.
+    """
+    try:
+        asyncio.run(serve(*connectors))
+    except (BusError, ConnectionError) as error:
+        logger.error("%s%s", error, _missing_creds(error, connectors))
+        raise SystemExit(1) from None
+
+
+def _missing_creds(error: BaseException, connectors: Iterable[Connector]) -> str:
+    """Return which creds files were looked for, if the broker wants some and none is there."""
+    if not is_authorization(error):
+        return ""
+    names = [*(f"{each.host}_nats.creds" for each in connectors), "nats.creds"]
+    if any(os.path.exists(name) for name in names):
+        return ""
+    return f"; no creds found: looked for {', '.join(names)} in {os.getcwd()}"

@@ -1,0 +1,207 @@
+"""``subtrie run`` and ``subtrie call`` in real processes, over a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from subtrie.testing import plane  # noqa: F401 - a fixture
+
+from .nats_server import NatsServer
+
+SERVICE = """
+import json
+from subtrie.connector import Connector, HTTPError
+shop = Connector("shop.example")
+stock = Connector("stock.example")
+
+@shop.endpoint("ANY", "/order/{id}")
+async def order(id: int, request, dry: bool = False):
+    return {"id": id, "dry": dry, "by": request.source, "method": request.method,
+            "body": request.body.decode(), "kind": request.headers.get("Content-Type", ""),
+            "mark": request.headers.get("X-Mark", "")}
+
+@shop.endpoint("GET", "/wrong")
+async def wrong():
+    raise HTTPError("too many pieces", status=409)
+
+@stock.endpoint("GET", "/level")
+async def level():
+    return VERSION
+
+def pair():
+    return [shop, stock]
+
+VERSION = "1"
+"""
+
+
+@pytest.fixture
+def surroundings(broker, plane, tmp_path):  # noqa: F811
+    (tmp_path / "service.py").write_text(SERVICE)
+    keep = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    return {**keep, "MICROBUS_NATS": broker.url, "MICROBUS_PLANE": plane}
+
+
+class Program:
+    """``subtrie run`` while a test runs."""
+
+    def __init__(self, folder, environment, *arguments):
+        self.log = folder / "log.txt"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "subtrie.cli", "run", *arguments],
+                cwd=folder, env=environment, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def wait_for(self, text, count=1):
+        limit = time.monotonic() + 30
+        while self.log.read_text().count(text) < count:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < limit, self.log.read_text()
+            time.sleep(0.05)
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def run(surroundings, tmp_path):
+    programs = []
+
+    def start(*arguments, **variables):
+        programs.append(Program(tmp_path, surroundings | variables, *arguments))
+        return programs[-1]
+
+    yield start
+    for each in programs:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+
+
+@pytest.fixture
+def call(surroundings, tmp_path):
+    def ask(*arguments, text=None, **variables):
+        done = subprocess.run(
+            [sys.executable, "-m", "subtrie.cli", "call", *arguments],
+            cwd=tmp_path, env=surroundings | variables, input=text, capture_output=True,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    return ask
+
+
+def test_a_service_runs_and_is_called(run, call):
+    program = run("service")
+    program.wait_for("startup", 2)
+    url = "https://shop.example/order/{id}"
+    code, out, err = call(
+        "post", url, "-p", "id=17", "-p", "dry=true", "-d", '{"a": 1}', "-H", "X-Mark: m"
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {
+        "id": 17, "dry": True, "by": "cli.subtrie", "method": "POST", "body": '{"a": 1}',
+        "kind": "application/json", "mark": "m",
+    }  # fmt: skip
+    code, out, _ = call("POST", url, "-p", "id=1", "-d", "-", "--json", text="é", PYTHONUTF8="1")
+    answer = json.loads(out)
+    assert (answer["status"], answer["source"]) == (200, "shop.example")
+    assert (answer["body"]["body"], answer["body"]["kind"]) == ("é", "text/plain")
+    code, out, err = call("GET", "https://shop.example/wrong")
+    assert (code, out, err) == (1, "", "subtrie: 409: too many pieces\n")
+    code, out, err = call("GET", "https://nobody.example/", "--json")
+    assert (code, json.loads(out)["status"]) == (1, 404)
+    code, out, _ = call("--all", "GET", "https://all:888/ping", "-i")
+    assert (code, out.count('{"pong":0}')) == (0, 2)
+    assert "200 stock.example id-" in out
+    code, out, err = call("GET", "nonsense")
+    assert code == 2
+    assert "not a" in err or "is not" in err
+    assert call("GET", "https://shop.example/", "-p", "id")[0] == 2
+    assert program.stop() == 0
+
+
+def test_a_name_and_a_function_select_connectors(run, call):
+    program = run("service:stock")
+    program.wait_for("startup")
+    assert call("GET", "https://stock.example/level")[1] == "1\n"
+    assert call("GET", "https://shop.example/wrong")[0] == 1
+    assert program.stop(signal.SIGINT) == 0
+    program = run("service:pair")
+    program.wait_for("startup", 2)
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("missing", "there is no module 'missing'"),
+        ("missing.deeper", "there is no module 'missing'"),
+        ("service:absent", "'service' has no 'absent'"),
+        ("service:json", "'service:json' is not a connector, but module"),
+        ("service:VERSION", "'service:VERSION' names no connectors"),
+        ("json", "'json' names no connectors"),
+        (".x", "'.x' is not a valid module name"),
+    ],
+)
+def test_a_target_that_is_not_found_is_bad_input(run, target, told):
+    program = run(target)
+    assert program.process.wait(30) == 2
+    assert told in program.log.read_text()
+
+
+def test_a_changed_file_starts_the_service_again(run, call, tmp_path):
+    program = run("service:stock", "--reload")
+    program.wait_for("startup")
+    assert call("GET", "https://stock.example/level")[1] == "1\n"
+    (tmp_path / "service.py").write_text(SERVICE.replace('VERSION = "1"', 'VERSION = "second"'))
+    program.wait_for("service.py changed: starting again")
+    program.wait_for("startup", 2)
+    assert call("GET", "https://stock.example/level")[1] == "second\n"
+    (tmp_path / "service.py").write_text("a mistake\n")
+    program.wait_for("SyntaxError")
+    (tmp_path / "service.py").write_text(SERVICE)
+    program.wait_for("startup", 3)
+    assert program.stop() == 0
+
+
+def test_a_program_waits_for_a_broker_that_is_not_up_yet(run, call, tmp_path):
+    server = NatsServer(tmp_path / "late")
+    program = run("service:stock", MICROBUS_NATS=server.url)
+    program.wait_for("waiting for the broker")
+    assert "Traceback" not in program.log.read_text()
+    server.start()
+    try:
+        program.wait_for("startup")
+        assert call("GET", "https://stock.example/level", MICROBUS_NATS=server.url)[1] == "1\n"
+        assert program.stop() == 0
+    finally:
+        server.stop()
+
+
+def test_a_program_that_cannot_start_says_why_in_one_line(run, tmp_path):
+    server = NatsServer(tmp_path / "closed", authorization={"user": "a", "password": "b"}).start()
+    try:
+        program = run("service:stock", "--log-level", "error", MICROBUS_NATS=server.url)
+        assert program.process.wait(30) == 1
+        (line,) = program.log.read_text().splitlines()
+        assert "no connection to" in line
+        assert "looked for stock.example_nats.creds, nats.creds in" in line
+    finally:
+        server.stop()
+
+
+def test_a_program_that_waits_can_be_stopped(run, tmp_path):
+    server = NatsServer(tmp_path / "never")
+    program = run("service:stock", MICROBUS_NATS=server.url)
+    program.wait_for("waiting for the broker")
+    assert program.stop() == 0
