@@ -64,7 +64,7 @@ _INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _LOGIN = re.compile(
-    r"(?:(?P<account>.*?)/)?(?:[^/]*/)?(?:(?:user|jwt|nkey):(?P<user>.*)|token)\Z", re.DOTALL
+    r"(?:(?P<account>.*?)/)?(?:[^/]*/)??(?:(?:user|jwt|nkey):(?P<user>.*)|token)\Z", re.DOTALL
 )
 _OPERATION = re.compile(r"(<<-|->>|<->) \[([A-Za-z+-]{1,12})(?:[ \t]+(.*))?\]\Z", re.DOTALL)
 _PAYLOAD = re.compile(r'(<<-|->>|<->) MSG_PAYLOAD: \["(.*)"\]\Z', re.DOTALL)

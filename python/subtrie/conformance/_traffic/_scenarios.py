@@ -77,7 +77,7 @@ class Scenarios:
                 continue
             for _ in range(service.replicas):
                 self.start_replica(service)
-        watcher = self.broker.connect("Some_User", "watcher", None, None)
+        watcher = self.broker.connect("Some_User", "watcher", "watcher", None)
         self.broker.subscribe(watcher, "$SRV.>")
         for pattern in self.world.plain:
             self.broker.subscribe(watcher, pattern, self.dice.choice((None, "watchers")))
