@@ -1,8 +1,11 @@
 //! Validation of subjects and patterns, and the dialects and bounds it depends on.
 //!
-//! Tokens are validated from left to right, and the first rule that is broken is reported, so that
-//! both engines report the same reason at the same byte.
+//! One scan accepts a valid text. Of any other, tokens are validated from left to right, and the
+//! first rule that is broken is reported, so that both engines report the same reason at the same
+//! byte.
 
+use super::scan::scan;
+use super::token_ends::Tokens;
 use crate::error::Error;
 
 /// A grammar: that of the NATS documents, or that of the broker.
@@ -163,7 +166,8 @@ pub enum Form {
 
 /// Validate `text` as a subject or a pattern of a dialect.
 ///
-/// Cost: one pass over at most `bounds.max_length` bytes, no allocation.
+/// Cost: one pass, 32 bytes at a time where the processor has AVX2, and a second one that finds the
+/// rule that is broken; no allocation.
 ///
 /// # Errors
 ///
@@ -183,7 +187,16 @@ pub enum Form {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn check(text: &str, form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
-    let bytes = text.as_bytes();
+    let found = scan(text.as_bytes(), form, dialect, &mut ());
+    if found.valid && found.count <= bounds.max_tokens && text.len() <= bounds.max_length {
+        return Ok(());
+    }
+    check_tokens(text.as_bytes(), form, dialect, bounds)
+}
+
+/// Validate a text token by token, to find the first rule that is broken.
+#[cold]
+fn check_tokens(bytes: &[u8], form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
     if bytes.is_empty() {
         return Err(Error::at("empty", 0));
     }
@@ -236,5 +249,5 @@ fn check_token(token: &[u8], dialect: Dialect) -> Result<(), (&'static str, usiz
 /// assert_eq!(tokens("orders.eu").collect::<Vec<_>>(), ["orders", "eu"]);
 /// ```
 pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    text.split('.')
+    Tokens::new(text)
 }

@@ -21,6 +21,8 @@ mod check;
 mod classify;
 mod names;
 mod relation;
+pub(crate) mod scan;
+pub(crate) mod token_ends;
 
 pub use check::{Bounds, BoundsOverride, Dialect, Form, check, tokens};
 pub use classify::classify;

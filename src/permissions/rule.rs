@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::grammar::tokens;
+
 /// The id of `*`; the ids of literal tokens begin at 1.
 pub(super) const STAR: u32 = 0;
 
@@ -52,15 +54,15 @@ pub(super) struct Pattern {
 
 impl Pattern {
     fn parse<'a>(text: &'a str, interner: &mut TokenInterner<'a>) -> Self {
-        let mut tokens = Vec::new();
+        let mut ids = Vec::new();
         let mut tail = false;
-        for token in text.split('.') {
+        for token in tokens(text) {
             tail = token == ">";
             if !tail {
-                tokens.push(interner.id(token));
+                ids.push(interner.id(token));
             }
         }
-        Self { tokens, tail }
+        Self { tokens: ids, tail }
     }
 
     /// The number of tokens of the shortest subject it matches.
