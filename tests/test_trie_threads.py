@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -106,6 +107,134 @@ def test_turns_are_fair_between_threads(engine, trie):
     assert len(members) == 4
     # The native counter is atomic; the reference's may lose a turn between threads.
     assert max(counts) - min(counts) <= (0 if engine.__name__.endswith("_subtrie") else 600)
+
+
+SUBJECTS = ["s.a.x", "s.b.x", "s..x", "t"]
+
+
+def column(engine):
+    """Return subjects for several chunks; the reference engine takes long for a few."""
+    return SUBJECTS * (2_500 if engine.__name__.endswith("_subtrie") else 50)
+
+
+def changes(trie, done):
+    """Add, remove, load and clear, for as long as the batches last."""
+    while not done.is_set():
+        handle = trie.add("s.*.x", "new", queue="q")
+        assert trie.match("s.c.x") == ("fixed", "new")
+        trie.update([("s.b.*", n) for n in range(20)])
+        assert trie.remove(handle)
+        for one in trie.subscriptions("s.b.x"):
+            assert one.value == "fixed" or trie.remove(one)
+
+
+@pytest.mark.parametrize("writers", [0, 1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("batches", [1, 2])
+def test_batches_beside_writers(engine, trie, batches, threads, writers):
+    subjects = column(engine)
+    fixed = trie.add("s.>", "fixed")
+    done = threading.Event()
+    working = []
+
+    def batch():
+        working.append(1)
+        try:
+            for _ in range(6):
+                found = trie.match_batch(subjects, threads=threads)
+                ids, offsets = found.ids.tolist(), found.offsets.tolist()
+                assert len(offsets) == len(subjects) + 1
+                for row, start in enumerate(offsets[:-1]):
+                    mine = ids[start : offsets[row + 1]]
+                    assert mine == sorted(set(mine))
+                    assert mine[:1] == ([fixed.id] if row % 4 < 2 else [])
+                    assert row % 4 < 2 or not mine
+        finally:
+            working.pop()
+            if not working:
+                done.set()
+
+    def scalar():
+        while not done.is_set():
+            assert trie.match("s.a.y") == ("fixed",)
+            assert fixed in trie
+
+    jobs = [batch] * batches + [scalar]
+    if writers == 1:
+        jobs.append(lambda: changes(trie, done))
+    elif writers == 2:  # one of them removes what the other one has added
+
+        def clears():
+            other = trie.copy()
+            while not done.is_set():
+                other.clear()
+                trie.remove(trie.add("u", 0))
+                assert trie.count("s.a.y") == 1
+                trie.stats(), trie.to_bytes(), trie.matching("s.>")
+
+        jobs += [lambda: changes(trie, done), clears]
+    run(*jobs)
+    assert trie.match("s.a.x") == ("fixed",)
+
+
+def test_a_collection_during_batches_and_changes(engine, trie):
+    subjects = column(engine)
+    trie.add("s.>", "fixed")
+    done = threading.Event()
+
+    def batch():
+        try:
+            for _ in range(10):
+                trie.match_batch(subjects)
+        finally:
+            done.set()
+
+    def collect():
+        while not done.is_set():
+            gc.collect()
+
+    run(batch, collect, lambda: changes(trie, done))
+    assert trie.match("s.a.x") == ("fixed",)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_fork_amid_batches_and_writers(engine, trie):
+    subjects = column(engine)
+    trie.add("s.>", "fixed")
+    done = threading.Event()
+
+    def batches():
+        while not done.is_set():
+            trie.match_batch(subjects, threads=2)
+
+    others = [
+        threading.Thread(target=job, daemon=True)
+        for job in (batches, batches, lambda: changes(trie, done))
+    ]
+    for other in others:
+        other.start()
+    try:
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                ok = False
+                try:
+                    trie.add("s.a", "child")
+                    found = trie.match_batch(["s.a"] * 600, threads=2)
+                    ok = found.values(0)[:: len(found.values(0)) - 1] == ("fixed", "child")
+                finally:
+                    os._exit(0 if ok else 1)
+            deadline = threading.Timer(30, os.kill, (child, 9))
+            deadline.start()
+            _, status = os.waitpid(child, 0)
+            deadline.cancel()
+            assert os.waitstatus_to_exitcode(status) == 0
+    finally:
+        done.set()
+        for other in others:
+            other.join(60)
+    assert trie.match("s.a") == ("fixed",)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -13,46 +13,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use subtrie::trie::{Index, LeftRight, Scratch};
+use subtrie::trie::{Index, Scratch};
 
 use super::clock::{Spread, corrected, cost};
 use super::files::{Workload, insert};
 
-/// An index that many threads read while one changes it.
-pub trait Shared: Sync {
-    /// The name of the concurrency scheme, for the table.
-    const SCHEME: &'static str;
-    /// The state of one reading thread.
-    type Reader<'a>: Reader
-    where
-        Self: 'a;
-    fn new(index: Index) -> Self;
-    fn reader(&self) -> Self::Reader<'_>;
-    /// Inserts a pattern and returns its id.
-    fn insert(&self, pattern: &str) -> u64;
-    fn remove(&self, id: u64);
-}
-
-pub trait Reader {
-    /// The number of matching subscriptions.
-    fn count(&mut self, subject: &str) -> usize;
-}
-
-/// One lock for all.
+/// One index under one lock, as a user of the crate shares it.
 struct Locked(RwLock<Index>);
 
-impl Shared for Locked {
+impl Locked {
     const SCHEME: &'static str = "one read-write lock";
-    type Reader<'a> = (&'a Self, Scratch);
 
-    fn new(index: Index) -> Self {
-        Self(RwLock::new(index))
+    /// The number of matching subscriptions.
+    fn count(&self, subject: &str, scratch: &mut Scratch) -> usize {
+        let Ok(index) = self.0.read() else { return 0 };
+        index.count(subject, scratch).unwrap_or(0)
     }
 
-    fn reader(&self) -> Self::Reader<'_> {
-        (self, Scratch::default())
-    }
-
+    /// Inserts a pattern and returns its id.
     fn insert(&self, pattern: &str) -> u64 {
         self.0
             .write()
@@ -66,43 +44,6 @@ impl Shared for Locked {
     }
 }
 
-impl Reader for (&Locked, Scratch) {
-    fn count(&mut self, subject: &str) -> usize {
-        let Ok(index) = self.0.0.read() else { return 0 };
-        index.count(subject, &mut self.1).unwrap_or(0)
-    }
-}
-
-/// Two copies, as behind the Python class.
-impl Shared for LeftRight<Index> {
-    const SCHEME: &'static str = "left-right";
-    type Reader<'a> = (&'a Self, Scratch);
-
-    fn new(index: Index) -> Self {
-        let copy = index.clone_shared();
-        Self::new(index, copy)
-    }
-
-    fn reader(&self) -> Self::Reader<'_> {
-        (self, Scratch::default())
-    }
-
-    fn insert(&self, pattern: &str) -> u64 {
-        self.write(|index| insert(index, pattern))[0]
-    }
-
-    fn remove(&self, id: u64) {
-        self.write(|index| index.remove(id));
-    }
-}
-
-impl Reader for (&LeftRight<Index>, Scratch) {
-    fn count(&mut self, subject: &str) -> usize {
-        let (copies, scratch) = self;
-        copies.read(|index| index.count(subject, scratch).unwrap_or(0))
-    }
-}
-
 /// Changes per second by the writer; `None` without a writer.
 const RATES: [Option<u64>; 4] = [None, Some(1_000), Some(10_000), Some(u64::MAX)];
 const COUNTED: Duration = Duration::from_millis(1_500);
@@ -113,16 +54,12 @@ const COUNTING: u64 = 0;
 const TIMING: u64 = 1;
 const OVER: u64 = 2;
 
-/// Prints a row for each scheme, number of readers and rate of changes.
+/// Prints a row for each number of readers and rate of changes.
 pub fn measure(workload: &Workload) {
-    scheme::<LeftRight<Index>>(workload);
-    scheme::<Locked>(workload);
-}
-
-fn scheme<S: Shared>(workload: &Workload) {
     for readers in [1, 2] {
         for rate in RATES {
-            run(&S::new(workload.index()), workload, readers, rate);
+            let shared = Locked(RwLock::new(workload.index()));
+            run(&shared, workload, readers, rate);
         }
     }
 }
@@ -136,14 +73,14 @@ struct Seen {
     long: usize,
 }
 
-fn run<S: Shared>(shared: &S, workload: &Workload, readers: usize, rate: Option<u64>) {
+fn run(shared: &Locked, workload: &Workload, readers: usize, rate: Option<u64>) {
     let phase = AtomicU64::new(COUNTING);
     let changes = AtomicU64::new(0);
     let subjects = workload.subjects(0);
     let (seen, writing) = thread::scope(|scope| {
         let started = Instant::now();
         let all: Vec<_> = (0..readers)
-            .map(|_| scope.spawn(|| read(shared.reader(), &subjects, &phase)))
+            .map(|_| scope.spawn(|| read(shared, &subjects, &phase)))
             .collect();
         if let Some(rate) = rate {
             let (phase, changes) = (&phase, &changes);
@@ -157,13 +94,13 @@ fn run<S: Shared>(shared: &S, workload: &Workload, readers: usize, rate: Option<
         let seen: Vec<Seen> = all.into_iter().filter_map(|one| one.join().ok()).collect();
         (seen, writing)
     });
-    report::<S>(workload.size, readers, rate, &seen, || {
+    report(workload.size, readers, rate, &seen, || {
         f64::from(u32::try_from(changes.load(Ordering::Relaxed)).unwrap_or(u32::MAX))
             / writing.as_secs_f64()
     });
 }
 
-fn report<S: Shared>(
+fn report(
     size: usize,
     readers: usize,
     rate: Option<u64>,
@@ -181,7 +118,7 @@ fn report<S: Shared>(
         "{}",
         json!({
             "who": super::WHO, "measure": "readers", "size": size, "order": "hot",
-            "scheme": S::SCHEME, "readers": readers, "writer": writer,
+            "scheme": Locked::SCHEME, "readers": readers, "writer": writer,
             "per_second": seen.iter().map(|one| one.per_second).sum::<f64>().round(),
             "changes_per_second": changes().round(),
             "median_ns": times.median(), "p999_ns": times.at(999),
@@ -192,12 +129,13 @@ fn report<S: Shared>(
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn read(mut reader: impl Reader, subjects: &[&str], phase: &AtomicU64) -> Seen {
+fn read(shared: &Locked, subjects: &[&str], phase: &AtomicU64) -> Seen {
+    let mut scratch = Scratch::default();
     let started = Instant::now();
     let mut rounds = 0_usize;
     while phase.load(Ordering::Relaxed) == COUNTING {
         for subject in subjects {
-            black_box(reader.count(black_box(subject)));
+            black_box(shared.count(black_box(subject), &mut scratch));
         }
         rounds += 1;
     }
@@ -213,7 +151,7 @@ fn read(mut reader: impl Reader, subjects: &[&str], phase: &AtomicU64) -> Seen {
     while phase.load(Ordering::Relaxed) == TIMING {
         for subject in subjects {
             let before = Instant::now();
-            black_box(reader.count(black_box(subject)));
+            black_box(shared.count(black_box(subject), &mut scratch));
             let took = corrected(before.elapsed(), clock);
             if took > LONG {
                 let now = switched_away();
@@ -242,13 +180,7 @@ fn switched_away() -> u64 {
 }
 
 /// Inserts and removes patterns by turns, at a rate: makes the changes that are due, then sleeps.
-fn write<S: Shared>(
-    shared: &S,
-    patterns: &[&str],
-    rate: u64,
-    phase: &AtomicU64,
-    changes: &AtomicU64,
-) {
+fn write(shared: &Locked, patterns: &[&str], rate: u64, phase: &AtomicU64, changes: &AtomicU64) {
     let started = Instant::now();
     let mut done = 0_u64;
     let mut held = None;

@@ -56,6 +56,7 @@ mod _subtrie {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::trie::register(module.py())?;
         super::fork::register(module.py())
     }
 }

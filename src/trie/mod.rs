@@ -13,7 +13,6 @@
 //! | `pattern` | tokenizer, parsed and packed patterns |
 //! | `storage` | hash table, leaf buckets, slab, subscriptions, queue names, round robin |
 //! | `image` | the index as bytes |
-//! | `left_right` | two copies, for readers beside a writer |
 //!
 //! Answers equal a scan with [`crate::grammar::matches`], in ascending id, which is the order of
 //! insertion. An error changes nothing. Removal returns memory. A lookup visits no node and no
@@ -24,7 +23,6 @@ mod display;
 mod hash;
 mod image;
 mod index;
-mod left_right;
 mod lookup;
 mod node;
 mod pattern;
@@ -42,8 +40,7 @@ pub use subscription::Subscription;
 pub use self::{
     display::Stats,
     image::{Image, ImageSubscription, as_words},
-    index::{Index, SharedRoundRobin},
-    left_right::LeftRight,
+    index::Index,
     lookup::Scratch,
     lookup::batch::{BatchMatches, LookupTarget},
     lookup::queue_groups::{Groups, check_queue},

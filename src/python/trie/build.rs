@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::image::OpenedImage;
-use super::state::{NewRow, Objects, SharedState, State};
+use super::shared_state::SharedState;
+use super::state::{NewRow, Objects, State};
 use crate::error::Error;
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::python::args::{field_text, text};
@@ -104,13 +105,13 @@ impl StateBuilder {
     pub fn subscribe<'py>(
         self,
         py: Python<'py>,
-        state: &SharedState,
+        state: &SharedState<State>,
         next_id: &AtomicU64,
         valid: Vec<ValidRow<'py>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let bytes = valid.iter().map(|row| row.pattern.len()).sum();
         let count = valid.len();
-        let has_room = state.read(|state| state.index.has_room(count, bytes));
+        let has_room = state.read(py, |state| state.index.has_room(count, bytes));
         let reserved = next_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
             next.checked_add(count as u64).filter(|_| has_room)
         });
@@ -139,17 +140,12 @@ impl StateBuilder {
             });
             made.push(handle);
         }
-        state.write(|state| state.insert(py, &rows));
+        state.write(py, |state| state.insert(rows));
         Ok(made)
     }
 
     /// The state that a pickle describes.
-    pub fn restore_pickle(
-        self,
-        py: Python<'_>,
-        next: u64,
-        found: Vec<Bound<'_, PyTuple>>,
-    ) -> PyResult<State> {
+    pub fn restore_pickle(self, next: u64, found: Vec<Bound<'_, PyTuple>>) -> PyResult<State> {
         let mut rows: Vec<NewRow> = Vec::with_capacity(found.len());
         for row in found {
             let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
@@ -167,7 +163,7 @@ impl StateBuilder {
             });
         }
         let mut state = self.empty();
-        state.insert(py, &rows);
+        state.insert(rows);
         state.index.set_next_id(next);
         Ok(state)
     }
@@ -206,7 +202,7 @@ impl StateBuilder {
             });
         }
         let mut state = self.empty();
-        state.insert(py, &rows);
+        state.insert(rows);
         state.index.set_next_id(next);
         Ok(state)
     }

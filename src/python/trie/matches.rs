@@ -11,12 +11,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::state::SharedState;
+use super::shared_state::SharedState;
+use super::state::State;
 use super::subject_trie::SubjectTrie;
 use crate::arrow::{ColumnMatches, LookupSource, Offsets as Counts, match_columns};
 use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, row_index, view};
-use crate::python::fork::block_fork;
 use crate::trie::LookupTarget;
 
 /// The subscriptions that many subjects match: ids, row after row.
@@ -41,16 +41,14 @@ enum Offsets {
 }
 
 /// A state that is looked up without the GIL.
-struct Trie<'a>(&'a SharedState);
+struct Trie<'a>(&'a SharedState<State>);
 
 impl LookupSource for Trie<'_> {
     fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
-        block_fork(|| {
-            self.0.read(|state| match &state.image {
-                // The image was opened before, so opening its header again cannot fail.
-                Some(image) => drop(image.read(|image| work(LookupTarget::Image(image)))),
-                None => work(LookupTarget::Index(&state.index)),
-            });
+        self.0.read_detached(|state| match &state.image {
+            // The image was opened before, so opening its header again cannot fail.
+            Some(image) => drop(image.read(|image| work(LookupTarget::Image(image)))),
+            None => work(LookupTarget::Index(&state.index)),
         });
     }
 }

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, 
 use super::build::{id_of, is_subscription, shared};
 use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
-use super::state::{NewRow, ObjectKind, Objects, State, ThreadScratch, change, replace};
+use super::state::{NewRow, ObjectKind, Objects, State, ThreadScratch, replace};
 use super::subject_trie::{SubjectTrie, look_up};
 use crate::python::args::{Limit, Threads, bound, dialect, text};
 use crate::python::errors::{ErrorClass, type_error};
@@ -109,18 +109,18 @@ impl SubjectTrie {
         };
         let py = subscription.py();
         self.ensure_index(py)?;
-        let removed = change(&self.state, |state| state.remove(id, subscription));
-        if let Some(objects) = &removed[0] {
+        let removed = self.state.write(py, |state| state.remove(id, subscription));
+        if let Some(objects) = &removed {
             self.retained.retain(py, id, &objects.value);
         }
-        Ok(removed[0].is_some()) // the objects are dropped here, after the locks
+        Ok(removed.is_some()) // the objects are dropped here, after the lock
     }
 
     /// Remove all subscriptions. Their ids are not given again.
     fn clear(&self, py: Python<'_>) {
-        let ids = self.state.read(|state| state.index.subscriptions());
-        let removed = change(&self.state, State::clear);
-        for (found, objects) in ids.iter().zip(&removed[0].0) {
+        let ids = self.state.read(py, |state| state.index.subscriptions());
+        let removed = self.state.write(py, State::clear);
+        for (found, objects) in ids.iter().zip(&removed.0) {
             self.retained.retain(py, found.id, &objects.value);
         }
         self.is_image.store(false, Ordering::Release);
@@ -142,7 +142,7 @@ impl SubjectTrie {
         let py = subject.py();
         self.ensure_index(py)?;
         let handles = look_up(subject, |scratch, text| {
-            self.state.read(|state| {
+            self.state.read(py, |state| {
                 let ThreadScratch { lookup, found, .. } = scratch;
                 state.index.match_into(text, lookup, found)?;
                 Ok(state.objects(py, found, ObjectKind::Handle))
@@ -165,7 +165,7 @@ impl SubjectTrie {
         let py = subject.py();
         self.ensure_index(py)?;
         let (plain, queues) = look_up(subject, |scratch, text| {
-            self.state.read(|state| {
+            self.state.read(py, |state| {
                 let groups = state.index.groups(text, &mut scratch.lookup)?;
                 let queues: Vec<(String, Vec<Py<PyAny>>)> = groups
                     .queues
@@ -203,8 +203,9 @@ impl SubjectTrie {
 
     /// Return whether any subscription matches.
     fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = subject.py();
         look_up(subject, |scratch, text| {
-            self.state.read(|state| match &state.image {
+            self.state.read(py, |state| match &state.image {
                 Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup))?,
                 None => state.index.has_interest(text, &mut scratch.lookup),
             })
@@ -213,8 +214,9 @@ impl SubjectTrie {
 
     /// Return how many subscriptions match, with or without a queue.
     fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = subject.py();
         look_up(subject, |scratch, text| {
-            self.state.read(|state| match &state.image {
+            self.state.read(py, |state| match &state.image {
                 Some(image) => image.read(|image| image.count(text, &mut scratch.lookup))?,
                 None => state.index.count(text, &mut scratch.lookup),
             })
@@ -244,7 +246,7 @@ impl SubjectTrie {
         let py = subject.py();
         self.ensure_index(py)?;
         let (matches, nearest) = look_up(subject, |scratch, text| {
-            self.state.read_excluding_writers(|state| {
+            self.state.read(py, |state| {
                 let explanation = state.index.explain(text, limit.0, &mut scratch.lookup)?;
                 let (found, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
                     explanation.nearest.into_iter().unzip();
@@ -259,8 +261,8 @@ impl SubjectTrie {
     }
 
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-    fn __len__(&self) -> usize {
-        self.state.read(|state| match &state.image {
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.state.read(py, |state| match &state.image {
             Some(image) => image.read(|image| image.len()).unwrap_or(0),
             None => state.index.len(),
         })
@@ -268,9 +270,9 @@ impl SubjectTrie {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         self.ensure_index(py)?;
-        let handles = self
-            .state
-            .read(|state| state.objects(py, &state.index.subscriptions(), ObjectKind::Handle));
+        let handles = self.state.read(py, |state| {
+            state.objects(py, &state.index.subscriptions(), ObjectKind::Handle)
+        });
         PyList::new(py, handles)?.try_iter()
     }
 
@@ -281,25 +283,24 @@ impl SubjectTrie {
         let Some(id) = id_of(subscription) else {
             return Ok(false);
         };
-        Ok(self.state.read(|state| {
+        let py = subscription.py();
+        Ok(self.state.read(py, |state| {
             let objects = state.index.find(id).and_then(|found| state.get(found));
             objects.is_some_and(|objects| objects.handle.is(subscription))
         }))
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         format!(
             "<SubjectTrie of {} subscriptions, dialect '{}'>",
-            self.__len__(),
+            self.__len__(py),
             self.builder.dialect.name()
         )
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.ensure_index(py)?;
-        Ok(self
-            .state
-            .read_excluding_writers(|state| state.index.to_string()))
+        Ok(self.state.read(py, |state| state.index.to_string()))
     }
 
     /// Draw the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
@@ -315,7 +316,9 @@ impl SubjectTrie {
     /// Cost: the whole index.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.ensure_index(py)?;
-        let image = self.state.read(|state| state.index.to_image(self.given));
+        let image = self
+            .state
+            .read(py, |state| state.index.to_image(self.given));
         Ok(PyBytes::new(py, &image))
     }
 
@@ -338,7 +341,7 @@ impl SubjectTrie {
         let (dialect, given, next, has_table) = opened.header(py)?;
         let trie = Self::empty(dialect, given);
         let opened = Arc::new(opened);
-        trie.state.write(|state| state.image = Some(opened.clone()));
+        trie.state.write(py, |state| state.image = Some(opened));
         trie.is_image.store(true, Ordering::Release);
         trie.next_id.store(next, Ordering::Relaxed);
         if !has_table {
@@ -347,12 +350,12 @@ impl SubjectTrie {
         Ok(trie)
     }
 
-    /// Return counts, and the memory of both copies. Cost: all patterns are read.
+    /// Return counts and memory. Cost: all patterns are read.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ensure_index(py)?;
         let (stats, slots) = self
             .state
-            .read_excluding_writers(|state| (state.index.stats(), state.objects.capacity()));
+            .read(py, |state| (state.index.stats(), state.objects.capacity()));
         shared!(py, "TrieStats")?.call1((
             stats.subscriptions,
             stats.patterns,
@@ -360,7 +363,7 @@ impl SubjectTrie {
             stats.queues,
             stats.depth,
             stats.shapes,
-            2 * (stats.memory + slots * size_of::<Objects>()),
+            stats.memory + slots * size_of::<Objects>(),
         ))
     }
 
@@ -368,10 +371,7 @@ impl SubjectTrie {
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         self.ensure_index(py)?;
         let copy = Self::empty(self.builder.dialect, self.given);
-        let fresh = self.state.read(|state| State {
-            index: state.index.clone(),
-            ..state.clone_shared(py)
-        });
+        let fresh = self.state.read(py, |state| state.copy(py));
         drop(replace(py, &copy.state, fresh));
         let next = self.next_id.load(Ordering::Relaxed);
         copy.next_id.store(next, Ordering::Relaxed);
@@ -385,7 +385,7 @@ impl SubjectTrie {
     // The pickle is the same in both engines. A value may refer to this trie, so values are state.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.ensure_index(py)?;
-        let rows: Vec<NewRow> = self.state.read(|state| {
+        let rows: Vec<NewRow> = self.state.read(py, |state| {
             let index = &state.index;
             let row = |found: SubscriptionRef| {
                 let objects = state.get(found)?;
@@ -414,7 +414,7 @@ impl SubjectTrie {
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.builder.restore_pickle(py, state.0, state.1)?;
+        let fresh = self.builder.restore_pickle(state.0, state.1)?;
         self.install(py, fresh);
         Ok(())
     }
@@ -438,8 +438,8 @@ impl SubjectTrie {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.retained.traverse(&visit)?;
-        // While a writer is at work nothing is visited: the objects are in use, so they stay.
-        let visited = self.state.try_read_both(|state| {
+        // During a change nothing is visited: the objects are in use, so they stay.
+        let visited = self.state.read_for_collector(&visit, |state| {
             for objects in &state.objects {
                 visit.call(&objects.handle)?;
                 visit.call(&objects.value)?;
@@ -447,7 +447,7 @@ impl SubjectTrie {
             }
             Ok(())
         });
-        visited.map_or(Ok(()), |both| both.into_iter().collect())
+        visited.unwrap_or(Ok(()))
     }
 
     fn __clear__(&self, py: Python<'_>) {

@@ -1,9 +1,7 @@
-//! The state of a `SubjectTrie`: the index and, by slot, the Python objects; in two copies.
+//! The state of a `SubjectTrie`: the index and, by slot, the Python objects.
 //!
-//! Lookups use one copy while a writer changes the other ([`LeftRight`]). While a lock is held no
-//! Python code runs: no object is made, hashed, compared or dropped under it. So the
-//! holder of a lock never waits for the GIL of a thread that waits for the lock. Objects that a
-//! change removes are returned and dropped later.
+//! Objects that a change removes are returned and dropped later, because no Python code may run
+//! during a change ([`SharedState`]).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::image::OpenedImage;
-use crate::trie::{Index, LeftRight, Scratch, SubscriptionRef};
+use super::shared_state::SharedState;
+use crate::trie::{Index, Scratch, SubscriptionRef};
 
 /// The Python objects of a subscription.
 ///
@@ -75,9 +74,6 @@ pub struct State {
     pub image: Option<Arc<OpenedImage>>,
 }
 
-/// Both copies of a state.
-pub type SharedState = LeftRight<State>;
-
 impl State {
     pub fn new(index: Index) -> Self {
         Self {
@@ -87,10 +83,10 @@ impl State {
         }
     }
 
-    /// An equal state for the other copy.
-    pub fn clone_shared(&self, py: Python<'_>) -> Self {
+    /// An independent state with the same objects.
+    pub fn copy(&self, py: Python<'_>) -> Self {
         Self {
-            index: self.index.clone_shared(),
+            index: self.index.clone(),
             objects: self.objects.iter().map(|one| one.clone_ref(py)).collect(),
             image: self.image.clone(),
         }
@@ -125,7 +121,7 @@ impl State {
     }
 
     /// Inserts rows. Cannot fail.
-    pub fn insert(&mut self, py: Python<'_>, rows: &[NewRow]) {
+    pub fn insert(&mut self, rows: Vec<NewRow>) {
         self.index
             .prepare_bulk_load(rows.iter().map(|row| &*row.pattern));
         if rows.len() > 1 {
@@ -134,7 +130,7 @@ impl State {
         for row in rows {
             self.index
                 .insert_reserved(row.id, &row.pattern, row.queue.as_deref(), row.turn);
-            self.objects.push(row.objects.clone_ref(py));
+            self.objects.push(row.objects);
         }
     }
 
@@ -159,30 +155,9 @@ impl State {
     }
 }
 
-/// Makes a change that may leave the state empty; then both copies share their round robin counters
-/// again.
-pub fn change<R>(state: &SharedState, mut change: impl FnMut(&mut State) -> R) -> [R; 2] {
-    let mut first = None;
-    state.write(|state| {
-        let result = change(state);
-        match &first {
-            None => first = Some(state.index.round_robin()),
-            Some(counters) if state.index.is_empty() => state.index.share_round_robin(counters),
-            Some(_) => {}
-        }
-        result
-    })
-}
-
-/// Replaces the state, and returns the old copies.
-pub fn replace(py: Python<'_>, state: &SharedState, fresh: State) -> [State; 2] {
-    let copy = fresh.clone_shared(py);
-    let mut both = [copy, fresh];
-    state.write(|state| {
-        std::mem::swap(state, &mut both[0]);
-        both.swap(0, 1);
-    });
-    both
+/// Replaces the state, and returns the old one, to be dropped without a lock.
+pub fn replace(py: Python<'_>, state: &SharedState<State>, fresh: State) -> State {
+    state.write(py, |state| std::mem::replace(state, fresh))
 }
 
 /// Memory that the lookups of a thread reuse, so that a lookup allocates only its result.

@@ -8,7 +8,8 @@ use pyo3::types::PyTuple;
 
 use super::build::StateBuilder;
 use super::retained_values::RetainedValues;
-use super::state::{ObjectKind, SharedState, State, ThreadScratch, replace, with_scratch};
+use super::shared_state::SharedState;
+use super::state::{ObjectKind, State, ThreadScratch, replace, with_scratch};
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::args::text;
@@ -25,7 +26,7 @@ use crate::trie::{Index, Scratch, SubscriptionRef};
 pub struct SubjectTrie {
     pub(super) builder: StateBuilder,
     pub(super) given: BoundsOverride,
-    pub(super) state: SharedState,
+    pub(super) state: SharedState<State>,
     pub(super) next_id: AtomicU64,
     /// Whether subjects are looked up in an image instead of the index.
     pub(super) is_image: AtomicBool,
@@ -39,11 +40,7 @@ impl SubjectTrie {
         Self {
             builder,
             given,
-            state: {
-                let state = builder.empty();
-                let copy = State::new(state.index.clone_shared());
-                SharedState::new(state, copy)
-            },
+            state: SharedState::new(builder.empty()),
             next_id: AtomicU64::new(0),
             is_image: AtomicBool::new(false),
             retained: RetainedValues::default(),
@@ -52,7 +49,7 @@ impl SubjectTrie {
 
     /// The value that the subscription with this id has, or had when it was removed.
     pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
-        let (value, image) = self.state.read(|state| {
+        let (value, image) = self.state.read(py, |state| {
             let objects = state.index.find(id).and_then(|found| state.get(found));
             (
                 objects.map(|objects| objects.value.clone_ref(py)),
@@ -72,7 +69,7 @@ impl SubjectTrie {
         if !self.is_image.load(Ordering::Acquire) {
             return Ok(());
         }
-        if let Some(image) = self.state.read(|state| state.image.clone()) {
+        if let Some(image) = self.state.read(py, |state| state.image.clone()) {
             let fresh = self.builder.restore_image(py, &image)?;
             self.install(py, fresh);
         }
@@ -97,7 +94,7 @@ impl SubjectTrie {
         let py = subject.py();
         let text = text(subject, "subject", ErrorClass::Subject)?;
         with_scratch(|scratch| {
-            let result = self.state.read(|state| {
+            let result = self.state.read(py, |state| {
                 if state.image.is_some() {
                     return Ok(None);
                 }
@@ -132,7 +129,7 @@ impl SubjectTrie {
         text: &str,
         scratch: &mut ThreadScratch,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let Some(image) = self.state.read(|state| state.image.clone()) else {
+        let Some(image) = self.state.read(py, |state| state.image.clone()) else {
             return Ok(PyTuple::empty(py));
         };
         image
@@ -149,7 +146,7 @@ impl SubjectTrie {
         let py = pattern.py();
         let text = text(pattern, "pattern", ErrorClass::Pattern)?;
         self.ensure_index(py)?;
-        let handles = self.state.read_excluding_writers(|state| {
+        let handles = self.state.read(py, |state| {
             query(&state.index, text).map(|found| state.objects(py, &found, ObjectKind::Handle))
         });
         match handles {
