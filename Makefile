@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
+.PHONY: help demo test cluster check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -24,6 +24,10 @@ test: ## run all tests: the Rust core, then Python on both engines
 	cargo test --locked --features arrow
 	cargo test --locked -p subtrie-fuzz --lib
 	$(PYTHON) -m pytest
+
+cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
+	@tools/bootstrap test
+	$(PYTHON) -m pytest tests/cluster -m "cluster or not cluster"
 
 check: ## check formatting, lints, spelling, wording, types, stubs, documentation
 	@tools/bootstrap check

@@ -402,9 +402,9 @@ def cross_broker(logs: Sequence[Log]) -> None:
                 message.state = "undelivered"
 
 
-def read(datas: Sequence[bytes]) -> tuple[list[Log], int]:
+def read(contents: Sequence[bytes]) -> tuple[list[Log], int]:
     """Read and settle logs; return them and the number of unmatched deliveries."""
-    logs = [Log(number, data) for number, data in enumerate(datas)]
+    logs = [Log(number, data) for number, data in enumerate(contents)]
     unmatched = sum(settle(each) for each in logs)
     if len(logs) > 1:
         cross_broker(logs)

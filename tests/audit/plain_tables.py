@@ -17,10 +17,12 @@ from subtrie.reference import microbus
 Row = dict[str, Any]
 
 
-def audit(datas: Sequence[bytes], planes: Sequence[str] = ()) -> tuple[Row, dict[str, list[Row]]]:
+def audit(
+    contents: Sequence[bytes], planes: Sequence[str] = ()
+) -> tuple[Row, dict[str, list[Row]]]:
     """Return the summary and the tables of logs, one log for each broker."""
-    logs, unmatched = read(datas)
-    tables = Tables(logs, [server_of(data) for data in datas], planes)
+    logs, unmatched = read(contents)
+    tables = Tables(logs, [server_of(data) for data in contents], planes)
     counts = sum((each.counts for each in logs), Counter())
     names = ("operations", "payloads", "server", "unparseable_lines")
     summary = {

@@ -196,18 +196,18 @@ def test_a_message_to_another_broker_is_forwarded_unless_delivered_here(trace, l
     assert edge(trace) == (1, 0, int(local), 0, int(not local))
 
 
-@pytest.mark.parametrize("heard", [True, False])
-def test_with_the_other_log_a_forwarded_message_is_decided(trace, heard):
+@pytest.mark.parametrize("received", [True, False])
+def test_with_the_other_log_a_forwarded_message_is_decided(trace, received):
     trace.publish(1, CALL)
     front = "[{}] 2026/11/21 08:00:00.000000 [TRC] 127.0.0.1:1 - rid:9 - "
     trace.lines.append(f"{front.format(7)}->> [RMSG $G {CALL} 2]")
     there = Trace(pid=8)
     there.lines.append(f"{front.format(8)}<<- [RMSG $G {CALL} 2]")
-    if heard:
+    if received:
         there.deliver(5, CALL, "1")
     summary, tables = audit([t.text().encode() for t in (trace, there)], ["p1"])
     (row,) = tables["call_graph"]
-    assert (summary["forwarded"], row["undelivered"]) == (0, int(not heard))
+    assert (summary["forwarded"], row["undelivered"]) == (0, int(not received))
 
 
 # Whole logs -----------------------------------------------------------------------------------

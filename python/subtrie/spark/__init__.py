@@ -15,6 +15,7 @@ from ._match import match
 from ._pipeline import TABLES, Audit, audit
 from ._run_folder import OutputFolderError
 from ._session import SparkStartError, local_session
+from ._ship import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,4 +43,5 @@ __all__ = [
     "match",
     "register",
     "resolve_path",
+    "ship",
 ]

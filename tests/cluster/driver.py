@@ -1,0 +1,137 @@
+"""A driver program of the cluster tests: does the steps it is given, in one session.
+
+    python driver.py URL STEPS
+
+``URL`` is ``spark://…``, ``local[…]`` or ``sc://…``; ``STEPS`` is JSON: a list of
+``[name, arguments]``.
+Each step prints one line of JSON: its name, its result or its error, and its duration.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def session(url: str) -> Any:
+    """Start a session."""
+    from pyspark.sql import SparkSession
+
+    if url.startswith("sc://"):
+        return SparkSession.builder.remote(url).getOrCreate()
+    conf = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "640m",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master(url).appName("subtrie tests")
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def ship(spark: Any) -> str:
+    """Send the package, twice."""
+    import subtrie.spark
+
+    assert subtrie.spark.ship(spark) == subtrie.spark.ship(spark)
+    return subtrie.spark.ship(spark)
+
+
+def engine(spark: Any) -> list[str]:
+    """Return the engines of two tasks, and where the package comes from."""
+
+    def told(batches: Any) -> Any:
+        import pyarrow as pa
+
+        import subtrie
+
+        for _ in batches:
+            yield pa.record_batch({"t": pa.array([f"{subtrie.engine().name} {subtrie.__file__}"])})
+
+    return sorted({row.t for row in spark.range(0, 2, 1, 2).mapInArrow(told, "t string").collect()})
+
+
+def engine_missing(spark: Any) -> str:
+    """Return the error of a worker that does not have the package."""
+    try:
+        engine(spark)
+    except Exception as error:
+        return str(error)
+    return "no error"
+
+
+def slow_count(spark: Any, log: str) -> dict[str, int]:
+    """Count the lines of a log in many small tasks, each of which takes a moment."""
+    from subtrie.spark import register
+
+    def waited(batches: Any) -> Any:
+        for batch in batches:
+            time.sleep(0.3)
+            yield batch
+
+    register(spark)
+    rows = spark.read.format("nats-trace").option("splits", 40).load(log)
+    counts = rows.where("kind = 'count'").select("subject", "size")
+    summed = counts.mapInArrow(waited, counts.schema).groupBy("subject").sum("size").collect()
+    return {row[0]: row[1] for row in summed}
+
+
+def decode(spark: Any, log: str) -> list[list[Any]]:
+    """Read a log and count its publishes by destination."""
+    from subtrie.spark import decode, register
+
+    register(spark)
+    rows = spark.read.format("nats-trace").option("splits", 4).load(log)
+    published = rows.where("kind = 'publish' and reason is null").select("subject")
+    counted = decode(published).where("address.kind = 'request'").groupBy("address.host").count()
+    return sorted([row.host, row["count"]] for row in counted.collect())
+
+
+def audit(spark: Any, logs: list[str], **options: Any) -> dict[str, Any]:
+    """Audit logs; return the summary and the tables."""
+    from subtrie.spark import TABLES, audit
+
+    with audit(spark, logs, **options) as result:
+        tables = {name: list(result.rows(name)) for name in TABLES}
+        return {"summary": result.summary, "tables": tables}
+
+
+def main() -> None:
+    """Do the steps."""
+    url, steps = sys.argv[1], json.loads(sys.argv[2])
+    started = time.monotonic()
+    spark = session(url)
+    tell("session", None, started)
+    failed = False
+    for name, arguments in steps:
+        started = time.monotonic()
+        try:
+            tell(name, globals()[name](spark, **arguments), started)
+        except Exception as error:
+            print(json.dumps({"step": name, "error": f"{type(error).__name__}: {error}"}))
+            failed = True
+    spark.stop()
+    raise SystemExit(failed)
+
+
+def tell(step: str, result: Any, started: float) -> None:
+    """Print the outcome of a step."""
+    seconds = round(time.monotonic() - started, 2)
+    text = json.dumps({"step": step, "result": result, "seconds": seconds}, default=str)
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Classic sessions on a standalone cluster, and servers that end in time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from spark_servers import HOME, cluster, environment, gone
+from test_connect_on_cluster import LOG, PUBLISHED
+
+from subtrie.conformance import write_traffic
+
+pytestmark = pytest.mark.cluster
+
+
+def test_the_package_is_sent_and_a_log_is_read(spark_cluster, drive):
+    told = drive(
+        spark_cluster.url,
+        ("engine_missing", {}),
+        ("ship", {}),
+        ("engine", {}),
+        ("decode", {"log": str(LOG)}),
+    )
+    assert "No module named 'subtrie'" in told["engine_missing"]
+    assert {text.split()[0] for text in told["engine"]} == {"native"}
+    assert told["decode"] == PUBLISHED
+    assert not (HOME / "work").exists(), "Spark wrote into its own package"
+
+
+def test_a_local_session_sends_the_package_too(drive):
+    told = drive("local[1]", ("ship", {}), ("engine", {}))
+    assert {text.split()[0] for text in told["engine"]} == {"native"}
+
+
+def test_servers_end_when_the_process_that_started_them_is_killed(tmp_path):
+    program = (
+        "import sys, time; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from spark_servers import cluster\n"
+        "with cluster(Path(sys.argv[1]), workers=1) as made:\n"
+        "    print(made.workers[0].pid, flush=True); time.sleep(600)\n"
+    )
+    starter = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    worker = int(starter.stdout.readline())
+    assert not gone(worker)
+    starter.kill()
+    starter.communicate()
+    for _ in range(200):
+        if gone(worker):
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker still runs")
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path, drive, bare_python):
+    summary = write_traffic(tmp_path / "world", seed=31, rows=60_000)
+    log = tmp_path / "world" / "trace.log"
+    folder = tmp_path / "servers"
+    folder.mkdir()
+    steps = [("ship", {}), ("slow_count", {"log": str(log)})]
+    with cluster(folder, env={"PYSPARK_PYTHON": str(bare_python)}) as made:
+        driver = drive.start(made.url, *steps)
+        for line in driver.stdout:
+            if json.loads(line)["step"] == "ship":
+                break
+        reading = made.folder / "work0"
+        for _ in range(1200):  # until an executor of the first worker runs tasks
+            if any("Running task" in p.read_text() for p in reading.glob("*/*/stderr")):
+                break
+            time.sleep(0.1)
+        os.kill(made.workers[0].pid, signal.SIGKILL)
+        out, err = driver.communicate(timeout=600)
+    assert driver.returncode == 0, err[-3000:]
+    (told,) = [json.loads(line) for line in out.splitlines()]
+    wanted = {name: summary[name] for name in ("operations", "payloads", "server")}
+    wanted["unparseable_lines"] = summary["unparseable_lines"]
+    assert told["result"] == wanted
+    master = (folder / "master.log").read_text()
+    assert "Removing worker" in master or "lost" in master.lower()
