@@ -320,7 +320,7 @@ async def test_known_responders_are_not_waited_for(make):
             assert len([a async for a in web.publish("GET", URL)]) == 1
             times.append(time.monotonic() - begun)
         assert times[0] >= 0.38 > times[1]
-        web.known_responders.drop_hosts({HOST})
+        web._client.known_responders.drop_hosts({HOST})
         begun = time.monotonic()
         assert len([a async for a in web.publish("GET", URL)]) == 1
         assert time.monotonic() - begun >= 0.38

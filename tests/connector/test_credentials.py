@@ -117,15 +117,19 @@ async def test_the_broker_restricts_each_service_to_its_own_source(tmp_path):
             ):
                 forged.headers[name] = value
             before = shop.metrics.deliveries["nats"]
-            await rogue._transport.nats.publish(
-                f"{PLANE}.safe.443.web_example.shop_example._.GET.who", write_request(forged)
+            rogue._transport.publish_bytes(
+                f"{PLANE}.safe.443.web_example.shop_example._.GET.who",
+                write_request(forged),
+                pytest.fail,
             )
             await rogue._transport.flush()
             await asyncio.sleep(0.1)
             assert shop.metrics.deliveries["nats"] == before, "the broker let nothing through"
             # The overwrite is worth what the broker enforces: it lets this source through.
-            await rogue._transport.nats.publish(
-                f"{PLANE}.safe.443.rogue_example.shop_example._.GET.who", write_request(forged)
+            rogue._transport.publish_bytes(
+                f"{PLANE}.safe.443.rogue_example.shop_example._.GET.who",
+                write_request(forged),
+                pytest.fail,
             )
             for _ in range(1000):
                 await asyncio.sleep(0.01)

@@ -18,7 +18,11 @@ URL = f"https://{HOST}"
 
 def asking_now(connector):
     """The requests it waits for; announcements aside."""
-    return [call for call in connector._sender.waiting.values() if isinstance(call, PendingRequest)]
+    return [
+        call
+        for call in connector._client.responses.waiting.values()
+        if isinstance(call, PendingRequest)
+    ]
 
 
 async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):

@@ -8,7 +8,7 @@ import nats
 import pytest
 
 from subtrie import _control_headers, microbus
-from subtrie.connector import HTTPError, Request, RequestTimeout, Response
+from subtrie.connector import BusError, HTTPError, Request, RequestTimeout, Response
 from subtrie.connector._codec import read_response, write_request, write_response
 from subtrie.connector._fragments import Reassembler, cut
 
@@ -31,7 +31,7 @@ async def test_bodies_of_any_size_arrive_whole_both_ways(make, size):
         answer = await web.request("POST", BIG, body=body)
         assert answer.body == body
         assert _control_headers.FRAGMENT not in answer.headers
-        assert len(shop._receiver.transfers) == len(web._sender.transfers) == 0
+        assert len(shop._server.transfers) == len(web._client.responses.transfers) == 0
 
 
 async def test_a_stream_is_pinned_to_the_replica_that_acknowledged_it(make_nats):
@@ -76,7 +76,7 @@ async def test_a_caller_does_not_send_what_exceeds_its_own_limits(make_nats):
     web = make_nats("web.example", max_body=400_000, max_fragments=2)
     async with web:
         for size in (400_001, 300_000):
-            with pytest.raises(ValueError, match=r"413|fragments") as refused:
+            with pytest.raises(BusError, match=r"413|fragments") as refused:
                 await web.request("POST", BIG, body=bytes(size))
             assert refused.value.status == 413
 
@@ -199,7 +199,7 @@ async def test_a_second_first_fragment_is_ignored(make_nats, broker, plane):
 async def test_a_silent_transfer_is_dropped(make_nats, broker, plane):
     async def story(sender):
         await sender.send(1, 2, b"a")
-        transfers = sender.shop._receiver.transfers
+        transfers = sender.shop._server.transfers
         for _ in range(300):
             await asyncio.sleep(0.01)
             if len(transfers) == 0 and transfers.ended(KEY):
@@ -235,7 +235,7 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
     async with web:
         with pytest.raises(RequestTimeout):
             await web.request("GET", BIG, timeout=10)
-        assert len(web._sender.transfers) == 0
+        assert len(web._client.responses.transfers) == 0
     await client.close()
 
 

@@ -27,8 +27,9 @@ async def test_the_startup_hook_can_send_requests(make, plane):
     async def ask():
         order.append((await shop.request("GET", "https://stock.example/level")).body)
         assert not shop.endpoints[0].active, "nobody asks us before we are ready"
-        assert shop._reply_registration.pattern == f"{plane}.reply._.*.shop_example.{shop.id}"
-        assert shop._reply_registration.queue == shop.id
+        (replies,) = shop._lifecycle.replies
+        assert replies.pattern == f"{plane}.reply._.*.shop_example.{shop.id}"
+        assert replies.queue == shop.id
 
     @shop.on_shutdown
     def leave():
@@ -218,8 +219,8 @@ async def test_one_connection_for_each_distinct_credentials(make_nats, tmp_path)
         file.write_text("not asked for by this server\n")
         file.chmod(0o600)
         assert (
-            load_credentials(one._broker, "c.example").digest
-            != load_credentials(one._broker, "a.example").digest
+            load_credentials(one._transport.broker, "c.example").digest
+            != load_credentials(one._transport.broker, "a.example").digest
         )
         file.unlink()
         async with three:
@@ -252,7 +253,7 @@ async def test_startup_and_hooks_have_a_time_limit(make, monkeypatch):
     with pytest.raises(TimeoutError):
         await shop.startup()
     assert (stopped, shop.running) == ([1], False)
-    shop._startup_hooks.clear()
+    shop._lifecycle.on_startup.clear()
     shop.on_shutdown(forever)
     monkeypatch.setenv("MICROBUS_STARTUP_TIME_BUDGET", "20s")
     monkeypatch.setenv("MICROBUS_SHUTDOWN_TIME_BUDGET", "100ms")

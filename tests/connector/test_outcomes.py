@@ -126,13 +126,17 @@ class World:
                 n for n, each in enumerate(done) if isinstance(each, asyncio.CancelledError)
             } == set(range(calls))
             for each in [self.web, *replicas]:
-                waits = [c for c in each._sender.waiting.values() if isinstance(c, PendingRequest)]
+                waits = [
+                    c
+                    for c in each._client.responses.waiting.values()
+                    if isinstance(c, PendingRequest)
+                ]
                 assert [c for c in waits if each is self.web] == []
             for each in replicas:
                 await each.shutdown(timeout=0.05)
-                assert not each._receiver.tasks
-                assert len(each._receiver.transfers) == 0 or not each.running
-        assert len(self.web._sender.transfers) == 0
+                assert not each._server.runner.tasks
+                assert len(each._server.transfers) == 0 or not each.running
+        assert len(self.web._client.responses.transfers) == 0
         assert max(self.runs.values()) == 1, [n for n, times in self.runs.items() if times > 1]
 
 
@@ -142,7 +146,7 @@ async def coming_and_going(world, replicas):
         await asyncio.sleep(world.random.random() * 0.15)
         leaving = replicas.pop(0)
         await leaving.shutdown(timeout=world.random.choice((0.0, 0.05)))
-        assert not leaving._receiver.tasks
+        assert not leaving._server.runner.tasks
         coming = world.replica()
         replicas.append(coming)
         await coming.startup()

@@ -98,7 +98,7 @@ async def test_a_cancelled_shutdown_closes_everything(make):
         with pytest.raises(HTTPError) as told:
             await asking
         assert told.value.status == 503
-        assert not shop._receiver.tasks
+        assert not shop._server.runner.tasks
         assert not shop.running
         await shop.startup()
         await shop.shutdown()
@@ -114,19 +114,22 @@ async def test_a_replica_that_shuts_down_during_a_transfer(make_nats):
     staying.endpoint("POST", "/other")(lambda: "here")
     async with web, staying:
         await leaving.startup()
-        publish, gone = web._publish, asyncio.Event()
+        publish, held = web._transport.publish, []
 
-        async def held_back(subject, message):
-            if message.headers.get("Microbus-Fragment") == "2/3":
-                await gone.wait()
-            await publish(subject, message)
+        def hold_back(subject, message, failed):
+            if held or message.headers.get("Microbus-Fragment") == "2/3":
+                held.append((subject, message, failed))
+            else:
+                publish(subject, message, failed)
 
-        web._publish = held_back
+        web._transport.publish = hold_back
         asking = asyncio.create_task(web.request("POST", URL, body=bytes(300_000), timeout=1))
-        while not len(leaving._receiver.transfers):
+        while not len(leaving._server.transfers):
             await asyncio.sleep(0.001)
         await leaving.shutdown()
-        gone.set()
+        for each in held:
+            publish(*each)
+        web._transport.publish = publish
         with pytest.raises(RequestTimeout):
             await asking
         assert heard == []

@@ -71,7 +71,7 @@ class Listener:
             self.taken = Dispatcher.shared().subscribe(everything, lambda pair: True)
             self.taken.handler.receiver = note
         else:
-            self.client = await nats.connect(self.shop._broker)
+            self.client = await nats.connect(self.shop._transport.broker)
             await self.client.subscribe(everything, cb=heard)
             await self.client.flush()
             await self.client.flush()

@@ -4,7 +4,7 @@
 'subtrie[nats]'``.
 
 Layers, from the bottom: messages and their encoding (``_message``, ``_codec``), the transports
-(``_transport``, ``_nats``), the two sides of a request (``_client``, ``_server_receiver``), the
+(``_transport``, ``_nats``), the two sides of a request (``_client``, ``_server``), the
 control plane on port 888 (``_control``), start and stop (``_lifecycle``) and ``_connector``.
 ``subtrie.short_circuit`` is independent of these, for programs that use nats-py directly.
 """

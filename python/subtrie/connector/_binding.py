@@ -20,11 +20,12 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, Union
 
+from .. import _control_headers
 from .._errors import refusal
 from ._errors import HTTPError
-from ._headers import Headers
+from ._headers import HeaderValues
 from ._json import json_bytes
-from ._message import Request, Response
+from ._message import Request, Response, ResponseEnvelope
 
 _MISSING = inspect.Parameter.empty
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
@@ -325,27 +326,30 @@ def _holds(outer: CodeType, code: CodeType) -> bool:
     )
 
 
-def to_response(result: Any) -> Response:
+_JSON: HeaderValues = {"Content-Type": ["application/json"]}
+_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
+_BYTES: HeaderValues = {"Content-Type": ["application/octet-stream"]}
+
+
+def to_response(result: Any) -> ResponseEnvelope:
     """Return the response for None, bytes, text, a JSON value, a dataclass or a ``Response``.
 
     Raises:
         TypeError: The value cannot be represented in JSON.
     """
     if type(result) is dict:  # what most handlers return
-        return _response(json_bytes(result), "application/json")
+        return ResponseEnvelope(200, json_bytes(result), _JSON)
     if result is None:
-        return Response()
-    if isinstance(result, Response):
-        return result
+        return ResponseEnvelope(200, b"")
+    if isinstance(result, Response):  # the handler may keep it: without control headers, anew
+        given = {
+            name: values
+            for name, values in result.headers.lists.items()
+            if name not in _control_headers.CONTROL and name != "Content-Length"
+        }
+        return ResponseEnvelope(result.status, result.body, given)
     if isinstance(result, (bytes, bytearray, memoryview)):
-        return _response(bytes(result), "application/octet-stream")
+        return ResponseEnvelope(200, bytes(result), _BYTES)
     if isinstance(result, str):
-        return _response(result.encode(), "text/plain; charset=utf-8")
-    return _response(json_bytes(result), "application/json")
-
-
-def _response(body: bytes, kind: str) -> Response:
-    response = Response.__new__(Response)
-    response.status, response.body, response.source, response.error = 200, body, "", None
-    response.headers = Headers._of({"Content-Type": [kind]})
-    return response
+        return ResponseEnvelope(200, result.encode(), _TEXT)
+    return ResponseEnvelope(200, json_bytes(result), _JSON)

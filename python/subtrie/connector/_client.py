@@ -1,26 +1,82 @@
-"""The request client of a connector: ``request`` for one response, ``publish`` for all of them."""
+"""The request client: ``request`` for one response, ``publish`` for all of them.
+
+The time budget is the caller's, at most what is left of the request being handled; the call depth
+is one more than there. In process a message is delivered and acknowledged before ``request`` first
+waits. If no subscriber is in the process and there is no broker, ``AckTimeout`` is raised at once.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ._ids import Ids
-from ._message import Response
-from ._request_builder import build_request
-from ._response_stream import ResponseStream
+from .. import _control_headers
+from .._errors import SubtrieError, refusal
+from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
+from ._fragments import cut, fragment_of
+from ._headers import Headers, HeaderValues
+from ._identity import request_address, request_subject
+from ._json import json_bytes
+from ._message import (
+    RequestEnvelope,
+    Response,
+    ResponseEnvelope,
+    current_request,
+    forwarded_headers,
+)
+from ._pending import PendingRequest, ResponseStream
+from ._responses import ResponseReceiver
+from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
-from ._sender import Sender
-from ._tracing import tracing_enabled
-from ._url import Params
+from ._timers import Timers
+from ._tracing import client_span, inject, tracing_enabled
+from ._transport import Transport
+from ._url import Params, ParsedURL, decode_path, fill_path, parse_url, with_params
+
+logger = logging.getLogger("subtrie.connector")
+
+MAX_DEPTH = 64  # calls in a chain
+_YIELD_EVERY = 64  # answers without waiting, before other tasks have their turn
+
+_CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
+_CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
+_NO_HEADERS: HeaderValues = {}
 
 
-class RequestClient(Runtime):
-    """Sends requests."""
+class RequestClient:
+    """Sends the requests of one connector and receives their responses.
 
-    def __init__(self, host: str, ids: Ids) -> None:
-        super().__init__(host, ids)
-        self._sender = Sender(self)
+    Attributes:
+        nearest: The nearest replicas by locality, or None without a locality.
+        known_responders: The responders of earlier multicasts.
+        responses: The pending requests, and what arrives for them.
+    """
+
+    def __init__(self, runtime: Runtime, transport: Transport) -> None:
+        self._runtime, self._transport = runtime, transport
+        self.nearest: NearestReplicas | None = None
+        self.known_responders = KnownResponders()
+        self.responses = ResponseReceiver(runtime)
+        self._unwaited = 0  # answers since other tasks had their turn
+
+    @property
+    def host(self) -> str:
+        """The host name of the sender."""
+        return self._runtime.host
+
+    def open(self) -> None:
+        """Prepare to send, once the round trip is known."""
+        runtime = self._runtime
+        self.nearest = NearestReplicas(runtime.locality) if runtime.locality else None
+        self.responses.open()
+
+    def close(self) -> None:
+        """Fail every pending request: the connector shuts down."""
+        self.responses.close()
+
+    # --- requests
 
     async def request(
         self,
@@ -33,44 +89,88 @@ class RequestClient(Runtime):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Response:
-        """Send a request to one instance and return its response.
+        """Send a request to one instance and return its response. See ``Connector.request``."""
+        request, target = self._build(method, url, params, json, body, headers, timeout)
+        if self.nearest is not None or tracing_enabled():
+            return await self._traced(request, target)
+        call = self._send(request, request.url)
+        try:
+            if call.response is None and call.error is None:
+                await call.wait()
+            else:
+                self._unwaited += 1
+                if self._unwaited >= _YIELD_EVERY:
+                    self._unwaited = 0
+                    await asyncio.sleep(0)
+        finally:
+            self._end(request, call)
+        return self._outcome(request, call)
 
-        Args:
-            method: The HTTP method.
-            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
-            params: Path arguments by name; the rest become the query.
-            json: A value to send as a JSON body.
-            body: The body as bytes or text, unless ``json`` is given.
-            headers: Headers of the request.
-            timeout: The time budget in seconds, 20 by default; at most what is left of the request
-                being handled.
+    async def _once(
+        self, request: RequestEnvelope, url: str, *, kept: bool = False
+    ) -> ResponseEnvelope:
+        """Send to one instance and return its response, or raise its error."""
+        call = self._send(request, url, kept=kept)
+        try:
+            if not call.done:
+                await call.wait()
+        finally:
+            self._end(request, call)
+        return self._outcome(request, call)
 
-        Returns:
-            The response, whatever its status.
+    async def _traced(self, request: RequestEnvelope, target: ParsedURL) -> Response:
+        """Send within a span, to the nearest replica first."""
+        with client_span(request.method, target.text, self._runtime.host) as span:
+            inject(Headers.of(request.given))
+            try:
+                if self.nearest is None or has_slot(target.host):
+                    response = await self._once(request, target.text)
+                else:
+                    response = await self._nearest(self.nearest, request, target)
+            except HTTPError as error:
+                span.end(error.status, error)
+                error.trace = span.trace_id or error.trace
+                raise
+            span.end(response.status)
+            return response
 
-        Raises:
-            AddressError: The URL or the method is not valid.
-            AckTimeout: No service acknowledged the request (404).
-            RequestTimeout: The time budget is used up (408).
-            CallDepthExceeded: The request would be the 65th in a chain (508).
-            HTTPError: The service responded with an error.
-            BusError: The connector is not running, or a header is not valid.
-        """
-        request, target, budget = build_request(
-            self,
-            self._sender.round_trip,
-            method,
-            url,
-            params=params,
-            json=json,
-            body=body,
-            headers=headers,
-            timeout=timeout,
+    async def _nearest(
+        self, nearest: NearestReplicas, request: RequestEnvelope, target: ParsedURL
+    ) -> ResponseEnvelope:
+        key = (request.method, target.host.lower(), target.port)
+        known = nearest.nearest(key)
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + request.budget
+        if known:
+            try:
+                response = await self._once(request, target.within(f"loc-{known}"), kept=True)
+            except AckTimeout:
+                nearest.forget(key)
+                left = ends - loop.time()
+                if left <= 0:
+                    raise RequestTimeout("timeout") from None
+                request = self._again(request, left)
+                response = await self._once(request, target.text)
+        else:
+            response = await self._once(request, target.text)
+        if response.locality:
+            nearest.learn(key, response.locality)
+        return response
+
+    def _again(self, request: RequestEnvelope, budget: float) -> RequestEnvelope:
+        """Return a request to be sent once more, with the time that is left."""
+        return RequestEnvelope(
+            request.method,
+            request.url,
+            request.path,
+            request.url_query,
+            request.body,
+            request.given,
+            self._runtime,
+            budget,
+            request.depth,
+            self._new_id(),
         )
-        sender = self._sender
-        if self.nearest is None and not tracing_enabled():
-            return await sender.send_once(request, target.text, budget)
-        return await sender.request(request, target, budget)
 
     def publish(
         self,
@@ -83,38 +183,213 @@ class RequestClient(Runtime):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> ResponseStream:
-        """Send a request to all instances that subscribe to it.
+        """Send a request to all instances that subscribe to it. See ``Connector.publish``."""
+        request, target = self._build(method, url, params, json, body, headers, timeout)
+        runtime, transport = self._runtime, self._transport
+        subject = request_subject(runtime.plane, runtime.host, request.method, target.text)
+        inject(Headers.of(request.given))
+        message_id = request.message_id
+        call = ResponseStream(
+            asyncio.get_running_loop(),
+            subject,
+            request.budget,
+            self.known_responders,
+            lambda: self._retire(message_id),
+        )
+        self.responses.waiting[message_id] = call
+        if transport.nats is None:
+            transport.deliver(subject, request)
+        else:
+            self._publish(request, call)
+        call.await_acks(runtime.round_trip, transport)
+        return call
 
-        It is sent by the call, whether or not the result is iterated.
+    def _retire(self, message_id: str) -> None:
+        """Keep a finished multicast for a round trip: late responses correct known responders."""
+        call = self.responses.waiting.get(message_id)
+        if call is not None:
+            call.loop.call_later(
+                self._runtime.round_trip, self.responses.waiting.pop, message_id, None
+            )
 
-        Args:
-            method: The HTTP method.
-            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
-            params: Path arguments by name; the rest become the query.
-            json: A value to send as a JSON body.
-            body: The body as bytes or text, unless ``json`` is given.
-            headers: Headers of the request.
-            timeout: The time budget in seconds, 20 by default; at most what is left of the request
-                being handled.
+    def _forget(self, message_id: str) -> None:
+        self.responses.waiting.pop(message_id, None)
 
-        Returns:
-            An asynchronous iterator of responses; one that is an error has it in ``.error``.
+    # --- building
+
+    def _build(
+        self,
+        method: str,
+        url: str,
+        params: Params | None,
+        json: Any,
+        body: bytes | str | None,
+        headers: Mapping[str, str] | None,
+        timeout: float | None,
+    ) -> tuple[RequestEnvelope, ParsedURL]:
+        """Return the request and its parsed URL.
 
         Raises:
-            AddressError: The URL or the method is not valid.
-            RequestTimeout: No time is left (408).
-            CallDepthExceeded: The request would be the 65th in a chain (508).
+            AddressError: The URL is not valid.
+            RequestTimeout: No time is left.
+            CallDepthExceeded: The chain of calls is too long.
+            HTTPError: The body is too large (413).
             BusError: The connector is not running, or a header is not valid.
         """
-        request, target, budget = build_request(
-            self,
-            self._sender.round_trip,
-            method,
-            url,
-            params=params,
-            json=json,
-            body=body,
-            headers=headers,
-            timeout=timeout,
+        runtime = self._runtime
+        if not self._transport.is_open:
+            raise refusal("BusError", "not-started", runtime.host, field="connector")
+        context = current_request.get()
+        budget, depth = _control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
+        given: HeaderValues = _NO_HEADERS
+        if context is not None:
+            depth = context.depth
+            left = context.deadline - asyncio.get_running_loop().time()
+            if left <= runtime.round_trip:
+                raise RequestTimeout("timeout", trace=runtime.ids.trace())
+            if timeout is None or left < budget:
+                budget = left
+            given = forwarded_headers(context)
+        if timeout is not None and timeout <= 0:
+            raise RequestTimeout("timeout", trace=runtime.ids.trace())
+        if depth >= MAX_DEPTH:
+            raise CallDepthExceeded(trace=runtime.ids.trace())
+        if budget > _control_headers.MAX_BUDGET:
+            budget = _control_headers.MAX_BUDGET
+        if params or "{" in url:
+            url = fill_path(with_params(url, params))
+        target = parse_url(url)
+        content = b""
+        if json is not None:
+            content = json_bytes(json)
+            given = {**given, **_CONTENT_JSON}
+        elif body is not None:
+            if isinstance(body, str):
+                content = body.encode()
+                given = {**given, **_CONTENT_TEXT}
+            else:
+                content = bytes(body)
+        if len(content) > runtime.max_body:
+            raise HTTPError(f"the body exceeds {runtime.max_body} bytes (max_body)", status=413)
+        if headers:
+            named = headers if isinstance(headers, Headers) else Headers(headers)
+            given = given | {
+                name: several
+                for name, several in named.lists.items()
+                if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length")
+            }
+        request = RequestEnvelope(
+            method.upper(),
+            target.text,
+            decode_path(target.path),
+            target.query,
+            content,
+            given if given is not _NO_HEADERS else {},
+            runtime,
+            budget,
+            depth + 1,
+            self._new_id(),
         )
-        return self._sender.publish(request, target.text, budget)
+        return request, target
+
+    def _new_id(self) -> str:
+        message_id = self._runtime.ids.message()
+        while message_id in self.responses.waiting:
+            message_id = self._runtime.ids.message()
+        return message_id
+
+    # --- sending
+
+    def _send(self, request: RequestEnvelope, url: str, *, kept: bool = False) -> PendingRequest:
+        """Send to one instance; ``kept`` if the request is used again."""
+        runtime, transport = self._runtime, self._transport
+        subject = request_subject(runtime.plane, runtime.host, request.method, url)
+        request.url = url
+        loop = asyncio.get_running_loop()
+        timers = runtime.timers if loop is runtime.loop else Timers(loop)
+        call = PendingRequest(loop, timers, runtime.metrics, subject, request.budget)
+        request.caller = call
+        # Without a local subscriber the message is not consumed.
+        if transport.deliver(subject, request, kept=kept):
+            if not call.done:
+                self.responses.waiting[request.message_id] = call
+                call.await_ack(runtime.round_trip, transport)
+        elif transport.nats is not None:
+            request.caller = None
+            self.responses.waiting[request.message_id] = call
+            call.await_ack(runtime.round_trip, transport)
+            self._publish(request, call)
+        else:
+            call.fail(AckTimeout())
+        return call
+
+    def _end(self, request: RequestEnvelope, call: PendingRequest) -> None:
+        self.responses.waiting.pop(request.message_id, None)
+        call.close()
+
+    def _outcome(self, request: RequestEnvelope, call: PendingRequest) -> ResponseEnvelope:
+        """Return the response of a complete request, or raise its error."""
+        response, error = call.response, call.error
+        if error is not None:
+            if isinstance(error, AckTimeout | RequestTimeout):
+                if isinstance(error, AckTimeout):
+                    self._runtime.metrics.ack_timeouts += 1
+                    what = "ack timeout"
+                else:
+                    self._runtime.metrics.timeouts += 1
+                    what = "timeout"
+                error.set_message(f"{what}: {request.url.partition('?')[0]}")
+                error.trace = self._runtime.ids.trace()
+            raise error
+        assert response is not None
+        if response.op == _control_headers.ERROR:
+            raise read_error(response.body, response.status)
+        return response
+
+    def _publish(self, request: RequestEnvelope, call: PendingRequest | ResponseStream) -> None:
+        """Publish over the bus, in fragments if needed.
+
+        An instance that acknowledged the first fragment received it over the bus, so the other
+        fragments take the same way.
+        """
+        runtime, transport = self._runtime, self._transport
+        first = request
+        if len(request.body) > transport.fragment_size:
+            parts = cut(request.body, transport.fragment_size)
+            if len(parts) > runtime.max_fragments:
+                size = f"of {len(request.body)} bytes"
+                call.fail(refusal("BusError", "too-many-fragments", size, field="body"))
+                return
+            first = fragment_of(request, parts, 1)
+            sent: set[str] = set()
+
+            def send_rest(ack: ResponseEnvelope) -> None:
+                if ack.id not in sent:
+                    sent.add(ack.id)
+                    self._publish_rest(request, parts, call, ack.id)
+
+            call.on_ack = send_rest
+        transport.publish(call.subject, first, call.fail_threadsafe)
+
+    def _publish_rest(
+        self,
+        request: RequestEnvelope,
+        parts: list[bytes],
+        call: PendingRequest | ResponseStream,
+        instance: str,
+    ) -> None:
+        """Send the remaining fragments to the instance that acknowledged the first."""
+        address = request_address(call.subject)  # S0-043
+        assert address is not None
+        try:
+            subject = str(address.replace(slot=instance))
+        except SubtrieError:
+            logger.warning(
+                "%s was acknowledged by %a, which is not a valid instance id",
+                call.subject,
+                instance,
+            )
+            return
+        for number in range(2, len(parts) + 1):
+            fragment = fragment_of(request, parts, number)
+            self._transport.publish(subject, fragment, call.fail_threadsafe)

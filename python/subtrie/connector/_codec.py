@@ -14,11 +14,9 @@ from urllib.parse import quote
 from .. import _control_headers
 from .._errors import refusal
 from ._errors import reason_phrase
-from ._headers import Headers, canonical
-from ._message import Request, Response
+from ._headers import Headers, HeaderValues, canonical
+from ._message import Message, Request, RequestEnvelope, Response, ResponseEnvelope
 from ._url import decode_path, parse_url
-
-Values = dict[str, list[str]]
 
 _ASCII = bytes(range(128))
 _HEAD_LIMIT = 1 << 16  # bytes of request line and headers
@@ -32,7 +30,7 @@ _RESPONSE_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trai
 
 def write_request(request: Request) -> bytes:
     """Return the bytes of a request."""
-    body, headers = request.body, request.headers._values
+    body, headers = request.body, request.headers.lists
     authority = request.url.split("/", 3)[2]
     lines = [f"{request.method} {request.url} HTTP/1.1", f"Host: {authority}"]
     if agent := request.headers.get("User-Agent"):
@@ -50,10 +48,15 @@ def write_response(response: Response) -> bytes:
     lines = [f"HTTP/1.1 {status:03d} {reason_phrase(status)}"]
     if body and not bodiless:
         lines.append(f"Content-Length: {len(body)}")
-    lines += _header_lines(response.headers._values, _RESPONSE_NOT_REPEATED)
+    lines += _header_lines(response.headers.lists, _RESPONSE_NOT_REPEATED)
     if not body and not bodiless:
         lines.append("Content-Length: 0")
     return _joined(lines) + (b"" if bodiless else body)
+
+
+def write_message(message: Message) -> bytes:
+    """Return the bytes of a request or a response."""
+    return write_request(message) if isinstance(message, Request) else write_response(message)
 
 
 def _header_lines(headers: dict[str, list[str]], omit: frozenset[str]) -> list[str]:
@@ -69,7 +72,7 @@ def _joined(lines: list[str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def read_request(data: bytes) -> Request:
+def read_request(data: bytes) -> RequestEnvelope:
     """Parse a request. Raises ``BusError`` (``malformed``) if it is not a valid one."""
     _check_head(data)
     method, target, values, body = _parsed_request(data)
@@ -83,17 +86,12 @@ def read_request(data: bytes) -> Request:
     # Added by Go's HTTP client, not by the sender.
     if values.get("User-Agent") == ["Go-http-client/1.1"]:
         del values["User-Agent"]
-    return Request(
-        method,
-        url.text,
-        path=decode_path(url.path),
-        url_query=url.query,
-        headers=Headers._of(values),
-        body=body,
-    )
+    request = RequestEnvelope(method, url.text, decode_path(url.path), url.query, body)
+    request.headers = Headers.of(values)
+    return request
 
 
-def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
+def _parsed_request(data: bytes) -> tuple[str, str, HeaderValues, bytes]:
     import h11
 
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
@@ -113,17 +111,17 @@ def _parsed_request(data: bytes) -> tuple[str, str, Values, bytes]:
     return method, target, _values(head.headers.raw_items()), body
 
 
-def read_response(data: bytes) -> Response:
+def read_response(data: bytes) -> ResponseEnvelope:
     """Parse a response. Raises ``BusError`` (``malformed``) if it is not a valid one."""
     _check_head(data)
     status, values, body = _parsed_response(data)
     values.pop("Content-Length", None)
-    response = Response(status, headers=Headers._of(values))
-    response.body = body
+    response = ResponseEnvelope(status, body)
+    response.headers = Headers.of(values)
     return response
 
 
-def _parsed_response(data: bytes) -> tuple[int, Values, bytes]:
+def _parsed_response(data: bytes) -> tuple[int, HeaderValues, bytes]:
     import h11
 
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
@@ -174,8 +172,8 @@ def _body(connection: object, data: bytes) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _values(pairs: list[tuple[bytes, bytes]]) -> Values:
-    values: Values = {}
+def _values(pairs: list[tuple[bytes, bytes]]) -> HeaderValues:
+    values: HeaderValues = {}
     for name, value in pairs:
         try:
             text = value.decode()

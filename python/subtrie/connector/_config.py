@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .._nats.ports import CONTROL
+from ._client import RequestClient
 from ._errors import AckTimeout, HTTPError
-from ._requester import Requester
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -47,8 +47,8 @@ class Config(Generic[Value]):
 class Configuration:
     """The configuration values of one connector."""
 
-    def __init__(self, connector: Requester) -> None:
-        self.connector = connector
+    def __init__(self, client: RequestClient) -> None:
+        self._client = client
         self.values: dict[str, Config[Any]] = {}
 
     async def refresh(self) -> None:
@@ -56,7 +56,7 @@ class Configuration:
         if not self.values:
             return
         try:
-            response = await self.connector.request("POST", _URL, json={"names": list(self.values)})
+            response = await self._client.request("POST", _URL, json={"names": list(self.values)})
             fields = response.json()
             texts = fields["values"] if isinstance(fields, dict) else {}
         except AckTimeout:
@@ -65,7 +65,7 @@ class Configuration:
             logger.warning(
                 "the configuration cannot be read: %s",
                 error,
-                extra={"service": self.connector.host},
+                extra={"service": self._client.host},
             )
             return
         for name, config in self.values.items():

@@ -1,32 +1,42 @@
 """The ``Connector``: one instance of a service, with its identity, endpoints and configuration.
 
-Sending requests is in ``_client``, starting and stopping in ``_lifecycle``.
+It has a runtime, transports, a request client, a request server, a control plane and a lifecycle,
+and offers what of them is public.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Self, TypeVar
 
 from .. import microbus
 from .._errors import HostnameCollision, refusal
 from . import _settings
+from ._client import RequestClient
 from ._cloud_locality import CLOUDS
-from ._config import Config
-from ._control import announce
+from ._config import Config, Configuration
+from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._ids import Ids, RandomIds
-from ._lifecycle import Lifecycle
+from ._lifecycle import Hook, Lifecycle
 from ._message import Response
+from ._metrics import Metrics
 from ._middleware import Middleware
+from ._peer_cache import PeerCache
+from ._pending import ResponseStream
+from ._routing import NearestReplicas
+from ._runtime import Runtime
+from ._server import RequestServer
+from ._transport import Transport, Watcher
 from ._typed import Event
+from ._url import Params
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
 
-class Connector(Lifecycle):
+class Connector:
     """One instance of a service on the Microbus.
 
     Arguments that are not given come from the environment: ``MICROBUS_PLANE``,
@@ -73,27 +83,137 @@ class Connector(Lifecycle):
         ids: Ids | None = None,
         round_trip: float | None = None,
     ) -> None:
-        super().__init__(microbus.check_identity_host(host), ids or RandomIds())
-        self.version = int(version)
-        self.id = id or self.ids.instance()
-        self.plane = _settings.plane(plane)
-        # The name of a cloud is resolved at startup.
-        self._configured_locality = _settings.locality(locality)
-        self.locality = "" if self._configured_locality in CLOUDS else self._configured_locality
-        self.deployment = _settings.deployment(deployment, nats)
-        self.max_body, self.max_fragments = max_body, max_fragments
-        # An invalid id fails here rather than when the first response is sent.
-        self._reply_pattern = microbus.encode_reply_subscription(
-            plane=self.plane, host=self.host, id=self.id
+        ids = ids or RandomIds()
+        place = _settings.locality(locality)
+        short = _settings.short_circuit(short_circuit)
+        self._runtime = Runtime(
+            microbus.check_identity_host(host),
+            id=id or ids.instance(),
+            plane=_settings.plane(plane),
+            version=int(version),
+            locality="" if place in CLOUDS else place,  # a cloud is asked at startup
+            deployment=_settings.deployment(deployment, nats),
+            ids=ids,
+            max_body=max_body,
+            max_fragments=max_fragments,
         )
-        self.nearest = None
-        self._short_circuit = _settings.short_circuit(short_circuit)
-        self._broker = _settings.broker(nats, self._short_circuit)
-        self._creds, self._allow_readable_creds = creds, allow_readable_creds
-        self._fixed_round_trip = round_trip
+        self._transport = Transport(
+            host,
+            broker=_settings.broker(nats, short),
+            short_circuit=short,
+            creds=creds,
+            allow_readable_creds=allow_readable_creds,
+        )
+        self._client = RequestClient(self._runtime, self._transport)
+        self._server = RequestServer(self._runtime, self._transport)
+        self._configuration = Configuration(self._client)
+        self._cache = PeerCache(self._runtime)
+        self._control = ControlPlane(
+            self._runtime, self._client, self._configuration, lambda: self._server.endpoints
+        )
+        self._lifecycle = Lifecycle(
+            self._runtime,
+            self._transport,
+            self._client,
+            self._server,
+            configuration=self._configuration,
+            control=self._control,
+            cache=self._cache,
+            locality=place,
+            round_trip=round_trip,
+        )
         self._hosts: dict[str, str] = {}  # subject token to host (A5)
 
-    async def __aenter__(self) -> Connector:
+    # --- identity
+
+    @property
+    def host(self) -> str:
+        """The host name of the service."""
+        return self._runtime.host
+
+    @property
+    def id(self) -> str:
+        """The id of this instance."""
+        return self._runtime.id
+
+    @property
+    def plane(self) -> str:
+        """The plane."""
+        return self._runtime.plane
+
+    @property
+    def version(self) -> int:
+        """The version of the service."""
+        return self._runtime.version
+
+    @property
+    def locality(self) -> str:
+        """Where the instance runs; empty if unknown, or not known before ``startup``."""
+        return self._runtime.locality
+
+    @property
+    def deployment(self) -> str:
+        """``PROD``, ``LAB``, ``LOCAL`` or ``TESTING``."""
+        return self._runtime.deployment
+
+    @property
+    def metrics(self) -> Metrics:
+        """The counters."""
+        return self._runtime.metrics
+
+    @property
+    def running(self) -> bool:
+        """Whether requests are served: from the end of ``startup`` to ``shutdown``."""
+        return self._runtime.running
+
+    @property
+    def nearest(self) -> NearestReplicas | None:
+        """The nearest replicas by locality; None without a locality, and before ``startup``."""
+        return self._client.nearest
+
+    @nearest.setter
+    def nearest(self, nearest: NearestReplicas | None) -> None:
+        self._client.nearest = nearest
+
+    # --- start and stop
+
+    async def startup(self) -> None:
+        """Connect, subscribe and announce. If it fails, everything is closed again.
+
+        Raises:
+            BusError: The connector is running already, has no transport, or its creds are refused.
+            ConnectionError: The broker, or the metadata service for the locality, does not answer.
+            TimeoutError: It took longer than ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s).
+            Exception: Whatever an ``on_startup`` function raises.
+        """
+        await self._lifecycle.startup()
+
+    async def shutdown(self, *, timeout: float | None = None) -> None:
+        """Unsubscribe the endpoints, let running handlers finish, and disconnect.
+
+        Does nothing if the connector is not running.
+
+        Args:
+            timeout: Seconds for running handlers, and for each ``on_shutdown`` function; by default
+                ``MICROBUS_SHUTDOWN_TIME_BUDGET``, else 24.
+
+        Raises:
+            Exception: The first error that an ``on_shutdown`` function raised, after everything is
+                closed.
+        """
+        await self._lifecycle.shutdown(timeout)
+
+    def on_startup(self, hook: Hook) -> Hook:
+        """Call the decorated function at startup: requests can be sent, none are served yet."""
+        self._lifecycle.on_startup.append(hook)
+        return hook
+
+    def on_shutdown(self, hook: Hook) -> Hook:
+        """Call the decorated function at shutdown: none are served, requests can be sent."""
+        self._lifecycle.on_shutdown.append(hook)
+        return hook
+
+    async def __aenter__(self) -> Self:
         await self.startup()
         return self
 
@@ -106,13 +226,13 @@ class Connector(Lifecycle):
         The first step added is the outermost. Its return value is the response, and an exception
         it raises is the error response. Usable as a decorator.
         """
-        self._receiver.middleware.append(step)
+        self._server.runner.middleware.append(step)
         return step
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The service's own endpoints, without the control plane's."""
-        return tuple(self._endpoints)
+        return tuple(self._server.endpoints)
 
     def endpoint(
         self, method: str, route: str, *, queue: Queue = OWN, timeout: float | None = None
@@ -133,9 +253,9 @@ class Connector(Lifecycle):
         """
 
         def add(handler: Function) -> Function:
-            if self._loop is not None:
+            if self._runtime.loop is not None:
                 raise refusal("BusError", "started", route, field="route")
-            self._add(Endpoint(self, method, route, handler, queue=queue, timeout=timeout))
+            self._add(Endpoint(self._runtime, method, route, handler, queue=queue, timeout=timeout))
             return handler
 
         return add
@@ -167,16 +287,16 @@ class Connector(Lifecycle):
             BusError: The queue name is not valid, or the function has parameters that a request
                 cannot fill.
         """
-        endpoint = Endpoint(self, method, route, handler, queue=queue, timeout=timeout)
+        endpoint = Endpoint(self._runtime, method, route, handler, queue=queue, timeout=timeout)
         self._add(endpoint)
-        if self._running and self._transport is not None:
+        if self._runtime.running:
             try:
-                await endpoint.activate(self._receiver)
+                await self._server.activate(endpoint)
             except BaseException:
-                self._forget(endpoint)
+                self._server.endpoints.remove(endpoint)
                 raise
             await self._transport.flush()
-            self._spawn(announce(self, [endpoint.host]))
+            self._runtime.spawn(announce(self._client, [endpoint.host]))
         return endpoint
 
     def on(self, event: Event, *, queue: Queue = OWN) -> Callable[[Function], Function]:
@@ -196,12 +316,102 @@ class Connector(Lifecycle):
                 f"host {endpoint.host!r} collides with {other!r}: both become the token {token!r}"
             )
             raise HostnameCollision(message, reason="collision", field="route")
-        endpoint.on_unsubscribe = self._forget
-        self._endpoints.append(endpoint)
+        endpoint.on_unsubscribe = self._remove
+        self._server.endpoints.append(endpoint)
 
-    def _forget(self, endpoint: Endpoint) -> None:
-        if endpoint in self._endpoints:
-            self._endpoints.remove(endpoint)
+    async def _remove(self, endpoint: Endpoint) -> None:
+        if endpoint in self._server.endpoints:
+            self._server.endpoints.remove(endpoint)
+        await self._server.deactivate([endpoint])
+
+    # --- requests
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Params | None = None,
+        json: Any = None,
+        body: bytes | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Coroutine[Any, Any, Response]:
+        """Send a request to one instance and return its response.
+
+        Args:
+            method: The HTTP method.
+            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
+            params: Path arguments by name; the rest become the query.
+            json: A value to send as a JSON body.
+            body: The body as bytes or text, unless ``json`` is given.
+            headers: Headers of the request.
+            timeout: The time budget in seconds, 20 by default; at most what is left of the request
+                being handled.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            AddressError: The URL or the method is not valid.
+            AckTimeout: No service acknowledged the request (404).
+            RequestTimeout: The time budget is used up (408).
+            CallDepthExceeded: The request would be the 65th in a chain (508).
+            HTTPError: The service responded with an error.
+            BusError: The connector is not running, or a header is not valid.
+        """
+        return self._client.request(
+            method,
+            url,
+            params=params,
+            json=json,
+            body=body,
+            headers=headers,
+            timeout=timeout,
+        )
+
+    def publish(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Params | None = None,
+        json: Any = None,
+        body: bytes | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> ResponseStream:
+        """Send a request to all instances that subscribe to it.
+
+        It is sent by the call, whether or not the result is iterated.
+
+        The arguments are those of ``request``.
+
+        Returns:
+            An asynchronous iterator of responses; one that is an error has it in ``.error``.
+
+        Raises:
+            SubtrieError: As for ``request``, except for what ends in ``.error``.
+        """
+        return self._client.publish(
+            method,
+            url,
+            params=params,
+            json=json,
+            body=body,
+            headers=headers,
+            timeout=timeout,
+        )
+
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Call ``watcher(direction, subject, payload)`` for every message on the bus.
+
+        The direction is ``out`` before a message is sent, and ``in`` before a received message is
+        processed. Messages within the process are not shown. Use before ``startup``,
+        also as a decorator.
+        """
+        self._transport.watch(watcher)
+        return watcher
 
     async def trigger(self, event: Event, body: Any = None) -> list[Response]:
         """Publish an event of this service.

@@ -9,12 +9,12 @@ from typing import Any
 
 from .._errors import SubtrieError
 from .._nats.ports import CONTROL
+from ._client import RequestClient
 from ._config import Configuration
 from ._endpoint import OWN, Endpoint
 from ._message import Request, Response
 from ._metrics import prometheus_text
 from ._openapi import description
-from ._requester import Requester
 from ._runtime import Runtime
 from ._tail_sampling import export_trace
 from ._thread_pool import run_in_thread
@@ -27,11 +27,13 @@ class ControlPlane:
 
     def __init__(
         self,
-        connector: Runtime,
+        runtime: Runtime,
+        client: RequestClient,
         configuration: Configuration,
         served: Callable[[], Iterable[Endpoint]],
     ) -> None:
-        self.connector, self._configuration, self._served = connector, configuration, served
+        self._runtime, self._client = runtime, client
+        self._configuration, self._served = configuration, served
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, not yet subscribed."""
@@ -47,7 +49,7 @@ class ControlPlane:
             for host in ("", "//all"):
                 endpoints.append(
                     Endpoint(
-                        self.connector,
+                        self._runtime,
                         method,
                         f"{host}:{CONTROL}/{path}",
                         handler,
@@ -69,7 +71,7 @@ class ControlPlane:
     def metrics(self, request: Request) -> Response:
         """Respond with the counters in the text format of Prometheus; 501 without its package."""
         try:
-            text = prometheus_text(self.connector.metrics, self.connector.host, self.connector.id)
+            text = prometheus_text(self._runtime.metrics, self._runtime.host, self._runtime.id)
         except ImportError:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
@@ -86,19 +88,19 @@ class ControlPlane:
         fields: Any = request.json()
         hosts = fields.get("hosts") if isinstance(fields, dict) else None
         if isinstance(hosts, list):
-            self.connector.known_responders.drop_hosts({h for h in hosts if isinstance(h, str)})
+            self._client.known_responders.drop_hosts({h for h in hosts if isinstance(h, str)})
         return Response(200, b"{}", headers=_JSON)
 
     def openapi(self, request: Request) -> Response:
         """Respond with the OpenAPI description of the service."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
-        return Response(200, description(self.connector, self._served()), headers=headers)
+        return Response(200, description(self._runtime, self._served()), headers=headers)
 
 
-async def announce(connector: Requester, hosts: list[str]) -> None:
+async def announce(client: RequestClient, hosts: list[str]) -> None:
     """Announce the hosts that have new subscriptions to all connectors."""
     try:
-        responses = connector.publish(
+        responses = client.publish(
             "POST", f"https://all:{CONTROL}/on-new-subs", json={"hosts": list(dict.fromkeys(hosts))}
         )
     except SubtrieError:  # no time left, or the connector has stopped
@@ -107,12 +109,10 @@ async def announce(connector: Requester, hosts: list[str]) -> None:
         pass
 
 
-async def ask_for_trace(connector: Requester, trace_id: str) -> None:
+async def ask_for_trace(client: RequestClient, trace_id: str) -> None:
     """Ask all connectors to export their spans of a trace."""
     try:
-        responses = connector.publish(
-            "GET", f"https://all:{CONTROL}/trace", params={"id": trace_id}
-        )
+        responses = client.publish("GET", f"https://all:{CONTROL}/trace", params={"id": trace_id})
     except SubtrieError:  # the connector has stopped
         return
     async for _ in responses:

@@ -6,19 +6,18 @@ its locality, all under one queue name: the host of the service unless another, 
 
 from __future__ import annotations
 
-import asyncio
 import enum
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
 from ._binding import argument_binder, type_hints
-from ._message import Message, Request
+from ._message import Request
 from ._runtime import Runtime
 from ._thread_pool import run_in_thread
 from ._transport import Registration
@@ -42,18 +41,6 @@ Queue = str | None | _Own
 Handler = Callable[..., Any]
 
 
-class EndpointReceiver(Protocol):
-    """Takes the messages that arrive for an endpoint, from either transport."""
-
-    def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
-        """Take a message from within the process; False if the connector has stopped."""
-        ...
-
-    async def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
-        """Take the payload of a message from the bus."""
-        ...
-
-
 class Endpoint:
     """A served route, made by ``Connector.endpoint`` and ``Connector.subscribe``.
 
@@ -66,11 +53,16 @@ class Endpoint:
         queue: The queue name, or None.
         handler: The function that handles requests.
         timeout: The longest time a request may take in seconds, whatever its budget, or None.
+        control: Whether it belongs to the control plane.
+        registrations: Its subscriptions, while it is subscribed.
+        on_unsubscribe: Called by ``unsubscribe``: removes the subscriptions.
+        path_arguments: Index in the path, name and greediness of each path argument.
+        bind: Returns the positional and named arguments of the handler for a request.
     """
 
     def __init__(
         self,
-        connector: Runtime,
+        runtime: Runtime,
         method: str,
         route: str,
         handler: Handler,
@@ -86,17 +78,20 @@ class Endpoint:
         self.handler = handler
         self.timeout = timeout
         self.control = control
-        self.host, port, self.path = microbus.resolve_route(host=connector.host, route=route)
+        self.requires: Any = None
+        self.host, port, self.path = microbus.resolve_route(host=runtime.host, route=route)
         self.port, self.port_text = int(port), str(port)
-        self.queue = connector.host if queue is OWN else queue
+        self.queue = runtime.host if queue is OWN else queue
         if self.queue is not None:
             _check_queue(self.queue)
-        self.connector = connector
         self.registrations: list[Registration] = []
-        self.on_unsubscribe: Callable[[Endpoint], None] | None = None
-        self._arguments = _path_arguments(self.path)
+        self.on_unsubscribe: Callable[[Endpoint], Awaitable[None]] | None = None
+        self.path_arguments = _path_arguments(self.path)
+        self._runtime = runtime
         self.hints = type_hints(handler)
-        self.bind = argument_binder(handler, self.hints, [name for _, name, _ in self._arguments])
+        self.bind = argument_binder(
+            handler, self.hints, [name for _, name, _ in self.path_arguments]
+        )
         self.is_async = _is_async(handler)
         for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern
@@ -116,13 +111,13 @@ class Endpoint:
 
     def patterns(self) -> list[str]:
         """Return the patterns it subscribes to: one for each slot."""
-        connector = self.connector
-        slots = ["", connector.id]  # S0-044, S0-047
-        if connector.locality:
-            slots += microbus.locality_slots(connector.locality)
+        runtime = self._runtime
+        slots = ["", runtime.id]  # S0-044, S0-047
+        if runtime.locality:
+            slots += microbus.locality_slots(runtime.locality)
         return [
             microbus.encode_subscription(
-                plane=connector.plane,
+                plane=runtime.plane,
                 port=self.port,
                 host=self.host,
                 method=self.method,
@@ -135,38 +130,14 @@ class Endpoint:
     async def unsubscribe(self) -> None:
         """Stop serving the route; running handlers finish. Does nothing the second time."""
         if self.on_unsubscribe is not None:
-            self.on_unsubscribe(self)
-        await self.deactivate()
-
-    async def activate(self, receiving: EndpointReceiver) -> None:
-        """Subscribe all patterns, if that is not done yet."""
-        if self.registrations:
-            return
-        transport = self.connector._transport
-        assert transport is not None
-        receiver, on_payload = (
-            partial(receiving.receive_local, self),
-            partial(receiving.receive_payload, self),
-        )
-        try:
-            for pattern in self.patterns():
-                registration = await transport.subscribe(pattern, self.queue, receiver, on_payload)
-                self.registrations.append(registration)
-        except BaseException:
-            await self.deactivate()
-            raise
-
-    async def deactivate(self) -> None:
-        """Unsubscribe all patterns."""
-        registrations, self.registrations = self.registrations, []
-        await asyncio.gather(*(registration.unsubscribe() for registration in registrations))
+            await self.on_unsubscribe(self)
 
     def fill_arguments(self, request: Request) -> None:
         """Set the path arguments of a request from its path."""
-        if not self._arguments:
+        if not self.path_arguments:
             return
         parts = request.path.split("/")
-        for index, name, greedy in self._arguments:
+        for index, name, greedy in self.path_arguments:
             if index < len(parts):
                 request.arguments[name] = "/".join(parts[index:]) if greedy else parts[index]
 
@@ -182,7 +153,7 @@ class Endpoint:
         return await result if hasattr(result, "__await__") else result
 
     def __repr__(self) -> str:
-        return f"<Endpoint {self.method} {self.route} of {self.connector.host}>"
+        return f"<Endpoint {self.method} {self.route} of {self._runtime.host}>"
 
 
 def _check_queue(name: str) -> None:

@@ -9,19 +9,21 @@ source, so that no other host can add to a transfer.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from .._control_headers import FRAGMENT
 from ._errors import HTTPError, RequestTimeout
-from ._message import Request, Response
+from ._message import Request, RequestEnvelope, Response, ResponseEnvelope
 
 MAX_SILENCE = 8  # round trips without a fragment
 _REMEMBERED = 4096  # ended transfers whose late fragments are dropped
 _MAX_OPEN = 1024  # transfers
 
 TransferKey = tuple[str, str, str]  # verified source, instance, message id
-Part = TypeVar("Part", Request, Response)
+Part = TypeVar("Part", Request, Response, RequestEnvelope, ResponseEnvelope)
 
 
 def cut(body: bytes, size: int) -> list[bytes]:
@@ -29,6 +31,14 @@ def cut(body: bytes, size: int) -> list[bytes]:
     if len(body) <= size:
         return [body]
     return [body[number : number + size] for number in range(0, len(body), size)]
+
+
+def fragment_of(whole: Part, parts: list[bytes], number: int) -> Part:
+    """Return fragment ``number`` (from 1) of a message: the same headers, one part of the body."""
+    fragment = whole.received()
+    fragment.body = parts[number - 1]
+    fragment.headers.lists[FRAGMENT] = [f"{number}/{len(parts)}"]
+    return fragment
 
 
 class _Transfer(Generic[Part]):
@@ -41,12 +51,28 @@ class _Transfer(Generic[Part]):
 
 
 class Reassembler(Generic[Part]):
-    """The open transfers to one connector, of requests or of responses."""
+    """The open transfers to one connector, of requests or of responses.
 
-    def __init__(self, *, max_body: int, max_fragments: int, silence: float) -> None:
+    Args:
+        max_body: The largest body in bytes.
+        max_fragments: The largest number of fragments.
+        silence: The longest time in seconds between two fragments.
+        overdue: Called with the key of each transfer that ended for want of fragments.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_body: int,
+        max_fragments: int,
+        silence: float,
+        overdue: Callable[[TransferKey], None] | None = None,
+    ) -> None:
         self.max_body, self.max_fragments, self.silence = max_body, max_fragments, silence
         self._open: dict[TransferKey, _Transfer[Part]] = {}
         self._ended: OrderedDict[TransferKey, None] = OrderedDict()
+        self._on_overdue = overdue
+        self._sweep: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -79,6 +105,8 @@ class Reassembler(Generic[Part]):
             self._end(key)
             raise HTTPError("too many fragmented messages at once", status=503)
         self._open[key] = _Transfer(count, now, ends)
+        if self._on_overdue is not None and self._sweep is None:
+            self._sweep_later()
 
     def add(
         self, key: TransferKey, index: int, count: int, part: Part, *, now: float
@@ -126,16 +154,26 @@ class Reassembler(Generic[Part]):
             self._end(key)
         return late
 
+    def close(self) -> None:
+        """Stop looking for overdue transfers."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+
+    def _sweep_later(self) -> None:
+        wait = self.silence / (2 * MAX_SILENCE)
+        self._sweep = asyncio.get_running_loop().call_later(wait, self._sweep_now)
+
+    def _sweep_now(self) -> None:
+        self._sweep = None
+        assert self._on_overdue is not None
+        for key in self.overdue(asyncio.get_running_loop().time()):
+            self._on_overdue(key)
+        if self._open:
+            self._sweep_later()
+
     def _end(self, key: TransferKey) -> None:
         self._open.pop(key, None)
         self._ended[key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
-
-
-def fragment_of_request(request: Request, parts: list[bytes], number: int) -> Request:
-    """Return fragment ``number`` (from 1): the same headers, one part of the body."""
-    fragment = request.received()
-    fragment.body = parts[number - 1]
-    fragment.headers._values[FRAGMENT] = [f"{number}/{len(parts)}"]
-    return fragment

@@ -12,6 +12,9 @@ from functools import lru_cache
 
 from .._errors import refusal
 
+#: Every value by canonical name.
+HeaderValues = dict[str, list[str]]
+
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -46,68 +49,71 @@ class Headers(MutableMapping[str, str]):
     Args:
         given: Other headers, a mapping, or pairs of name and value.
 
+    Attributes:
+        lists: Every value by canonical name; the connector reads it, others use the methods.
+
     Raises:
         BusError: A name or a value is not valid in a header.
     """
 
     # A list of values is replaced, never modified, so that copies can share it.
-    __slots__ = ("_values",)
+    __slots__ = ("lists",)
 
     def __init__(self, given: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
-        self._values: dict[str, list[str]] = {}
+        self.lists: HeaderValues = {}
         if isinstance(given, Headers):
-            self._values = given._values.copy()
+            self.lists = given.lists.copy()
             return
         for name, value in given.items() if isinstance(given, Mapping) else given:
             self.add(name, value)
 
     @classmethod
-    def _of(cls, values: dict[str, list[str]]) -> Headers:
+    def of(cls, values: HeaderValues) -> Headers:
         """Wrap values that are canonical and checked already."""
         headers = cls.__new__(cls)
-        headers._values = values
+        headers.lists = values
         return headers
 
     def copy(self) -> Headers:
         """Return an independent copy."""
-        return Headers._of(self._values.copy())
+        return Headers.of(self.lists.copy())
 
     def add(self, name: str, value: str) -> None:
         """Add a value to a name."""
         name = canonical(name)
-        self._values[name] = [*self._values.get(name, ()), _checked(value)]
+        self.lists[name] = [*self.lists.get(name, ()), _checked(value)]
 
     def all(self, name: str) -> list[str]:
         """Return every value of a name in order; empty if there is none."""
-        return list(self._values.get(canonical(name), ()))
+        return list(self.lists.get(canonical(name), ()))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every name and value; a name once for each of its values."""
-        for name, values in self._values.items():
+        for name, values in self.lists.items():
             for value in values:
                 yield name, value
 
     def __getitem__(self, name: str) -> str:
-        return self._values[canonical(name)][0]
+        return self.lists[canonical(name)][0]
 
     def __setitem__(self, name: str, value: str) -> None:
-        self._values[canonical(name)] = [_checked(value)]
+        self.lists[canonical(name)] = [_checked(value)]
 
     def __delitem__(self, name: str) -> None:
-        del self._values[canonical(name)]
+        del self.lists[canonical(name)]
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and canonical(name) in self._values
+        return isinstance(name, str) and canonical(name) in self.lists
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self.lists)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.lists)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Headers):
-            return self._values == other._values
+            return self.lists == other.lists
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]

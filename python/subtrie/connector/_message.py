@@ -1,29 +1,38 @@
-"""Requests and responses as handlers and callers see them.
+"""Requests and responses as handlers and callers see them, and the envelopes they travel in.
 
-In process these objects themselves are delivered: each receiver has its own headers, the bytes of
-the body are shared. The receiver sets the verified source from the subject, whatever the headers
-say.
+``Request`` and ``Response`` are the public half; the connector itself makes ``RequestEnvelope`` and
+``ResponseEnvelope``, which add what a message needs on its way. In process these objects themselves
+are delivered: each receiver has its own headers, the bytes of the body are shared. Their headers
+are written when they are first read. The receiver sets the verified source from the subject,
+whatever the headers say.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import _control_headers
 from ._errors import HTTPError
-from ._headers import Headers
+from ._headers import Headers, HeaderValues
 from ._json import json_value
 from ._url import parse_query
 
+if TYPE_CHECKING:
+    from ._runtime import Runtime
 
-class LocalCaller(Protocol):
-    """A pending request in this process: it is acknowledged without a message."""
+_NO_VALUES: HeaderValues = {}
 
-    acked: bool
 
-    def take(self, response: Response) -> None:
-        """Take the response, in the handler's thread."""
+class Limit(Protocol):
+    """A deadline of a running handler: of its own, or that of a caller on the same loop."""
+
+    def stop(self) -> None:
+        """Cancel the deadline: the handler is done."""
+        ...
+
+    def passed(self) -> bool:
+        """Return whether the deadline alone cancelled the handler; takes the cancellation back."""
         ...
 
 
@@ -34,25 +43,24 @@ class Request:
         method: The HTTP method.
         url: The whole URL.
         path: The decoded path.
-        query: The query arguments: each name with its list of values.
-        headers: The headers.
+        url_query: The query of the URL, as text.
         body: The body, as bytes.
         arguments: The path arguments by name.
         source: The verified host name of the sender.
         attested: True if the request came from within this process: then the source is stated by
             the sender's connector, not enforced by a broker.
         budget: The time budget in seconds, at arrival.
-        caller: The pending request, if the sender is in this process.
+        actor: The claims of the verified actor token, or None.
     """
 
     __slots__ = (
+        "_headers",
         "_query",
+        "actor",
         "arguments",
         "attested",
         "body",
         "budget",
-        "caller",
-        "headers",
         "method",
         "path",
         "source",
@@ -74,14 +82,29 @@ class Request:
         self.url = url
         self.path = path
         self.url_query = url_query
-        self.headers = Headers() if headers is None else headers
         self.body = body
         self.arguments: dict[str, str] = {}
         self.source = ""
         self.attested = False
         self.budget = 0.0
-        self.caller: LocalCaller | None = None
+        self.actor: dict[str, Any] | None = None
+        self._headers: Headers | None = headers
         self._query: dict[str, list[str]] | None = None
+
+    @property
+    def headers(self) -> Headers:
+        """The headers."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = self._written_headers()
+        return headers
+
+    @headers.setter
+    def headers(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def _written_headers(self) -> Headers:
+        return Headers()
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -98,19 +121,98 @@ class Request:
         """
         return _read_json(self.body)
 
-    def received(self) -> Request:
+    def received(self) -> RequestEnvelope:
         """Return the request for another receiver: headers of its own, the same body."""
-        copy = Request.__new__(Request)
-        copy.method, copy.url, copy.path = self.method, self.url, self.path
-        copy.url_query, copy.body = self.url_query, self.body
-        copy.headers = self.headers.copy()
-        copy.arguments, copy.source, copy.attested, copy.budget = {}, self.source, False, 0.0
-        copy.caller = self.caller
-        copy._query = None
+        copy = RequestEnvelope(self.method, self.url, self.path, self.url_query, self.body)
+        copy.headers, copy.source = self.headers.copy(), self.source
         return copy
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.url} source={self.source or 'unverified'}>"
+
+
+class RequestEnvelope(Request):
+    """A request on its way.
+
+    Attributes:
+        sender: The runtime of the sender, if the headers are not written yet.
+        given: The headers that the sender gave; never modified.
+        message_id: The id by which the response is matched.
+        depth: The number of calls in the chain.
+        caller: The pending request, if the sender is in this process.
+        deadline: When the handler must be done, on the clock of its loop.
+        limit: The deadline that is armed, or None.
+    """
+
+    __slots__ = ("caller", "deadline", "depth", "given", "limit", "message_id", "sender")
+
+    def __init__(
+        self,
+        method: str,
+        url: str,
+        path: str,
+        url_query: str,
+        body: bytes,
+        given: HeaderValues = _NO_VALUES,
+        sender: Runtime | None = None,
+        budget: float = 0.0,
+        depth: int = 0,
+        message_id: str = "",
+    ) -> None:
+        # The slots of ``Request``, without the cost of a second call.
+        self.method, self.url, self.path, self.url_query = method, url, path, url_query
+        self.body, self.budget, self.depth, self.message_id = body, budget, depth, message_id
+        self.arguments = {}
+        self.source = "" if sender is None else sender.host
+        self.attested = False
+        self.actor = self._headers = self._query = None
+        self.given, self.sender = given, sender
+        self.caller: LocalCaller | None = None
+        self.deadline = 0.0
+        self.limit: Limit | None = None
+
+    def _written_headers(self) -> Headers:
+        values = self.given.copy()
+        if self.sender is not None:
+            values |= self.sender.sender_headers(_control_headers.REQUEST)
+            values[_control_headers.CALL_DEPTH] = [str(self.depth)]
+            values[_control_headers.TIME_BUDGET] = [_control_headers.duration(self.budget)]
+            values[_control_headers.MSG_ID] = [self.message_id]
+        return Headers.of(values)
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header that the sender gave; empty if there is none.
+
+        The headers are not written for it.
+
+        Args:
+            name: The name in canonical form.
+        """
+        values = self.given if self._headers is None else self._headers.lists
+        several = values.get(name)
+        return several[0] if several else ""
+
+    def received(self) -> RequestEnvelope:
+        """Return the request for another receiver: headers of its own, the same body."""
+        copy = super().received()
+        copy.budget, copy.depth, copy.message_id = self.budget, self.depth, self.message_id
+        copy.caller = self.caller
+        return copy
+
+
+class LocalCaller(Protocol):
+    """A pending request in this process: it is acknowledged without a message."""
+
+    acked: bool
+    loop: Any
+
+    def take(self, response: ResponseEnvelope) -> None:
+        """Take the response, in the handler's thread."""
+        ...
+
+    def limit(self, task: Any, deadline: float) -> Limit:
+        """Cancel a handler on the caller's own loop at a time on its clock."""
+        ...
 
 
 class Response:
@@ -118,7 +220,6 @@ class Response:
 
     Attributes:
         status: The HTTP status.
-        headers: The headers.
         body: The body, as bytes.
         source: The verified host name of the responder.
         error: The ``HTTPError`` if the response is an error. Only responses of ``publish`` have
@@ -130,7 +231,7 @@ class Response:
         headers: The headers.
     """
 
-    __slots__ = ("body", "error", "headers", "source", "status")
+    __slots__ = ("_headers", "body", "error", "source", "status")
 
     def __init__(
         self,
@@ -141,9 +242,26 @@ class Response:
     ) -> None:
         self.status = status
         self.body = body.encode() if isinstance(body, str) else bytes(body)
-        self.headers = headers if isinstance(headers, Headers) else Headers(headers or {})
         self.source = ""
         self.error: HTTPError | None = None
+        self._headers: Headers | None = (
+            headers if isinstance(headers, Headers) else Headers(headers) if headers else None
+        )
+
+    @property
+    def headers(self) -> Headers:
+        """The headers."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = self._written_headers()
+        return headers
+
+    @headers.setter
+    def headers(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def _written_headers(self) -> Headers:
+        return Headers()
 
     @property
     def id(self) -> str:
@@ -180,18 +298,97 @@ class Response:
             raise HTTPError(self.body.decode(errors="replace")[:200], status=self.status)
         return self
 
-    def received(self) -> Response:
+    def received(self) -> ResponseEnvelope:
         """Return the response for another receiver: headers of its own, the same body."""
-        copy = Response.__new__(Response)
-        copy.status, copy.body, copy.headers = self.status, self.body, self.headers.copy()
-        copy.source, copy.error = self.source, self.error
+        copy = ResponseEnvelope(self.status, self.body)
+        copy.headers, copy.source, copy.error = self.headers.copy(), self.source, self.error
         return copy
 
     def __repr__(self) -> str:
         return f"<Response {self.status} source={self.source or 'unset'}, {len(self.body)} bytes>"
 
 
+class ResponseEnvelope(Response):
+    """A response or an acknowledgement on its way.
+
+    Attributes:
+        op: The operation code.
+        message_id: The id of the request.
+        given: The headers that the handler gave; never modified.
+        sender: The runtime of the responder, if the headers are not written yet.
+        group: The queue name of the endpoint, or None.
+    """
+
+    __slots__ = ("given", "group", "message_id", "op", "sender")
+
+    def __init__(self, status: int, body: bytes, given: HeaderValues = _NO_VALUES) -> None:
+        self.status, self.body, self.given = status, body, given
+        self.source = self.op = self.message_id = ""
+        self.error = self._headers = None
+        self.sender: Runtime | None = None
+        self.group: str | None = None
+
+    def sealed(
+        self, op: str, sender: Runtime, group: str | None, message_id: str
+    ) -> ResponseEnvelope:
+        """Say who responds to which request; returns the response itself.
+
+        Args:
+            op: The operation code.
+            sender: The responder.
+            group: The queue name of the endpoint, or None.
+            message_id: The id of the request.
+        """
+        self.op, self.sender, self.group, self.message_id = op, sender, group, message_id
+        self.source = sender.host
+        return self
+
+    def _written_headers(self) -> Headers:
+        values = self.given.copy()
+        if self.sender is not None:
+            values |= self.sender.sender_headers(self.op, self.group)
+            values[_control_headers.MSG_ID] = [self.message_id]
+        return Headers.of(values)
+
+    @property
+    def id(self) -> str:
+        """The id of the responding instance."""
+        if self._headers is None and self.sender is not None:
+            return self.sender.id
+        return super().id
+
+    @property
+    def locality(self) -> str:
+        """The locality of the responder, such as ``us-west-b-1``; empty if not announced."""
+        if self._headers is None and self.sender is not None:
+            return self.sender.locality
+        return super().locality
+
+    def received(self) -> ResponseEnvelope:
+        """Return the response for another receiver: headers of its own, the same body."""
+        copy = super().received()
+        copy.op, copy.message_id = self.op, self.message_id
+        return copy
+
+
 Message = Request | Response
+
+#: The request that the running task handles, or None: its own calls inherit from it.
+current_request: ContextVar[RequestEnvelope | None] = ContextVar("subtrie_inbound", default=None)
+
+_FORWARDED = ("Accept-Language", "Microbus-Actor")
+_FORWARDED_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
+
+
+def forwarded_headers(request: RequestEnvelope) -> HeaderValues:
+    """Return the headers that are forwarded to nested calls."""
+    written = request._headers
+    values = request.given if written is None else written.lists
+    return {
+        name: each
+        for name, each in values.items()
+        if name in _FORWARDED or name.startswith(_FORWARDED_BY_PREFIX)
+    }
 
 
 def _read_json(body: bytes) -> Any:
@@ -201,27 +398,3 @@ def _read_json(body: bytes) -> Any:
         return json_value(body)
     except (ValueError, RecursionError) as error:
         raise HTTPError(f"the body is not valid JSON: {error}", status=400) from None
-
-
-class RequestContext(NamedTuple):
-    """Headers, call depth and deadline (on the loop's clock) of the request in progress."""
-
-    headers: Headers
-    depth: int
-    deadline: float
-
-
-#: The context of the request that the running task handles, or None.
-current_request: ContextVar[RequestContext | None] = ContextVar("subtrie_inbound", default=None)
-
-_FORWARDED = ("Accept-Language", "Microbus-Actor")
-_FORWARDED_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
-
-
-def forwarded_headers(headers: Headers) -> dict[str, list[str]]:
-    """Return the headers that are forwarded to nested calls."""
-    return {
-        name: values
-        for name, values in headers._values.items()
-        if name in _FORWARDED or name.startswith(_FORWARDED_BY_PREFIX)
-    }

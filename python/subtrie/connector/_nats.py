@@ -10,9 +10,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
 from ssl import SSLError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._credentials import Credentials
 from ._errors import HTTPError
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("subtrie.connector")
 
 #: Takes a subject and a payload.
-PayloadReceiver = Callable[[str, bytes], Awaitable[None]]
+PayloadReceiver = Callable[[str, bytes], None]
+#: Takes the error of a message that could not be published.
+Failed = Callable[[HTTPError], None]
+Value = TypeVar("Value")
 
 CONNECT_LIMIT = 5.0  # seconds for the first connection
 RECONNECT_WAIT = 0.25  # seconds between attempts to get it back
 _NO_TIMEOUT = 86_400  # seconds; nats-py wants a number
-_DRAIN_LIMIT = 2.0  # seconds to drain one subscription
+_DRAIN_LIMIT = 2.0  # seconds to drain a batch of subscriptions
+_AT_ONCE = 512  # subscriptions drained concurrently
 
 
 class NatsConnection:
@@ -41,6 +46,9 @@ class NatsConnection:
         self._lost_pings: set[asyncio.Task[None]] = set()  # pings of a connection that was lost
         self._last_error: Exception | None = None
         self._fatal_error: asyncio.Future[None]
+        self._outbox: deque[tuple[str, bytes, Failed] | Callable[[], None]] = deque()
+        self._writing = False  # whether a writer of the outbox is about to begin
+        self._writer: asyncio.Task[None] | None = None
         self.client: Client
         self._ready: asyncio.Task[None]
 
@@ -61,63 +69,124 @@ class NatsConnection:
             self._ready.cancelled() or self._ready.exception() is not None or self.client.is_closed
         )
 
-    async def subscribe(self, pattern: str, queue: str | None, receiver: PayloadReceiver) -> Any:
-        """Subscribe and return nats-py's subscription; it is in effect after ``flush``.
+    async def subscribe(
+        self, patterns: Sequence[str], queue: str | None, receiver: PayloadReceiver
+    ) -> list[Any]:
+        """Subscribe patterns; they are in effect after ``flush``.
 
         Args:
-            pattern: The pattern.
+            patterns: The patterns.
             queue: The queue name, or None.
-            receiver: Takes the payloads.
+            receiver: Takes the payloads, on this connection's loop.
         """
 
         async def on_message(message: Any) -> None:
-            await receiver(message.subject, message.data)
+            receiver(message.subject, message.data)
 
-        return await self.client.subscribe(
-            pattern, queue=queue or "", cb=on_message, pending_msgs_limit=0, pending_bytes_limit=0
-        )
+        async def subscribe() -> list[Any]:
+            made: list[Any] = []
+            for pattern in patterns:
+                made.append(
+                    await self.client.subscribe(
+                        pattern,
+                        queue=queue or "",
+                        cb=on_message,
+                        pending_msgs_limit=0,
+                        pending_bytes_limit=0,
+                    )
+                )
+            return made
 
-    async def unsubscribe(self, subscription: Any) -> None:
-        """Remove a subscription; messages that the server has sent already are still received."""
+        return await self._on_loop(subscribe())
+
+    async def unsubscribe(self, subscriptions: Sequence[Any]) -> None:
+        """Remove subscriptions; messages that the server has sent already are still received."""
+        await self._on_loop(self._unsubscribe(subscriptions))
+
+    async def _unsubscribe(self, subscriptions: Sequence[Any]) -> None:
         from nats.errors import Error
 
-        unsubscribing = self.loop.create_task(
-            subscription.drain() if self.connected else subscription.unsubscribe()
-        )
-        await asyncio.wait((unsubscribing,), timeout=_DRAIN_LIMIT)
-        if unsubscribing.done() and not unsubscribing.cancelled():
-            error = unsubscribing.exception()
-            # Otherwise the connection is closed, and the subscription with it.
-            if error is not None and not isinstance(error, Error | OSError | TimeoutError):
-                raise error
+        for first in range(0, len(subscriptions), _AT_ONCE):
+            unsubscribing = {
+                self.loop.create_task(each.drain() if self.connected else each.unsubscribe())
+                for each in subscriptions[first : first + _AT_ONCE]
+            }
+            done, _ = await asyncio.wait(unsubscribing, timeout=_DRAIN_LIMIT)
+            for each in done:
+                error = None if each.cancelled() else each.exception()
+                # Otherwise the connection is closed, and the subscription with it.
+                if error is not None and not isinstance(error, Error | OSError | TimeoutError):
+                    raise error
 
-    async def publish(self, subject: str, payload: bytes) -> None:
-        """Publish, or buffer the message while the connection is being re-established.
+    def publish(self, subject: str, payload: bytes, failed: Failed) -> None:
+        """Publish, from any thread; messages wait while the connection is being re-established.
 
         Args:
             subject: The subject.
             payload: The message.
-
-        Raises:
-            HTTPError: The message is larger than the server's limit (413), or the connection is
-                closed or its buffer full (503).
+            failed: Called with an ``HTTPError`` if the message is larger than the server's limit
+                (413), or if the connection is closed or its buffer full (503).
         """
-        from nats.errors import Error, MaxPayloadError
-
-        try:
-            await self.client.publish(subject, payload)
-        except MaxPayloadError:
+        if len(payload) > self.max_payload:
             message = f"the message has {len(payload)} bytes; the server allows {self.max_payload}"
-            raise HTTPError(message, status=413) from None
-        except (Error, OSError) as error:
-            message = f"publish failed: {error or type(error).__name__}"
-            raise HTTPError(message, status=503) from error
+            failed(HTTPError(message, status=413))
+            return
+        self._outbox.append((subject, payload, failed))
+        self._write_soon()
+
+    def after_writes(self, call: Callable[[], None]) -> None:
+        """Call a function on this connection's loop once everything before was written."""
+        self._outbox.append(call)
+        self._write_soon()
+
+    def _write_soon(self) -> None:
+        if not self._writing:
+            self._writing = True
+            if asyncio._get_running_loop() is self.loop:
+                self._begin_writing()
+            elif not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(self._begin_writing)
+
+    def _begin_writing(self) -> None:
+        self._writer = self.loop.create_task(self._write())
+
+    async def _write(self) -> None:
+        from nats.errors import Error
+
+        while self._outbox:
+            each = self._outbox.popleft()
+            if callable(each):
+                await asyncio.sleep(0)  # nats-py's flusher has its turn
+                each()
+                continue
+            subject, payload, failed = each
+            try:
+                await self.client.publish(subject, payload)
+            except (Error, OSError) as error:
+                message = f"publish failed: {error or type(error).__name__}"
+                lost = HTTPError(message, status=503)
+                lost.__cause__ = error
+                failed(lost)
+        self._writing = False
+        if self._outbox:  # another thread added to it before the line above
+            self._write_soon()
+
+    async def _on_loop(self, work: Coroutine[Any, Any, Value]) -> Value:
+        """Await work on this connection's loop, which may belong to another thread."""
+        if asyncio.get_running_loop() is self.loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def flush(self) -> None:
         """Return when the server has processed everything sent; soon if it is disconnected."""
+        await self._on_loop(self._flush())
+
+    async def _flush(self) -> None:
+        while self._outbox and self.connected:
+            await asyncio.sleep(0)
         # The first ping may be sent before data that the client still buffers.
         for _ in range(2):
-            if not await self.responds(2.0):
+            if not await self._responds(2.0):
                 return
 
     async def responds(self, timeout: float) -> bool:
@@ -125,6 +194,9 @@ class NatsConnection:
 
         If so, everything it sent before has been read.
         """
+        return await self._on_loop(self._responds(timeout))
+
+    async def _responds(self, timeout: float) -> bool:
         if not self.connected:
             return False
         # nats-py's reader stops for good at the pong of a cancelled flush, so none is cancelled.
@@ -155,6 +227,9 @@ class NatsConnection:
 
     async def release(self) -> None:
         """Stop using the connection; the last user closes it."""
+        await self._on_loop(self._release())
+
+    async def _release(self) -> None:
         self._users -= 1
         if self._users == 0:
             if _pool.get(self._key) is self:

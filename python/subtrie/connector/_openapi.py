@@ -50,7 +50,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     if text:
         operation["description"] = text
     hints = endpoint.hints
-    parameters, names = [], {name for _, name, _ in endpoint._arguments}
+    parameters, names = [], {name for _, name, _ in endpoint.path_arguments}
     for name in sorted(names):
         schema = schema_of(hints.get(name, str))
         parameters.append({"name": name, "in": "path", "required": True, "schema": schema})

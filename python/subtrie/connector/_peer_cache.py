@@ -15,10 +15,10 @@ from functools import cached_property
 from .. import _control_headers
 from .._errors import SubtrieError
 from .._nats.ports import CONTROL
+from ._client import RequestClient
 from ._endpoint import OWN, Endpoint
 from ._errors import HTTPError
 from ._message import Request, Response
-from ._requester import Requester
 from ._runtime import Runtime
 
 logger = logging.getLogger("subtrie.connector")
@@ -29,21 +29,19 @@ _CAPACITY = 32 << 20  # bytes
 class PeerCache:
     """This instance's part of the cache; the least recently used values are evicted first."""
 
-    def __init__(self, connector: Runtime) -> None:
-        self.connector = connector
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
     @cached_property
     def endpoints(self) -> list[Endpoint]:
         """The two endpoints of the cache."""
-        connector = self.connector
+        runtime = self._runtime
         return [
+            Endpoint(runtime, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True),
             Endpoint(
-                connector, "ANY", f":{CONTROL}/dcache/all", self.all, queue=None, control=True
-            ),
-            Endpoint(
-                connector, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
+                runtime, "ANY", f":{CONTROL}/dcache/rescue", self.rescue, queue=OWN, control=True
             ),
         ]
 
@@ -52,11 +50,11 @@ class PeerCache:
 
     def all(self, request: Request) -> Response:
         """Answer a peer that asks every replica."""
-        if request.source != self.connector.host:
+        if request.source != self._runtime.host:
             raise HTTPError(f"foreign host '{request.source}'")
         query = {name: values[0] for name, values in request.query.items()}
         action, key = query.get("do", ""), query.get("key", "")
-        own = request.headers.get(_control_headers.FROM_ID) == self.connector.id
+        own = request.headers.get(_control_headers.FROM_ID) == self._runtime.id
         if action in ("weight", "len"):
             return Response(200, str(self._size if action == "weight" else len(self._held)))
         if action == "clear":
@@ -89,7 +87,7 @@ class PeerCache:
 
     def rescue(self, request: Request) -> Response:
         """Take over a value of a replica that shuts down."""
-        if request.source != self.connector.host:
+        if request.source != self._runtime.host:
             raise HTTPError(f"foreign host '{request.source}'")
         key = request.query.get("key", [""])[0]
         if not key:
@@ -105,28 +103,28 @@ class PeerCache:
         while self._size > _CAPACITY:
             self._drop(next(iter(self._held)))
 
-    async def offload(self, requester: Requester, timeout: float) -> int:
+    async def offload(self, client: RequestClient, timeout: float) -> int:
         """Hand all values to other replicas, latest first; return how many were taken over.
 
         The cache's own endpoints must be unsubscribed before.
 
         Args:
-            requester: Sends the requests.
+            client: Sends the requests.
             timeout: Seconds for all of them.
         """
         taken = 0
-        url = f"https://{self.connector.host}:{CONTROL}/dcache/rescue"
+        url = f"https://{self._runtime.host}:{CONTROL}/dcache/rescue"
         try:
             async with asyncio.timeout(timeout):
                 while self._held:
                     key, value = self._held.popitem()
                     self._size -= len(value)
-                    await requester.request("PUT", url, params={"key": key}, body=value)
+                    await client.request("PUT", url, params={"key": key}, body=value)
                     taken += 1
         except (SubtrieError, TimeoutError) as error:
             logger.info(
                 "%s could not hand over %d cached values: %s",
-                self.connector.host,
+                self._runtime.host,
                 len(self._held) + 1,
                 error,
             )

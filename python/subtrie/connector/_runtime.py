@@ -1,4 +1,4 @@
-"""State shared by the parts of a connector: identity, event loop, transports, background tasks."""
+"""What the parts of a connector share: identity, limits, event loop, timers, background tasks."""
 
 from __future__ import annotations
 
@@ -6,51 +6,86 @@ import asyncio
 import logging
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from .. import _control_headers
+from ._headers import HeaderValues
 from ._ids import Ids
-from ._message import Message
 from ._metrics import Metrics
-from ._routing import KnownResponders, NearestReplicas
 from ._timers import Timers
-from ._transport import Transport, Watcher
 
 logger = logging.getLogger("subtrie.connector")
 
+_AT_ONCE = 64  # steps from other threads before the loop's other work has its turn
 
 _alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 
 
 class Runtime:
-    """The identity of a connector, and its event loop and transports while it runs."""
+    """The identity of a connector, and its event loop while it runs.
 
-    version: int
-    id: str
-    plane: str
-    locality: str
-    deployment: str
-    max_body: int
-    max_fragments: int
-    nearest: NearestReplicas | None
+    Attributes:
+        host: The host name of the service.
+        id: The id of the instance.
+        plane: The plane.
+        version: The version of the service.
+        locality: Where the instance runs; empty if unknown.
+        deployment: ``PROD``, ``LAB``, ``LOCAL`` or ``TESTING``.
+        max_body: The largest body in bytes.
+        max_fragments: The largest number of fragments of one message.
+        ids: The source of identifiers.
+        metrics: The counters.
+        loop: The event loop, or None while the connector does not run.
+        timers: The timeouts of the loop.
+        running: Whether requests are served.
+        round_trip: The time in seconds in which an acknowledgement is expected.
+    """
 
-    def __init__(self, host: str, ids: Ids) -> None:
-        self.host, self.ids = host, ids
+    timers: Timers
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        id: str,
+        plane: str,
+        version: int,
+        locality: str,
+        deployment: str,
+        ids: Ids,
+        max_body: int,
+        max_fragments: int,
+    ) -> None:
+        self.host, self.id, self.plane, self.version = host, id, plane, version
+        self.locality, self.deployment = locality, deployment
+        self.max_body, self.max_fragments = max_body, max_fragments
+        self.ids = ids
         self.metrics = Metrics()
-        self.known_responders = KnownResponders()
-        self._fragment_size = 1 << 19  # bytes; set from the transport's limit at startup
-        self._transport: Transport | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timers: Timers
-        self._has_broker = False
-        self._running = False
-        self._sender_headers: dict[tuple[str, str | None], dict[str, list[str]]] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.running = False
+        self.round_trip = 0.0
+        self._sender_headers: dict[tuple[str, str | None], HeaderValues] = {}
         self._background: set[asyncio.Task[Any]] = set()
-        self._watchers: list[Watcher] = []
+        self._handed: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._taking = False
         _alive.add(self)
 
-    def sender_headers(self, op: str, queue: str | None = None) -> dict[str, list[str]]:
+    def open(self) -> None:
+        """Belong to the running event loop."""
+        self.loop = asyncio.get_running_loop()
+        self.timers = Timers(self.loop)
+        self._sender_headers.clear()
+
+    def close(self) -> None:
+        """Cancel the timeouts and leave the event loop."""
+        self.timers.close()
+        self._handed.clear()
+        self._taking = False
+        self.loop = None
+
+    def sender_headers(self, op: str, queue: str | None = None) -> HeaderValues:
         """Return the control headers that identify the sender; callers must not modify them.
 
         Acknowledgements carry no version; requests carry neither queue nor locality.
@@ -71,69 +106,56 @@ class Runtime:
             self._sender_headers[op, queue] = signed
         return signed
 
-    def watch(self, watcher: Watcher) -> Watcher:
-        """Call ``watcher(direction, subject, payload)`` for every message on the bus.
-
-        The direction is ``out`` before a message is sent, and ``in`` before a received message is
-        processed. Messages within the process are not shown. Use before ``startup``,
-        also as a decorator.
-        """
-        self._watchers.append(watcher)
-        return watcher
-
-    def _deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
-        """Deliver in process; ``kept`` is False if the sender does not use the message again."""
-        transport = self._transport
-        return transport is not None and transport.deliver(subject, message, kept=kept)
-
-    async def _publish(self, subject: str, message: Message) -> None:
-        """Publish over the bus, from any event loop."""
-        transport, loop = self._transport, self._loop
-        if transport is None or transport.nats is None or loop is None:
-            return
-        if loop is asyncio.get_running_loop():
-            await transport.publish(subject, message)
-        else:
-            sending = asyncio.run_coroutine_threadsafe(transport.publish(subject, message), loop)
-            await asyncio.wrap_future(sending)
-
-    async def _send(self, subject: str, message: Message) -> None:
-        """Deliver in process if a subscriber is there, else publish over the bus."""
-        if not self._deliver(subject, message):
-            await self._publish(subject, message)
-
-    def disconnected(self) -> bool:
-        """Return whether the connection to the broker is lost and being re-established."""
-        nats = self._transport.nats if self._transport is not None else None
-        return nats is not None and not nats.connected
-
-    async def responds(self, timeout: float) -> bool:
-        """Return whether the broker answers within ``timeout`` seconds; True without a broker."""
-        nats = self._transport.nats if self._transport is not None else None
-        loop = self._loop
-        if nats is None or loop is None:
-            return True
-        if loop is asyncio.get_running_loop():
-            return await nats.responds(timeout)
-        return await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(nats.responds(timeout), loop)
-        )
-
-    def _run_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
+    def run_on_loop(self, step: Callable[..., None], *arguments: Any) -> None:
         """Run a step on this connector's event loop: immediately if that is the running one."""
-        try:
-            running: Any = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        loop = self._loop
-        if loop is running and loop is not None:
+        loop = self.loop
+        if loop is None:
+            return
+        if asyncio._get_running_loop() is loop:
             step(*arguments)
-        elif loop is not None and not loop.is_closed():
+        elif not loop.is_closed():
             loop.call_soon_threadsafe(step, *arguments)
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+    def hand_over(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Run a step on this connector's event loop soon, in order, from any thread.
+
+        Steps handed over meanwhile share one wake-up of the loop.
+        """
+        self._handed.append((step, arguments))
+        loop = self.loop
+        if not self._taking and loop is not None and not loop.is_closed():
+            self._taking = True
+            if asyncio._get_running_loop() is loop:
+                loop.call_soon(self._take)
+            else:
+                loop.call_soon_threadsafe(self._take)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether steps wait for the event loop."""
+        return bool(self._handed)
+
+    def _take(self) -> None:
+        self._taking = False  # first: a step handed over from now on wakes the loop again
+        handed = self._handed
+        for _ in range(_AT_ONCE):
+            if not handed:
+                return
+            step, arguments = handed.popleft()
+            try:
+                step(*arguments)
+            except Exception:
+                logger.exception("%s: a received message could not be processed", self.host)
+        if handed and self.loop is not None and not self._taking:
+            self._taking = True
+            self.loop.call_soon(self._take)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start a background task on this connector's event loop."""
-        self._run_on_loop(self._begin, work)
+        if self.loop is None or self.loop.is_closed():
+            work.close()
+        else:
+            self.run_on_loop(self._begin, work)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -145,13 +167,17 @@ class Runtime:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s: %r", self.host, error, exc_info=error)
 
+    def cancel_background(self) -> None:
+        """Cancel the background tasks."""
+        for task in list(self._background):
+            task.cancel()
+
 
 def _after_fork() -> None:
-    """Disconnect the parent's connectors: a child has neither their loops nor their connections."""
+    """Stop the parent's connectors: a child has neither their loops nor their connections."""
     # S0-134
     for each in list(_alive):
-        each._transport, each._loop = None, None
-        each._has_broker, each._running = False, False
+        each.loop, each.running = None, False
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,155 +5,57 @@
 | request, response, acknowledgement | in process if subscribed there, else bus | in process | bus |
 | multicast | bus: subscribers elsewhere must get it too | in process | bus |
 
-A subscription is made on both, under one ``Registration``.
+A subscription is made on both, under one ``Registration``. In process live messages go through the
+dispatcher of this process: subjects equal those of the bus, byte for byte, and a child process
+after a fork receives nothing of its parent.
 """
+
+# A20, S0-129, S0-134
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._dispatcher import Dispatcher, HandlerSubscription
 from .._errors import refusal
-from ._codec import write_request, write_response
-from ._message import Message, Request
-from ._nats import NatsConnection, PayloadReceiver
+from ._codec import write_message
+from ._credentials import load_credentials
+from ._errors import HTTPError
+from ._message import Message
+from ._nats import NatsConnection, PayloadReceiver, connect
 
-# A20, S0-129, S0-134
-
-__all__ = ["InProcessTransport", "Registration", "Transport", "Watcher"]
+#: Takes a subject and a message of its own; returns False once its connector has stopped.
+MessageReceiver = Callable[[str, Any], bool]
 
 #: Takes ``in`` or ``out``, a subject and the payload of a message on the bus.
 Watcher = Callable[[str, str, bytes], None]
 
+#: Takes the error of a message that could not be published.
+Failed = Callable[[HTTPError], None]
+
 logger = logging.getLogger("subtrie.connector")
 
 _LOCAL_PAYLOAD = 1 << 20  # bytes; nats-server's default
+_LOCAL_ROUND_TRIP = 0.01  # seconds
+_HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 
-
-class Registration:
-    """One subscription on every transport of a connector."""
-
-    def __init__(
-        self, pattern: str, queue: str | None, local: Any, nats: NatsConnection | None, remote: Any
-    ) -> None:
-        self.pattern, self.queue = pattern, queue
-        self._local, self._nats, self._remote = local, nats, remote
-
-    async def unsubscribe(self) -> None:
-        """Remove it; does nothing the second time."""
-        local, self._local = self._local, None
-        remote, self._remote = self._remote, None
-        if local is not None:
-            local.unsubscribe()
-        if remote is not None and self._nats is not None:
-            await self._nats.unsubscribe(remote)
-
-
-class Transport:
-    """The transports of one connector."""
-
-    def __init__(
-        self,
-        in_process: InProcessTransport | None,
-        nats: NatsConnection | None,
-        watchers: Sequence[Watcher] = (),
-    ) -> None:
-        if in_process is None and nats is None:
-            raise refusal("BusError", "no-transport", False, field="short_circuit")
-        self.in_process, self.nats, self._watchers = in_process, nats, watchers
-
-    @property
-    def max_payload(self) -> int:
-        """The largest message on the bus, in bytes."""
-        return self.nats.max_payload if self.nats else _LOCAL_PAYLOAD
-
-    async def subscribe(
-        self,
-        pattern: str,
-        queue: str | None,
-        receiver: MessageReceiver,
-        on_payload: PayloadReceiver,
-    ) -> Registration:
-        """Subscribe a pattern on every transport.
-
-        Args:
-            pattern: The pattern.
-            queue: The queue name, or None.
-            receiver: Takes messages from within the process.
-            on_payload: Takes payloads from the bus.
-        """
-        watched = self._watched(on_payload) if self._watchers else on_payload
-        remote = await self.nats.subscribe(pattern, queue, watched) if self.nats else None
-        local = self.in_process.subscribe(pattern, queue, receiver) if self.in_process else None
-        return Registration(pattern, queue, local, self.nats, remote)
-
-    def _watched(self, on_payload: PayloadReceiver) -> PayloadReceiver:
-        async def watched(subject: str, payload: bytes) -> None:
-            self._show("in", subject, payload)
-            await on_payload(subject, payload)
-
-        return watched
-
-    def _show(self, direction: str, subject: str, payload: bytes) -> None:
-        for watcher in self._watchers:
-            try:
-                watcher(direction, subject, payload)
-            except Exception:  # a watcher must not affect what it watches
-                logger.exception("a watcher failed for subject %s", subject)
-
-    def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
-        """Deliver in process; False if no subscriber is there."""
-        return (
-            self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
-        )
-
-    async def publish(self, subject: str, message: Message) -> None:
-        """Publish over the bus; does nothing without one."""
-        if self.nats is not None:
-            payload = as_bytes(message)
-            if self._watchers:
-                self._show("out", subject, payload)
-            await self.nats.publish(subject, payload)
-
-    async def flush(self) -> None:
-        """Return when earlier subscriptions are in effect."""
-        if self.nats is not None:
-            await self.nats.flush()
-        else:
-            await asyncio.sleep(0)
-
-    async def round_trip(self) -> float:
-        """Return how long an acknowledgement may take, in seconds."""
-        return await self.nats.round_trip() if self.nats else 0.01
-
-    async def close(self) -> None:
-        """Disconnect from the bus."""
-        nats, self.nats = self.nats, None
-        if nats is not None:
-            await nats.release()
-
-
-def as_bytes(message: Message) -> bytes:
-    """Return a message as bytes."""
-    return write_request(message) if isinstance(message, Request) else write_response(message)
-
-
-#: Takes a subject and a message of its own; returns False once its connector has stopped.
-MessageReceiver = Callable[[str, Message], bool]
+_open: weakref.WeakSet[Transport] = weakref.WeakSet()
 
 
 class InProcessTransport:
     """Delivers messages within the process, in the sender's thread."""
 
-    def __init__(self, dispatcher: Dispatcher | None = None) -> None:
+    def __init__(self, dispatcher: Dispatcher[Any] | None = None) -> None:
         self._dispatcher = dispatcher or Dispatcher.shared()
 
     def subscribe(
         self, pattern: str, queue: str | None, receiver: MessageReceiver
-    ) -> HandlerSubscription:
+    ) -> HandlerSubscription[Any]:
         """Call a receiver for each message whose subject matches a pattern.
 
         Args:
@@ -193,3 +95,228 @@ class _Pair:
 
     def __call__(self, delivery: tuple[str, Message]) -> bool:
         return self.receiver(*delivery)
+
+
+class Registration:
+    """One subscription on every transport of a connector."""
+
+    __slots__ = ("local", "pattern", "queue", "remote")
+
+    def __init__(
+        self, pattern: str, queue: str | None, local: HandlerSubscription[Any] | None, remote: Any
+    ) -> None:
+        self.pattern, self.queue, self.local, self.remote = pattern, queue, local, remote
+
+
+class Transport:
+    """The transports of one connector.
+
+    Args:
+        host: The host of the service.
+        broker: The URL of the broker; empty for none.
+        short_circuit: Whether messages within the process bypass the broker.
+        creds: The creds file, or None.
+        allow_readable_creds: Accept secret files that other users of the machine may read.
+
+    Attributes:
+        in_process: The transport in process while the connector runs, or None.
+        nats: The connection to the broker, or None.
+        broker: The URL of the broker.
+        fragment_size: The largest body of one message in bytes.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        broker: str,
+        short_circuit: bool,
+        creds: str | os.PathLike[str] | None,
+        allow_readable_creds: bool,
+    ) -> None:
+        self.host, self.broker, self.short_circuit = host, broker, short_circuit
+        self._creds, self._allow_readable_creds = creds, allow_readable_creds
+        self.in_process: InProcessTransport | None = None
+        self.nats: NatsConnection | None = None
+        self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
+        self._watchers: list[Watcher] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages can be sent."""
+        return self.in_process is not None or self.nats is not None
+
+    def watch(self, watcher: Watcher) -> None:
+        """Show a watcher every message on the bus; use before ``open``."""
+        self._watchers.append(watcher)
+
+    async def open(self) -> None:
+        """Connect to the broker, if there is one.
+
+        Raises:
+            BusError: There is no transport, the creds are refused, or the server's limit on
+                messages is too small.
+            ConnectionError: The broker does not answer.
+        """
+        if not (self.short_circuit or self.broker):
+            raise refusal("BusError", "no-transport", False, field="short_circuit")
+        if self.broker:
+            credentials = load_credentials(
+                self.broker,
+                self.host,
+                creds=self._creds,
+                allow_readable=self._allow_readable_creds,
+            )
+            if credentials.from_variables:
+                logger.warning(
+                    "authentication with MICROBUS_NATS_USER, MICROBUS_NATS_TOKEN or "
+                    "MICROBUS_NATS_USER_JWT is deprecated: use the file %s_nats.creds",
+                    self.host,
+                )
+            self.nats = await connect(credentials, self.host)
+        self.in_process = InProcessTransport() if self.short_circuit else None
+        _open.add(self)
+        largest = self.nats.max_payload if self.nats is not None else _LOCAL_PAYLOAD
+        self.fragment_size = largest - _HEAD_ROOM
+        if self.fragment_size < _HEAD_ROOM:
+            raise refusal("BusError", "payload-limit", largest, field="max_payload")
+
+    async def close(self) -> None:
+        """Disconnect from the bus."""
+        nats, self.nats, self.in_process = self.nats, None, None
+        _open.discard(self)
+        if nats is not None:
+            await nats.release()
+
+    async def subscribe(
+        self,
+        patterns: Sequence[str],
+        queue: str | None,
+        receiver: MessageReceiver,
+        on_payload: PayloadReceiver,
+    ) -> list[Registration]:
+        """Subscribe patterns on every transport, all or none.
+
+        Args:
+            patterns: The patterns.
+            queue: The queue name, or None.
+            receiver: Takes messages from within the process.
+            on_payload: Takes payloads from the bus, on the connection's loop.
+        """
+        remotes: Sequence[Any] = [None] * len(patterns)
+        if self.nats is not None:
+            watched = self._watched(on_payload) if self._watchers else on_payload
+            remotes = await self.nats.subscribe(patterns, queue, watched)
+        made = [
+            Registration(pattern, queue, None, remote)
+            for pattern, remote in zip(patterns, remotes, strict=True)
+        ]
+        try:
+            if self.in_process is not None:
+                for each in made:
+                    each.local = self.in_process.subscribe(each.pattern, queue, receiver)
+        except BaseException:
+            await self.unsubscribe(made)
+            raise
+        return made
+
+    async def unsubscribe(self, registrations: Sequence[Registration]) -> None:
+        """Remove subscriptions; messages that the server has sent already are still received."""
+        remotes = []
+        for each in registrations:
+            if each.local is not None:
+                each.local.unsubscribe()
+                each.local = None
+            if each.remote is not None:
+                remotes.append(each.remote)
+                each.remote = None
+        if remotes and self.nats is not None:
+            await self.nats.unsubscribe(remotes)
+
+    def _watched(self, on_payload: PayloadReceiver) -> PayloadReceiver:
+        def watched(subject: str, payload: bytes) -> None:
+            self._show("in", subject, payload)
+            on_payload(subject, payload)
+
+        return watched
+
+    def _show(self, direction: str, subject: str, payload: bytes) -> None:
+        for watcher in self._watchers:
+            try:
+                watcher(direction, subject, payload)
+            except Exception:  # a watcher must not affect what it watches
+                logger.exception("a watcher failed for subject %s", subject)
+
+    def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+        """Deliver in process; False if no subscriber is there.
+
+        Args:
+            subject: The subject.
+            message: The message.
+            kept: Whether the sender uses the message again.
+        """
+        return (
+            self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
+        )
+
+    def publish(self, subject: str, message: Message, failed: Failed) -> None:
+        """Publish over the bus, from any thread; does nothing without a bus.
+
+        Args:
+            subject: The subject.
+            message: The message.
+            failed: Called with the error if it cannot be published, perhaps in another thread.
+        """
+        self.publish_bytes(subject, write_message(message), failed)
+
+    def publish_bytes(self, subject: str, payload: bytes, failed: Failed) -> None:
+        """Publish the bytes of a message, as ``publish`` does.
+
+        Args:
+            subject: The subject.
+            payload: The message.
+            failed: Called with the error if it cannot be published.
+        """
+        nats = self.nats
+        if nats is not None:
+            if self._watchers:
+                self._show("out", subject, payload)
+            nats.publish(subject, payload, failed)
+
+    def after_writes(self, call: Callable[[], None]) -> None:
+        """Call a function once everything published before was written to the connection."""
+        nats = self.nats
+        if nats is not None:
+            nats.after_writes(call)
+        else:
+            call()
+
+    async def flush(self) -> None:
+        """Return when earlier subscriptions are in effect."""
+        if self.nats is not None:
+            await self.nats.flush()
+        else:
+            await asyncio.sleep(0)
+
+    async def round_trip(self) -> float:
+        """Return how long an acknowledgement may take, in seconds."""
+        return await self.nats.round_trip() if self.nats else _LOCAL_ROUND_TRIP
+
+    def disconnected(self) -> bool:
+        """Return whether the connection to the broker is lost and being re-established."""
+        return self.nats is not None and not self.nats.connected
+
+    async def responds(self, timeout: float) -> bool:
+        """Return whether the broker answers within ``timeout`` seconds; True without a broker."""
+        return self.nats is None or await self.nats.responds(timeout)
+
+
+def _after_fork() -> None:
+    """Close the transports of the parent: a child has none of its connections."""
+    # S0-134
+    for each in list(_open):
+        each.in_process = each.nats = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,264 @@
+"""Running handlers: one task for each request, within its time budget, and exactly one response.
+
+The caller gets the handler's return value, its error, 408 if it passed its deadline (the handler is
+cancelled), or 503 if the connector shuts down. A caller in this process is given the response
+itself; otherwise it is sent to the caller's instance. On Python 3.12 and newer the task starts at
+once, within the call that delivers the request.
+"""
+
+# A78
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from .. import _control_headers
+from ._binding import to_response
+from ._endpoint import Endpoint
+from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
+from ._fragments import cut, fragment_of
+from ._message import RequestEnvelope, ResponseEnvelope, current_request
+from ._middleware import Middleware, around
+from ._runtime import Runtime
+from ._timers import Deadline
+from ._tracing import NO_SPAN, Span, server_span, tracing_enabled
+from ._transport import Transport
+
+logger = logging.getLogger("subtrie.connector")
+
+#: Checks a request before its handler and its middleware; raises ``HTTPError`` to refuse it.
+Check = Callable[[Endpoint, RequestEnvelope], Awaitable[None]]
+
+_EAGER = sys.version_info >= (3, 12)
+_EAGER_DEPTH = 8  # calls in a chain that start at once; bounds the depth of the stack
+_ERROR_HEADERS = {"Content-Type": ["application/json"]}
+
+
+class HandlerRunner:
+    """The running handlers of one connector.
+
+    Attributes:
+        middleware: The steps around every handler, the outermost first.
+        check: Checks a request that carries an actor token, or whose endpoint requires one.
+        on_failure: Called with the trace id of a response with status 500 or more.
+        tasks: The running handlers.
+    """
+
+    def __init__(self, runtime: Runtime, transport: Transport) -> None:
+        self._runtime, self._transport = runtime, transport
+        self.middleware: list[Middleware] = []
+        self.check: Check | None = None
+        self.on_failure: Callable[[str], None] | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._context = contextvars.Context()
+
+    def open(self) -> None:
+        """Take the context of the caller as that of the handlers."""
+        self._context = contextvars.copy_context()
+        self._context.run(current_request.set, None)
+
+    def start(
+        self,
+        endpoint: Endpoint,
+        request: RequestEnvelope,
+        reply_to: str,
+        failed: HTTPError | None = None,
+    ) -> None:
+        """Start the task of a handler; runs on the connector's loop.
+
+        Args:
+            endpoint: The endpoint.
+            request: The request, with its budget, its depth, and its caller if that is local.
+            reply_to: The subject of the response, unless the caller is local.
+            failed: The error to respond with instead of running the handler.
+        """
+        runtime = self._runtime
+        loop = runtime.loop
+        if loop is None:  # the connector has stopped meanwhile
+            return
+        budget = request.budget or _control_headers.DEFAULT_BUDGET
+        if budget > _control_headers.MAX_BUDGET:
+            budget = _control_headers.MAX_BUDGET
+        if endpoint.timeout is not None and endpoint.timeout < budget:
+            budget = endpoint.timeout
+        request.budget = budget
+        if request.sender is None:  # the headers are written already
+            budget_text = _control_headers.duration(budget)
+            request.headers.lists[_control_headers.TIME_BUDGET] = [budget_text]
+        left = budget - runtime.round_trip
+        if left <= 0 and failed is None:
+            failed = RequestTimeout("timeout")
+        request.deadline = loop.time() + left
+        work = self._handle(endpoint, request, reply_to, failed)
+        context = self._context.copy()
+        task: asyncio.Task[None]
+        if _EAGER and request.depth <= _EAGER_DEPTH:
+            task = asyncio.Task(work, loop=loop, context=context, eager_start=True)  # type: ignore[call-arg]
+            if task.done():
+                return
+        else:
+            task = loop.create_task(work, context=context)
+            if task.done():  # an eager task factory has run it already
+                return
+        self.tasks.add(task)  # removed at the end of the task
+        caller = request.caller
+        if caller is not None and caller.loop is loop:
+            request.limit = caller.limit(task, request.deadline)
+        else:
+            request.limit = Deadline(runtime.timers, request.deadline, task)
+
+    async def _handle(
+        self,
+        endpoint: Endpoint,
+        request: RequestEnvelope,
+        reply_to: str,
+        failed: HTTPError | None,
+    ) -> None:
+        runtime = self._runtime
+        current_request.set(request)
+        span: Span = NO_SPAN
+        begun = time.perf_counter()
+        try:
+            if not endpoint.control and tracing_enabled():
+                span = server_span(runtime.host, endpoint.port, endpoint.path, request)
+            response: ResponseEnvelope | None = None
+            cause: BaseException | None = None
+            try:
+                if failed is not None:
+                    raise failed
+                try:
+                    result = await self._result(endpoint, request)
+                finally:
+                    if request.limit is not None:
+                        request.limit.stop()
+                response = to_response(result)
+                if len(response.body) > runtime.max_body:
+                    raise HTTPError(
+                        f"the response exceeds {runtime.max_body} bytes (max_body)", status=413
+                    )
+            except asyncio.CancelledError:
+                if request.limit is not None and request.limit.passed():
+                    failed = RequestTimeout("timeout")
+                else:  # the connector shuts down
+                    failed = HTTPError("the service is shutting down", status=503)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                cause = error
+                failed = to_http_error(error, detailed=runtime.deployment != "PROD")
+            op = _control_headers.RESPONSE
+            if failed is not None or response is None:
+                assert failed is not None
+                op = _control_headers.ERROR
+                response = self._error_response(endpoint, failed, cause, span.trace_id)
+                if response.status >= 500 and self.on_failure is not None:
+                    self.on_failure(span.trace_id)
+            if span is not NO_SPAN:
+                span.end(response.status, failed)
+                span.close()
+            response.sealed(op, runtime, endpoint.queue, request.message_id)
+            if request.caller is not None:
+                request.caller.take(response)
+            else:
+                self._respond(reply_to, response)
+            runtime.metrics.serve(
+                endpoint.port_text,
+                endpoint.path,
+                request.method,
+                response.status,
+                time.perf_counter() - begun,
+            )
+        finally:
+            span.close()
+            if request.limit is not None:
+                request.limit.stop()
+            if self.tasks:
+                self.tasks.discard(asyncio.current_task())
+
+    def _result(self, endpoint: Endpoint, request: RequestEnvelope) -> Awaitable[Any]:
+        """Return what the handler returns, to be awaited."""
+        if endpoint.path_arguments:
+            endpoint.fill_arguments(request)
+        if endpoint.control:
+            return endpoint.call(request)
+        if self.check is not None and (
+            endpoint.requires is not None or request.header(_control_headers.ACTOR)
+        ):
+            return self._checked(self.check, endpoint, request)
+        if self.middleware:
+            return around(self.middleware, endpoint.call)(request)
+        if endpoint.is_async:
+            positional, named = endpoint.bind(request)
+            result: Awaitable[Any] = endpoint.handler(*positional, **named)
+            return result
+        return endpoint.call(request)
+
+    async def _checked(self, check: Check, endpoint: Endpoint, request: RequestEnvelope) -> Any:
+        await check(endpoint, request)
+        return await around(self.middleware, endpoint.call)(request)
+
+    def _error_response(
+        self, endpoint: Endpoint, error: HTTPError, cause: BaseException | None, trace: str
+    ) -> ResponseEnvelope:
+        """Log an error and return the response for it; ``cause`` is what the handler raised."""
+        runtime = self._runtime
+        status = error.status if 400 <= error.status <= 999 else 500
+        sent = HTTPError(
+            error.message,
+            status=status,
+            properties=error.properties,
+            trace=trace or runtime.ids.trace(),
+            stack=[] if runtime.deployment == "PROD" else error.stack,
+        )
+        unexpected = cause is not None and not isinstance(cause, HTTPError)
+        logger.log(
+            logging.ERROR if status >= 500 else logging.INFO,
+            "handling %s %s failed: %s",
+            endpoint.method,
+            endpoint.path,
+            f"{type(cause).__name__}: {cause}" if unexpected else sent,
+            exc_info=cause if status >= 500 else None,
+            extra={
+                "service": runtime.host,
+                "trace": sent.trace,
+                "status": status,
+                "stack": error.stack,
+            },
+        )
+        try:
+            body = error_body(sent, indent=runtime.deployment == "LOCAL")
+        except (TypeError, ValueError):  # a property that JSON cannot represent
+            sent.properties = {}
+            body = error_body(sent, indent=runtime.deployment == "LOCAL")
+        return ResponseEnvelope(sent.status, body, _ERROR_HEADERS)
+
+    def _respond(self, reply_to: str, response: ResponseEnvelope) -> None:
+        transport = self._transport
+        if transport.deliver(reply_to, response, kept=False) or transport.nats is None:
+            return
+
+        def failed(error: HTTPError) -> None:  # the caller will time out
+            logger.warning("a response to %s could not be sent: %s", reply_to, error)
+
+        if len(response.body) <= transport.fragment_size:
+            transport.publish(reply_to, response, failed)
+            return
+        parts = cut(response.body, transport.fragment_size)
+        for number in range(1, len(parts) + 1):
+            transport.publish(reply_to, fragment_of(response, parts, number), failed)
+
+    async def finish(self, timeout: float) -> None:
+        """Wait for running handlers; cancel them after ``timeout`` seconds."""
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=timeout)
+        late = set(self.tasks)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=1.0)

@@ -1,0 +1,236 @@
+"""The request server: verification, acknowledgement, reassembly, then the handler.
+
+The first steps run where the message arrives, for local messages in the sender's thread: the source
+is read from the subject and overwrites ``Microbus-From-Host`` before anything else; a message
+without a verified source is counted and dropped; every other message is acknowledged at once. Of
+the messages that were read together all are acknowledged before a handler starts. A request of a
+connector in this process needs no acknowledgement message and keeps the address it was made with.
+The handler runs in a task of its own on its connector's loop.
+"""
+
+# S0-040, S0-041, A25, A78
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+from .. import _control_headers
+from .._errors import SubtrieError
+from ._codec import read_request
+from ._endpoint import Endpoint
+from ._errors import HTTPError
+from ._fragments import MAX_SILENCE, Reassembler, TransferKey
+from ._identity import request_address, return_subject
+from ._message import Message, Request, RequestEnvelope, ResponseEnvelope
+from ._runner import HandlerRunner
+from ._runtime import Runtime
+from ._transport import Transport
+
+logger = logging.getLogger("subtrie.connector")
+
+_AT_ONCE = 256  # endpoints unsubscribed concurrently
+
+
+class RequestServer:
+    """The receiving side of one connector.
+
+    Attributes:
+        endpoints: The service's own endpoints.
+        own_endpoints: The endpoints of the control plane.
+        runner: The running handlers.
+        transfers: The partially received requests.
+    """
+
+    transfers: Reassembler[RequestEnvelope]
+
+    def __init__(self, runtime: Runtime, transport: Transport) -> None:
+        self._runtime, self._transport = runtime, transport
+        self.endpoints: list[Endpoint] = []
+        self.own_endpoints: list[Endpoint] = []
+        self.runner = HandlerRunner(runtime, transport)
+        self._arrived: list[tuple[Endpoint, RequestEnvelope, str]] = []
+
+    def open(self) -> None:
+        """Prepare to receive, once the round trip is known."""
+        runtime = self._runtime
+        self.runner.open()
+        self.transfers = Reassembler(
+            max_body=runtime.max_body,
+            max_fragments=runtime.max_fragments,
+            silence=MAX_SILENCE * runtime.round_trip,
+            overdue=_log_overdue,
+        )
+
+    async def finish(self, timeout: float) -> None:
+        """Wait for running handlers; cancel them after ``timeout`` seconds."""
+        while self._arrived or self._runtime.handed_over:
+            await asyncio.sleep(0)
+        await self.runner.finish(timeout)
+        if hasattr(self, "transfers"):
+            self.transfers.close()
+
+    # --- subscriptions
+
+    async def activate(self, endpoint: Endpoint) -> None:
+        """Subscribe all patterns of an endpoint, if that is not done yet."""
+        if not endpoint.registrations:
+            endpoint.registrations = await self._transport.subscribe(
+                endpoint.patterns(),
+                endpoint.queue,
+                partial(self.receive_local, endpoint),
+                partial(self.receive_payload, endpoint),
+            )
+
+    async def deactivate(self, endpoints: Sequence[Endpoint]) -> None:
+        """Unsubscribe all patterns of endpoints; running handlers go on."""
+        for first in range(0, len(endpoints), _AT_ONCE):
+            registrations = []
+            for endpoint in endpoints[first : first + _AT_ONCE]:
+                registrations += endpoint.registrations
+                endpoint.registrations = []
+            await self._transport.unsubscribe(registrations)
+
+    # --- arrival
+
+    def receive_local(self, endpoint: Endpoint, subject: str, message: Message) -> bool:
+        """Take a message in the sender's thread; False if the connector has stopped."""
+        runtime = self._runtime
+        loop = runtime.loop
+        if loop is None or loop.is_closed() or not isinstance(message, Request):
+            return False
+        runtime.metrics.deliveries["memory"] += 1
+        request = message if isinstance(message, RequestEnvelope) else message.received()
+        failed = None
+        if len(request.body) > runtime.max_body:
+            failed = self._too_large()
+        if request.caller is not None:
+            # A live request of a connector in this process: its subject was made of its URL.
+            request.attested = request.caller.acked = True
+            if request.caller.loop is loop:
+                self.runner.start(endpoint, request, "", failed)
+            else:
+                loop.call_soon_threadsafe(self.runner.start, endpoint, request, "", failed)
+            return True
+        reply_to = self._admitted(subject, request)
+        if reply_to is None:
+            return True  # received, and rejected
+        request.attested = True
+        self._acknowledge(endpoint, request, reply_to)
+        runtime.run_on_loop(self.runner.start, endpoint, request, reply_to, failed)
+        return True
+
+    def receive_payload(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+        """Take the payload of a message from the bus, on the connection's loop."""
+        runtime = self._runtime
+        runtime.metrics.deliveries["nats"] += 1
+        if request_address(subject) is None:
+            runtime.metrics.reject(runtime.plane, "source", subject)
+            return
+        try:
+            request = read_request(payload)
+        except SubtrieError:
+            runtime.metrics.reject(runtime.plane, "malformed", subject)
+            return
+        reply_to = self._admitted(subject, request)
+        if reply_to is None:
+            return
+        self._acknowledge(endpoint, request, reply_to)
+        first = not self._arrived
+        self._arrived.append((endpoint, request, reply_to))
+        if first:
+            self._transport.after_writes(self._hand_over)
+
+    def _hand_over(self) -> None:
+        """Hand what has arrived to the connector's loop: all of it is acknowledged."""
+        arrived, self._arrived = self._arrived, []
+        for endpoint, request, reply_to in arrived:
+            self._runtime.hand_over(self._begin, endpoint, request, reply_to)
+
+    def _admitted(self, subject: str, request: RequestEnvelope) -> str | None:
+        """Set the source of a request; return where the response goes, or None if rejected."""
+        runtime, headers = self._runtime, request.headers.lists
+        address = request_address(subject)
+        if address is None or address.plane != runtime.plane:
+            runtime.metrics.reject(runtime.plane, "source", subject)
+            return None
+        headers[_control_headers.FROM_HOST] = [address.source]
+        request.source = address.source
+        # The broker checked the subject, not the request line.
+        request.method, request.path = address.method, address.path
+        try:
+            instance, message_id = (
+                headers[_control_headers.FROM_ID][0],
+                headers[_control_headers.MSG_ID][0],
+            )
+        except KeyError:
+            runtime.metrics.reject(runtime.plane, "return-address", subject)
+            return None
+        reply_to = return_subject(runtime.plane, runtime.host, address.source, instance)
+        if reply_to is None or not message_id:
+            runtime.metrics.reject(runtime.plane, "return-address", subject)
+            return None
+        request.message_id = message_id
+        budget = headers.get(_control_headers.TIME_BUDGET)
+        request.budget = _control_headers.seconds_of(budget[0]) if budget else 0.0
+        depth = headers.get(_control_headers.CALL_DEPTH)
+        request.depth = _control_headers.number_of(depth[0]) if depth else 0
+        return reply_to
+
+    def _acknowledge(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
+        fragment = request.headers.lists.get(_control_headers.FRAGMENT)
+        whole = not fragment or _control_headers.fragment_of(fragment[0])[1] <= 1
+        acknowledgement = ResponseEnvelope(202 if whole else 100, b"", _CLOSE)
+        acknowledgement.sealed(
+            _control_headers.ACK, self._runtime, endpoint.queue, request.message_id
+        )
+        if not self._transport.deliver(reply_to, acknowledgement, kept=False):
+            self._transport.publish(reply_to, acknowledgement, _not_acknowledged)
+
+    # --- on the connector's loop
+
+    def _begin(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
+        """Start the handler of a request from the bus, or add a fragment to its transfer."""
+        fragment = request.headers.lists.get(_control_headers.FRAGMENT)
+        index, count = _control_headers.fragment_of(fragment[0]) if fragment else (1, 1)
+        if count <= 1:
+            failed = self._too_large() if len(request.body) > self._runtime.max_body else None
+            self.runner.start(endpoint, request, reply_to, failed)
+            return
+        source, instance = request.source, request.headers.lists[_control_headers.FROM_ID][0]
+        key = (source, instance, request.message_id)
+        if self.transfers.ended(key):
+            return
+        if index == 1 and key in self.transfers:
+            logger.warning("repeated first fragment from %s", source)
+            return
+        now = asyncio.get_running_loop().time()
+        try:
+            if index == 1:
+                budget = request.budget or _control_headers.DEFAULT_BUDGET
+                ends = now + min(budget, _control_headers.MAX_BUDGET)
+                self.transfers.begin(key, count, now=now, ends=ends)
+            whole = self.transfers.add(key, index, count, request, now=now)
+        except HTTPError as error:
+            self.runner.start(endpoint, request, reply_to, error)
+            return
+        if whole is not None:
+            self.runner.start(endpoint, whole, reply_to)
+
+    def _too_large(self) -> HTTPError:
+        limit = self._runtime.max_body
+        return HTTPError(f"the body exceeds {limit} bytes (max_body)", status=413)
+
+
+_CLOSE = {"Connection": ["close"]}
+
+
+def _not_acknowledged(error: HTTPError) -> None:
+    logger.warning("an acknowledgement could not be sent: %s", error)
+
+
+def _log_overdue(key: TransferKey) -> None:
+    source, instance, _ = key
+    logger.info("incomplete fragmented message from %s (%s)", source, instance)
