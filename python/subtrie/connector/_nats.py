@@ -106,6 +106,12 @@ class NatsConnection:
     async def _unsubscribe(self, subscriptions: Sequence[Any]) -> None:
         from nats.errors import Error
 
+        if self.connected:
+            # nats-py's drain writes its ping ahead of the UNSUB, and so loses messages; therefore
+            # the server hears of all of them first.
+            for each in subscriptions:
+                await self.client._send_unsubscribe(each._id)
+            await self._flush()
         for first in range(0, len(subscriptions), _AT_ONCE):
             unsubscribing = {
                 self.loop.create_task(each.drain() if self.connected else each.unsubscribe())
