@@ -4,21 +4,23 @@
 //! siblings stays on the line of its parent. Behind a pattern stand its subscriptions: the id, and
 //! the queue after `@`.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 
 use super::index::Index;
-use super::pattern::packed_pattern::unpack;
-use super::prefix::sorted_patterns::{SortedPatterns, join};
+use super::lookup::append_subscriptions;
+use super::pattern::packed_pattern::text;
+use super::prefix::prefixes::{Prefix, Prefixes};
 
 impl fmt::Display for Index {
     /// Writes the tree. Cost: all patterns, sorted first if no query by pattern has done so.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = if self.len() == 1 { "" } else { "s" };
         write!(out, "SubjectTrie: {} subscription{noun}", self.len())?;
-        let sorted = self.sorted_patterns();
+        let prefixes = Prefixes::new(self);
         let mut pending = Vec::new();
-        push_branches(sorted, "", "", &mut pending);
+        push_branches(&prefixes, "", prefixes.root(), &mut pending);
         while let Some(branch) = pending.pop() {
             let (indent, mut prefix) = (branch.indent, branch.prefix);
             let elbow = if branch.is_last {
@@ -27,15 +29,22 @@ impl fmt::Display for Index {
                 "├── "
             };
             write!(out, "\n{indent}{elbow}")?;
-            write_escaped(out, last_token(&prefix))?;
-            while let Some(only) = only_child(sorted, &prefix) {
+            write_escaped(out, &String::from_utf8_lossy(&prefixes.token(prefix)))?;
+            let exact = loop {
+                let exact = prefixes.exact(prefix);
+                let mut children = prefixes.children(prefix);
+                match (exact, children.next(), children.next()) {
+                    (None, Some(only), None) => prefix = only,
+                    _ => break exact,
+                }
                 out.write_char('.')?;
-                write_escaped(out, last_token(&only))?;
-                prefix = only;
+                write_escaped(out, &String::from_utf8_lossy(&prefixes.token(prefix)))?;
+            };
+            if let Some(place) = exact {
+                self.write_subscriptions(out, prefixes.block(place))?;
             }
-            self.write_subscriptions(out, sorted, &prefix)?;
             let below = indent + if branch.is_last { "    " } else { "│   " };
-            push_branches(sorted, &below, &prefix, &mut pending);
+            push_branches(&prefixes, &below, prefix, &mut pending);
         }
         Ok(())
     }
@@ -45,40 +54,28 @@ impl fmt::Display for Index {
 struct PendingBranch {
     indent: String,
     is_last: bool,
-    prefix: String,
+    prefix: Prefix,
 }
 
 /// Pushes the children of a prefix, the first on top.
 fn push_branches(
-    sorted: &SortedPatterns,
+    prefixes: &Prefixes<'_, Index>,
     indent: &str,
-    prefix: &str,
+    prefix: Prefix,
     pending: &mut Vec<PendingBranch>,
 ) {
     let from = pending.len();
-    for child in sorted.children(prefix) {
+    for child in prefixes.children(prefix) {
         pending.push(PendingBranch {
             indent: indent.to_owned(),
             is_last: false,
-            prefix: join(prefix, &child),
+            prefix: child,
         });
     }
     if let Some(last) = pending[from..].last_mut() {
         last.is_last = true;
     }
     pending[from..].reverse();
-}
-
-/// The only child of a prefix that is not a pattern itself.
-fn only_child(sorted: &SortedPatterns, prefix: &str) -> Option<String> {
-    let mut children = sorted.children(prefix);
-    let only = children.next()?;
-    let is_only = children.next().is_none() && sorted.ids_of(prefix).next().is_none();
-    is_only.then(|| join(prefix, &only))
-}
-
-fn last_token(prefix: &str) -> &str {
-    prefix.rsplit('.').next().unwrap_or_default()
 }
 
 /// Writes a text with everything except printable ASCII escaped.
@@ -114,26 +111,19 @@ pub struct Stats {
 }
 
 impl Index {
-    fn write_subscriptions(
-        &self,
-        out: &mut impl Write,
-        sorted: &SortedPatterns,
-        pattern: &str,
-    ) -> fmt::Result {
+    fn write_subscriptions(&self, out: &mut impl Write, block: &[u64]) -> fmt::Result {
+        let mut found = Vec::new();
+        append_subscriptions(self, block, &mut found);
         let mut separator = "  [";
-        for id in sorted.ids_of(pattern) {
-            write!(out, "{separator}{id}")?;
-            let subscription = self.find(id);
-            if let Some(queue) = subscription.and_then(|found| self.queue(found)) {
+        for subscription in found {
+            write!(out, "{separator}{}", subscription.id)?;
+            if let Some(queue) = self.queue(subscription) {
                 out.write_char('@')?;
                 write_escaped(out, queue)?;
             }
             separator = ", ";
         }
-        if separator == ", " {
-            out.write_char(']')?;
-        }
-        Ok(())
+        out.write_char(']')
     }
 
     /// An estimate of the index's memory in bytes.
@@ -143,49 +133,55 @@ impl Index {
             + self.nodes.memory()
             + self.leaves.memory()
             + self.patterns.memory()
+            + self.pattern_table.memory()
             + self.subscriptions.memory()
-            + self.sorted.get().map_or(0, SortedPatterns::memory)
+            + self.sorted.memory()
     }
 
-    /// Counts and memory. Cost: all patterns are read and sorted.
+    /// Counts and memory. Cost: all patterns are read, sorted first if no query by pattern has done
+    /// so; nothing is allocated for a pattern or a token.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let mut patterns: Vec<Vec<String>> = self
-            .pattern_addresses()
-            .map(|address| {
-                let text = unpack(self.patterns.get(address));
-                text.split('.').map(str::to_owned).collect()
-            })
-            .collect();
-        patterns.sort_unstable();
-        let mut nodes = 0;
-        let mut before: &[String] = &[];
-        let mut shapes = HashSet::new();
-        for tokens in &patterns {
-            let shared = tokens.iter().zip(before).take_while(|(a, b)| a == b);
-            nodes += tokens.len() - shared.count();
-            nodes -= usize::from(tokens.last().is_some_and(|token| token == ">"));
-            shapes.insert(shape(tokens));
-            before = tokens;
+        let memory = self.memory();
+        let (order, _) = self.sorted.order(self);
+        let (mut nodes, mut depth) = (0, 0);
+        let mut shapes: HashSet<Box<[u8]>> = HashSet::new();
+        let mut shape = Vec::new();
+        let mut before: Cow<'_, [u8]> = Cow::Borrowed(&[]);
+        for &address in order.iter() {
+            let pattern = text(self.patterns.get(address));
+            shape.clear();
+            shape.extend(tokens(&pattern).map(kind));
+            let shared = tokens(&pattern).zip(tokens(&before));
+            nodes += shape.len() - shared.take_while(|(one, other)| one == other).count();
+            nodes -= usize::from(shape.last() == Some(&b'>'));
+            depth = depth.max(shape.len());
+            if !shapes.contains(&*shape) {
+                shapes.insert(shape.as_slice().into());
+            }
+            before = pattern;
         }
         Stats {
             subscriptions: self.len(),
             patterns: self.pattern_count,
             nodes,
             queues: self.subscriptions.queue_names.len(),
-            depth: patterns.iter().map(Vec::len).max().unwrap_or(0),
+            depth,
             shapes: shapes.len(),
-            memory: self.memory(),
+            memory,
         }
     }
 }
 
-/// The kinds of the tokens: `*`, `>` or literal.
-fn shape(tokens: &[String]) -> Vec<u8> {
-    let kind = |token: &String| match token.as_str() {
-        "*" => b'*',
-        ">" => b'>',
+fn tokens(pattern: &[u8]) -> impl Iterator<Item = &[u8]> {
+    pattern.split(|&byte| byte == b'.')
+}
+
+/// The kind of a token: `*`, `>` or literal.
+const fn kind(token: &[u8]) -> u8 {
+    match token {
+        b"*" => b'*',
+        b">" => b'>',
         _ => b'x',
-    };
-    tokens.iter().map(kind).collect()
+    }
 }

@@ -1,17 +1,18 @@
 //! The index: an adaptive hash trie of patterns that stores ids, without values.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::hash::TokenHasher;
 use super::node::{Branch, Node};
-use super::pattern::packed_pattern::{BlockAddr, unpack};
+use super::pattern::packed_pattern::{BlockAddr, list_ends, unpack};
 use super::pattern::parsed_pattern::ParsedPattern;
 use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::hash_table::HashTable;
 use super::storage::leaf::Leaves;
+use super::storage::pattern_table::{PatternNumber, PatternTable};
 use super::storage::round_robin::RoundRobin;
 use super::storage::slab::Slab;
-use super::storage::subscriptions::{Slot, SubscriptionRef, Subscriptions};
+use super::storage::subscriptions::{SubscriptionRef, Subscriptions};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
 
@@ -30,6 +31,8 @@ pub struct Index {
     pub(super) leaves: Leaves,
     /// The packed patterns.
     pub(super) patterns: Slab<BlockAddr>,
+    /// The addresses of the packed patterns, by number.
+    pub(super) pattern_table: PatternTable,
     pub(super) subscriptions: Subscriptions,
     pub(super) pattern_count: usize,
     pub(super) branch_count: usize,
@@ -37,8 +40,8 @@ pub struct Index {
     pub(super) selected_root: Option<Branch>,
     /// The number of patterns that the root was last selected for.
     pub(super) selected_for: usize,
-    /// The patterns in order, from the first query by pattern on.
-    pub(super) sorted: OnceLock<SortedPatterns>,
+    /// The order of the patterns, from the first query by pattern on.
+    pub(super) sorted: SortedPatterns,
     /// Memory for the pattern being inserted or removed.
     pub(super) scratch: ParsedPattern,
 }
@@ -67,12 +70,13 @@ impl Index {
             nodes: HashTable::new(),
             leaves: Leaves::default(),
             patterns: Slab::default(),
+            pattern_table: PatternTable::default(),
             subscriptions: Subscriptions::default(),
             pattern_count: 0,
             branch_count: 0,
             selected_root: None,
             selected_for: 0,
-            sorted: OnceLock::new(),
+            sorted: SortedPatterns::default(),
             scratch: ParsedPattern::default(),
         }
     }
@@ -84,8 +88,9 @@ impl Index {
             nodes: self.nodes.clone(),
             leaves: self.leaves.clone(),
             patterns: self.patterns.clone(),
+            pattern_table: self.pattern_table.clone(),
             subscriptions: self.subscriptions.clone_shared(),
-            sorted: OnceLock::new(),
+            sorted: SortedPatterns::default(),
             scratch: ParsedPattern::default(),
             ..*self
         }
@@ -148,20 +153,20 @@ impl Index {
         slot.map_or(0, |slot| self.subscriptions.turn(slot))
     }
 
-    /// The pattern of a subscription; `None` once it is removed.
-    ///
-    /// Cost: its length, and the number of subscriptions added to the same pattern before it.
+    /// The pattern of a subscription; `None` once it is removed. Cost: its length.
     #[must_use]
     pub fn pattern(&self, subscription: SubscriptionRef) -> Option<String> {
-        let mut slot = self.subscriptions.current_slot(subscription)?;
-        // Only the first and the last record of a pattern know its address.
-        loop {
-            let record = self.subscriptions.get(slot)?;
-            if record.previous == Slot::NONE || record.next == Slot::NONE {
-                return Some(unpack(self.patterns.get(record.pattern)));
-            }
-            slot = record.previous;
-        }
+        let slot = self.subscriptions.current_slot(subscription)?;
+        let record = self.subscriptions.get(slot)?;
+        let address = self.pattern_table.address(record.pattern);
+        Some(unpack(self.patterns.get(address)))
+    }
+
+    /// The number of the pattern in a block: that of its first subscription.
+    pub(super) fn pattern_number(&self, block: &[u64]) -> PatternNumber {
+        let (first, _, _) = list_ends(block);
+        let record = self.subscriptions.get(first);
+        record.map_or(PatternNumber::NONE, |record| record.pattern)
     }
 
     /// An estimate of the bytes that lookups read.
@@ -176,5 +181,52 @@ impl Index {
     /// The pattern is not valid: a reason of [`crate::grammar::check`].
     pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
         check(pattern, Form::Pattern, self.dialect, self.bounds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Index;
+    use crate::grammar::Dialect;
+    use crate::trie::storage::subscriptions::reads::counted;
+
+    /// Neither the pattern of a subscription nor its removal depends on how many there are.
+    #[test]
+    fn the_pattern_of_a_subscription_is_found_in_constant_time() {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        let made: Vec<_> = (0..8000)
+            .map(|_| index.insert("a.*", None).unwrap())
+            .collect();
+        for subscription in &made {
+            let reads = counted(|| {
+                assert_eq!(index.pattern(*subscription).as_deref(), Some("a.*"));
+            });
+            assert!(reads <= 2, "{reads}");
+        }
+        assert!(!index.to_string().is_empty());
+        // From the middle out, with sorted patterns.
+        for subscription in made[4000..].iter().chain(&made[..4000]) {
+            let reads = counted(|| assert!(index.remove(subscription.id).is_some()));
+            assert!(reads <= 8, "{reads}");
+        }
+        assert!(index.is_empty());
+    }
+
+    /// A packed pattern with many subscriptions moves at the cost of one.
+    #[test]
+    fn a_pattern_with_many_subscriptions_moves_in_constant_time() {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        let others: Vec<u64> = (0..500)
+            .map(|n| index.insert(&format!("b.{n:03}"), None).unwrap().id)
+            .collect();
+        let many: Vec<_> = (0..3000)
+            .map(|_| index.insert("a.xyz", None).unwrap())
+            .collect();
+        for id in others {
+            let reads = counted(|| assert!(index.remove(id).is_some()));
+            assert!(reads <= 12, "{reads}");
+            let found = index.find(many[1500].id).unwrap();
+            assert_eq!(index.pattern(found).as_deref(), Some("a.xyz"));
+        }
     }
 }

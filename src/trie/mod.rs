@@ -44,6 +44,6 @@ pub use self::{
     lookup::Scratch,
     lookup::batch::{BatchMatches, LookupTarget},
     lookup::queue_groups::{Groups, check_queue},
-    prefix::explain::Explanation,
+    prefix::explain::{Explainer, Explanation},
     storage::subscriptions::{Slot, SubscriptionRef},
 };

@@ -15,7 +15,8 @@ pub use restore::ImageSubscription;
 use super::hash::{NodeKey, TokenHasher};
 use super::lookup::{Scratch, View, count, has_interest, match_into};
 use super::node::Node;
-use super::pattern::packed_pattern::BlockAddr;
+use super::pattern::packed_pattern::{BlockAddr, packed_len};
+use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::leaf::LeafAddr;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
@@ -40,6 +41,8 @@ pub struct Image<'a> {
     patterns: &'a [u64],
     records: &'a [u64],
     queue_names: &'a [u64],
+    /// The order of the patterns, from the first query by pattern on.
+    sorted: SortedPatterns,
 }
 
 impl Image<'_> {
@@ -184,6 +187,20 @@ impl View for Image<'_> {
 
     fn subscriptions(&self) -> usize {
         self.subscriptions
+    }
+
+    fn pattern_addresses(&self) -> Vec<BlockAddr> {
+        let mut addresses = Vec::with_capacity(self.pattern_count.min(self.patterns.len()));
+        let mut at = 0;
+        while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
+            addresses.extend(u32::try_from(at).map(BlockAddr));
+            at = at.saturating_add(packed_len(rest));
+        }
+        addresses
+    }
+
+    fn sorted(&self) -> &SortedPatterns {
+        &self.sorted
     }
 
     fn grammar(&self) -> (Dialect, Bounds) {

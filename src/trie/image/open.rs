@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::grammar::Dialect;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::Node;
+use crate::trie::prefix::sorted_patterns::SortedPatterns;
 
 impl<'a> Image<'a> {
     /// Opens an image of `length` bytes.
@@ -90,6 +91,7 @@ impl<'a> Image<'a> {
             patterns,
             records,
             queue_names,
+            sorted: SortedPatterns::default(),
         })
     }
 }

@@ -100,9 +100,10 @@ impl Index {
             else {
                 continue;
             };
-            let block = self.patterns.get(record.pattern);
+            let address = self.pattern_table.address(record.pattern);
+            let block = self.patterns.get(address);
             let at = patterns.len();
-            addresses.insert(record.pattern, BlockAddr(address_of(at)));
+            addresses.insert(address, BlockAddr(address_of(at)));
             patterns.extend_from_slice(&block[..packed_len(block)]);
             let (first, last, id) = list_ends(block);
             set_list_ends(&mut patterns[at..], moved(first), moved(last), id);

@@ -14,6 +14,7 @@ use super::index::Index;
 use super::node::{Branch, Kind, LeafEntry, Node};
 use super::pattern::packed_pattern::{BlockAddr, list_ends, matches};
 use super::pattern::tokenizer::Tokenizer;
+use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::leaf::{LeafAddr, entries_in};
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
@@ -71,6 +72,10 @@ pub(super) trait View {
     fn subscription(&self, slot: Slot) -> Option<(u64, Slot)>;
     /// The number of subscriptions.
     fn subscriptions(&self) -> usize;
+    /// The addresses of all patterns, in any order.
+    fn pattern_addresses(&self) -> Vec<BlockAddr>;
+    /// The order of the patterns.
+    fn sorted(&self) -> &SortedPatterns;
     fn grammar(&self) -> (Dialect, Bounds);
 }
 
@@ -118,6 +123,14 @@ impl View for Index {
 
     fn subscriptions(&self) -> usize {
         self.subscriptions.len()
+    }
+
+    fn pattern_addresses(&self) -> Vec<BlockAddr> {
+        self.pattern_addresses().collect()
+    }
+
+    fn sorted(&self) -> &SortedPatterns {
+        &self.sorted
     }
 
     #[inline]

@@ -12,6 +12,8 @@
 //!          length       │                         │ 1
 //! ```
 
+use std::borrow::Cow;
+
 use super::tokenizer::Tokenizer;
 use super::words::{load, lowest};
 use crate::trie::storage::slab::Address;
@@ -103,6 +105,17 @@ fn length(block: &[u64]) -> usize {
 fn byte(block: &[u64], at: usize) -> u8 {
     let word = block.get(TEXT_START + at / 8).copied().unwrap_or_default();
     word.to_le_bytes()[at % 8]
+}
+
+/// The bytes of the text, where they are. In a damaged image, as much of it as there is.
+pub(crate) fn text(block: &[u64]) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        let stored: &[u8] = bytemuck::cast_slice(block.get(TEXT_START..).unwrap_or_default());
+        return Cow::Borrowed(&stored[..length(block).min(stored.len())]);
+    }
+    let mut bytes = Vec::new();
+    unpack_into(block, &mut bytes);
+    Cow::Owned(bytes)
 }
 
 /// Appends the text to `out`. In a damaged image, as much of it as there is.

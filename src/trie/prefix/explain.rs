@@ -3,12 +3,18 @@
 //! Nearest are the patterns with the most leading tokens that agree (a wildcard that takes the token
 //! agrees), then the oldest. A pattern stops agreeing after one of its prefixes, so the candidates
 //! of a depth are the patterns below the prefixes that agree up to there, without the branches that
-//! agree further. The deepest level that has candidates is searched first.
+//! agree further: a few ranges of the sorted patterns. The deepest level that has candidates is
+//! searched first.
 
-use super::sorted_patterns::{SortedPatterns, join};
+use std::ops::Range;
+
+use super::oldest::{self, OldestTree};
+use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
+use crate::trie::image::Image;
 use crate::trie::index::Index;
-use crate::trie::lookup::Scratch;
+use crate::trie::lookup::batch::LookupTarget;
+use crate::trie::lookup::{Scratch, View, match_into};
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
 /// The subscriptions that match a subject, or the nearest patterns.
@@ -21,11 +27,38 @@ pub struct Explanation {
     pub nearest: Vec<(SubscriptionRef, usize)>,
 }
 
-impl Index {
-    /// Explains a subject with up to `limit` nearest patterns.
+/// Explains many subjects: the patterns are prepared once, and each explanation is then cheap
+/// however many patterns are near.
+pub struct Explainer<'a>(Kind<'a>);
+
+enum Kind<'a> {
+    Index(Prepared<'a, Index>),
+    Image(Prepared<'a, Image<'a>>),
+}
+
+struct Prepared<'a, V> {
+    prefixes: Prefixes<'a, V>,
+    tree: OldestTree,
+}
+
+impl<'a> LookupTarget<'a> {
+    /// Prepares explanations of many subjects.
     ///
-    /// Cost: a lookup; if nothing matches, also the patterns below the deepest prefixes that agree.
-    /// [`Scratch::work`] counts both.
+    /// Cost: all patterns, and eight bytes of memory for each and for each pair.
+    #[must_use]
+    pub fn explainer(self) -> Explainer<'a> {
+        Explainer(match self {
+            Self::Index(index) => Kind::Index(Prepared::new(index)),
+            Self::Image(image) => Kind::Image(Prepared::new(image)),
+        })
+    }
+}
+
+impl Explainer<'_> {
+    /// Explains a subject with up to `limit` nearest patterns, as [`Index::explain`].
+    ///
+    /// Cost: a lookup; if nothing matches, also searches in the sorted patterns for each level and
+    /// each result.
     ///
     /// # Errors
     ///
@@ -36,80 +69,128 @@ impl Index {
         limit: usize,
         scratch: &mut Scratch,
     ) -> Result<Explanation, Error> {
-        let mut explanation = Explanation::default();
-        self.match_into(subject, scratch, &mut explanation.matches)?;
-        if !explanation.matches.is_empty() || limit == 0 {
-            return Ok(explanation);
+        match &self.0 {
+            Kind::Index(prepared) => prepared.explain(subject, limit, scratch),
+            Kind::Image(prepared) => prepared.explain(subject, limit, scratch),
         }
-        let sorted = self.sorted_patterns();
-        let tokens: Vec<&str> = subject.split('.').collect();
-        // The prefixes that agree, by depth.
-        let mut levels = vec![vec![String::new()]];
-        for token in &tokens {
-            let level = levels.last().map(Vec::as_slice).unwrap_or_default();
-            let next: Vec<String> = level
-                .iter()
-                .flat_map(|prefix| [join(prefix, token), join(prefix, "*")])
-                .filter(|prefix| sorted.has_prefix(prefix))
-                .collect();
-            scratch.add_work(level.len());
-            if next.is_empty() {
-                break;
-            }
-            levels.push(next);
-        }
-        let nearest = &mut explanation.nearest;
-        while let Some(prefixes) = levels.pop() {
-            let depth = levels.len();
-            let mut oldest = Vec::new();
-            for prefix in prefixes {
-                let token = tokens.get(depth).copied();
-                scratch.add_work(disagreeing(sorted, &prefix, token, &mut oldest));
-            }
-            oldest.sort_unstable();
-            oldest.truncate(limit - nearest.len());
-            nearest.extend(
-                self.references(&oldest)
-                    .into_iter()
-                    .map(|subscription| (subscription, depth)),
-            );
-            if nearest.len() >= limit {
-                break;
-            }
-        }
-        Ok(explanation)
     }
 }
 
-/// Appends the oldest id of each pattern that stops agreeing with the subject right after `prefix`,
-/// and returns how many patterns were visited. Branches that agree further are skipped.
-fn disagreeing(
-    sorted: &SortedPatterns,
-    prefix: &str,
-    token: Option<&str>,
-    oldest: &mut Vec<u64>,
-) -> usize {
-    let agreeing = [token, token.map(|_| "*")];
-    let agreeing = agreeing.map(|token| token.map(|token| join(prefix, token)));
-    let is_below = |pattern: &str, branch: &str| {
-        pattern
-            .strip_prefix(branch)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let mut visited = 0;
-    let mut next = sorted.with_prefix(prefix).next();
-    while let Some((pattern, mut ids)) = next {
-        visited += 1;
-        let skipped = agreeing
-            .iter()
-            .flatten()
-            .find(|branch| is_below(pattern, branch));
-        next = if let Some(branch) = skipped {
-            sorted.next_after_prefix(branch, prefix)
-        } else {
-            oldest.extend(ids.next());
-            sorted.next_after(pattern, prefix)
-        };
+impl<'a, V: View> Prepared<'a, V> {
+    fn new(view: &'a V) -> Self {
+        let prefixes = Prefixes::new(view);
+        let tree = OldestTree::new(&prefixes);
+        Self { prefixes, tree }
     }
-    visited
+
+    fn explain(
+        &self,
+        subject: &str,
+        limit: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Explanation, Error> {
+        explain(self.prefixes.view, subject, limit, scratch, |scratch| {
+            let before = self.prefixes.work();
+            let nearest = nearest(&self.prefixes, subject, limit, |ranges, limit, found| {
+                self.tree.select(&self.prefixes, ranges, limit, found);
+            });
+            scratch.add_work(self.prefixes.work() - before);
+            nearest
+        })
+    }
+}
+
+impl Index {
+    /// Explains a subject with up to `limit` nearest patterns.
+    ///
+    /// Cost: a lookup; if nothing matches, also the patterns below the deepest prefixes that agree.
+    /// [`Scratch::work`] counts both. The first query by pattern sorts all patterns.
+    ///
+    /// # Errors
+    ///
+    /// The subject is not valid: a reason of [`crate::grammar::check`].
+    pub fn explain(
+        &self,
+        subject: &str,
+        limit: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Explanation, Error> {
+        explain(self, subject, limit, scratch, |scratch| {
+            let prefixes = Prefixes::new(self);
+            let nearest = nearest(&prefixes, subject, limit, |ranges, limit, found| {
+                oldest::scan(&prefixes, ranges, limit, found);
+            });
+            scratch.add_work(prefixes.work());
+            nearest
+        })
+    }
+}
+
+/// The subscriptions that match, or what `nearest` finds if none does.
+fn explain<V: View>(
+    view: &V,
+    subject: &str,
+    limit: usize,
+    scratch: &mut Scratch,
+    nearest: impl FnOnce(&mut Scratch) -> Vec<(SubscriptionRef, usize)>,
+) -> Result<Explanation, Error> {
+    let mut explanation = Explanation::default();
+    match_into(view, subject.as_bytes(), scratch, &mut explanation.matches)?;
+    if explanation.matches.is_empty() && limit > 0 {
+        explanation.nearest = nearest(scratch);
+    }
+    Ok(explanation)
+}
+
+/// The nearest patterns; `oldest` appends the oldest subscriptions of the patterns in some ranges.
+fn nearest<V: View>(
+    prefixes: &Prefixes<'_, V>,
+    subject: &str,
+    limit: usize,
+    oldest: impl Fn(&[Range<usize>], usize, &mut Vec<SubscriptionRef>),
+) -> Vec<(SubscriptionRef, usize)> {
+    // The prefixes that agree, by depth, each level in the order of the patterns.
+    let mut levels = vec![vec![prefixes.root()]];
+    for token in subject.split('.') {
+        let level = levels.last().map(Vec::as_slice).unwrap_or_default();
+        let next: Vec<Prefix> = level
+            .iter()
+            .flat_map(|&prefix| [token, "*"].map(|token| (prefix, token)))
+            .filter_map(|(prefix, token)| prefixes.child(prefix, token.as_bytes()))
+            .collect();
+        if next.is_empty() {
+            break;
+        }
+        levels.push(next);
+    }
+    let mut nearest = Vec::new();
+    let (mut found, mut ranges) = (Vec::new(), Vec::new());
+    let mut agreeing: Vec<Prefix> = Vec::new();
+    while let Some(level) = levels.pop() {
+        without(&level, &agreeing, &mut ranges);
+        found.clear();
+        oldest(&ranges, limit - nearest.len(), &mut found);
+        let depth = levels.len();
+        nearest.extend(found.iter().map(|&subscription| (subscription, depth)));
+        if nearest.len() >= limit {
+            break;
+        }
+        agreeing = level;
+    }
+    nearest
+}
+
+/// The ranges of `level` without those of `agreeing`, which are parts of them; all in order.
+fn without(level: &[Prefix], agreeing: &[Prefix], ranges: &mut Vec<Range<usize>>) {
+    ranges.clear();
+    let mut agreeing = agreeing.iter().peekable();
+    for prefix in level {
+        let mut start = prefix.start;
+        while let Some(part) = agreeing.next_if(|part| part.start < prefix.end) {
+            ranges.push(start..part.start);
+            start = part.end;
+        }
+        ranges.push(start..prefix.end);
+    }
+    ranges.retain(|range| !range.is_empty());
 }

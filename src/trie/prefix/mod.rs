@@ -1,5 +1,7 @@
 //! Queries by pattern: sorted patterns, overlap and cover, and the nearest patterns of a subject.
 
 pub(super) mod explain;
-pub(super) mod query;
+mod oldest;
+pub(super) mod prefixes;
+mod query;
 pub(super) mod sorted_patterns;

@@ -1,12 +1,9 @@
-//! Queries by pattern: which patterns overlap a query, and which it covers.
-//!
-//! Both follow the prefixes that agree with the query; a final `>` takes whole subtrees.
+//! Queries by pattern: which patterns have a subject in common with a query, or are covered by it.
 
-use super::sorted_patterns::{SortedPatterns, join};
+use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
 use crate::trie::index::Index;
-use crate::trie::lookup::append_subscriptions;
-use crate::trie::pattern::packed_pattern::{BlockAddr, unpack};
+use crate::trie::lookup::{View, append_subscriptions};
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
 impl Index {
@@ -54,49 +51,23 @@ impl Index {
         relation: Relation,
     ) -> Result<(Vec<SubscriptionRef>, usize), Error> {
         self.check_pattern(query)?;
-        let sorted = self.sorted_patterns();
         let mut tokens: Vec<&str> = query.split('.').collect();
         let tail = tokens.last() == Some(&">");
         if tail {
             tokens.pop();
         }
         let mut search = PrefixSearch {
-            sorted,
+            prefixes: Prefixes::new(self),
             tokens,
             tail,
             relation,
-            ids: Vec::new(),
+            found: Vec::new(),
             work: 0,
         };
         search.run();
-        let mut ids = search.ids;
-        ids.sort_unstable();
-        Ok((self.references(&ids), search.work))
-    }
-
-    /// The sorted patterns. The first call sorts them.
-    pub(in crate::trie) fn sorted_patterns(&self) -> &SortedPatterns {
-        self.sorted.get_or_init(|| {
-            let all = self
-                .pattern_addresses()
-                .flat_map(|address| self.pattern_and_ids(address));
-            SortedPatterns::new(all)
-        })
-    }
-
-    /// The subscriptions with these ids, which are all in the index.
-    pub(super) fn references(&self, ids: &[u64]) -> Vec<SubscriptionRef> {
-        ids.iter().filter_map(|&id| self.find(id)).collect()
-    }
-
-    fn pattern_and_ids(&self, address: BlockAddr) -> impl Iterator<Item = (String, u64)> {
-        let block = self.patterns.get(address);
-        let mut subscriptions = Vec::new();
-        append_subscriptions(self, block, &mut subscriptions);
-        let text = unpack(block);
-        subscriptions
-            .into_iter()
-            .map(move |subscription| (text.clone(), subscription.id))
+        let mut found = search.found;
+        found.sort_unstable();
+        Ok((found, search.work))
     }
 }
 
@@ -109,38 +80,39 @@ enum Relation {
     Cover,
 }
 
-struct PrefixSearch<'a> {
-    sorted: &'a SortedPatterns,
+struct PrefixSearch<'a, V> {
+    prefixes: Prefixes<'a, V>,
     /// The query without a final `>`.
     tokens: Vec<&'a str>,
     tail: bool,
     relation: Relation,
-    ids: Vec<u64>,
+    found: Vec<SubscriptionRef>,
     work: usize,
 }
 
-impl PrefixSearch<'_> {
+impl<V: View> PrefixSearch<'_, V> {
     fn run(&mut self) {
         let overlap = self.relation == Relation::Overlap;
-        let mut pending = vec![(String::new(), 0)];
+        let mut pending = vec![(self.prefixes.root(), 0)];
         while let Some((prefix, depth)) = pending.pop() {
             self.work += 1;
             let Some(&token) = self.tokens.get(depth) else {
-                self.add_all(&prefix);
+                self.add_all(prefix);
                 continue;
             };
-            if overlap {
+            let tail = self.prefixes.tail(prefix);
+            if overlap && let Some(place) = tail {
                 // The `>` of a pattern takes this token of the query and all that follow.
-                self.add(&join(&prefix, ">"));
+                self.add(place);
             }
             if token == "*" {
-                let children = self.sorted.children(&prefix).filter(|child| child != ">");
-                pending.extend(children.map(|child| (join(&prefix, &child), depth + 1)));
+                let children = self.prefixes.children(prefix);
+                let children = children.filter(|child| Some(child.start) != tail);
+                pending.extend(children.map(|child| (child, depth + 1)));
             } else {
                 let children = [Some(token), overlap.then_some("*")];
                 for child in children.into_iter().flatten() {
-                    let below = join(&prefix, child);
-                    if self.sorted.has_prefix(&below) {
+                    if let Some(below) = self.prefixes.child(prefix, child.as_bytes()) {
                         pending.push((below, depth + 1));
                     }
                 }
@@ -148,22 +120,21 @@ impl PrefixSearch<'_> {
         }
     }
 
-    /// Adds the subscriptions of exactly this pattern.
-    fn add(&mut self, pattern: &str) {
+    /// Adds the subscriptions of the pattern at a place in the order.
+    fn add(&mut self, place: usize) {
         self.work += 1;
-        self.ids.extend(self.sorted.ids_of(pattern));
+        let block = self.prefixes.block(place);
+        append_subscriptions(self.prefixes.view, block, &mut self.found);
     }
 
     /// Adds what a prefix that agrees with all tokens of the query leads to.
-    fn add_all(&mut self, prefix: &str) {
-        if !self.tail {
-            self.add(prefix);
-            return;
-        }
-        for (pattern, ids) in self.sorted.with_prefix(prefix) {
-            self.work += 1;
-            if pattern.len() > prefix.len() {
-                self.ids.extend(ids);
+    fn add_all(&mut self, prefix: Prefix) {
+        match (self.prefixes.exact(prefix), self.tail) {
+            (Some(place), false) => self.add(place),
+            (None, false) => {}
+            (exact, true) => {
+                let start = prefix.start + usize::from(exact.is_some());
+                (start..prefix.end).for_each(|place| self.add(place));
             }
         }
     }

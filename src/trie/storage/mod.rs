@@ -4,6 +4,7 @@ pub(crate) mod bucket;
 pub(crate) mod hash_table;
 pub(crate) mod leaf;
 mod paged_vec;
+pub(crate) mod pattern_table;
 pub(crate) mod queue_names;
 pub(crate) mod round_robin;
 pub(crate) mod slab;

@@ -119,6 +119,13 @@ impl<A: Address> Slab<A> {
         A::from_raw(raw_address(number, at))
     }
 
+    /// The address of the last block of `words` words: the one that a removal moves.
+    pub fn last(&self, words: usize) -> Option<A> {
+        let page = *self.size_classes.get(&words)?.pages.last()?;
+        let at = self.pages.get(page as usize)?.len().checked_sub(words)?;
+        Some(A::from_raw(raw_address(page, at)))
+    }
+
     /// Removes a block of `words` words. If another block moved into its place, returns the
     /// address that the other one had.
     pub fn remove(&mut self, address: A, words: usize) -> Option<A> {

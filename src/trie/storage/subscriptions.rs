@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::RandomState;
 
 use super::paged_vec::PagedVec;
+use super::pattern_table::PatternNumber;
 use super::queue_names::{QueueId, QueueNames};
 use super::round_robin::RoundRobin;
-use crate::trie::pattern::packed_pattern::BlockAddr;
 
 /// The position of a subscription's record. Any removal may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,8 +53,7 @@ pub struct SubscriptionRef {
 #[derive(Clone, Copy)]
 pub(crate) struct Record {
     pub id: u64,
-    /// The packed pattern: kept current in the first and the last record of a pattern only.
-    pub pattern: BlockAddr,
+    pub pattern: PatternNumber,
     pub queue: QueueId,
     pub next: Slot,
     pub previous: Slot,
@@ -142,6 +141,8 @@ impl Subscriptions {
 
     #[inline]
     pub fn get(&self, slot: Slot) -> Option<&Record> {
+        #[cfg(test)]
+        reads::count();
         self.records.get(slot.index())
     }
 
@@ -293,5 +294,26 @@ impl SlotsById {
 
     fn memory(&self) -> usize {
         self.runs.len() * size_of::<Run>() + self.runs.capacity() * size_of::<(u64, Box<Run>, u8)>()
+    }
+}
+
+/// Counts the records that a thread reads.
+#[cfg(test)]
+pub(crate) mod reads {
+    use std::cell::Cell;
+
+    thread_local! {
+        static READS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        READS.set(READS.get() + 1);
+    }
+
+    /// The number of records that `work` reads.
+    pub(crate) fn counted(work: impl FnOnce()) -> usize {
+        let before = READS.get();
+        work();
+        READS.get() - before
     }
 }

@@ -7,6 +7,7 @@ use crate::trie::lookup::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
 use crate::trie::storage::bucket::ProbeLimitExceeded;
+use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::subscriptions::{Record, Slot, SubscriptionRef};
 
 impl Index {
@@ -49,6 +50,8 @@ impl Index {
     }
 
     /// Inserts a valid pattern under a reserved id, with the turns of the group that it leads.
+    ///
+    /// If the core panics, the subscription is not inserted, and the index is as before.
     pub fn insert_reserved(
         &mut self,
         id: u64,
@@ -56,37 +59,36 @@ impl Index {
         queue: Option<&str>,
         turn: u64,
     ) -> SubscriptionRef {
-        let queue = self.subscriptions.queue_names.acquire(queue);
         self.set_next_id(self.next_id().max(id + 1));
         let mut parsed = std::mem::take(&mut self.scratch);
         parsed.parse(|text| text.extend_from_slice(pattern.as_bytes()));
-        let record = Record {
-            id,
-            pattern: BlockAddr::NONE,
-            queue,
-            next: Slot::NONE,
-            previous: Slot::NONE,
-        };
-        let slot = self.subscriptions.push(record, turn);
         let leaf = self.descend_for_insert(&mut parsed, self.hasher.root());
         let known = leaf
             .as_ref()
             .ok()
             .and_then(|leaf| self.find_pattern(leaf.node, parsed.text()));
+        let queue = self.subscriptions.queue_names.acquire(queue);
+        let record = Record {
+            id,
+            pattern: PatternNumber::NONE,
+            queue,
+            next: Slot::NONE,
+            previous: Slot::NONE,
+        };
+        let slot = self.subscriptions.push(record, turn);
         match known {
             Some(address) => self.link(address, id, slot),
             None => self.add_pattern(&mut parsed, leaf, id, slot),
         }
         self.scratch = parsed;
-        if let Some(sorted) = self.sorted.get_mut() {
-            sorted.insert(pattern, id);
-        }
         SubscriptionRef { id, slot }
     }
 
     /// Links a record into the list of its pattern, in ascending id.
     fn link(&mut self, address: BlockAddr, id: u64, slot: Slot) {
-        let (first, last, first_id) = list_ends(self.patterns.get(address));
+        let block = self.patterns.get(address);
+        let number = self.pattern_number(block);
+        let (first, last, first_id) = list_ends(block);
         // From the end: ids ascend, except when several threads insert.
         let mut after = last;
         while let Some(record) = self.subscriptions.get(after) {
@@ -100,7 +102,7 @@ impl Index {
             None => first,
         };
         if let Some(record) = self.subscriptions.get_mut(slot) {
-            (record.previous, record.next, record.pattern) = (after, before, address);
+            (record.previous, record.next, record.pattern) = (after, before, number);
         }
         if let Some(record) = self.subscriptions.get_mut(after) {
             record.next = slot;
@@ -117,7 +119,7 @@ impl Index {
         set_list_ends(self.patterns.get_mut(address), first, last, first_id);
     }
 
-    /// Adds a pattern that is not in the index yet to its leaf.
+    /// Stores a pattern that is not in the index yet, and adds it to its leaf.
     fn add_pattern(
         &mut self,
         parsed: &mut ParsedPattern,
@@ -128,15 +130,28 @@ impl Index {
         let mut block = pack(parsed.text());
         set_list_ends(&mut block, slot, slot, id);
         let address = self.patterns.insert(&block);
+        let number = self.pattern_table.acquire(address);
         if let Some(record) = self.subscriptions.get_mut(slot) {
-            record.pattern = address;
+            record.pattern = number;
         }
         self.pattern_count += 1;
         let entry = parsed.leaf_entry(&self.hasher, address);
-        if leaf.and_then(|leaf| self.insert_at(&leaf, entry)).is_err() {
-            self.rebuild(true);
-        }
-        self.reselect_root_if_due();
+        self.change_nodes(
+            |index| {
+                if leaf.and_then(|leaf| index.insert_at(&leaf, entry)).is_err() {
+                    index.rebuild(true);
+                }
+                index.reselect_root_if_due();
+            },
+            |index| {
+                // What was stored last: no other block and no other record moves.
+                index.pattern_count -= 1;
+                index.pattern_table.release(number);
+                index.patterns.remove(address, block.len());
+                index.subscriptions.swap_remove(slot);
+            },
+        );
+        self.sorted.note_insert(address);
     }
 
     /// Sets the id of the next subscription: for an index that is restored.

@@ -8,6 +8,7 @@
 use super::Cursor;
 use super::random_sample::random_sample;
 use super::select_positions::{SAMPLE_SIZE, patterns_met, select_positions};
+use super::unwind;
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::index::Index;
 use crate::trie::node::{Branch, Kind, LeafEntry, Node};
@@ -61,7 +62,7 @@ impl Index {
         self.selected_for = total;
         let weight = total.div_ceil(sample.len());
         if let Some(selected) = select_positions(&mut sample, weight, &self.hasher) {
-            self.set_root(selected);
+            self.change_nodes(|index| index.set_root(selected), |_| {});
         }
     }
 
@@ -101,7 +102,8 @@ impl Index {
     /// The address of every pattern.
     pub(in crate::trie) fn pattern_addresses(&self) -> impl Iterator<Item = BlockAddr> {
         let first = |(_, record): (Slot, &Record)| {
-            (record.previous == Slot::NONE).then_some(record.pattern)
+            let address = || self.pattern_table.address(record.pattern);
+            (record.previous == Slot::NONE).then(address)
         };
         self.subscriptions.iter().filter_map(first)
     }
@@ -252,6 +254,7 @@ impl Index {
 
     /// Sets the node of a key.
     pub(super) fn set_node(&mut self, key: NodeKey, node: Node) -> Result<(), ProbeLimitExceeded> {
+        unwind::fault_point();
         if key == self.hasher.root() {
             self.root = node;
             Ok(())

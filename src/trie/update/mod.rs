@@ -5,6 +5,7 @@ pub(super) mod leaf_split;
 mod random_sample;
 pub(super) mod remove;
 pub(super) mod select_positions;
+mod unwind;
 
 use super::hash::NodeKey;
 use super::node::Node;

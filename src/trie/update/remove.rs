@@ -2,14 +2,15 @@
 //!
 //! Branches stay until they outnumber the patterns two to one; then the index is rebuilt.
 
-use super::Cursor;
+use super::{Cursor, unwind};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{
     BlockAddr, list_ends, packed_len, set_list_ends, unpack_into,
 };
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
+use crate::trie::storage::pattern_table::PatternNumber;
+use crate::trie::storage::subscriptions::{Record, Slot};
 
 /// The index is rebuilt when there are more branches than this many for each pattern, and 64 more.
 /// Lower rebuilds more often, higher keeps more memory and longer ways after removals. No record
@@ -22,58 +23,47 @@ impl Index {
     ///
     /// Cost: the lengths of the pattern and of one other that moves, and the leaves of both; rarely
     /// a rebuild of all patterns.
+    ///
+    /// If the core panics, the subscription is not removed, and the index is as before.
     pub fn remove(&mut self, id: u64) -> Option<Slot> {
         let slot = self.subscriptions.find(id)?.slot;
-        if self.sorted.get().is_some() {
-            let pattern = self.pattern(SubscriptionRef { id, slot });
-            if let (Some(sorted), Some(pattern)) = (self.sorted.get_mut(), pattern) {
-                sorted.remove(&pattern, id);
-            }
+        let record = *self.subscriptions.get(slot)?;
+        if self.branch_count > MAX_BRANCHES_PER_PATTERN * self.pattern_count + 64 {
+            self.selected_root = None;
+            self.selected_for = 0;
+            self.change_nodes(|index| index.rebuild(index.hasher.strong), |_| {});
         }
-        self.unlink(slot);
+        match (record.previous, record.next) {
+            (Slot::NONE, Slot::NONE) => self.remove_pattern(record.pattern),
+            _ => self.unlink(&record),
+        }
         self.subscriptions.swap_remove(slot)?;
         self.relink_moved(slot);
         if self.subscriptions.len() == 0 {
             self.clear();
-        } else if self.branch_count > MAX_BRANCHES_PER_PATTERN * self.pattern_count + 64 {
-            self.selected_root = None;
-            self.selected_for = 0;
-            self.rebuild(self.hasher.strong);
         }
         Some(slot)
     }
 
-    /// Takes a record out of the list of its pattern, and removes the pattern with the last one.
-    fn unlink(&mut self, slot: Slot) {
-        let Some(&record) = self.subscriptions.get(slot) else {
-            return;
-        };
-        match (record.previous, record.next) {
-            (Slot::NONE, Slot::NONE) => self.remove_pattern(record.pattern),
-            (Slot::NONE, next) => {
-                let (_, last, _) = list_ends(self.patterns.get(record.pattern));
-                let mut id = 0;
-                if let Some(after) = self.subscriptions.get_mut(next) {
-                    (after.previous, after.pattern) = (Slot::NONE, record.pattern);
-                    id = after.id;
-                }
-                set_list_ends(self.patterns.get_mut(record.pattern), next, last, id);
-            }
-            (previous, Slot::NONE) => {
-                let (first, _, id) = list_ends(self.patterns.get(record.pattern));
-                if let Some(before) = self.subscriptions.get_mut(previous) {
-                    (before.next, before.pattern) = (Slot::NONE, record.pattern);
-                }
-                set_list_ends(self.patterns.get_mut(record.pattern), first, previous, id);
-            }
-            (previous, next) => {
-                if let Some(before) = self.subscriptions.get_mut(previous) {
-                    before.next = next;
-                }
-                if let Some(after) = self.subscriptions.get_mut(next) {
-                    after.previous = previous;
-                }
-            }
+    /// Takes a record out of the list of its pattern, which has others.
+    fn unlink(&mut self, record: &Record) {
+        let (previous, next) = (record.previous, record.next);
+        if let Some(before) = self.subscriptions.get_mut(previous) {
+            before.next = next;
+        }
+        let mut next_id = 0;
+        if let Some(after) = self.subscriptions.get_mut(next) {
+            after.previous = previous;
+            next_id = after.id;
+        }
+        let block = self
+            .patterns
+            .get_mut(self.pattern_table.address(record.pattern));
+        let (first, last, id) = list_ends(block);
+        if previous == Slot::NONE {
+            set_list_ends(block, next, last, next_id);
+        } else if next == Slot::NONE {
+            set_list_ends(block, first, previous, id);
         }
     }
 
@@ -88,33 +78,55 @@ impl Index {
         if let Some(after) = self.subscriptions.get_mut(record.next) {
             after.previous = slot;
         }
-        if record.previous == Slot::NONE || record.next == Slot::NONE {
-            let (first, last, id) = list_ends(self.patterns.get(record.pattern));
-            let first = if record.previous == Slot::NONE {
-                slot
-            } else {
-                first
-            };
-            let last = if record.next == Slot::NONE {
-                slot
-            } else {
-                last
-            };
-            set_list_ends(self.patterns.get_mut(record.pattern), first, last, id);
+        let block = self
+            .patterns
+            .get_mut(self.pattern_table.address(record.pattern));
+        let (mut first, mut last, id) = list_ends(block);
+        if record.previous == Slot::NONE {
+            first = slot;
         }
+        if record.next == Slot::NONE {
+            last = slot;
+        }
+        set_list_ends(block, first, last, id);
     }
 
-    fn remove_pattern(&mut self, address: BlockAddr) {
-        let mut parsed = std::mem::take(&mut self.scratch);
+    /// Removes a pattern, whose last subscription is about to leave.
+    fn remove_pattern(&mut self, number: PatternNumber) {
+        let address = self.pattern_table.address(number);
+        let words = packed_len(self.patterns.get(address));
+        let last = self.patterns.last(words).filter(|&last| last != address);
+        self.change_nodes(
+            |index| {
+                let mut parsed = std::mem::take(&mut index.scratch);
+                index.remove_entry(address, &mut parsed);
+                if let Some(last) = last {
+                    index.redirect_entry(last, address, &mut parsed);
+                }
+                index.scratch = parsed;
+            },
+            |_| {},
+        );
+        let moved = self.patterns.remove(address, words);
+        debug_assert_eq!(moved, last);
+        if moved.is_some() {
+            let number = self.pattern_number(self.patterns.get(address));
+            self.pattern_table.set_address(number, address);
+        }
+        self.pattern_table.release(number);
+        self.pattern_count -= 1;
+        self.sorted.note_remove(address, moved);
+    }
+
+    /// Removes the entry of a pattern from its leaf.
+    fn remove_entry(&mut self, address: BlockAddr, parsed: &mut ParsedPattern) {
         parsed.parse(|text| unpack_into(self.patterns.get(address), text));
-        let Cursor { key, node } = self.find_leaf(&mut parsed);
+        let Cursor { key, node } = self.find_leaf(parsed);
         // The key has a node already, so setting it cannot fail.
         let done = match node.kind() {
-            Kind::Leaf1(_) if key == self.hasher.root() => {
-                self.root = Node::EMPTY;
-                Ok(())
-            }
+            Kind::Leaf1(_) if key == self.hasher.root() => self.set_node(key, Node::EMPTY),
             Kind::Leaf1(_) => {
+                unwind::fault_point();
                 self.nodes.remove(key);
                 Ok(())
             }
@@ -135,23 +147,11 @@ impl Index {
             _ => Ok(()),
         };
         debug_assert!(done.is_ok());
-        let words = packed_len(self.patterns.get(address));
-        if let Some(from) = self.patterns.remove(address, words) {
-            self.relocate_pattern(from, address, &mut parsed);
-        }
-        self.pattern_count -= 1;
-        self.scratch = parsed;
     }
 
-    /// Updates what refers to a packed pattern that moved.
-    fn relocate_pattern(&mut self, from: BlockAddr, to: BlockAddr, parsed: &mut ParsedPattern) {
-        let (first, last, _) = list_ends(self.patterns.get(to));
-        for slot in [first, last] {
-            if let Some(record) = self.subscriptions.get_mut(slot) {
-                record.pattern = to;
-            }
-        }
-        parsed.parse(|text| unpack_into(self.patterns.get(to), text));
+    /// Updates the entry of a packed pattern that is about to move.
+    fn redirect_entry(&mut self, from: BlockAddr, to: BlockAddr, parsed: &mut ParsedPattern) {
+        parsed.parse(|text| unpack_into(self.patterns.get(from), text));
         let Cursor { key, node } = self.find_leaf(parsed);
         let done = match node.kind() {
             Kind::Leaf1(entry) => self.set_node(key, entry.with_pattern(to).node()),

@@ -1,0 +1,158 @@
+//! The work of queries by prefix, counted: patterns read and allocations made, not time.
+#![allow(unsafe_code)] // for a counting allocator
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+
+use subtrie::grammar::Dialect;
+use subtrie::trie::{Image, Index, LookupTarget, Scratch, as_words};
+
+/// The system allocator, with a counter for each thread.
+struct CountingAllocator;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is the system allocator's, with the same arguments.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+/// `count` patterns that differ in the last of eight tokens.
+fn siblings(count: usize) -> Index {
+    let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+    for number in 0..count {
+        let pattern = format!("p.safe.443.*.orders._.GET.item-{number}");
+        index.insert(&pattern, None).unwrap();
+    }
+    index
+}
+
+const UNKNOWN: &str = "p.safe.443.src.orders._.GET.none";
+
+/// The patterns read and the allocations of one explanation.
+fn explained(index: &Index, limit: usize) -> (usize, usize) {
+    let mut scratch = Scratch::default();
+    index.count(UNKNOWN, &mut scratch).unwrap();
+    let mut work = 0;
+    let allocations = allocations(|| {
+        let explanation = index.explain(UNKNOWN, limit, &mut scratch).unwrap();
+        assert_eq!(explanation.nearest.len(), limit);
+        assert!(explanation.nearest.iter().all(|(_, token)| *token == 7));
+        work = scratch.work();
+    });
+    (work, allocations)
+}
+
+#[test]
+fn an_explanation_reads_each_sibling_once_and_allocates_nothing_for_it() {
+    let mut allocated = Vec::new();
+    for count in [1000, 4000, 16_000] {
+        let index = siblings(count);
+        let (sorting, _) = explained(&index, 3);
+        let (work, allocations) = explained(&index, 3);
+        assert!(work < count + 150, "{count} {work}");
+        assert!(sorting < 40 * count, "{count} {sorting}");
+        allocated.push(allocations);
+    }
+    assert!(allocated[0] < 60, "{allocated:?}");
+    assert!(allocated.iter().all(|count| *count == allocated[0]));
+    let index = siblings(4000);
+    explained(&index, 1000);
+    let (work, allocations) = explained(&index, 1000);
+    assert!(work < 4150 && allocations < 80, "{work} {allocations}");
+}
+
+#[test]
+fn alternating_changes_and_explanations_are_linear_a_pair() {
+    for count in [1000, 4000, 16_000] {
+        let mut index = siblings(count);
+        explained(&index, 3);
+        for round in 0..20 {
+            let added = (0..=round % 3).map(|n| {
+                let pattern = format!("p.safe.443.*.orders._.GET.new-{round}-{n}");
+                index.insert(&pattern, None).unwrap().id
+            });
+            let added: Vec<u64> = added.collect();
+            let (work, allocations) = explained(&index, 3);
+            assert!(work < 2 * count + 250, "{count} {work}");
+            assert!(allocations < 80, "{allocations}");
+            for id in added.into_iter().chain([round * 7]) {
+                index.remove(id).unwrap();
+            }
+            let (work, allocations) = explained(&index, 3);
+            assert!(work < 2 * count + 250, "{count} {work}");
+            assert!(allocations < 80, "{allocations}");
+        }
+    }
+}
+
+#[test]
+fn many_explanations_cost_a_logarithm_each_and_equal_single_ones() {
+    let mut index = siblings(16_000);
+    for number in 0..500 {
+        let pattern = format!("p.*.443.*.host-{}.{}.>", number % 7, number % 11);
+        index.insert(&pattern, None).unwrap();
+    }
+    let bytes = index.to_image((None, None));
+    let words = as_words(&bytes);
+    let image = Image::open(&words, bytes.len(), true).unwrap();
+    let both = [
+        LookupTarget::Index(&index).explainer(),
+        LookupTarget::Image(&image).explainer(),
+    ];
+    let mut scratch = Scratch::default();
+    let mut subject = String::new();
+    for number in 0..200 {
+        subject.clear();
+        match number % 4 {
+            0 => write!(subject, "p.safe.443.src.orders._.GET.x{number}").unwrap(),
+            1 => write!(subject, "p.none.443.src.host-{}.12.a", number % 9).unwrap(),
+            2 => write!(subject, "p.safe.443.src.host-{}.{number}", number % 7).unwrap(),
+            _ => write!(subject, "q.{number}").unwrap(),
+        }
+        for limit in [1, 3, 40] {
+            let expected = index.explain(&subject, limit, &mut scratch).unwrap();
+            let rows = |nearest: &[(subtrie::trie::SubscriptionRef, usize)]| -> Vec<(u64, usize)> {
+                nearest
+                    .iter()
+                    .map(|(one, token)| (one.id, *token))
+                    .collect()
+            };
+            for explainer in &both {
+                let found = explainer.explain(&subject, limit, &mut scratch).unwrap();
+                assert_eq!(rows(&found.nearest), rows(&expected.nearest), "{subject}");
+                assert!(scratch.work() < 500, "{subject} {}", scratch.work());
+            }
+        }
+    }
+}
+
+#[test]
+fn statistics_allocate_nothing_for_a_pattern() {
+    let counts = [500, 8000].map(|count| {
+        let index = siblings(count);
+        assert_eq!(index.stats().nodes, 7 + count);
+        allocations(|| assert_eq!((index.stats().depth, index.stats().shapes), (8, 1)))
+    });
+    assert!(counts[0] == counts[1] && counts[0] < 30, "{counts:?}");
+}
