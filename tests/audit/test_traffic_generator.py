@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from window_oracle import judge
@@ -38,7 +39,7 @@ def digest(folder: Path) -> str:
 @pytest.fixture(scope="module", params=[11, 12, 13])
 def world(request, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     out = tmp_path_factory.mktemp("traffic") / "world"
-    return out, write_traffic(out, seed=request.param, rows=3000)
+    return out, write_traffic(out, seed=request.param, rows=3000, events=True)
 
 
 def parseable(folder: Path) -> str:
@@ -134,6 +135,7 @@ def test_the_sources_and_the_rules_can_be_read(world):
 
 def test_the_command_writes_and_refuses(tmp_path):
     run = CliRunner()
+    assert run.invoke(app, ["bench", "traffic", "--help"]).exit_code == 0
     done = run.invoke(app, ["bench", "traffic", str(tmp_path / "w"), "--rows", "500", "--json",
                             "--no-damage"])  # fmt: skip
     assert (done.exit_code, json.loads(done.stdout)["unparseable_lines"]) == (0, 0)
@@ -141,3 +143,25 @@ def test_the_command_writes_and_refuses(tmp_path):
     assert done.exit_code == 2
     assert "is not empty" in done.stderr
     assert run.invoke(app, ["bench", "traffic", str(tmp_path / "x"), "--rows", "0"]).exit_code == 2
+
+
+def test_the_events_agree_with_the_answers(world):
+    folder, summary = world
+    rows = pq.read_table(folder / "events.parquet").to_pylist()
+    data = (folder / "trace.log").read_bytes()
+    assert sum(row["reason"] is not None for row in rows) == summary["unparseable_lines"]
+    assert sum(row["direction"] is not None for row in rows) == summary["operations"]
+    assert [row["offset"] for row in rows] == sorted({row["offset"] for row in rows})
+    publishes = [row for row in rows if row["op"] in ("PUB", "HPUB") and row["refused"] is None]
+    assert sum(row["ambiguous"] for row in publishes) == summary["ambiguous"]
+    sent = [r for r in rows if r["op"] in ("MSG", "HMSG")]
+    assert sum(r["deliveries"] for r in publishes) == len(sent) - summary["unmatched"]
+    assert sum(r["forwarded"] and not r["deliveries"] for r in publishes) == summary["forwarded"]
+    assert all(row["offset"] < row["until"] <= len(data) for row in publishes)
+    subscribed = {row["offset"] for row in rows if row["op"] == "SUB"}
+    assert {row["subscription"] for row in sent} <= subscribed
+    for row in rows[::97]:
+        line = data[row["offset"] :].split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
+        if row["op"] and row["direction"]:
+            assert f"[{row['op']}" in line
+            assert (row["subject"] or "") in line

@@ -28,10 +28,17 @@ def bench() -> None:
     default=True,
     help="Whether the log contains lines that cannot be parsed (default: it does).",
 )
+@click.option("--events", is_flag=True, help="Write the table of events too, as Parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object.")
 @click.pass_context
 def traffic(
-    context: click.Context, out: Path, seed: int, rows: int, damage: bool, as_json: bool
+    context: click.Context,
+    out: Path,
+    seed: int,
+    rows: int,
+    damage: bool,
+    events: bool,
+    as_json: bool,
 ) -> None:
     """Write a trace log of synthetic traffic, and what an audit of it must say.
 
@@ -42,9 +49,12 @@ def traffic(
     from ..conformance import write_traffic
 
     try:
-        summary = write_traffic(out, seed=seed, rows=rows, damage=damage)
+        summary = write_traffic(out, seed=seed, rows=rows, damage=damage, events=events)
     except OSError as error:
         click.echo(f"subtrie: {error}", err=True)
+        context.exit(2)
+    except ImportError as error:
+        click.echo(f"subtrie: --events needs {error.name}: pip install 'subtrie[arrow]'", err=True)
         context.exit(2)
     if as_json:
         click.echo(json.dumps(summary))

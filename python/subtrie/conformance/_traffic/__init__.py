@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ._broker import Broker
+from ._events import EventRows
 from ._random import SplitMix64
 from ._scenarios import Scenarios
 from ._sources import describe, write_sources
@@ -33,6 +34,7 @@ def write_traffic(
     seed: int = 1,
     rows: int = 10_000,
     damage: bool = True,
+    events: bool = False,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
     """Write synthetic traffic and the right answers of an audit.
@@ -48,6 +50,8 @@ def write_traffic(
         seed: Determines the world and the traffic.
         rows: The number of operations in the log; the last scenario is completed.
         damage: Whether the log contains lines that cannot be parsed.
+        events: Whether to write ``events.parquet`` too: the table ``events`` of this log. Needs
+            pyarrow; the bytes of this file depend on its version.
         progress: Is called with the number of rows so far, now and then.
 
     Returns:
@@ -67,18 +71,21 @@ def write_traffic(
     world = draw_world(seed)
     dice = SplitMix64(seed ^ 0x5EED)
     truth = Truth(_PID)
+    rows_of_events = EventRows(folder / "events.parquet" if events else None, _PID)
     with (folder / "trace.log").open("wb", buffering=1 << 20) as stream:
         log = TraceLog(stream, _PID, _START)
-        broker = Broker(log, truth, dice)
+        broker = Broker(log, truth, dice, rows_of_events)
         scenarios = Scenarios(world, broker, truth, dice, damage)
         scenarios.begin()
-        truth.server = server_of(log.first_line)
+        truth.server = rows_of_events.server = server_of(log.first_line)
         told = 0
         while broker.operations < rows:
             scenarios.step()
             if broker.operations - told >= 100_000:
                 told = broker.operations
                 progress(told)
+        broker.finish()
+    rows_of_events.close()
     tables = truth.tables()
     summary = {
         "format": TRAFFIC_FORMAT,

@@ -6,11 +6,14 @@ behind a route. What it decides is reported to a ``Truth``; nothing is read back
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ._connections import Connection, Subscription, Window
+from ._events import EventRows
 from ._random import SplitMix64
 from ._trace_log import SECOND, TraceLog, Written
 from ._truth import Subject, Truth
@@ -43,9 +46,10 @@ def matches(pattern: tuple[str, ...], subject: tuple[str, ...]) -> bool:
 class Broker:
     """The broker. Its methods write what a client sends, and what the broker answers."""
 
-    def __init__(self, log: TraceLog, truth: Truth, dice: SplitMix64) -> None:
+    def __init__(self, log: TraceLog, truth: Truth, dice: SplitMix64, events: EventRows) -> None:
         self.log = log
         self.truth = truth
+        self.events = events
         self.operations = 0
         self._dice = dice
         self._next_cid = 5
@@ -54,6 +58,7 @@ class Broker:
         self._cache: dict[str, list[Subscription]] = {}
         self._remote: list[tuple[tuple[str, ...], str | None]] = []
         self._windows: dict[tuple[str, str, int], list[Window]] = defaultdict(list)
+        self._limits: list[tuple[int, int, Window]] = []  # a heap: limit, offset, window
 
     # What the broker itself says
 
@@ -66,12 +71,21 @@ class Broker:
             ("INF", "Listening for client connections on 127.0.0.1:4222"),
             ("INF", "Server is ready"),
         ):
-            self._server(level, text)
+            written = self._server(level, text)
+            if text == "Starting nats-server":
+                self.events.add(
+                    written.offset, "START", time=written.time, conn=f"{self.log.pid}/server"
+                )
+
+    def finish(self) -> None:
+        """End the log: the windows that are open end with it."""
+        for _, _, window in self._limits:
+            self._close_window(window, self.log.offset)
 
     def interest(self, pattern: str, queue: str | None) -> None:
         """Note a subscription of the other broker."""
         text = f"<<- [RS+ $G {pattern}{'' if queue is None else f' {queue} 1'}]"
-        self._operation(f"{_ROUTE} - {text}")
+        self._route(self._operation(f"{_ROUTE} - {text}"), "in", "RS+")
         self._remote.append((tuple(pattern.split(".")), queue))
 
     def idle(self) -> None:
@@ -99,9 +113,16 @@ class Broker:
             front += f' - "$G/user:{user}"'
         self._server("DBG", f"{peer} - Client connection created")
         login = "" if user is None else f'"user":"{user}","pass":"[REDACTED]",'
-        self._operation(
+        written = self._operation(
             f'{peer} - <<- [CONNECT {{"verbose":false,{login}"name":"{name or ""}",'
             '"headers":true,"no_responders":true}]'
+        )
+        self.events.add(
+            written.offset,
+            "CONNECT",
+            time=written.time,
+            conn=f"{self.log.pid}/client:{cid}",
+            direction="in",
         )
         rules = None if publish_allow is None else [tuple(p.split(".")) for p in publish_allow]
         conn = Connection(cid, front, user, name, host, rules, "" if go else " ")
@@ -110,14 +131,14 @@ class Broker:
 
     def ping(self, conn: Connection) -> None:
         """A client says PING, which ends the window of its last publish."""
-        self._inbound(conn, "[PING]")
-        self._operation(f"{conn.front} - ->> [PONG]")
+        self._inbound(conn, "PING", "")
+        self._outbound(conn, "PONG", "")
 
     def subscribe(self, conn: Connection, pattern: str, queue: str | None = None) -> Subscription:
         """Add a subscription."""
         sid = str(conn.next_sid)
         conn.next_sid += 1
-        written = self._inbound(conn, f"[SUB {pattern} {queue or ''} {sid}]")
+        written = self._subscribe(conn, pattern, queue, sid)
         found = Subscription(conn, sid, pattern, queue, written, None, tuple(pattern.split(".")))
         conn.subscriptions[sid] = found
         self.truth.subscriptions.append(found)
@@ -135,37 +156,42 @@ class Broker:
         """A client subscribes without permission."""
         sid = str(conn.next_sid)
         conn.next_sid += 1
-        self._inbound(conn, f"[SUB {pattern} {queue or ''} {sid}]")
+        self._subscribe(conn, pattern, queue, sid)
         using = "" if queue is None else f' using queue "{queue}"'
-        told = f'-ERR Permissions Violation for Subscription to "{pattern}"{using}'
-        self._operation(f"{conn.front} - ->> [{told}]")
+        told = f' Permissions Violation for Subscription to "{pattern}"{using}'
+        self._outbound(conn, "-ERR", told)
         named = "" if queue is None else f', Queue: "{queue}"'
-        self._server(
+        written = self._server(
             "ERR",
             f'{conn.front} - Subscription Violation - Subject "{pattern}"{named}, SID {sid}',
         )
+        self.events.client(
+            written, conn, None, "VIOLATION",
+            subject=pattern, queue=queue, sid=sid, refused="subscribe",
+        )  # fmt: skip
         self.truth.refuse(conn, pattern, "subscribe")
 
     def unsubscribe(self, conn: Connection, sid: str) -> None:
         """End a subscription."""
-        written = self._inbound(conn, f"[UNSUB {sid}{self._dice.choice(['', ' '])}]")
-        self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+        written = self._inbound(conn, "UNSUB", f" {sid}{self._dice.choice(('', ' '))}", sid=sid)
+        self._local(conn, sid)
         self._end(conn.subscriptions.pop(sid), written)
 
     def unsubscribe_after(self, conn: Connection, sid: str, count: int) -> None:
         """Announce that a subscription ends after some messages."""
-        self._inbound(conn, f"[UNSUB {sid} {count}]")
+        self._inbound(conn, "UNSUB", f" {sid} {count}", sid=sid, size=count)
 
     def expire_subscription(self, conn: Connection, sid: str) -> None:
         """End a subscription that has received its last message."""
-        written = self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+        written = self._local(conn, sid)
         self._end(conn.subscriptions.pop(sid), written)
 
     def close(self, conn: Connection) -> None:
         """A client closes its connection."""
         written = self._server("DBG", f"{conn.front} - Client connection closed: Client Closed")
+        self.events.client(written, conn, None, "CLOSED")
         for sid, found in list(conn.subscriptions.items()):
-            self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+            self._local(conn, sid)
             self._end(found, written)
         conn.subscriptions.clear()
 
@@ -213,7 +239,7 @@ class Broker:
         size, text = payload
         op = "HPUB" if header else "PUB"
         words = f"{subject.text} {reply} " if reply else f"{subject.text} {conn.blanks}"
-        line = f"[{op} {words}{f'{header} ' if header else ''}{size}]"
+        line = f" {words}{f'{header} ' if header else ''}{size}"
         key = (subject.text, reply, size)
         allowed = not refuse_reply and (
             conn.publish_allow is None
@@ -223,22 +249,29 @@ class Broker:
             assert conn.window is None
             self._tick(3)
             written = None
-            self.damage(damage(f"{self.log.front()} [TRC] {conn.front} - <<- {line}"))
+            self.damage(damage(f"{self.log.front()} [TRC] {conn.front} - <<- [{op}{line}]"))
         else:
-            written = self._inbound(conn, line)
+            written = self._operation(f"{conn.front} - <<- [{op}{line}]")
+            self.close_window(conn, written.offset)
+            row = self.events.client(
+                written, conn, "in", op, subject=subject.text, reply=reply or None, size=size
+            )
         limit = 0 if written is None else written.time + SECOND
         if size:
             shown = self._payload(f"{conn.front} - <<- {text}")
             limit = shown.time + SECOND
         if not allowed and written is not None:
+            row["refused"] = "reply" if refuse_reply else "publish"
             self._refuse_publish(conn, subject, reply if refuse_reply else "")
             self.truth.publish(conn, subject, size, written, refused=True)
             return None
         receivers = self._receivers(subject)
         hops = [] if receivers else [q for p, q in self._remote if matches(p, subject.tokens)]
         if written is not None:
-            window = Window(conn, limit)
+            row.update(open=True, deliveries=len(receivers), forwarded=len(hops[:1]))
+            window = Window(conn, limit, row)
             conn.window = window
+            heapq.heappush(self._limits, (limit, written.offset, window))
             waiting = self._windows[key]
             if len(waiting) > 16:
                 waiting[:] = [w for w in waiting if not w.closed and w.limit >= self.log.latest]
@@ -249,7 +282,8 @@ class Broker:
         if hops:
             queues = sorted({queue for queue in hops if queue is not None})
             names = f"| {' '.join(queues)} " if queues else ""
-            self._operation(f"{_ROUTE} - ->> [RMSG $G {subject.text} {names}{size}]")
+            hop = self._operation(f"{_ROUTE} - ->> [RMSG $G {subject.text} {names}{size}]")
+            self._route(hop, "out", "RMSG", subject=subject.text, size=size)
             if size:
                 self._payload(f"{_ROUTE} - ->> {text}")
         return Publish(subject, reply, payload, header, receivers, lost=written is None)
@@ -261,15 +295,21 @@ class Broker:
         size, text = publish.payload
         key = (publish.subject.text, publish.reply, size)
         reply = f"{publish.reply} " if publish.reply else ""
-        op = (
-            f"HMSG {{}} {{}} {reply}{publish.header} "
-            if publish.header
-            else f"MSG {{}} {{}} {reply}"
-        )
+        op = "HMSG" if publish.header else "MSG"
+        header = f"{publish.header} " if publish.header else ""
+        subject = publish.subject.text
         for found in publish.receivers:
             front = found.conn.front
-            words = op.format(publish.subject.text, found.sid)
-            self._operation(f"{front} - ->> [{words}{size}]")
+            self._outbound(
+                found.conn,
+                op,
+                f" {subject} {found.sid} {reply}{header}{size}",
+                subject=subject,
+                reply=publish.reply or None,
+                sid=found.sid,
+                size=size,
+                subscription=found.start.offset,
+            )
             if size:
                 self._payload(f"{front} - ->> {text}")
             self.truth.deliver(found, publish.subject, unmatched=publish.lost)
@@ -277,20 +317,30 @@ class Broker:
 
     def no_responders(self, conn: Connection, inbox: Subscription) -> None:
         """Tell a client that its request has no subscriber."""
-        self._operation(f"{conn.front} - ->> [HMSG {inbox.pattern} {inbox.sid} 16 16]")
+        self._outbound(
+            conn, "HMSG", f" {inbox.pattern} {inbox.sid} 16 16",
+            subject=inbox.pattern, sid=inbox.sid, size=16, subscription=inbox.start.offset,
+        )  # fmt: skip
         self._payload(f'{conn.front} - ->> MSG_PAYLOAD: ["NATS/1.0 503\\r\\n\\r\\n"]')
         self.truth.deliver(inbox, self.truth.other(inbox.pattern, "inbox"), unmatched=True)
 
     def damage(self, line: tuple[bytes, str]) -> None:
         """Write a line that cannot be parsed: its bytes, and the reason."""
         data, reason = line
-        self.truth.quarantine(self.log.write_raw(data), data, reason)
+        offset = self.log.write_raw(data)
+        text = self.truth.quarantine(offset, data, reason)
+        self.events.add(offset, reason=reason, _corrupt_record=text)
 
-    def close_window(self, conn: Connection) -> None:
+    def close_window(self, conn: Connection, offset: int) -> None:
         """End the window of the connection's last publish."""
         if conn.window is not None:
-            conn.window.closed = True
+            self._close_window(conn.window, offset)
             conn.window = None
+
+    def _close_window(self, window: Window, offset: int) -> None:
+        if not window.closed:
+            window.closed = True
+            window.row.update(open=False, until=offset, ambiguous=window.ambiguous)
 
     def _overlap(self, key: tuple[str, str, int]) -> None:
         """Count the windows that compete for the delivery line just written."""
@@ -328,28 +378,66 @@ class Broker:
     def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> None:
         what, text = ("Reply", reply) if reply else ("Subject", subject.text)
         verb = "Publish with Reply of" if reply else "Publish to"
-        self._operation(f'{conn.front} - ->> [-ERR Permissions Violation for {verb} "{text}"]')
-        self._server("ERR", f'{conn.front} - Publish Violation - {what} "{text}"')
-        self.close_window(conn)
+        self._outbound(conn, "-ERR", f' Permissions Violation for {verb} "{text}"')
+        written = self._server("ERR", f'{conn.front} - Publish Violation - {what} "{text}"')
+        self.events.client(
+            written, conn, None, "VIOLATION", subject=text, refused="reply" if reply else "publish"
+        )
         self.truth.refuse(conn, subject.text, "publish")
 
-    def _inbound(self, conn: Connection, operation: str) -> Written:
-        self.close_window(conn)
-        return self._operation(f"{conn.front} - <<- {operation}")
+    def _subscribe(self, conn: Connection, pattern: str, queue: str | None, sid: str) -> Written:
+        arguments = f" {pattern} {queue or ''} {sid}"
+        return self._inbound(conn, "SUB", arguments, subject=pattern, queue=queue, sid=sid)
+
+    def _inbound(self, conn: Connection, op: str, arguments: str, **values: Any) -> Written:
+        """Write an operation that a client sent."""
+        written = self._operation(f"{conn.front} - <<- [{op}{arguments}]")
+        self.close_window(conn, written.offset)
+        self.events.client(written, conn, "in", op, **values)
+        return written
+
+    def _outbound(self, conn: Connection, op: str, arguments: str, **values: Any) -> None:
+        """Write an operation that the broker sent to a client."""
+        written = self._operation(f"{conn.front} - ->> [{op}{arguments}]")
+        self.events.client(written, conn, "out", op, **values)
+
+    def _local(self, conn: Connection, sid: str) -> Written:
+        """Write that the broker deleted a subscription."""
+        written = self._operation(f"{conn.front} - <-> [DELSUB {sid}]")
+        self.events.client(written, conn, "local", "DELSUB", sid=sid)
+        return written
+
+    def _route(self, written: Written, direction: str, op: str, **values: Any) -> None:
+        """Note an event of the connection to the other broker."""
+        self.events.add(
+            written.offset,
+            op,
+            time=written.time,
+            conn=f"{self.log.pid}/route:4",
+            direction=direction,
+            **values,
+        )
 
     def _operation(self, rest: str) -> Written:
         self.operations += 1
         self._tick(40)
         early = self._dice.below(4) if self._dice.below(16) == 0 else 0
-        return self.log.write("operations", "TRC", rest, early)
+        return self._seen(self.log.write("operations", "TRC", rest, early))
 
     def _payload(self, rest: str) -> Written:
         self._tick(4)
-        return self.log.write("payloads", "TRC", rest)
+        return self._seen(self.log.write("payloads", "TRC", rest))
 
     def _server(self, level: str, rest: str) -> Written:
         self._tick(20)
-        return self.log.write("server", level, rest)
+        return self._seen(self.log.write("server", level, rest))
+
+    def _seen(self, written: Written) -> Written:
+        """End the windows for which a line is too late."""
+        limits = self._limits
+        while limits and limits[0][0] < written.time:
+            self._close_window(heapq.heappop(limits)[2], written.offset)
+        return written
 
     def _tick(self, most: int) -> None:
         self.log.clock += 1 + self._dice.below(most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ._trace_log import Written
 
@@ -52,5 +53,6 @@ class Window:
 
     conn: Connection
     limit: int
+    row: dict[str, Any]  # the event of the publish
     ambiguous: bool = False
     closed: bool = False

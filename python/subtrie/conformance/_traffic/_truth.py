@@ -163,10 +163,11 @@ class Truth:
         assert who is not None
         self._refused[who, subject, kind] += 1
 
-    def quarantine(self, offset: int, line: bytes, reason: str) -> None:
-        """Note a line that cannot be parsed."""
+    def quarantine(self, offset: int, line: bytes, reason: str) -> str:
+        """Note a line that cannot be parsed, and return its text."""
         text = line[:512].decode("utf-8", "backslashreplace")
         self.unparseable.append({"server": "", "offset": offset, "reason": reason, "text": text})
+        return text
 
     def _of(self, subject: Subject) -> Counts:
         found = self._counts.get(subject.text)
