@@ -82,3 +82,36 @@ def test_the_classes_that_hold_values_take_a_parameter_at_run_time(engine):
     for generic in (Dispatcher, Groups, engine.SubjectTrie):
         assert generic[int].__origin__ is generic
         assert generic[int].__args__ == (int,)
+
+
+def test_calls_and_events_are_typed(tmp_path):
+    report = mypy(
+        tmp_path,
+        "from dataclasses import dataclass\n"
+        "from subtrie.connector import Client, Connector, Event\n"
+        "@dataclass\n"
+        "class Order:\n"
+        "    item: str\n"
+        "client = Client('shop.example')\n"
+        "placed = Event[Order]('shop.example', '/on-placed')\n"
+        "@client.call('POST', '/order/{id}')\n"
+        "async def order(id: int, order: Order) -> dict[str, int]:\n"
+        "    raise NotImplementedError\n"
+        "async def main(web: Connector) -> None:\n"
+        "    reveal_type(await order(web, 7, Order('tea')))\n"
+        "    reveal_type(await order.within(3.0)(web, 7, order=Order('tea')))\n"
+        "    async with web as entered:\n"
+        "        reveal_type(entered)\n"
+        "    await web.trigger(placed, Order('tea'))\n"
+        "    await order(web, 'x', Order('tea'))\n"
+        "    await order(7, Order('tea'))\n"
+        "    await web.trigger(placed, 7)\n",
+    )
+    lines = report.splitlines()
+    assert [line.split('Revealed type is "')[-1] for line in lines if "Revealed" in line] == [
+        'dict[str, int]"',
+        'dict[str, int]"',
+        'subtrie.connector._connector.Connector"',
+    ], report
+    errors = [line for line in lines if ": error:" in line]
+    assert sorted({line.split(":")[1] for line in errors}) == ["17", "18", "19"], report

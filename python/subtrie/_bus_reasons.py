@@ -53,4 +53,11 @@ BUS: dict[str, Reason] = {
         "not a valid expression of required claims",
         "use names with dots, numbers, quoted text, == != < <= > >=, !, &&, || and parentheses",
     ),
+    "path-argument": Reason(
+        "no parameter of the handler takes this path argument",
+        "give a parameter its name, or one annotated Request",
+    ),
+    "stub": Reason(
+        "a stub with bytes cannot have another body parameter", "send one of them as the body"
+    ),
 }

@@ -228,6 +228,25 @@ def test_a_client_is_followed_through_parameters(only, text, calls):
     assert not service.dynamic
 
 
+def test_a_call_with_a_time_budget_and_an_event_with_a_payload(only):
+    service = only("""\
+        stock = Client("stock.shop")
+        @stock.call("GET", ":444/items/{id}")
+        async def item(id): ...
+        class Order: ...
+        placed = Event[Order]("orders.shop", "/on-placed")
+        async def f():
+            await stock.item.within(3)(orders, 1)
+            await item.within(3)(orders, 1)
+            await orders.trigger(placed, 1)
+        """)
+    assert said(service.calls) == ["GET stock.shop:444/items/{id}"] * 2
+    assert said(service.events) == ["POST orders.shop:417/on-placed"]
+    assert not service.dynamic
+    kept = only(CLIENTS + "later = item.within(3)\n")
+    assert len(kept.dynamic) == 1
+
+
 def test_a_client_parameter_that_may_be_another_is_reported_too(only):
     service = only(
         CLIENTS + "import os\nasync def f(client: Client): await client.item(orders, 1)\n"

@@ -16,6 +16,7 @@ from ._config import Config
 from ._connector import Connector
 from ._endpoint import OWN, Endpoint
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
+from ._event import Event
 from ._headers import Headers
 from ._ids import FixedIds, Ids, RandomIds
 from ._message import Request, Response
@@ -23,12 +24,13 @@ from ._metrics import Metrics
 from ._middleware import RateLimiter
 from ._run import run, serve
 from ._tail_sampling import TailSamplingProcessor
-from ._typed import Client, Event
+from ._typed import Call, Client
 
 __all__ = [
     "OWN",
     "AckTimeout",
     "BusError",
+    "Call",
     "CallDepthExceeded",
     "Client",
     "Config",

@@ -2,8 +2,10 @@
 
 Decided once, when the endpoint is made. A parameter annotated ``Request`` is the request; path
 arguments are bound by name; ``bytes`` is the raw body; a dataclass, a pydantic model, a ``dict`` or
-a ``list`` is the JSON body; others come from the query, then from a field of the JSON body, then
-from the default. A value that does not fit is answered with 400.
+a ``list`` is the JSON body, or if there are several, its field of that name; others come from the
+query, then from a field of the JSON body, then from the default. A field that is absent is its
+type's zero, because Go does not send zeros. Anything else that is absent or does not fit is
+answered with 400.
 """
 
 from __future__ import annotations
@@ -46,18 +48,26 @@ def argument_binder(
     Raises:
         BusError: A parameter cannot be filled from a request (``endpoint``).
     """
-    signature = inspect.signature(handler)
-    positional: list[Binder] = []
-    named: list[tuple[str, Binder]] = []
-    for parameter in signature.parameters.values():
+    parameters = list(inspect.signature(handler).parameters.values())
+    kinds: dict[str, Any] = {}
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise refusal("BusError", "endpoint", str(parameter), field="parameter")
         annotation = hints.get(parameter.name, _MISSING)
-        if isinstance(annotation, str):
-            annotation = _MISSING
-        binder = _binder(parameter.name, annotation, parameter.default, path_names)
+        kinds[parameter.name] = _MISSING if isinstance(annotation, str) else annotation
+
+    bodies = body_parameters(kinds, path_names)
+    several, whole = len(bodies) > 1, len(bodies) == 1 or bytes in kinds.values()
+    positional: list[Binder] = []
+    named: list[tuple[str, Binder]] = []
+    for parameter in parameters:
+        name, annotation, default = parameter.name, kinds[parameter.name], parameter.default
+        if name in bodies and several:
+            binder: Binder = partial(_from_field, name, annotation, default)
+        else:
+            binder = _binder(name, annotation, default, path_names, whole)
         if parameter.kind is parameter.KEYWORD_ONLY:
-            named.append((parameter.name, binder))
+            named.append((name, binder))
         else:
             positional.append(binder)
 
@@ -70,7 +80,48 @@ def argument_binder(
     return bind_all
 
 
-def _binder(name: str, annotation: Any, default: Any, path_names: Sequence[str]) -> Binder:
+def body_parameters(kinds: Mapping[str, Any], path_names: Sequence[str]) -> list[str]:
+    """Return the parameters that are bound to the JSON body, or to its fields if several are.
+
+    Args:
+        kinds: The annotation of each parameter.
+        path_names: The names of the path arguments.
+    """
+    return [
+        name
+        for name, annotation in kinds.items()
+        if annotation is not Request
+        and not any(_same_name(each, name) for each in path_names)
+        and ((annotation is _MISSING and name == "body") or _is_body(annotation))
+    ]
+
+
+def check_path_names(
+    handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
+) -> None:
+    """Refuse a named path argument that no parameter takes, unless the request itself is taken.
+
+    Args:
+        handler: The function.
+        hints: Its type hints.
+        path_names: The names of the path arguments.
+
+    Raises:
+        BusError: A path argument is not taken (``path-argument``).
+    """
+    names = list(inspect.signature(handler).parameters)
+    if any(hints.get(n) is Request or (n == "request" and n not in hints) for n in names):
+        return
+    for each in path_names:
+        unnamed = each.startswith("path") and each[4:].isdigit()
+        if not unnamed and not any(_same_name(each, name) for name in names):
+            raise refusal("BusError", "path-argument", each, field="route")
+
+
+def _binder(
+    name: str, annotation: Any, default: Any, path_names: Sequence[str], whole: bool
+) -> Binder:
+    """Return the binder of one parameter; ``whole`` if another one takes the whole body."""
     if annotation is Request or (annotation is _MISSING and name == "request"):
         return lambda request: request
     in_path = next((each for each in path_names if _same_name(each, name)), None)
@@ -85,7 +136,7 @@ def _binder(name: str, annotation: Any, default: Any, path_names: Sequence[str])
     if (annotation is _MISSING and name == "body") or _is_body(annotation):
         unconverted = _unconverted_type(annotation)
         return lambda request: _from_body(request, annotation, unconverted, default)
-    return lambda request: _from_query(request, name, annotation, default)
+    return lambda request: _from_query(request, name, annotation, default, whole)
 
 
 def _same_name(in_path: str, parameter: str) -> bool:
@@ -130,15 +181,26 @@ def _unconverted_type(annotation: Any) -> Any:
 
 
 def _from_body(request: Request, annotation: Any, unconverted: Any, default: Any) -> Any:
-    if not request.body and default is not _MISSING:
-        return default
+    if not request.body:
+        return zero("body", annotation) if default is _MISSING else default
     value = request.json()
     if annotation is _MISSING or type(value) is unconverted:
         return value
     return structured("body", annotation, value)
 
 
-def _from_query(request: Request, name: str, annotation: Any, default: Any) -> Any:
+def _from_field(name: str, annotation: Any, default: Any, request: Request) -> Any:
+    fields = request.json() if request.body else {}
+    if not isinstance(fields, dict):
+        raise HTTPError("the body is not a JSON object", status=400)
+    for each in (name, name.rstrip("_")):
+        if each in fields:
+            value = fields[each]
+            return value if annotation is _MISSING else structured(name, annotation, value)
+    return zero(name, annotation) if default is _MISSING else default
+
+
+def _from_query(request: Request, name: str, annotation: Any, default: Any, whole: bool) -> Any:
     values = request.query.get(name) if request.url_query else None
     if values is None and name.endswith("_"):
         values = request.query.get(name.rstrip("_"))
@@ -149,15 +211,50 @@ def _from_query(request: Request, name: str, annotation: Any, default: Any) -> A
         ):
             return structured(name, annotation, values, texts=True)
         return scalar(name, annotation, values[-1])
-    if request.body[:1] == b"{":
-        fields = request.json()
-        if isinstance(fields, dict) and name in fields:
-            value = fields[name]
-            return value if annotation is _MISSING else structured(name, annotation, value)
+    fields = request.json() if request.body[:1] == b"{" else None
+    if isinstance(fields, dict) and name in fields:
+        value = fields[name]
+        return value if annotation is _MISSING else structured(name, annotation, value)
     if default is not _MISSING:
         return default
     if annotation is not _MISSING and type(None) in typing.get_args(annotation):
         return None
+    if isinstance(fields, dict) and not whole:
+        return zero(name, annotation)
+    raise HTTPError(f"argument {name!r} is missing", status=400)
+
+
+_DEEPEST_ZERO = 8  # dataclasses within dataclasses
+
+
+def zero(name: str, annotation: Any, depth: int = 0) -> Any:
+    """Return the zero of a type, which Go leaves out of a body.
+
+    Args:
+        name: The name of the parameter, for the error.
+        annotation: Its type.
+        depth: How many dataclasses contain it.
+
+    Raises:
+        HTTPError: The type has no zero (400).
+    """
+    origin = typing.get_origin(annotation) or annotation
+    if annotation in (_MISSING, Any, object) or type(None) in typing.get_args(annotation):
+        return None
+    if origin in (bool, int, float, str, bytes, list, tuple, set, frozenset, dict):
+        return origin()
+    if typing.is_typeddict(origin):
+        return {}
+    if hasattr(origin, "model_validate"):
+        return structured(name, annotation, {})
+    if dataclasses.is_dataclass(origin) and isinstance(origin, type) and depth < _DEEPEST_ZERO:
+        hints = _hints_of(origin)
+        given = {
+            field.name: zero(f"{name}.{field.name}", hints[field.name], depth + 1)
+            for field in dataclasses.fields(origin)
+            if field.init and field.default is field.default_factory is dataclasses.MISSING
+        }
+        return _made(name, origin, given)
     raise HTTPError(f"argument {name!r} is missing", status=400)
 
 
@@ -280,6 +377,10 @@ def _dataclass(name: str, kind: type, value: dict[str, Any]) -> Any:
         if field.init and field.name in value:
             place = f"{name}.{field.name}"
             given[field.name] = structured(place, hints[field.name], value[field.name])
+    return _made(name, kind, given)
+
+
+def _made(name: str, kind: type, given: dict[str, Any]) -> Any:
     try:
         return kind(**given)
     except (TypeError, ValueError) as error:

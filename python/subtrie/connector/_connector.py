@@ -18,6 +18,7 @@ from ._cloud_locality import CLOUDS
 from ._config import Config, Configuration
 from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
+from ._event import Event, Payload
 from ._ids import Ids, RandomIds
 from ._lifecycle import Hook, Lifecycle
 from ._message import Response
@@ -29,7 +30,6 @@ from ._routing import NearestReplicas
 from ._runtime import Runtime
 from ._server import RequestServer
 from ._transport import Transport, Watcher
-from ._typed import Event
 from ._url import Params
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -299,7 +299,7 @@ class Connector:
             self._runtime.spawn(announce(self._client, [endpoint.host]))
         return endpoint
 
-    def on(self, event: Event, *, queue: Queue = OWN) -> Callable[[Function], Function]:
+    def on(self, event: Event[Any], *, queue: Queue = OWN) -> Callable[[Function], Function]:
         """Subscribe the decorated function to an event. Use before ``startup``.
 
         Args:
@@ -413,7 +413,7 @@ class Connector:
         self._transport.watch(watcher)
         return watcher
 
-    async def trigger(self, event: Event, body: Any = None) -> list[Response]:
+    async def trigger(self, event: Event[Payload], body: Payload | None = None) -> list[Response]:
         """Publish an event of this service.
 
         Args:

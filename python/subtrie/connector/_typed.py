@@ -1,25 +1,109 @@
-"""Typed clients and events: the interface of a service as Python functions."""
+"""Typed clients: the interface of a service as Python functions."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from .. import microbus
-from .._nats.ports import EVENTS
-from ._binding import _is_body, structured, type_hints
+from .._errors import refusal
+from .._nats.path_template import path_argument
+from ._binding import body_parameters, structured, type_hints
+from ._connector import Connector
 from ._message import Response
-from ._requester import Requester
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Call(Generic[P, R]):
+    """A declared request: ``await call(connector, **arguments)`` sends it.
+
+    Attributes:
+        method: The HTTP method.
+        url: The URL, with path arguments in braces.
+    """
+
+    def __init__(self, host: str, method: str, route: str, stub: Callable[P, Awaitable[R]]) -> None:
+        method = microbus.check_method(method)
+        self.method = "POST" if method == "ANY" else method  # as in Go
+        self.host, port, path = microbus.resolve_route(host=host, route=route)
+        path = path if path.startswith("/") else f"/{path}"
+        self.url = f"https://{self.host}:{port}{path}"
+        self._signature = inspect.signature(stub)
+        self._hints = type_hints(stub)
+        self._result = self._hints.get("return", Any)
+        self._timeout: float | None = None
+        found = [path_argument(part) for part in path.split("/")]
+        names = [each.name for each in found if each is not None and each.name]
+        kinds = {name: self._hints.get(name, inspect.Parameter.empty) for name in self._parameters}
+        self._bodies = body_parameters(kinds, names)
+        self._raw = [name for name, kind in kinds.items() if kind is bytes and name not in names]
+        if len(self._raw) > 1 or (self._raw and self._bodies):
+            raise refusal("BusError", "stub", self._raw[0], field="parameter")
+        self.__name__, self.__doc__ = getattr(stub, "__name__", "call"), stub.__doc__
+        self.__wrapped__ = stub
+
+    @property
+    def _parameters(self) -> list[str]:
+        return list(self._signature.parameters)
+
+    def within(self, timeout: float) -> Callable[Concatenate[Connector, P], Awaitable[R]]:
+        """Return the same call with a time budget.
+
+        Args:
+            timeout: The time budget in seconds.
+        """
+        limited: Call[P, R] = object.__new__(type(self))
+        limited.__dict__.update(self.__dict__)
+        limited._timeout = timeout
+        return limited
+
+    async def __call__(self, connector: Connector, /, *positional: P.args, **named: P.kwargs) -> R:
+        """Send the request, and return the converted response.
+
+        Args:
+            connector: The connector that sends it.
+            positional: The arguments of the declared function.
+            named: The same by name.
+
+        Raises:
+            HTTPError: The response is an error, or does not fit the declared type.
+        """
+        arguments: dict[str, Any] = dict(named)
+        timeout = self._timeout
+        if "timeout" not in self._parameters and "timeout" in arguments:
+            timeout = arguments.pop("timeout")
+        given = self._signature.bind(*positional, **arguments)
+        given.apply_defaults()
+        values, sent = dict(given.arguments), {}
+        for name in self._raw:
+            sent["body"] = values.pop(name)
+        bodies = {name: values.pop(name) for name in self._bodies}
+        if len(bodies) == 1:
+            sent["json"] = next(iter(bodies.values()))
+        elif bodies:
+            sent["json"] = {name.rstrip("_"): value for name, value in bodies.items()}
+        params = {name: value for name, value in values.items() if value is not None}
+        response = await connector.request(
+            self.method, self.url, params=params, timeout=timeout, **sent
+        )
+        return cast(R, read_as(self._result, response))
+
+    def __repr__(self) -> str:
+        return f"<Call {self.__name__}: {self.method} {self.url}>"
 
 
 class Client:
     """The endpoints of one service as functions, declared by ``@client.call(method, route)``.
 
-    ``await client.name(connector, **arguments)`` sends the request. The annotations of the declared
-    function decide which argument is the body (a dataclass, a ``dict``, ``bytes``), which ones go
-    into path and query, and how the response is converted. A ``timeout`` in seconds may be given
-    unless the function declares an argument of that name.
+    ``await client.name(connector, **arguments)``, or ``await name(connector, **arguments)`` with
+    types, sends the request. The annotations of the declared function decide which argument is the
+    body (a dataclass, a ``dict``, ``bytes``), which ones go into path and query, and how the
+    response is converted. Several body arguments are sent as one JSON object by name.
+    ``name.within(seconds)`` sets a time budget, as does an argument ``timeout`` unless the function
+    declares one.
 
     Args:
         host: The host name of the service.
@@ -28,48 +112,23 @@ class Client:
     def __init__(self, host: str) -> None:
         self.host = host
 
-    def call(self, method: str, route: str) -> Callable[[Callable[..., Any]], Any]:
+    def call(self, method: str, route: str) -> Callable[[Callable[P, Awaitable[R]]], Call[P, R]]:
         """Return a decorator that turns a function declaration into a request.
 
         Args:
-            method: The HTTP method.
+            method: The HTTP method; ``ANY`` sends ``POST``.
             route: The route, as for ``Connector.endpoint``.
 
         Raises:
             AddressError: The route or the method is not valid.
+            BusError: The function has ``bytes`` beside another body (``stub``).
         """
         method = microbus.check_method(method)
-        host, port, path = microbus.resolve_route(host=self.host, route=route)
-        url = f"https://{host}:{port}{path if path.startswith('/') else '/' + path}"
+        microbus.resolve_route(host=self.host, route=route)
 
-        def make(stub: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-            signature = inspect.signature(stub)
-            hints = type_hints(stub)
-            result_type = hints.get("return", Any)
-
-            async def call(connector: Requester, /, *positional: Any, **named: Any) -> Any:
-                timeout = named.pop("timeout", None) if "timeout" not in hints else None
-                given = signature.bind(*positional, **named)
-                given.apply_defaults()
-                params: dict[str, object] = {}
-                sent: dict[str, Any] = {}
-                for name, value in given.arguments.items():
-                    annotation = hints.get(name, Any)
-                    if annotation is bytes:
-                        sent["body"] = value
-                    elif _is_body(annotation) or (name == "body" and name not in params):
-                        sent["json"] = value
-                    elif value is not None:
-                        params[name] = value
-                response = await connector.request(
-                    method, url, params=params, timeout=timeout, **sent
-                )
-                return read_as(result_type, response)
-
-            call.__name__ = stub.__name__
-            call.__doc__ = stub.__doc__
-            call.__wrapped__ = stub  # type: ignore[attr-defined]
-            setattr(self, stub.__name__, call)
+        def make(stub: Callable[P, Awaitable[R]]) -> Call[P, R]:
+            call = Call(self.host, method, route, stub)
+            setattr(self, call.__name__, call)
             return call
 
         return make
@@ -100,24 +159,3 @@ def read_as(annotation: Any, response: Response) -> Any:
     ):
         return response.body.decode()
     return structured("response", annotation, response.json())
-
-
-class Event:
-    """An event of a service: ``POST`` on port 417 of its host.
-
-    Args:
-        host: The host name of the service that publishes it.
-        route: The path of the event.
-
-    Raises:
-        AddressError: The host or the path is not valid.
-    """
-
-    def __init__(self, host: str, route: str) -> None:
-        self.host = microbus.check_identity_host(host)
-        self.path = microbus.check_route_path(route)
-        self.route = f"//{self.host}:{EVENTS}{self.path}"
-        self.url = f"https://{self.host}:{EVENTS}{self.path}"
-
-    def __repr__(self) -> str:
-        return f"Event({self.host!r}, {self.path!r})"

@@ -23,3 +23,15 @@ def find_stubs(tree: SourceTree) -> dict[ast.AST, tuple[ast.Call, Scope]]:
                 ):
                     stubs[node] = (each, outer)
     return stubs
+
+
+def limited_calls(tree: SourceTree) -> dict[ast.AST, ast.AST]:
+    """Return the calls ``stub.within(seconds)(…)``, each with its stub."""
+    found: dict[ast.AST, ast.AST] = {}
+    for file_scopes in tree.all_files():
+        for site in file_scopes.sites:
+            made = site.node.func if isinstance(site.node, ast.Call) else None
+            within = made.func if isinstance(made, ast.Call) else None
+            if isinstance(within, ast.Attribute) and within.attr == "within":
+                found[site.node] = within.value
+    return found

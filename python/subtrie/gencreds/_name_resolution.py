@@ -130,6 +130,8 @@ class NameResolver:
                     found |= self._element(each, index.value)
                 else:
                     found |= _union(self.of(item, each.scope) for item in each.items)
+            elif isinstance(each, ExternalObject) and each.name in KINDS:
+                found.add(each)  # ``Event[Order]``
             else:
                 found |= UNKNOWN
         return frozenset(found)

@@ -14,7 +14,7 @@ from .. import microbus
 from .._errors import AddressError
 from .._file_errors import file_error, located
 from ._abstract_values import ExternalObject, FunctionValue, Instance, ParameterValue, of_kind
-from ._client_stubs import find_stubs
+from ._client_stubs import find_stubs, limited_calls
 from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 from ._constant_evaluation import ConstantEvaluator
@@ -66,6 +66,7 @@ class _Scan:
         self.unattributed = ServiceFacts()
         self.uses = 0
         self.stubs = find_stubs(tree)
+        self.limited = limited_calls(tree)
         names = (getattr(node, "name", "") for node in self.stubs)
         self.detector = UnresolvedCallDetector(self.tree, self.evaluator, names)
 
@@ -103,9 +104,10 @@ class _Scan:
 
     def _call(self, site: Site, call: ast.Call) -> None:
         names = self.tree.resolver
-        if isinstance(call.func, ast.Attribute):
-            receiver = names.of(call.func.value, site.scope)
-            verb = call.func.attr
+        called = self.limited.get(call, call.func)
+        if isinstance(called, ast.Attribute):
+            receiver = names.of(called.value, site.scope)
+            verb = called.attr
             connectors = of_kind(receiver, "Connector")
             clients = of_kind(receiver, "Client")
             if connectors and verb in VERBS:
@@ -118,7 +120,7 @@ class _Scan:
             if unresolved is not None:
                 kind, message, use = unresolved
                 self._report(self.unattributed, kind, site, message, use)
-        values = names.of(call.func, site.scope)
+        values = names.of(called, site.scope)
         for each in values:
             if isinstance(each, FunctionValue) and each.node in self.stubs:
                 self._stub_call(site, call, each.node)
@@ -363,6 +365,8 @@ class _Scan:
     def _passed_on(self, site: Site) -> None:
         """Report ``connector.request`` or a stub that is passed on instead of called."""
         node, names = site.node, self.tree.resolver
+        if node in self.limited.values():
+            return
         if isinstance(node, ast.Attribute):
             if node.attr not in VERBS and node.attr not in self.detector.stubs:
                 return
