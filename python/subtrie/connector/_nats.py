@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from ssl import SSLError
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import _io_thread
 from ._credentials import Credentials
 from ._errors import HTTPError
 
@@ -37,9 +40,9 @@ _AT_ONCE = 512  # subscriptions drained concurrently
 
 
 class NatsConnection:
-    """One connection, on one event loop."""
+    """One connection, on the event loop of the thread for connections."""
 
-    def __init__(self, key: tuple[int, str], host: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, key: str, host: str, loop: asyncio.AbstractEventLoop) -> None:
         self._key, self._host, self.loop = key, host, loop
         self._users = 0
         self._pings: set[asyncio.Task[None]] = set()
@@ -50,7 +53,7 @@ class NatsConnection:
         self._writing = False  # whether a writer of the outbox is about to begin
         self._writer: asyncio.Task[None] | None = None
         self.client: Client
-        self._ready: asyncio.Task[None]
+        self._ready: Future[None]
 
     @property
     def max_payload(self) -> int:
@@ -233,16 +236,22 @@ class NatsConnection:
 
     async def release(self) -> None:
         """Stop using the connection; the last user closes it."""
-        await self._on_loop(self._release())
+        if self._leave():
+            await self._on_loop(self._close())
+            _io_thread.release()
 
-    async def _release(self) -> None:
-        self._users -= 1
-        if self._users == 0:
-            if _pool.get(self._key) is self:
+    def _leave(self) -> bool:
+        """Count a user less; return whether it was the last."""
+        with _lock:
+            self._users -= 1
+            if self._users == 0 and _pool.get(self._key) is self:
                 del _pool[self._key]
-            await self.client.close()
-            for ping in self._pings | self._lost_pings:
-                ping.cancel()
+            return self._users == 0
+
+    async def _close(self) -> None:
+        await self.client.close()
+        for ping in self._pings | self._lost_pings:
+            ping.cancel()
 
     async def _connect(self, credentials: Credentials) -> None:
         import nats
@@ -298,11 +307,12 @@ class NatsConnection:
         logger.info("%s: reconnected to NATS", self._host)
 
 
-_pool: dict[tuple[int, str], NatsConnection] = {}
+_pool: dict[str, NatsConnection] = {}
+_lock = threading.Lock()  # guards the pool and the counts of users
 
 
 async def connect(credentials: Credentials, host: str) -> NatsConnection:
-    """Return the connection for credentials on this loop: an open one, or a new one.
+    """Return the connection for credentials: an open one, or a new one.
 
     Args:
         credentials: The credentials.
@@ -311,21 +321,20 @@ async def connect(credentials: Credentials, host: str) -> NatsConnection:
     Raises:
         ConnectionError: The server does not answer, or refuses the credentials.
     """
-    loop = asyncio.get_running_loop()
-    key = (id(loop), credentials.digest)
-    connection = _pool.get(key)
-    # A closed connection is not shared, nor one of another loop with the same id.
-    if connection is None or connection.loop is not loop or connection.closed:
-        connection = _pool[key] = NatsConnection(key, host, loop)
-        connection._ready = loop.create_task(connection._connect(credentials))
-    connection._users += 1
+    with _lock:
+        connection = _pool.get(credentials.digest)
+        if connection is None or connection.closed:
+            connection = NatsConnection(credentials.digest, host, _io_thread.acquire())
+            _pool[credentials.digest] = connection
+            work = connection._connect(credentials)
+            connection._ready = asyncio.run_coroutine_threadsafe(work, connection.loop)
+        connection._users += 1
     try:
-        await asyncio.shield(connection._ready)
+        await asyncio.shield(asyncio.wrap_future(connection._ready))
     except BaseException:
-        connection._users -= 1
-        if connection._users == 0 and _pool.get(key) is connection:
-            del _pool[key]
+        if connection._leave():
             connection._ready.cancel()
+            _io_thread.release()
         raise
     return connection
 
@@ -335,5 +344,11 @@ def open_connections() -> int:
     return len(_pool)
 
 
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _pool.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -255,6 +255,7 @@ class HandlerRunner:
 
     async def finish(self, timeout: float) -> None:
         """Wait for running handlers; cancel them after ``timeout`` seconds."""
+        await asyncio.sleep(0)  # every task has begun: one cancelled before would not respond
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=timeout)
         late = set(self.tasks)

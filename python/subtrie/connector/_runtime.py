@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import weakref
@@ -128,7 +129,8 @@ class Runtime:
             if asyncio._get_running_loop() is loop:
                 loop.call_soon(self._take)
             else:
-                loop.call_soon_threadsafe(self._take)
+                with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                    loop.call_soon_threadsafe(self._take)
 
     @property
     def handed_over(self) -> bool:

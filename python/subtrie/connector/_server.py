@@ -67,7 +67,7 @@ class RequestServer:
     async def finish(self, timeout: float) -> None:
         """Wait for running handlers; cancel them after ``timeout`` seconds."""
         while self._arrived or self._runtime.handed_over:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
         await self.runner.finish(timeout)
         if hasattr(self, "transfers"):
             self.transfers.close()

@@ -1,0 +1,62 @@
+"""The thread that reads and writes the connections of this process, with an event loop of its own.
+
+A handler that blocks its event loop does not delay what this thread reads, and so no
+acknowledgement. The thread starts with the first connection and ends with the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_users = 0
+
+
+def acquire() -> asyncio.AbstractEventLoop:
+    """Return the event loop of the thread; each call needs a ``release``."""
+    global _loop, _users
+    with _lock:
+        _users += 1
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            name = "subtrie-connections"
+            threading.Thread(target=_run, args=(_loop,), name=name, daemon=True).start()
+        return _loop
+
+
+def release() -> None:
+    """End one use of the thread; it ends with the last."""
+    global _loop, _users
+    with _lock:
+        _users -= 1
+        if _users == 0 and _loop is not None:
+            _loop.call_soon_threadsafe(_loop.stop)
+            _loop = None
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _after_fork() -> None:
+    """Forget the parent's thread: a child does not have it."""
+    # S0-134
+    global _lock, _loop, _users
+    _lock, _loop, _users = threading.Lock(), None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
