@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, 
 use super::build::{id_of, is_subscription, shared};
 use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
-use super::state::{NewRow, ObjectKind, Objects, State, ThreadScratch, replace};
+use super::scratch::LookupScratch;
+use super::state::{NewRow, ObjectKind, Objects, State, replace};
 use super::subject_trie::{SubjectTrie, look_up};
 use crate::python::args::{Limit, Threads, bound, dialect, text};
 use crate::python::errors::{ErrorClass, type_error};
@@ -143,7 +144,7 @@ impl SubjectTrie {
         self.ensure_index(py)?;
         let handles = look_up(subject, |scratch, text| {
             self.state.read(py, |state| {
-                let ThreadScratch { lookup, found, .. } = scratch;
+                let LookupScratch { lookup, found, .. } = scratch;
                 state.index.match_into(text, lookup, found)?;
                 Ok(state.objects(py, found, ObjectKind::Handle))
             })

@@ -3,17 +3,26 @@
 //! From the bottom up: `retained_values` and `image`; `shared_state`, how readers and writers share a
 //! state; `state`, the index and its Python objects;
 //! `build`, which validates rows and builds states; `subject_trie`, the class; `matches`, the
-//! result of a batch; and `methods`, what Python calls.
+//! result of a batch; and `methods` and `fast_methods`, what Python calls.
 
 mod build;
+mod fast_methods;
 mod image;
 mod matches;
 mod methods;
 mod retained_values;
+mod scratch;
 mod shared_state;
 mod state;
 mod subject_trie;
 
 pub use matches::Matches;
-pub use shared_state::register;
 pub use subject_trie::SubjectTrie;
+
+use pyo3::{PyResult, Python};
+
+/// Prepares what depends on the interpreter.
+pub fn register(py: Python<'_>) -> PyResult<()> {
+    shared_state::register(py)?;
+    fast_methods::register(py)
+}

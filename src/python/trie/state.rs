@@ -3,7 +3,6 @@
 //! Objects that a change removes are returned and dropped later, because no Python code may run
 //! during a change ([`SharedState`]).
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -11,7 +10,7 @@ use pyo3::types::PyTuple;
 
 use super::image::OpenedImage;
 use super::shared_state::SharedState;
-use crate::trie::{Index, Scratch, SubscriptionRef};
+use crate::trie::{Index, SubscriptionRef};
 
 /// The Python objects of a subscription.
 ///
@@ -158,35 +157,4 @@ impl State {
 /// Replaces the state, and returns the old one, to be dropped without a lock.
 pub fn replace(py: Python<'_>, state: &SharedState<State>, fresh: State) -> State {
     state.write(py, |state| std::mem::replace(state, fresh))
-}
-
-/// Memory that the lookups of a thread reuse, so that a lookup allocates only its result.
-#[derive(Default)]
-pub struct ThreadScratch {
-    pub lookup: Scratch,
-    pub found: Vec<SubscriptionRef>,
-    pub objects: Vec<Py<PyAny>>,
-}
-
-thread_local! {
-    static SCRATCH: Cell<Option<Box<ThreadScratch>>> = const { Cell::new(None) };
-}
-
-/// After a result of more subscriptions the memory is returned instead of kept: 64 KiB a thread.
-const MAX_KEPT: usize = 4096;
-
-/// Calls `work` with the scratch memory of this thread. If `work` runs Python code that looks up
-/// something itself, that lookup gets fresh memory.
-#[inline]
-pub fn with_scratch<R>(work: impl FnOnce(&mut ThreadScratch) -> R) -> R {
-    // A thread that is ending has no thread-local memory any more.
-    let taken = SCRATCH.try_with(Cell::take);
-    let mut scratch = taken.ok().flatten().unwrap_or_default();
-    scratch.found.clear();
-    let result = work(&mut scratch);
-    scratch.objects.clear();
-    if scratch.found.capacity() <= MAX_KEPT {
-        let _ = SCRATCH.try_with(|place| place.set(Some(scratch)));
-    }
-    result
 }

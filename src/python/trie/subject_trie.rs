@@ -8,8 +8,9 @@ use pyo3::types::PyTuple;
 
 use super::build::StateBuilder;
 use super::retained_values::RetainedValues;
+use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
-use super::state::{ObjectKind, State, ThreadScratch, replace, with_scratch};
+use super::state::{ObjectKind, State, replace};
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::args::text;
@@ -93,7 +94,7 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
         let text = text(subject, "subject", ErrorClass::Subject)?;
-        with_scratch(|scratch| {
+        with_scratch(py, |scratch| {
             let result = self.state.read(py, |state| {
                 if state.image.is_some() {
                     return Ok(None);
@@ -127,7 +128,7 @@ impl SubjectTrie {
         &self,
         py: Python<'py>,
         text: &str,
-        scratch: &mut ThreadScratch,
+        scratch: &mut LookupScratch,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let Some(image) = self.state.read(py, |state| state.image.clone()) else {
             return Ok(PyTuple::empty(py));
@@ -156,12 +157,13 @@ impl SubjectTrie {
     }
 }
 
-/// Calls `look_up` with the text of a subject and the scratch memory of the thread.
+/// Calls `look_up` with the text of a subject and scratch memory.
 pub fn look_up<R>(
     subject: &Bound<'_, PyAny>,
-    look_up: impl FnOnce(&mut ThreadScratch, &str) -> Result<R, Error>,
+    look_up: impl FnOnce(&mut LookupScratch, &str) -> Result<R, Error>,
 ) -> PyResult<R> {
     let text = text(subject, "subject", ErrorClass::Subject)?;
-    with_scratch(|scratch| look_up(scratch, text))
-        .map_err(|error| exception(subject.py(), &error, ErrorClass::Subject, text))
+    let py = subject.py();
+    with_scratch(py, |scratch| look_up(scratch, text))
+        .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
 }
