@@ -76,14 +76,23 @@ def ship(spark: SparkSession, *, wheel: str | os.PathLike[str] | None = None) ->
         ValueError: The wheel does not contain this package.
     """
     data = _installed_zip() if wheel is None else _zip(_of_wheel(wheel))
-    name = f"subtrie-{hashlib.sha256(data).hexdigest()[:12]}.zip"
-    # A classic driver serves the file from its path as long as executors may start.
+    path = _saved(data)
+    spark.addArtifact(path, pyfile=True)
+    return os.path.basename(path)
+
+
+@cache
+def _saved(data: bytes) -> str:
+    """Write the zip file, and return its path.
+
+    A classic driver serves the file from its path as long as executors may start, and refuses a
+    second path for the same name; so the file is written once, and removed when the process ends.
+    """
     folder = tempfile.mkdtemp(prefix="subtrie-ship-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, name)
-    Path(path).write_bytes(data)
-    spark.addArtifact(path, pyfile=True)
-    return name
+    path = Path(folder, f"subtrie-{hashlib.sha256(data).hexdigest()[:12]}.zip")
+    path.write_bytes(data)
+    return str(path)
 
 
 @cache
