@@ -60,4 +60,7 @@ BUS: dict[str, Reason] = {
     "stub": Reason(
         "a stub with bytes cannot have another body parameter", "send one of them as the body"
     ),
+    "route-twice": Reason(
+        "the connector serves this method and route already", "unsubscribe the other endpoint first"
+    ),
 }

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from .connector import Connector, FixedIds
+from .connector._actor import unsigned_token as actor_token
 
-__all__ = ["FixedIds", "connector", "plane"]
+__all__ = ["FixedIds", "actor_token", "connector", "plane"]
 
 
 @pytest.fixture

@@ -40,9 +40,11 @@ def serve_failures(shop) -> None:
         raise HTTPError("come back later", status=503)
 
 
-async def failure_of(web, path: str) -> HTTPError:
+async def failure_of(web, path: str, trace: str = "") -> HTTPError:
+    headers = {"Traceparent": f"00-{trace}-00f067aa0ba902b7-01"} if trace else None
     with pytest.raises(HTTPError) as failed:
-        await web.request("GET", URL + path)
+        await web.request("GET", URL + path, headers=headers)
+    assert failed.value.trace == trace
     return failed.value
 
 
@@ -74,8 +76,8 @@ async def test_in_production_an_unexpected_error_is_a_plain_500_with_its_trace(m
     shop, web = make(HOST, deployment="PROD"), make("web.example")
     serve_failures(shop)
     async with shop, web:
-        for path in ("/async", "/thread", "/called"):
-            error = await failure_of(web, path)
+        for n, path in enumerate(("/async", "/thread", "/called"), 1):
+            error = await failure_of(web, path, f"{n:032x}")
             assert (error.status, error.message) == (500, "internal server error")
             assert (error.stack, error.properties) == ([], {})
             (record,) = [r for r in caplog.records if getattr(r, "trace", "") == error.trace]
@@ -88,7 +90,7 @@ async def test_in_production_an_error_given_on_purpose_travels_without_its_stack
     shop, web = make(HOST, deployment="PROD"), make("web.example")
     serve_failures(shop)
     async with shop, web:
-        error = await failure_of(web, "/deliberate")
+        error = await failure_of(web, "/deliberate", "4bf92f3577b34da6a3ce929d0e0e4736")
         assert (error.status, error.message) == (418, "short and stout")
         assert error.properties == {"pot": "small"}
         assert error.stack == []

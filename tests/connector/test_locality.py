@@ -48,7 +48,7 @@ async def test_routing_narrows_to_the_nearest_replica_and_stays(make):
     async with make("edge.example", locality="us-west-b-1") as edge:
         seen = [(await edge.request("GET", NEAR)).body.decode() for _ in range(40)]
         assert seen[-10:] == ["us-west-b-2"] * 10
-        key = ("GET", HOST, "443")
+        key = ("GET", f"https://{HOST}:443/near")
         assert edge.nearest.nearest(key) == "us-west-b"
         await replicas[0].shutdown()
         again = [(await edge.request("GET", NEAR)).body.decode() for _ in range(20)]
@@ -65,13 +65,31 @@ async def test_a_handlers_404_is_a_response_and_not_retried(make):
         for _ in range(20):
             await edge.request("GET", NEAR)
         sent = edge.metrics.ack_timeouts
+        key = ("GET", f"https://{HOST}:443/missing")
+        edge.nearest.learn(key, "us-west-b-2")
         with pytest.raises(HTTPError) as answered:
             await edge.request("GET", f"https://{HOST}/missing")
         assert not isinstance(answered.value, AckTimeout)
         assert edge.metrics.ack_timeouts == sent
-        assert edge.nearest.nearest(("GET", HOST, "443")) == "us-west-b"
+        assert edge.nearest.nearest(key) == "us-west-b"
     for replica in replicas:
         await replica.shutdown()
+
+
+@pytest.mark.requirement("A75")
+async def test_a_near_replica_without_a_route_costs_the_other_routes_nothing(make):
+    near, far = make(HOST, locality="us-west-b-2"), make(HOST, locality="eu-central-a")
+    for replica in (near, far):
+        replica.endpoint("GET", "/near")(_say(replica.locality))
+    far.endpoint("GET", "/only-far")(_say("far"))
+    async with near, far, make("edge.example", locality="us-west-b-1") as edge:
+        for _ in range(20):
+            await edge.request("GET", NEAR)
+        assert edge.nearest.nearest(("GET", f"https://{HOST}:443/near")) == "us-west-b"
+        sent = edge.metrics.ack_timeouts
+        for n in range(10):
+            assert (await edge.request("GET", f"https://{HOST}/only-far?n={n}")).body == b"far"
+        assert edge.metrics.ack_timeouts == sent
 
 
 @pytest.mark.requirement("A75")

@@ -442,6 +442,8 @@ def to_response(result: Any) -> ResponseEnvelope:
         return ResponseEnvelope(200, json_bytes(result), _JSON)
     if result is None:
         return ResponseEnvelope(200, b"")
+    if isinstance(result, Response) and not 200 <= result.status <= 999:
+        raise HTTPError(f"a handler cannot respond with status {result.status}", status=500)
     if isinstance(result, Response):  # the handler may keep it: without control headers, anew
         given = {
             name: values

@@ -31,7 +31,7 @@ from ._responses import ResponseReceiver
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
-from ._tracing import client_span, inject, tracing_enabled
+from ._tracing import client_span, inject, trace_of, tracing_enabled
 from ._transport import Transport
 from ._url import Params, ParsedURL, decode_path, fill_path, parse_url, with_params
 
@@ -137,7 +137,7 @@ class RequestClient:
     async def _nearest(
         self, nearest: NearestReplicas, request: RequestEnvelope, target: ParsedURL
     ) -> ResponseEnvelope:
-        key = (request.method, target.host.lower(), target.port)
+        key = (request.method, target.text.partition("?")[0])
         known = nearest.nearest(key)
         loop = asyncio.get_running_loop()
         ends = loop.time() + request.budget
@@ -246,14 +246,14 @@ class RequestClient:
             depth = context.depth
             left = context.deadline - asyncio.get_running_loop().time()
             if left <= runtime.round_trip:
-                raise RequestTimeout("timeout", trace=runtime.ids.trace())
+                raise RequestTimeout("timeout", trace=trace_of(context))
             if timeout is None or left < budget:
                 budget = left
             given = forwarded_headers(context)
         if timeout is not None and timeout <= 0:
-            raise RequestTimeout("timeout", trace=runtime.ids.trace())
+            raise RequestTimeout("timeout", trace=trace_of(context))
         if depth >= MAX_DEPTH:
-            raise CallDepthExceeded(trace=runtime.ids.trace())
+            raise CallDepthExceeded(trace=trace_of(context))
         if budget > _control_headers.MAX_BUDGET:
             budget = _control_headers.MAX_BUDGET
         if params or "{" in url:
@@ -339,7 +339,7 @@ class RequestClient:
                     self._runtime.metrics.timeouts += 1
                     what = "timeout"
                 error.set_message(f"{what}: {request.url.partition('?')[0]}")
-                error.trace = self._runtime.ids.trace()
+                error.trace = trace_of(request)
             raise error
         assert response is not None
         if response.op == _control_headers.ERROR:

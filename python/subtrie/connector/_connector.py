@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Self, TypeVar
 
-from .. import microbus
+from .. import _control_headers, microbus
 from .._errors import HostnameCollision, refusal
 from . import _settings
+from ._actor import ActorVerifier
 from ._client import RequestClient
 from ._cloud_locality import CLOUDS
 from ._config import Config, Configuration
@@ -21,7 +22,7 @@ from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._event import Event, Payload
 from ._ids import Ids, RandomIds
 from ._lifecycle import Hook, Lifecycle
-from ._message import Response
+from ._message import RequestEnvelope, Response
 from ._metrics import Metrics
 from ._middleware import Middleware
 from ._peer_cache import PeerCache
@@ -123,6 +124,10 @@ class Connector:
             round_trip=round_trip,
         )
         self._hosts: dict[str, str] = {}  # subject token to host (A5)
+        self._actors = ActorVerifier(
+            self._fetch, allow_unsigned=self._runtime.deployment == "TESTING"
+        )
+        self._server.runner.check = self._check_actor
 
     # --- identity
 
@@ -235,7 +240,13 @@ class Connector:
         return tuple(self._server.endpoints)
 
     def endpoint(
-        self, method: str, route: str, *, queue: Queue = OWN, timeout: float | None = None
+        self,
+        method: str,
+        route: str,
+        *,
+        queue: Queue = OWN,
+        timeout: float | None = None,
+        requires: str | None = None,
     ) -> Callable[[Function], Function]:
         """Serve a route with the decorated function. Use before ``startup``.
 
@@ -244,18 +255,31 @@ class Connector:
             route: The route: ``/p``, ``:444/p``, ``//other.host/p`` or a whole URL.
             queue: The queue group: the host of the service unless given, ``None`` for no queue.
             timeout: The longest time a request may take, in seconds.
+            requires: The claims that an actor token must have: ``roles.admin && !suspended``.
+                Without such a token a request is answered with 401 or 403.
 
         Raises:
             AddressError: The route is not valid, or the method is unknown (status 405).
             HostnameCollision: Another host of this connector becomes the same subject token.
-            BusError: The connector has started, the queue name is not valid, or the function has
-                parameters that a request cannot fill.
+            BusError: The connector has started, the queue name or ``requires`` is not valid, the
+                function has parameters that a request cannot fill or lacks a path argument, or the
+                route is served already.
         """
 
         def add(handler: Function) -> Function:
             if self._runtime.loop is not None:
                 raise refusal("BusError", "started", route, field="route")
-            self._add(Endpoint(self._runtime, method, route, handler, queue=queue, timeout=timeout))
+            self._add(
+                Endpoint(
+                    self._runtime,
+                    method,
+                    route,
+                    handler,
+                    queue=queue,
+                    timeout=timeout,
+                    requires=requires,
+                )
+            )
             return handler
 
         return add
@@ -268,6 +292,7 @@ class Connector:
         *,
         queue: Queue = OWN,
         timeout: float | None = None,
+        requires: str | None = None,
     ) -> Endpoint:
         """Serve another route at run time, immediately if the connector is running.
 
@@ -277,6 +302,8 @@ class Connector:
             handler: The function that handles requests.
             queue: The queue group: the host of the service unless given, ``None`` for no queue.
             timeout: The longest time a request may take, in seconds.
+            requires: The claims that an actor token must have: ``roles.admin && !suspended``.
+                Without such a token a request is answered with 401 or 403.
 
         Returns:
             The endpoint; its ``unsubscribe()`` stops serving the route.
@@ -284,10 +311,12 @@ class Connector:
         Raises:
             AddressError: The route is not valid, or the method is unknown (status 405).
             HostnameCollision: Another host of this connector becomes the same subject token.
-            BusError: The queue name is not valid, or the function has parameters that a request
-                cannot fill.
+            BusError: The queue name or ``requires`` is not valid, the function has parameters that
+                a request cannot fill or lacks a path argument, or the route is served already.
         """
-        endpoint = Endpoint(self._runtime, method, route, handler, queue=queue, timeout=timeout)
+        endpoint = Endpoint(
+            self._runtime, method, route, handler, queue=queue, timeout=timeout, requires=requires
+        )
         self._add(endpoint)
         if self._runtime.running:
             try:
@@ -316,6 +345,9 @@ class Connector:
                 f"host {endpoint.host!r} collides with {other!r}: both become the token {token!r}"
             )
             raise HostnameCollision(message, reason="collision", field="route")
+        for each in self._server.endpoints:
+            if each.served == endpoint.served and endpoint.queue is not None:
+                raise refusal("BusError", "route-twice", endpoint.route, field="route")
         endpoint.on_unsubscribe = self._remove
         self._server.endpoints.append(endpoint)
 
@@ -323,6 +355,16 @@ class Connector:
         if endpoint in self._server.endpoints:
             self._server.endpoints.remove(endpoint)
         await self._server.deactivate([endpoint])
+
+    async def _check_actor(self, endpoint: Endpoint, request: RequestEnvelope) -> None:
+        """Verify the actor token of a request before its handler runs."""
+        token = request.header(_control_headers.ACTOR)
+        request.actor = await self._actors.check(token, endpoint.requires)
+
+    async def _fetch(self, url: str, timeout: float) -> tuple[str, Any]:
+        """Return the source and the JSON value of a response."""
+        response = await self._client.request("GET", url, timeout=timeout)
+        return response.source, response.json()
 
     # --- requests
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
-from ._binding import argument_binder, type_hints
+from ._binding import argument_binder, check_path_names, type_hints
+from ._claims import Claims
 from ._message import Request
 from ._runtime import Runtime
 from ._thread_pool import run_in_thread
@@ -69,6 +70,7 @@ class Endpoint:
         *,
         queue: Queue = OWN,
         timeout: float | None = None,
+        requires: str | None = None,
         control: bool = False,
     ) -> None:
         if not callable(handler):
@@ -78,7 +80,7 @@ class Endpoint:
         self.handler = handler
         self.timeout = timeout
         self.control = control
-        self.requires: Any = None
+        self.requires = None if requires is None else Claims(requires)
         self.host, port, self.path = microbus.resolve_route(host=runtime.host, route=route)
         self.port, self.port_text = int(port), str(port)
         self.queue = runtime.host if queue is OWN else queue
@@ -95,6 +97,13 @@ class Endpoint:
         self.is_async = _is_async(handler)
         for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern
+        check_path_names(handler, self.hints, [name for _, name, _ in self.path_arguments])
+
+    @property
+    def served(self) -> tuple[str, str, int, str, str | None]:
+        """What it serves: two endpoints that serve the same would answer in turn."""
+        path = re.sub(r"\{[^}]*\}", lambda f: "{...}" if f[0].endswith("...}") else "{}", self.path)
+        return self.method, self.host, self.port, path, self.queue
 
     @property
     def active(self) -> bool:

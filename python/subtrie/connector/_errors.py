@@ -35,6 +35,9 @@ class HTTPError(BusError):
         properties: Further values, which JSON can represent.
         trace: The trace id.
         stack: Where it was raised.
+
+    Raises:
+        ValueError: The status is not in 200 to 999.
     """
 
     reason_code = "answered-error"
@@ -48,6 +51,8 @@ class HTTPError(BusError):
         trace: str = "",
         stack: list[dict[str, Any]] | None = None,
     ) -> None:
+        if not 200 <= status <= 999:
+            raise ValueError(f"the status of an error is 200 to 999, not {status!r}")
         self.message = message  # before super(): __str__ needs it
         self.properties = dict(properties or {})
         self.trace = trace
@@ -172,14 +177,18 @@ def read_error(body: bytes, status: int) -> HTTPError:
     A 408 is a ``RequestTimeout``, wherever it arose. A 404 is an ``HTTPError``, not an
     ``AckTimeout``.
     """
+    if not body and status in (204, 304):  # HTTP does not let them have one
+        return HTTPError(status=status)
     try:
         parsed = json.loads(body)["err"]
         fields = dict(parsed)
     except (ValueError, TypeError, KeyError, RecursionError):
-        return HTTPError("unparsable error response", status=status if status >= 400 else 500)
+        return HTTPError(
+            "unparsable error response", status=status if 400 <= status <= 999 else 500
+        )
     message, code = fields.pop("error", ""), fields.pop("statusCode", 0)
     trace, stack = fields.pop("trace", ""), fields.pop("stack", [])
-    number = isinstance(code, int) and not isinstance(code, bool) and 100 <= code <= 999
+    number = isinstance(code, int) and not isinstance(code, bool) and 200 <= code <= 999
     status = code if number else 500
     return (RequestTimeout if status == 408 else HTTPError)(
         message if isinstance(message, str) else "",

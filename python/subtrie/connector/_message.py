@@ -278,13 +278,18 @@ class Response:
         """The locality of the responder, such as ``us-west-b-1``; empty if not announced."""
         return self.headers.get(_control_headers.LOCALITY, "")
 
+    @property
+    def text(self) -> str:
+        """The body as text, in UTF-8."""
+        return self.body.decode("utf-8", "replace")
+
     def json(self) -> Any:
         """Return the body parsed as JSON; None if it is empty.
 
         Raises:
-            HTTPError: The body is not valid JSON (400).
+            HTTPError: The body is not valid JSON (502): the responder is to blame, not the caller.
         """
-        return _read_json(self.body)
+        return _read_json(self.body, 502)
 
     def raise_for_status(self) -> Response:
         """Return the response itself, unless it is an error.
@@ -376,7 +381,8 @@ Message = Request | Response
 #: The request that the running task handles, or None: its own calls inherit from it.
 current_request: ContextVar[RequestEnvelope | None] = ContextVar("subtrie_inbound", default=None)
 
-_FORWARDED = ("Accept-Language", "Microbus-Actor")
+#: With a tracer provider, the client writes the trace context of the current span instead.
+_FORWARDED = ("Accept-Language", "Microbus-Actor", "Traceparent", "Tracestate")
 _FORWARDED_BY_PREFIX = ("X-Forwarded-", "Microbus-Baggage-")
 
 
@@ -391,10 +397,10 @@ def forwarded_headers(request: RequestEnvelope) -> HeaderValues:
     }
 
 
-def _read_json(body: bytes) -> Any:
+def _read_json(body: bytes, status: int = 400) -> Any:
     if not body:
         return None
     try:
         return json_value(body)
     except (ValueError, RecursionError) as error:
-        raise HTTPError(f"the body is not valid JSON: {error}", status=400) from None
+        raise HTTPError(f"the body is not valid JSON: {error}", status=status) from None

@@ -1,8 +1,8 @@
 """Routing to the nearest replica by locality.
 
-For each method, host and port a caller remembers the longest locality prefix it shares with a
-replica that responded, and addresses that prefix next time. The prefix grows as nearer replicas
-respond; it is forgotten if no replica acknowledges there, and after a day.
+For each method and URL without its query a caller remembers the longest locality prefix it shares
+with a replica that responded, and addresses that prefix next time. The prefix grows as nearer
+replicas respond; it is forgotten if no replica acknowledges there, and after a day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..microbus import common_locality
 _KEPT = 65_536
 _EXPIRES_AFTER = 86_400.0  # seconds until a learned prefix expires
 
-RouteKey = tuple[str, str, str]  # method, host, port
+RouteKey = tuple[str, str]  # method, URL without its query
 
 
 def has_slot(host: str) -> bool:

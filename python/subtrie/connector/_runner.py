@@ -27,7 +27,7 @@ from ._message import RequestEnvelope, ResponseEnvelope, current_request
 from ._middleware import Middleware, around
 from ._runtime import Runtime
 from ._timers import Deadline
-from ._tracing import NO_SPAN, Span, server_span, tracing_enabled
+from ._tracing import NO_SPAN, Span, server_span, trace_of, tracing_enabled
 from ._transport import Transport
 
 logger = logging.getLogger("subtrie.connector")
@@ -46,7 +46,7 @@ class HandlerRunner:
     Attributes:
         middleware: The steps around every handler, the outermost first.
         check: Checks a request that carries an actor token, or whose endpoint requires one.
-        on_failure: Called with the trace id of a response with status 500 or more.
+        on_failure: Called with the trace id of an error.
         tasks: The running handlers.
     """
 
@@ -156,8 +156,9 @@ class HandlerRunner:
             if failed is not None or response is None:
                 assert failed is not None
                 op = _control_headers.ERROR
-                response = self._error_response(endpoint, failed, cause, span.trace_id)
-                if response.status >= 500 and self.on_failure is not None:
+                trace = span.trace_id or trace_of(request)
+                response = self._error_response(endpoint, failed, cause, trace)
+                if self.on_failure is not None:
                     self.on_failure(span.trace_id)
             if span is not NO_SPAN:
                 span.end(response.status, failed)
@@ -208,12 +209,12 @@ class HandlerRunner:
     ) -> ResponseEnvelope:
         """Log an error and return the response for it; ``cause`` is what the handler raised."""
         runtime = self._runtime
-        status = error.status if 400 <= error.status <= 999 else 500
+        status = error.status
         sent = HTTPError(
             error.message,
             status=status,
             properties=error.properties,
-            trace=trace or runtime.ids.trace(),
+            trace=trace,
             stack=[] if runtime.deployment == "PROD" else error.stack,
         )
         unexpected = cause is not None and not isinstance(cause, HTTPError)

@@ -6,13 +6,14 @@ same. Without a provider at startup no span is created.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ._errors import HTTPError
 from ._headers import Headers
-from ._message import Request
+from ._message import Request, RequestEnvelope
 
 try:
     from opentelemetry import propagate, trace
@@ -129,5 +130,18 @@ def inject(headers: Headers) -> None:
     if _enabled:
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
+        if carrier and "Tracestate" in headers:
+            del headers["Tracestate"]  # forwarded, and of another trace perhaps
         for name, value in carrier.items():
             headers[name] = value
+
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+
+
+def trace_of(request: RequestEnvelope | None) -> str:
+    """Return the trace id in ``Traceparent`` of a request; empty if there is none."""
+    found = None
+    if request is not None and (text := request.header("Traceparent")):
+        found = _TRACEPARENT.fullmatch(text[:256])
+    return found[1] if found is not None and found[1].strip("0") else ""
