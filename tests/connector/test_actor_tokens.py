@@ -11,8 +11,9 @@ import nacl.signing
 import pytest
 
 from subtrie.connector import HTTPError
-from subtrie.connector._actor import ISSUERS, ActorVerifier, unsigned_token
+from subtrie.connector._actor import ISSUERS, ActorVerifier
 from subtrie.connector._claims import Claims
+from subtrie.testing import actor_token
 
 ACCESS, BEARER = ISSUERS
 NOW = 1_800_000_000
@@ -150,13 +151,13 @@ async def test_only_ed25519_with_a_known_key_counts(service, header):
     assert await status_of(verifier(service), service.sign(header=header)) == 401
 
 
-async def test_an_unsigned_token_counts_in_tests_alone(service):
-    token = unsigned_token({"sub": "ann", "iss": "https://anyone.example"})
+async def test_an_actor_token_counts_in_tests_alone(service):
+    token = actor_token({"sub": "ann", "iss": "https://anyone.example"})
     assert await status_of(verifier(service), token) == 401
     testing = verifier(service, allow_unsigned=True)
     assert (await status_of(testing, token))["sub"] == "ann"
     assert await status_of(testing, token + "AAAA") == 401
-    assert await status_of(testing, unsigned_token({"exp": NOW - 1})) == 401
+    assert await status_of(testing, actor_token({"exp": NOW - 1})) == 401
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import HTTPError, Request, Response
-from subtrie.connector._actor import unsigned_token
+from subtrie.testing import actor_token
 
 from .test_actor_tokens import TokenService
 
@@ -61,16 +61,16 @@ async def test_a_token_is_verified_before_the_handler(make):
         assert await status_of(web, "/admin", suspended) == 403
         for path in ("/admin", "/open"):
             assert await status_of(web, path, stranger.sign(roles=["admin"])) == 401
-            assert await status_of(web, path, unsigned_token({"roles": ["admin"]})) == 401
+            assert await status_of(web, path, actor_token({"roles": ["admin"]})) == 401
             assert await status_of(web, path, "forged") == 401
     assert seen == [None]
 
 
-async def test_an_unsigned_token_in_tests_and_no_token_service(make):
+async def test_an_actor_token_in_tests_and_no_token_service(make):
     shop, web = make(HOST), make("web.example")
     serve_admin(shop)
     async with shop, web:
-        token = unsigned_token({"sub": "ann", "roles": ["admin"]})
+        token = actor_token({"sub": "ann", "roles": ["admin"]})
         assert (await status_of(web, "/admin", token))["sub"] == "ann"
         service = TokenService()
         service.add("k1")
@@ -89,7 +89,7 @@ async def test_a_refused_token_does_not_reach_middleware(make):
 
     async with shop, web:
         assert await status_of(web, "/admin") == 401
-        await status_of(web, "/admin", unsigned_token({"roles": ["admin"]}))
+        await status_of(web, "/admin", actor_token({"roles": ["admin"]}))
     assert seen == [{"roles": ["admin"]}]
 
 
@@ -105,7 +105,7 @@ async def test_an_actor_is_passed_on_to_nested_calls(make):
         return (await shop.request("GET", "https://stock.example/level")).json()
 
     async with shop, stock, web:
-        token = unsigned_token({"tenant": {"id": 7}})
+        token = actor_token({"tenant": {"id": 7}})
         assert await status_of(web, "/level", token) == [{"tenant": {"id": 7}}, HOST]
 
 

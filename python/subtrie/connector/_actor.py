@@ -22,7 +22,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, NoReturn
 
-from .. import _control_headers
 from .._errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._claims import Claims, flattened
@@ -241,23 +240,3 @@ def _no_constant(name: str) -> NoReturn:
 
 def _refuse(why: str) -> NoReturn:
     raise HTTPError(f"the actor token is refused: {why}", status=401)
-
-
-def unsigned_token(claims: dict[str, Any]) -> str:
-    """Return an unsigned actor token, which only the deployment TESTING accepts.
-
-    Args:
-        claims: The claims, which JSON can represent.
-    """
-    parts = ({"alg": "none", "typ": "JWT"}, claims)
-    return ".".join(_encoded(part) for part in parts) + "."
-
-
-def _encoded(value: dict[str, Any]) -> str:
-    text = json.dumps(value, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(text).decode().rstrip("=")
-
-
-def actor_in(headers: dict[str, list[str]]) -> str:
-    """Return the actor token in the headers of a request; empty if there is none."""
-    return headers.get(_control_headers.ACTOR, [""])[0]
