@@ -71,6 +71,10 @@ coverage-table: ## list which requirement and which decision has which test
 	@tools/bootstrap test
 	@$(PYTHON) tests/coverage_table.py
 
+sentences: ## copy the sentences of the core's reasons into the Python table
+	@tools/bootstrap check
+	@$(PYTHON) tools/core_sentences.py
+
 cross: ## compare both engines on random programs (CASES=1000000)
 	@tools/bootstrap test
 	$(PYTHON) tests/cross_engine.py --cases $(CASES)

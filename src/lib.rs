@@ -6,22 +6,23 @@
 //! - [`permissions`]: exact comparison of sets of allow and deny rules.
 //! - [`wire`]: an incremental parser of the NATS protocols.
 //! - `arrow` (feature `arrow`): decoding of columns of subjects.
-//! - [`error`]: the error type of all but the parser.
+//! - [`error`]: the error type of all but the parser, and the reasons of all errors.
 //!
 //! The feature `python` adds the bindings, the only part that uses an interpreter.
 //!
 //! # Examples
 //!
 //! ```
-//! use subtrie::grammar::Dialect;
-//! use subtrie::trie::SubjectTrie;
+//! use subtrie::{Dialect, SubjectTrie};
 //!
 //! let mut trie = SubjectTrie::new(Dialect::Strict);
 //! trie.insert("orders.>", "audit")?;
-//! trie.insert_in_queue("orders.*.new", "workers", "worker")?;
+//! let worker = trie.insert_in_queue("orders.*.new", "workers", "worker")?;
 //!
-//! assert_eq!(trie.matches("orders.eu.new")?, [&"audit", &"worker"]);
-//! # Ok::<(), subtrie::error::Error>(())
+//! assert!(trie.matches("orders.eu.new")?.eq(&["audit", "worker"]));
+//! trie.remove(worker);
+//! assert!(trie.matches("orders.eu.new")?.eq(&["audit"]));
+//! # Ok::<(), subtrie::Error>(())
 //! ```
 
 #[cfg(feature = "arrow")]
@@ -35,3 +36,12 @@ pub mod wire;
 
 #[cfg(feature = "python")]
 mod python;
+
+pub use error::{Error, ErrorKind};
+pub use grammar::{Bounds, Dialect};
+pub use trie::{Matches, SubjectTrie, Subscription};
+
+/// The examples of the page about the crate, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rust.md")]
+struct RustPage;

@@ -317,6 +317,46 @@ fn a_kept_handle_never_names_another_subscription() {
 }
 
 #[test]
+fn a_handle_means_nothing_to_another_trie() {
+    let mut one = SubjectTrie::new(Dialect::Strict);
+    let mut other = SubjectTrie::new(Dialect::Strict);
+    let own = one.insert_in_queue("a", "q", 1).unwrap();
+    let foreign = other.insert_in_queue("a", "q", 2).unwrap();
+    assert!(own.id() == foreign.id() && own != foreign);
+    assert_eq!((one.get(foreign), one.get_mut(foreign)), (None, None));
+    assert_eq!((one.pattern(foreign), one.queue(foreign)), (None, None));
+    assert_eq!(one.remove(foreign), None);
+    let mut copy = one.clone();
+    assert_eq!((copy.get(own), copy.remove(own)), (None, None));
+    let copied: Vec<_> = copy.iter().map(|(handle, _)| handle).collect();
+    assert_eq!(
+        (one.get(copied[0]), copy.remove(copied[0])),
+        (None, Some(1))
+    );
+    assert_eq!(one.remove(own), Some(1));
+}
+
+#[test]
+fn matches_are_the_values_in_order_of_insertion() {
+    let mut trie = SubjectTrie::new(Dialect::Strict);
+    for number in 0..20 {
+        let pattern = ["a.*", "*.b", "a.>", "x"][number % 4];
+        trie.insert(pattern, number).unwrap();
+    }
+    let expected: Vec<usize> = (0..20).filter(|number| number % 4 < 3).collect();
+    let matches = trie.matches("a.b").unwrap();
+    assert_eq!((matches.len(), matches.size_hint()), (15, (15, Some(15))));
+    assert!(matches.clone().eq(&expected));
+    assert_eq!(format!("{matches:?}"), format!("{expected:?}"));
+    let mut values = vec![&7];
+    trie.matches_into("a.b", &mut values).unwrap();
+    assert!(values[0] == &7 && values[1..].iter().copied().eq(&expected));
+    assert!(trie.matches_into("a..b", &mut values).is_err());
+    assert_eq!(values.len(), 16);
+    assert_eq!(trie.matches("none").unwrap().len(), 0);
+}
+
+#[test]
 fn a_kept_reference_follows_its_record_and_ends_with_it() {
     let mut index = strict();
     let first = index.insert("a", Some("p")).unwrap();

@@ -24,6 +24,7 @@ mod hash;
 mod image;
 mod index;
 mod lookup;
+mod matches;
 mod node;
 mod pattern;
 mod prefix;
@@ -32,6 +33,7 @@ mod subject_trie;
 mod subscription;
 mod update;
 
+pub use matches::Matches;
 pub use subject_trie::SubjectTrie;
 pub use subscription::Subscription;
 

@@ -5,8 +5,9 @@ use std::fmt;
 use super::index::Index;
 use super::lookup::Scratch;
 use super::lookup::thread_buffers::{ThreadBuffers, with_buffers};
+use super::matches::Matches;
 use super::storage::subscriptions::SubscriptionRef;
-use super::subscription::Subscription;
+use super::subscription::{Subscription, TrieId};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect};
 
@@ -15,23 +16,22 @@ use crate::grammar::{Bounds, Dialect};
 /// # Examples
 ///
 /// ```
-/// use subtrie::grammar::Dialect;
-/// use subtrie::trie::SubjectTrie;
+/// use subtrie::{Dialect, SubjectTrie};
 ///
 /// let mut trie = SubjectTrie::new(Dialect::Strict);
 /// trie.insert("orders.>", "audit")?;
 /// let east = trie.insert_in_queue("orders.*.new", "workers", "east")?;
 /// trie.insert_in_queue("orders.eu.*", "workers", "west")?;
 ///
-/// assert_eq!(trie.matches("orders.eu.new")?, [&"audit", &"east", &"west"]);
-/// assert_eq!(trie.select("orders.eu.new")?, [&"audit", &"east"]);
-/// assert_eq!(trie.select("orders.eu.new")?, [&"audit", &"west"]);
+/// assert!(trie.matches("orders.eu.new")?.eq(&["audit", "east", "west"]));
+/// assert!(trie.select("orders.eu.new")?.eq(&["audit", "east"]));
+/// assert!(trie.select("orders.eu.new")?.eq(&["audit", "west"]));
 /// assert_eq!(trie.remove(east), Some("east"));
 /// assert_eq!(trie.get(east), None);
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct SubjectTrie<T> {
+    id: TrieId,
     index: Index,
     /// By slot.
     values: Vec<T>,
@@ -43,8 +43,7 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let trie = SubjectTrie::<u32>::new(Dialect::Strict);
     /// assert!(trie.is_empty());
     /// ```
@@ -58,9 +57,7 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
-    /// # use subtrie::grammar::Bounds;
+    /// # use subtrie::{Bounds, Dialect, SubjectTrie};
     /// let bounds = Bounds { max_tokens: 2, max_length: 100 };
     /// let mut trie = SubjectTrie::with_bounds(Dialect::Strict, bounds);
     /// assert_eq!(trie.insert("a.b.c", 1).unwrap_err().reason, "too-many-tokens");
@@ -68,6 +65,7 @@ impl<T> SubjectTrie<T> {
     #[must_use]
     pub fn with_bounds(dialect: Dialect, bounds: Bounds) -> Self {
         Self {
+            id: TrieId::unique(),
             index: Index::new(dialect, bounds),
             values: Vec::new(),
         }
@@ -83,8 +81,7 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// assert!(trie.insert("orders.*.new", 1).is_ok());
     /// let error = trie.insert("orders..new", 2).unwrap_err();
@@ -104,12 +101,11 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let worker = trie.insert_in_queue("orders.>", "workers", 1)?;
     /// assert_eq!(trie.queue(worker), Some("workers"));
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn insert_in_queue(
         &mut self,
@@ -123,7 +119,7 @@ impl<T> SubjectTrie<T> {
     fn add(&mut self, pattern: &str, queue: Option<&str>, value: T) -> Result<Subscription, Error> {
         let added = self.index.insert(pattern, queue)?;
         self.values.push(value);
-        Ok(added.into())
+        Ok(self.handle(added))
     }
 
     /// Removes a subscription and returns its value; `None` if it is not in the trie.
@@ -131,15 +127,15 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let orders = trie.insert("orders.>", 1)?;
     /// assert_eq!(trie.remove(orders), Some(1));
     /// assert_eq!(trie.remove(orders), None);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn remove(&mut self, subscription: Subscription) -> Option<T> {
+        self.find(subscription)?;
         let slot = self.index.remove(subscription.id)?;
         let value = self.values.swap_remove(slot.index());
         if self.values.capacity() > 4 * self.values.len() {
@@ -153,13 +149,12 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// trie.insert("orders.>", 1)?;
     /// trie.clear();
     /// assert!(trie.is_empty());
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn clear(&mut self) {
         self.index.clear();
@@ -167,9 +162,36 @@ impl<T> SubjectTrie<T> {
     }
 
     /// The value of a subscription; `None` if it is not in the trie.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.get(orders), Some(&1));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
     #[must_use]
     pub fn get(&self, subscription: Subscription) -> Option<&T> {
-        self.value(self.index.find(subscription.id)?)
+        self.value(self.find(subscription)?)
+    }
+
+    /// The value of a subscription, to be changed; `None` if it is not in the trie.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let orders = trie.insert("orders.>", 1)?;
+    /// *trie.get_mut(orders).unwrap() += 1;
+    /// assert_eq!(trie.get(orders), Some(&2));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
+    pub fn get_mut(&mut self, subscription: Subscription) -> Option<&mut T> {
+        let found = self.find(subscription)?;
+        self.values.get_mut(found.slot.index())
     }
 
     /// The pattern of a subscription; `None` if it is not in the trie.
@@ -177,25 +199,36 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let orders = trie.insert("orders.>", 1)?;
     /// assert_eq!(trie.pattern(orders).as_deref(), Some("orders.>"));
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     #[must_use]
     pub fn pattern(&self, subscription: Subscription) -> Option<String> {
-        self.index.pattern(self.index.find(subscription.id)?)
+        self.index.pattern(self.find(subscription)?)
     }
 
     /// The queue group of a subscription; `None` without one, or if it is not in the trie.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let audit = trie.insert("orders.>", 1)?;
+    /// assert_eq!(trie.queue(audit), None);
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
     #[must_use]
     pub fn queue(&self, subscription: Subscription) -> Option<&str> {
-        self.index.queue(self.index.find(subscription.id)?)
+        self.index.queue(self.find(subscription)?)
     }
 
     /// The values of all subscriptions that match, in order of insertion, with or without a queue.
+    ///
+    /// Cost: about four probes of a hash table, however many subscriptions there are.
     ///
     /// # Errors
     ///
@@ -204,17 +237,43 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// trie.insert("orders.>", 1)?;
-    /// assert_eq!(trie.matches("orders.eu")?, [&1]);
-    /// assert_eq!(trie.matches("orders")?, [&0; 0]);
+    /// assert_eq!(trie.matches("orders.eu")?.collect::<Vec<_>>(), [&1]);
+    /// assert_eq!(trie.matches("orders")?.next(), None);
     /// assert_eq!(trie.matches("orders.*").unwrap_err().reason, "wildcard");
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
-    pub fn matches(&self, subject: &str) -> Result<Vec<&T>, Error> {
-        self.look_up(subject, Index::match_into, |found| self.value(found))
+    pub fn matches(&self, subject: &str) -> Result<Matches<'_, T>, Error> {
+        self.look_up(subject, Index::match_into, |found| {
+            Matches::new(&self.values, found)
+        })
+    }
+
+    /// Appends what [`SubjectTrie::matches`] returns to `values`. Allocates nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SubjectTrie::matches`]; then nothing is appended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// let mut values = Vec::new();
+    /// for subject in ["orders.eu", "orders.us", "carts"] {
+    ///     trie.matches_into(subject, &mut values)?;
+    /// }
+    /// assert_eq!(values, [&1, &1]);
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
+    pub fn matches_into<'a>(&'a self, subject: &str, values: &mut Vec<&'a T>) -> Result<(), Error> {
+        self.look_up(subject, Index::match_into, |found| {
+            values.extend(found.iter().filter_map(|&found| self.value(found)));
+        })
     }
 
     /// The subscriptions that match, in order of insertion.
@@ -226,15 +285,14 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let orders = trie.insert("orders.>", 1)?;
     /// assert_eq!(trie.subscriptions("orders.eu")?, [orders]);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn subscriptions(&self, subject: &str) -> Result<Vec<Subscription>, Error> {
-        self.look_up(subject, Index::match_into, |found| Some(found.into()))
+        self.look_up(subject, Index::match_into, |found| self.handles(found))
     }
 
     /// The values that a broker would deliver to, in order of insertion: those of all subscriptions
@@ -247,17 +305,18 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// trie.insert_in_queue("orders.*", "workers", "east")?;
     /// trie.insert_in_queue("orders.>", "workers", "west")?;
-    /// assert_eq!(trie.select("orders.eu")?, [&"east"]);
-    /// assert_eq!(trie.select("orders.eu")?, [&"west"]);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// assert_eq!(trie.select("orders.eu")?.next(), Some(&"east"));
+    /// assert_eq!(trie.select("orders.eu")?.next(), Some(&"west"));
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
-    pub fn select(&self, subject: &str) -> Result<Vec<&T>, Error> {
-        self.look_up(subject, Index::select_into, |found| self.value(found))
+    pub fn select(&self, subject: &str) -> Result<Matches<'_, T>, Error> {
+        self.look_up(subject, Index::select_into, |found| {
+            Matches::new(&self.values, found)
+        })
     }
 
     /// The number of matching subscriptions.
@@ -269,12 +328,11 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// trie.insert("orders.>", 1)?;
     /// assert_eq!((trie.count("orders.eu")?, trie.count("orders")?), (1, 0));
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn count(&self, subject: &str) -> Result<usize, Error> {
         with_buffers(|buffers| self.index.count(subject, &mut buffers.lookup))
@@ -289,12 +347,11 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// trie.insert("orders.>", 1)?;
     /// assert!(trie.has_interest("orders.eu")?);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn has_interest(&self, subject: &str) -> Result<bool, Error> {
         with_buffers(|buffers| self.index.has_interest(subject, &mut buffers.lookup))
@@ -310,17 +367,16 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let all = trie.insert("orders.>", 1)?;
     /// let new = trie.insert("orders.*.new", 2)?;
     /// assert_eq!(trie.matching("orders.eu.*")?, [all, new]);
     /// assert_eq!(trie.covered_by("*.*.new")?, [new]);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn matching(&self, pattern: &str) -> Result<Vec<Subscription>, Error> {
-        Ok(handles(self.index.matching(pattern)?))
+        Ok(self.handles(&self.index.matching(pattern)?))
     }
 
     /// The subscriptions whose pattern matches only subjects that `pattern` matches, in order of
@@ -329,8 +385,19 @@ impl<T> SubjectTrie<T> {
     /// # Errors
     ///
     /// As for [`SubjectTrie::matching`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// let new = trie.insert("orders.*.new", 2)?;
+    /// assert_eq!(trie.covered_by("orders.*.*")?, [new]);
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
     pub fn covered_by(&self, pattern: &str) -> Result<Vec<Subscription>, Error> {
-        Ok(handles(self.index.covered_by(pattern)?))
+        Ok(self.handles(&self.index.covered_by(pattern)?))
     }
 
     /// For a subject that no subscription matches, the oldest subscription of each of up to `limit`
@@ -343,12 +410,11 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let new = trie.insert("orders.*.new", 1)?;
     /// assert_eq!(trie.nearest("orders.eu.old", 3)?, [(new, 2)]);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn nearest(
         &self,
@@ -358,7 +424,7 @@ impl<T> SubjectTrie<T> {
         let explain =
             |buffers: &mut ThreadBuffers| self.index.explain(subject, limit, &mut buffers.lookup);
         let nearest = with_buffers(explain)?.nearest;
-        let handle = |(found, token): (SubscriptionRef, usize)| (found.into(), token);
+        let handle = |(found, token): (SubscriptionRef, usize)| (self.handle(found), token);
         Ok(nearest.into_iter().map(handle).collect())
     }
 
@@ -367,19 +433,28 @@ impl<T> SubjectTrie<T> {
     /// # Examples
     ///
     /// ```
-    /// # use subtrie::grammar::Dialect;
-    /// # use subtrie::trie::SubjectTrie;
+    /// # use subtrie::{Dialect, SubjectTrie};
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// let orders = trie.insert("orders.>", 1)?;
     /// assert_eq!(trie.iter().collect::<Vec<_>>(), [(orders, &1)]);
-    /// # Ok::<(), subtrie::error::Error>(())
+    /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Subscription, &T)> {
         let all = self.index.subscriptions().into_iter();
-        all.filter_map(|found| Some((found.into(), self.value(found)?)))
+        all.filter_map(|found| Some((self.handle(found), self.value(found)?)))
     }
 
     /// The number of subscriptions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", 1)?;
+    /// assert_eq!((trie.len(), trie.is_empty()), (1, false));
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
     #[must_use]
     pub const fn len(&self) -> usize {
         self.index.len()
@@ -395,26 +470,59 @@ impl<T> SubjectTrie<T> {
         self.values.get(found.slot.index())
     }
 
-    fn look_up<'a, R: 'a>(
-        &'a self,
+    const fn handle(&self, found: SubscriptionRef) -> Subscription {
+        Subscription {
+            trie: self.id,
+            id: found.id,
+        }
+    }
+
+    fn handles(&self, found: &[SubscriptionRef]) -> Vec<Subscription> {
+        found.iter().map(|&found| self.handle(found)).collect()
+    }
+
+    /// A subscription of this trie that is still in it.
+    fn find(&self, subscription: Subscription) -> Option<SubscriptionRef> {
+        if subscription.trie != self.id {
+            return None;
+        }
+        self.index.find(subscription.id)
+    }
+
+    fn look_up<R>(
+        &self,
         subject: &str,
         lookup: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
-        result: impl Fn(SubscriptionRef) -> Option<R>,
-    ) -> Result<Vec<R>, Error> {
+        result: impl FnOnce(&[SubscriptionRef]) -> R,
+    ) -> Result<R, Error> {
         with_buffers(|buffers| {
-            buffers.found.clear();
-            lookup(
-                &self.index,
-                subject,
-                &mut buffers.lookup,
-                &mut buffers.found,
-            )?;
-            Ok(buffers
-                .found
-                .iter()
-                .filter_map(|&found| result(found))
-                .collect())
+            let found = &mut buffers.found;
+            found.clear();
+            lookup(&self.index, subject, &mut buffers.lookup, found)?;
+            Ok(result(found))
         })
+    }
+}
+
+/// The clone is another trie: the handles of this one mean nothing to it.
+impl<T: Clone> Clone for SubjectTrie<T> {
+    fn clone(&self) -> Self {
+        Self {
+            id: TrieId::unique(),
+            index: self.index.clone(),
+            values: self.values.clone(),
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for SubjectTrie<T> {
+    /// Writes a map from patterns to values, in order of insertion.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.iter().map(|(subscription, value)| {
+            let pattern = self.pattern(subscription).unwrap_or_default();
+            (pattern, value)
+        });
+        f.debug_map().entries(rows).finish()
     }
 }
 
@@ -423,8 +531,4 @@ impl<T> fmt::Display for SubjectTrie<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.index.fmt(out)
     }
-}
-
-fn handles(found: Vec<SubscriptionRef>) -> Vec<Subscription> {
-    found.into_iter().map(Subscription::from).collect()
 }

@@ -1,18 +1,29 @@
 //! The public handle of a subscription.
 
-use super::storage::subscriptions::SubscriptionRef;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The identity of a trie, by which it knows its own handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TrieId(u64);
+
+impl TrieId {
+    /// An identity that no trie of this process has had. There are 2^64.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// A handle of a subscription in a [`SubjectTrie`](super::SubjectTrie).
 ///
-/// Its number is never given again by the trie that returned it, so a kept handle either names that
-/// subscription or, once it is removed, nothing. It means nothing to another trie, except to a
-/// clone made after it was returned. Handles order by insertion.
+/// A kept handle names that subscription and, once it is removed, nothing: its number is never given
+/// again. To another trie it means nothing, also to a clone, whose own handles
+/// [`SubjectTrie::iter`](super::SubjectTrie::iter) returns. Handles of one trie order by insertion.
 ///
 /// # Examples
 ///
 /// ```
-/// use subtrie::grammar::Dialect;
-/// use subtrie::trie::SubjectTrie;
+/// use subtrie::{Dialect, SubjectTrie};
 ///
 /// let mut trie = SubjectTrie::new(Dialect::Strict);
 /// let first = trie.insert("orders.new", 1)?;
@@ -20,23 +31,31 @@ use super::storage::subscriptions::SubscriptionRef;
 /// let second = trie.insert("orders.new", 2)?;
 /// assert!(first < second);
 /// assert_eq!((trie.get(first), trie.get(second)), (None, Some(&2)));
-/// # Ok::<(), subtrie::error::Error>(())
+///
+/// let copy = trie.clone();
+/// assert_eq!(copy.get(second), None);
+/// # Ok::<(), subtrie::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subscription {
+    pub(super) trie: TrieId,
     pub(super) id: u64,
 }
 
 impl Subscription {
-    /// The number of the subscription, from 0 in order of insertion.
+    /// Return the number of the subscription, from 0 in order of insertion.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use subtrie::{Dialect, SubjectTrie};
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// trie.insert("orders.>", "audit")?;
+    /// assert_eq!(trie.insert("orders.new", "worker")?.id(), 1);
+    /// # Ok::<(), subtrie::Error>(())
+    /// ```
     #[must_use]
     pub const fn id(self) -> u64 {
         self.id
-    }
-}
-
-impl From<SubscriptionRef> for Subscription {
-    fn from(found: SubscriptionRef) -> Self {
-        Self { id: found.id }
     }
 }

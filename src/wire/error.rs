@@ -1,7 +1,5 @@
 //! The error of a stream that cannot be parsed further.
 
-use std::fmt;
-
 /// The part of an operation in which an error was found.
 ///
 /// # Examples
@@ -63,11 +61,3 @@ pub struct ParseError {
     /// The part of the operation in which the error was found.
     pub stage: Stage,
 }
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.reason, self.position)
-    }
-}
-
-impl std::error::Error for ParseError {}

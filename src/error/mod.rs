@@ -1,9 +1,15 @@
-//! The error type of the crate: a stable code, the byte offset, and the argument.
+//! The error type of the crate: a stable code with its sentence, the byte offset, and the argument.
 //!
-//! The sentence a person reads, the hint and the HTTP status belong to the Python package, which
-//! both engines share; a Rust caller gets the code and the place.
+//! The hint and the HTTP status belong to the Python package.
+
+mod kind;
 
 use std::fmt;
+
+pub use kind::ErrorKind;
+
+use crate::grammar::RuleViolation;
+use crate::wire::ParseError;
 
 /// A rejected input: the rule that rejected it, and where.
 ///
@@ -15,9 +21,10 @@ use std::fmt;
 /// let dialect = Dialect::Strict;
 /// let error = check("a..b", Form::Subject, dialect, dialect.bounds()).unwrap_err();
 /// assert_eq!((error.reason, error.position), ("empty-token", Some(2)));
-/// assert_eq!(error.to_string(), "empty-token at byte 2");
+/// assert_eq!(error.to_string(), "a token is empty, at byte 2");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Error {
     /// The rule that rejected the input: a stable code such as `empty-token`.
     pub reason: &'static str,
@@ -72,26 +79,75 @@ impl Error {
     /// use subtrie::error::Error;
     ///
     /// let error = Error::at("host-empty", 0).in_field("host");
-    /// assert_eq!(error.to_string(), "host-empty in host at byte 0");
+    /// assert_eq!(error.to_string(), "host: the host is empty, at byte 0");
     /// ```
     #[must_use]
     pub const fn in_field(mut self, field: &'static str) -> Self {
         self.field = Some(field);
         self
     }
+
+    /// Return the reason as an enum; `None` for a code that is not the core's own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::{Dialect, ErrorKind, SubjectTrie};
+    ///
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let error = trie.insert("orders.>.new", 1).unwrap_err();
+    /// assert_eq!(error.kind(), Some(ErrorKind::TailNotLast));
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> Option<ErrorKind> {
+        ErrorKind::from_code(self.reason)
+    }
+}
+
+/// The sentence of a code, or the code itself.
+fn sentence(code: &'static str) -> &'static str {
+    ErrorKind::from_code(code).map_or(code, ErrorKind::sentence)
 }
 
 impl fmt::Display for Error {
+    /// Writes the argument, the sentence and the place: `slot: a slot is …, at byte 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason)?;
         if let Some(field) = self.field {
-            write!(f, " in {field}")?;
+            write!(f, "{field}: ")?;
         }
+        f.write_str(sentence(self.reason))?;
         if let Some(position) = self.position {
-            write!(f, " at byte {position}")?;
+            write!(f, ", at byte {position}")?;
         }
         Ok(())
     }
 }
 
 impl std::error::Error for Error {}
+
+impl fmt::Display for RuleViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = sentence(self.reason);
+        write!(
+            f,
+            "{sentence}, at byte {} (rule {})",
+            self.position, self.rule
+        )
+    }
+}
+
+impl std::error::Error for RuleViolation {}
+
+impl From<RuleViolation> for Error {
+    fn from(violation: RuleViolation) -> Self {
+        Self::at(violation.reason, violation.position)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at byte {}", sentence(self.reason), self.position)
+    }
+}
+
+impl std::error::Error for ParseError {}
