@@ -14,10 +14,13 @@
 
 mod column;
 mod decode;
+mod events;
 mod matches;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
 // For the bindings, the tests and the benches of this repository; not part of the public interface.
+#[doc(hidden)]
+pub use events::EventColumns;
 #[doc(hidden)]
 pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};

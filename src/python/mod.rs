@@ -13,6 +13,7 @@ mod grammar;
 mod microbus;
 mod names;
 mod permissions;
+mod trace_reader;
 mod trie;
 mod wire;
 
@@ -46,6 +47,8 @@ mod _subtrie {
     use super::permissions::{
         rules_admit, rules_difference, rules_minimised, rules_overlap, rules_proof, rules_witness,
     };
+    #[pymodule_export]
+    use super::trace_reader::{EventBatch, LogDivider, TraceReader};
     #[pymodule_export]
     use super::trie::{Matches, SubjectTrie};
     #[pymodule_export]

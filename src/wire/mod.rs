@@ -28,6 +28,9 @@ mod numbers;
 mod op;
 mod parser;
 mod state_machine;
+// For the bindings and the tests of this repository; not part of the public interface.
+#[doc(hidden)]
+pub mod trace;
 
 pub use conn::{Conn, Kind};
 pub use error::{ParseError, Stage};

@@ -1,0 +1,196 @@
+//! Bindings of the reader of trace logs: bytes in, Arrow batches of events out.
+
+use arrow_array::{Array, StructArray};
+use arrow_schema::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyTuple};
+
+use super::arrow::{arrow_error, export, export_schema};
+use super::buffer::Bytes;
+use crate::arrow::EventColumns;
+use crate::wire::trace::{Event, Lines, Outcome, Reader, Sink};
+
+/// Reads the lines of a trace log that begin in a range of positions, and decides which deliveries
+/// belong to which publish.
+///
+/// Feed it the bytes from `start` on, until it is done or the log ends; then call `finish`.
+#[pyclass(module = "subtrie._subtrie")]
+pub struct TraceReader {
+    reader: Reader,
+    lines: Lines,
+    columns: EventColumns,
+    done: bool,
+}
+
+#[pymethods]
+impl TraceReader {
+    #[new]
+    #[pyo3(signature = (columns, start=0, end=None, *, state=None, base=0))]
+    fn new(
+        columns: Vec<String>,
+        start: u64,
+        end: Option<u64>,
+        state: Option<&Bound<'_, PyAny>>,
+        base: u64,
+    ) -> PyResult<Self> {
+        let range = start..end.unwrap_or(u64::MAX);
+        let reader = match state {
+            None => Reader::new(range),
+            Some(state) => Reader::restore(range, Bytes::of(state)?.as_slice())
+                .ok_or_else(|| PyValueError::new_err("not the state of a reader"))?,
+        };
+        let columns = EventColumns::new(columns.iter().map(String::as_str), base)
+            .ok_or_else(|| PyValueError::new_err("not a column of events"))?;
+        Ok(Self { reader, lines: Lines::new(start), columns, done: false })
+    }
+
+    /// Read the next bytes of the log; return whether the rest of it is not needed.
+    ///
+    /// Runs without the GIL.
+    fn feed(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let data = Bytes::of(data)?;
+        let data = data.as_slice();
+        py.detach(|| {
+            let Self { reader, lines, columns, done } = self;
+            lines.feed(data, |position, line| {
+                *done = *done || reader.is_done(position);
+                if !*done {
+                    reader.line(position, line, columns);
+                }
+                !*done
+            });
+        });
+        Ok(self.done)
+    }
+
+    /// End the log here: read its last line, and close all windows.
+    fn finish(&mut self) {
+        let Self { reader, lines, columns, done } = self;
+        if *done {
+            return;
+        }
+        lines.finish(|position, line| {
+            reader.line(position, line, columns);
+            true
+        });
+        reader.finish(lines.position(), columns);
+        *done = true;
+    }
+
+    /// Return the complete rows; those whose outcome is not known come later.
+    fn take(&mut self, py: Python<'_>) -> PyResult<EventBatch> {
+        let columns = &mut self.columns;
+        py.detach(|| columns.take()).map(EventBatch).map_err(arrow_error)
+    }
+
+    /// The number of rows that wait to be taken.
+    fn __len__(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The number of lines of the range by category, and of deliveries that no publish took.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = self.reader.counts();
+        let found = PyDict::new(py);
+        found.set_item("operations", counts.operations)?;
+        found.set_item("payloads", counts.payloads)?;
+        found.set_item("server", counts.server)?;
+        found.set_item("unparseable_lines", counts.unparseable)?;
+        found.set_item("unmatched", counts.unmatched)?;
+        Ok(found)
+    }
+}
+
+/// Rows of events as an Arrow struct (Arrow C interface).
+#[pyclass(frozen, module = "subtrie._subtrie")]
+pub struct EventBatch(StructArray);
+
+#[pymethods]
+impl EventBatch {
+    #[new]
+    fn not_constructible() -> PyResult<Self> {
+        Err(PyTypeError::new_err("batches of events are made by TraceReader"))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Return the Arrow type, a struct of the requested columns.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &DataType::Struct(self.0.fields().clone()))
+    }
+
+    /// Return the Arrow array; `requested_schema` is ignored, as the interface permits.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        drop(requested_schema);
+        export(py, &self.0.to_data())
+    }
+}
+
+/// Divides a trace log at lines near given positions, and saves the state of a reader at each.
+#[pyclass(module = "subtrie._subtrie")]
+pub struct LogDivider {
+    reader: Reader,
+    lines: Lines,
+    /// The positions that are not yet reached, the next one last.
+    targets: Vec<u64>,
+    reached: Vec<(u64, Vec<u8>)>,
+}
+
+/// Takes no rows: a divider needs only the state.
+struct Discard;
+
+impl Sink for Discard {
+    fn add(&mut self, _: &Event<'_>) {}
+    fn open(&mut self, _: &Event<'_>, _: u64) {}
+    fn resolve(&mut self, _: u64, _: &Outcome) {}
+}
+
+#[pymethods]
+impl LogDivider {
+    #[new]
+    fn new(mut targets: Vec<u64>) -> Self {
+        targets.sort_unstable_by(|a, b| b.cmp(a));
+        targets.dedup();
+        let (reader, lines) = (Reader::new(u64::MAX..u64::MAX), Lines::new(0));
+        Self { reader, lines, targets, reached: Vec::new() }
+    }
+
+    /// Read the next bytes of the log; return whether the rest of it is not needed.
+    ///
+    /// Runs without the GIL.
+    fn feed(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let data = Bytes::of(data)?;
+        let data = data.as_slice();
+        py.detach(|| {
+            let Self { reader, lines, targets, reached } = self;
+            lines.feed(data, |position, line| {
+                if targets.last().is_some_and(|&target| target <= position) {
+                    reached.push((position, reader.save()));
+                    targets.retain(|&target| target > position);
+                }
+                if !targets.is_empty() {
+                    reader.line(position, line, &mut Discard);
+                }
+                !targets.is_empty()
+            });
+        });
+        Ok(self.targets.is_empty())
+    }
+
+    /// Return the new divisions: the position of a line, and the state before it.
+    fn take<'py>(&mut self, py: Python<'py>) -> Vec<(u64, Bound<'py, PyBytes>)> {
+        self.reached
+            .drain(..)
+            .map(|(position, state)| (position, PyBytes::new(py, &state)))
+            .collect()
+    }
+}

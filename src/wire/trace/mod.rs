@@ -1,0 +1,27 @@
+//! Reader of the trace log of nats-server (`-DV`): bytes in, events out, no I/O.
+//!
+//! A [`Reader`] gets the lines of a log in order, as [`Lines`] finds them, and tells a [`Sink`] what
+//! they are. Payloads are not read. The column names and the rule that decides which publish a
+//! delivery belongs to are those of the audit.
+
+mod clock;
+mod connection;
+mod event;
+mod lines;
+mod matching;
+mod operation;
+mod prefix;
+mod reader;
+mod redact;
+mod state;
+mod subscriptions;
+mod text;
+mod windows;
+
+pub use event::{Counts, Direction, Event, Outcome, Prefix, Sink};
+pub use lines::Lines;
+pub use matching::Served;
+pub use operation::Refusal;
+pub use reader::Reader;
+pub use redact::redact;
+pub use text::escape;

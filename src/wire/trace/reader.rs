@@ -1,0 +1,430 @@
+//! Reads the lines of a log in order: each becomes an event or is counted, and the deliveries of
+//! each publish are decided.
+//!
+//! The *window* of a publish ends at the next operation that its connection sent (payload lines
+//! aside), at its refusal, or at the first line more than one second of log time after its payload
+//! line. A line that cannot be parsed takes no part in this, and its time neither.
+//!
+//! A reader is responsible for the lines that begin in a range. It begins with the state of the log
+//! at the start of the range (`state.rs`), and reads on past its end until the windows that it must
+//! decide are closed; so the result does not depend on how a log is divided.
+//!
+//! The prefix of a line (except its time) repeats on every line of a connection. It is parsed once,
+//! and then looked up by its text.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use memchr::memchr;
+
+use super::clock::Clock;
+use super::event::{Counts, Direction, Event, Prefix, Sink};
+use super::lines::LONGEST;
+use super::matching::{Groups, WindowId, write_key};
+use super::windows::{WINDOW, Window};
+use super::connection::{conn_name, pid_name, who};
+use super::operation::{self, Operation, Refusal};
+use super::prefix::{self, Line};
+use super::subscriptions::Subscriptions;
+
+/// Bounds the memory for a log of many connections.
+const CACHED_PREFIXES: usize = 65_536;
+/// The number of bytes of an unparseable line that are kept.
+const SHOWN: usize = 512;
+
+/// The state of one pass over a log.
+pub struct Reader {
+    pub(super) range: Range<u64>,
+    pub(super) counts: Counts,
+    pub(super) windows: HashMap<WindowId, Window, RandomState>,
+    pub(super) next_window: WindowId,
+    pub(super) open_by_conn: HashMap<u32, WindowId, RandomState>,
+    pub(super) limits: BinaryHeap<Reverse<(i64, WindowId)>>,
+    pub(super) groups: Groups,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) conns: HashMap<Box<str>, u32, RandomState>,
+    pub(super) next_conn: u32,
+    /// The windows that this reader must see the end of: opened before the end of its range.
+    pub(super) unfinished: usize,
+    prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
+    /// The process id as this log prints it, `[7] `, or nothing.
+    pid: Vec<u8>,
+    clock: Clock,
+    pub(super) key: Vec<u8>,
+    subscriber: Vec<u8>,
+    pub(super) closing: Vec<WindowId>,
+}
+
+impl Reader {
+    /// Create a reader of the lines that begin in a range, at the beginning of a log.
+    #[must_use]
+    pub fn new(range: Range<u64>) -> Self {
+        Self {
+            range,
+            counts: Counts::default(),
+            windows: HashMap::default(),
+            next_window: 0,
+            open_by_conn: HashMap::default(),
+            limits: BinaryHeap::new(),
+            groups: Groups::default(),
+            subscriptions: Subscriptions::default(),
+            conns: HashMap::default(),
+            next_conn: 0,
+            unfinished: 0,
+            prefixes: HashMap::default(),
+            pid: Vec::new(),
+            clock: Clock::default(),
+            key: Vec::new(),
+            subscriber: Vec::new(),
+            closing: Vec::new(),
+        }
+    }
+
+    /// Return the number of lines by category.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether no line at `position` or later can change the rows of the range.
+    #[must_use]
+    pub const fn is_done(&self, position: u64) -> bool {
+        position >= self.range.end && self.unfinished == 0
+    }
+
+    /// Read one line, without its LF.
+    pub fn line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
+        let own = self.range.contains(&position);
+        let long = line.len() > LONGEST;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let failed = match self.known_prefix(line) {
+            Some((prefix, at, time)) => match time {
+                Some(time) => self.body(position, &prefix, Some(time), &line[at..], long, sink),
+                None => Err("bad time"),
+            },
+            None => self.other_line(position, line, long, sink),
+        };
+        if let Err(reason) = failed {
+            if own {
+                self.counts.unparseable += 1;
+                let text = &line[..line.len().min(SHOWN)];
+                let reason = Some(reason);
+                sink.add(&Event { position, reason, text, ..Event::default() });
+            }
+        }
+        self.report(sink);
+    }
+
+    /// Close the windows that are open at the end of a log.
+    pub fn finish(&mut self, position: u64, sink: &mut impl Sink) {
+        let mut open: Vec<_> = self.open_by_conn.drain().map(|(_, id)| id).collect();
+        open.sort_unstable();
+        for id in open {
+            self.close(id, position, None);
+        }
+        self.report(sink);
+    }
+
+    /// Look up the prefix of a line by its text: prefix, index of the bracket, time.
+    fn known_prefix(&mut self, line: &[u8]) -> Option<(Arc<Prefix>, usize, Option<i64>)> {
+        let (time, start) = (self.pid.len(), self.pid.len() + 26);
+        let level = line.get(start..start + 7)?;
+        if level != b" [TRC] " || !line.starts_with(&self.pid) {
+            return None;
+        }
+        let at = start + 7 + memchr(b'[', &line[start + 7..])?;
+        let prefix = Arc::clone(self.prefixes.get(&line[start..at])?);
+        let form = &line[time..start];
+        let digits = |range: Range<usize>| form[range].iter().all(u8::is_ascii_digit);
+        let valid = [0..4, 5..7, 8..10, 11..13, 14..16, 17..19, 20..26]
+            .into_iter()
+            .all(digits)
+            && [form[4], form[7], form[10], form[13], form[16], form[19]] == *b"// ::.";
+        valid.then(|| (prefix, at, self.clock.read(form)))
+    }
+
+    /// Read a line whose prefix is not known, or that has another form.
+    fn other_line(
+        &mut self,
+        position: u64,
+        line: &[u8],
+        long: bool,
+        sink: &mut impl Sink,
+    ) -> Result<(), &'static str> {
+        let plain = prefix::without_colour(line);
+        let coloured = plain.len() != line.len();
+        let own_form = prefix::own_line(&plain);
+        let Some(found) = own_form.or_else(|| prefix::foreign_line(&plain)) else {
+            let message = prefix::message(&plain).ok_or("not a nats-server line")?;
+            let time = self.time(message.time)?;
+            self.expire(time, position);
+            if message.rest.starts_with(b"Starting nats-server") {
+                self.restart(position, time, message.pid, sink);
+            }
+            self.counts.server += u64::from(self.range.contains(&position));
+            return Ok(());
+        };
+        let direction = match found.rest.get(..3) {
+            Some(b"<<-") => Direction::In,
+            Some(b"->>") => Direction::Out,
+            Some(b"<->") => Direction::Local,
+            _ if found.level == Some(b"TRC") => return Err("incomplete line"),
+            _ => {
+                let time = self.time(found.time)?;
+                self.expire(time, position);
+                self.counts.server += u64::from(self.range.contains(&position));
+                self.message(position, time, &found, sink);
+                return Ok(());
+            }
+        };
+        let after = &found.rest[3..];
+        let payload = after.starts_with(b" MSG_PAYLOAD: [");
+        if !payload && !after.starts_with(b" [") {
+            let incomplete = found.rest.len() < 5;
+            return Err(if incomplete { "incomplete line" } else { operation::NOT_AN_OPERATION });
+        }
+        let time = self.time(found.time)?;
+        let prefix = Arc::new(self.prefix(&found, direction, payload));
+        let at = plain.len() - found.rest.len() + if payload { 17 } else { 4 };
+        if !coloured && own_form.is_some() {
+            self.remember(&plain, at, &found, &prefix);
+        }
+        self.body(position, &prefix, time, &plain[at..], long, sink)
+    }
+
+    /// Read a time; a log may be without them.
+    fn time(&mut self, text: Option<&[u8]>) -> Result<Option<i64>, &'static str> {
+        text.map(|text| self.clock.read(text).ok_or("bad time")).transpose()
+    }
+
+    /// Remember a prefix by its text, if `known_prefix` would find the same bracket.
+    fn remember(&mut self, line: &[u8], at: usize, found: &Line<'_>, prefix: &Arc<Prefix>) {
+        if found.level != Some(b"TRC") || found.time.is_none_or(|time| time.len() != 26) {
+            return;
+        }
+        let pid = found.pid.map_or(0, |pid| pid.len() + 3);
+        if line[..pid] != self.pid {
+            self.pid = line[..pid].to_vec();
+            self.prefixes.clear();
+        }
+        let start = pid + 26;
+        if memchr(b'[', &line[start + 7..]) == Some(at - start - 7) {
+            if self.prefixes.len() >= CACHED_PREFIXES {
+                self.prefixes.clear();
+            }
+            self.prefixes.insert(line[start..at].into(), Arc::clone(prefix));
+        }
+    }
+
+    fn prefix(&mut self, found: &Line<'_>, direction: Direction, payload: bool) -> Prefix {
+        let conn = conn_name(found);
+        let conn_id = self.conn_id(&conn);
+        let client = matches!(found.kind, b'c' | b'w' | b'm');
+        let (account, identity) = who(found);
+        Prefix { conn, conn_id, client, direction, payload, account, identity }
+    }
+
+    pub(super) fn conn_id(&mut self, conn: &str) -> u32 {
+        if let Some(&known) = self.conns.get(conn) {
+            return known;
+        }
+        let next = self.next_conn;
+        self.next_conn = next.wrapping_add(1);
+        self.conns.insert(conn.into(), next);
+        next
+    }
+
+    /// Read the part of a line that begins with the bracket.
+    fn body(
+        &mut self,
+        position: u64,
+        prefix: &Prefix,
+        time: Option<i64>,
+        body: &[u8],
+        long: bool,
+        sink: &mut impl Sink,
+    ) -> Result<(), &'static str> {
+        let own = self.range.contains(&position);
+        if prefix.payload {
+            if !(long || body.ends_with(b"\"]")) {
+                return Err("incomplete line");
+            }
+            self.expire(time, position);
+            self.counts.payloads += u64::from(own);
+            if let (Direction::In, Some(time)) = (prefix.direction, time) {
+                let id = self.open_by_conn.get(&prefix.conn_id);
+                if let Some(window) = id.and_then(|id| self.windows.get_mut(id)) {
+                    window.limit = Some(time + WINDOW);
+                }
+            }
+            return Ok(());
+        }
+        if long {
+            return Err("line too long");
+        }
+        let inside = body[1..].strip_suffix(b"]").ok_or("incomplete line")?;
+        let mut words = Vec::with_capacity(8);
+        operation::words(inside, &mut words);
+        let local = prefix.direction == Direction::Local;
+        let found = if prefix.client {
+            operation::of_client(&words)
+        } else {
+            operation::between_servers(&words, local)
+        }?;
+        self.expire(time, position);
+        self.counts.operations += u64::from(own);
+        if prefix.direction == Direction::In {
+            if let Some(id) = self.open_by_conn.remove(&prefix.conn_id) {
+                self.closing.push(id);
+            }
+        }
+        self.close_all(position);
+        self.operation(position, prefix, time, &found, sink);
+        Ok(())
+    }
+
+    /// Apply an operation, and add its row.
+    fn operation(
+        &mut self,
+        position: u64,
+        prefix: &Prefix,
+        time: Option<i64>,
+        found: &Operation<'_>,
+        sink: &mut impl Sink,
+    ) {
+        let mut event = Event {
+            position,
+            time,
+            prefix: Some(prefix),
+            directed: true,
+            op: found.op,
+            subject: found.subject,
+            reply: found.reply,
+            queue: found.queue,
+            sid: found.sid,
+            size: found.size,
+            ..Event::default()
+        };
+        let conn = prefix.conn_id;
+        match (prefix.client, prefix.direction, found.op) {
+            (true, Direction::In, b"PUB" | b"HPUB") => return self.open(&event, None, sink),
+            (true, Direction::In, b"SUB") => {
+                self.subscriptions.begin(conn, found.sid, found.queue, position);
+            }
+            (true, Direction::In, b"UNSUB") | (true, _, b"DELSUB") if found.ends => {
+                self.subscriptions.end(conn, found.sid);
+            }
+            (true, Direction::Out, b"MSG" | b"HMSG") => {
+                let known = self.subscriptions.get(conn, found.sid);
+                self.subscriber.clear();
+                if let Some(queue) = known.map(|known| &known.queue).filter(|q| !q.is_empty()) {
+                    self.subscriber.extend_from_slice(queue);
+                    event.queue = &self.subscriber;
+                } else {
+                    // A queue name has no blank, so it differs from this.
+                    self.subscriber.push(b' ');
+                    self.subscriber.extend_from_slice(&conn.to_le_bytes());
+                    self.subscriber.extend_from_slice(found.sid);
+                }
+                event.subscription = known.map(|known| known.start);
+                let size = found.size.unwrap_or_default();
+                write_key(&mut self.key, found.subject, found.reply, size);
+                self.groups.line(&self.key, position, &self.subscriber);
+                if self.range.contains(&position) {
+                    sink.add(&event);
+                }
+                return;
+            }
+            (false, Direction::In, _) if found.size.is_some() => {
+                return self.open(&event, found.second, sink);
+            }
+            (false, Direction::Out, _) if found.size.is_some() => {
+                let size = found.size.unwrap_or_default();
+                if let Some((subject, reply)) = found.second {
+                    write_key(&mut self.key, subject, reply, size);
+                    if self.groups.hop(&self.key, position, conn) {
+                        (event.subject, event.reply) = (subject, reply);
+                    }
+                }
+                write_key(&mut self.key, found.subject, found.reply, size);
+                if self.groups.hop(&self.key, position, conn) {
+                    (event.subject, event.reply) = (found.subject, found.reply);
+                }
+            }
+            _ => {}
+        }
+        if self.range.contains(&position) {
+            sink.add(&event);
+        }
+    }
+
+    /// Read a message about a connection: a refusal, or that the connection closed.
+    fn message(
+        &mut self,
+        position: u64,
+        time: Option<i64>,
+        found: &Line<'_>,
+        sink: &mut impl Sink,
+    ) {
+        let own = self.range.contains(&position);
+        let prefix = self.prefix(found, Direction::Local, false);
+        let base = Event { position, time, prefix: Some(&prefix), ..Event::default() };
+        let Some(violation) = operation::violation(found.rest) else {
+            if prefix.client && operation::is_closing(found.rest) {
+                self.subscriptions.close(prefix.conn_id);
+                if own {
+                    sink.add(&Event { op: b"CLOSED", ..base });
+                }
+            }
+            return;
+        };
+        let sid = violation.sid.as_deref().unwrap_or_default();
+        if violation.kind == Refusal::Subscribe {
+            self.subscriptions.refuse(prefix.conn_id, sid);
+        } else if let Some(&id) = self.open_by_conn.get(&prefix.conn_id) {
+            let refused = violation.kind == Refusal::Reply
+                || self
+                    .windows
+                    .get(&id)
+                    .is_some_and(|window| *window.subject == *violation.subject);
+            if refused {
+                self.open_by_conn.remove(&prefix.conn_id);
+                self.close(id, position, Some(violation.kind));
+            }
+        }
+        if own {
+            sink.add(&Event {
+                op: b"VIOLATION",
+                subject: &violation.subject,
+                queue: violation.queue.as_deref().unwrap_or_default(),
+                sid,
+                refused: Some(violation.kind),
+                ..base
+            });
+        }
+    }
+
+    /// End all connections of a server that starts again with the same process id.
+    fn restart(
+        &mut self,
+        position: u64,
+        time: Option<i64>,
+        pid: Option<&[u8]>,
+        sink: &mut impl Sink,
+    ) {
+        let server = format!("{}/", pid_name(pid));
+        let ended = self.conns.iter().filter(|(conn, _)| conn.starts_with(&server));
+        for (_, conn) in ended {
+            self.subscriptions.close(*conn);
+            self.closing.extend(self.open_by_conn.remove(conn));
+        }
+        self.close_all(position);
+        if self.range.contains(&position) {
+            let conn = format!("{server}server");
+            sink.add(&Event { position, time, conn: &conn, op: b"START", ..Event::default() });
+        }
+    }
+}

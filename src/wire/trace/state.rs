@@ -1,0 +1,235 @@
+//! The state of a reader at a position of a log, as bytes: open windows and active subscriptions.
+//!
+//! With it a log is read in ranges by several processes, with the result of one pass. The bytes are
+//! for processes of one version, on machines of any kind.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::matching::{Group, Open, WindowId};
+use super::reader::Reader;
+use super::subscriptions::Subscription;
+use super::windows::Window;
+
+/// The first byte of a state: the version of its form.
+const VERSION: u64 = 1;
+
+impl Reader {
+    /// Return the state before the next line.
+    #[must_use]
+    pub fn save(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.number(VERSION);
+        to.number(self.next_window);
+        to.number(u64::from(self.next_conn));
+        let mut conns = Vec::new();
+        conns.extend(self.open_by_conn.keys());
+        conns.extend(self.subscriptions.by_conn.keys());
+        for group in self.groups.by_key.values() {
+            conns.extend(group.hops.iter().map(|(conn, _)| conn));
+        }
+        conns.sort_unstable();
+        conns.dedup();
+        let known = self.conns.iter().filter(|(_, id)| conns.binary_search(id).is_ok());
+        let mut known: Vec<_> = known.collect();
+        known.sort_unstable_by_key(|(_, id)| **id);
+        to.number(known.len() as u64);
+        for (name, &id) in known {
+            to.number(u64::from(id));
+            to.bytes(name.as_bytes());
+        }
+        let mut open: Vec<_> = self.open_by_conn.values().collect();
+        open.sort_unstable();
+        to.number(open.len() as u64);
+        for id in open {
+            if let Some(window) = self.windows.get(id) {
+                write_window(&mut to, *id, window);
+            }
+        }
+        let mut groups: Vec<_> = self.groups.by_key.iter().collect();
+        groups.sort_unstable_by_key(|(key, _)| *key);
+        to.number(groups.len() as u64);
+        for (key, group) in groups {
+            to.bytes(key);
+            write_group(&mut to, group);
+        }
+        let mut subscriptions: Vec<_> = self.subscriptions.by_conn.iter().collect();
+        subscriptions.sort_unstable_by_key(|(conn, _)| **conn);
+        to.number(subscriptions.len() as u64);
+        for (&conn, by_sid) in subscriptions {
+            to.number(u64::from(conn));
+            let mut by_sid: Vec<_> = by_sid.iter().collect();
+            by_sid.sort_unstable_by_key(|(sid, found)| (found.start, *sid));
+            to.number(by_sid.len() as u64);
+            for (sid, found) in by_sid {
+                to.bytes(sid);
+                to.number(found.start);
+                to.bytes(&found.queue);
+                to.number(u64::from(found.ended));
+            }
+        }
+        to.0
+    }
+
+    /// Create a reader of the lines that begin in a range, with the state at its start.
+    ///
+    /// Returns `None` if the bytes are not a state of this version.
+    #[must_use]
+    pub fn restore(range: Range<u64>, state: &[u8]) -> Option<Self> {
+        let mut from = Parser(state);
+        let mut reader = Self::new(range);
+        if from.number()? != VERSION {
+            return None;
+        }
+        reader.next_window = from.number()?;
+        reader.next_conn = from.small()?;
+        for _ in 0..from.number()? {
+            let id = from.small()?;
+            let name = std::str::from_utf8(from.bytes()?).ok()?;
+            reader.conns.insert(name.into(), id);
+        }
+        for _ in 0..from.number()? {
+            let (id, window) = read_window(&mut from)?;
+            reader.insert(id, window);
+        }
+        for _ in 0..from.number()? {
+            let key = from.bytes()?.into();
+            let group = read_group(&mut from)?;
+            reader.groups.by_key.insert(key, group);
+        }
+        for _ in 0..from.number()? {
+            let conn = from.small()?;
+            for _ in 0..from.number()? {
+                let sid = from.bytes()?.into();
+                let start = from.number()?;
+                let queue = from.bytes()?.into();
+                let ended = from.number()? == 1;
+                reader
+                    .subscriptions
+                    .restore(conn, sid, Subscription { start, queue, ended });
+            }
+        }
+        from.0.is_empty().then_some(reader)
+    }
+}
+
+fn write_window(to: &mut Writer, id: WindowId, window: &Window) {
+    to.number(id);
+    to.number(window.start);
+    to.number(u64::from(window.conn));
+    to.bytes(&window.subject);
+    to.number(u64::from(window.limit.is_some()));
+    to.number(window.limit.unwrap_or_default().cast_unsigned());
+    to.number(window.keys.len() as u64);
+    for key in &window.keys {
+        to.bytes(key);
+    }
+}
+
+fn read_window(from: &mut Parser<'_>) -> Option<(WindowId, Window)> {
+    let (id, start, conn) = (from.number()?, from.number()?, from.small()?);
+    let subject = from.bytes()?;
+    let (limited, limit) = (from.number()? == 1, from.number()?.cast_signed());
+    let mut keys = Vec::new();
+    for _ in 0..from.number()? {
+        keys.push(from.bytes()?.into());
+    }
+    let mut window = Window::new(start, conn, keys, subject);
+    window.limit = limited.then_some(limit);
+    Some((id, window))
+}
+
+fn write_group(to: &mut Writer, group: &Group) {
+    to.number(group.lines);
+    to.number(group.open.len() as u64);
+    for open in &group.open {
+        to.number(open.id);
+        to.number(open.start);
+        to.number(open.first_line);
+        to.number(u64::from(open.shares));
+    }
+    to.number(group.free.len() as u64);
+    for (subscriber, lines) in &group.free {
+        to.bytes(subscriber);
+        to.positions(lines);
+    }
+    to.number(group.hops.len() as u64);
+    for (conn, lines) in &group.hops {
+        to.number(u64::from(*conn));
+        to.positions(lines);
+    }
+}
+
+fn read_group(from: &mut Parser<'_>) -> Option<Group> {
+    let mut group = Group { lines: from.number()?, ..Group::default() };
+    for _ in 0..from.number()? {
+        let (id, start, first_line) = (from.number()?, from.number()?, from.number()?);
+        let shares = from.number()? == 1;
+        group.open.push(Open { id, start, first_line, shares });
+    }
+    for _ in 0..from.number()? {
+        group.free.push((from.bytes()?.into(), from.positions()?));
+    }
+    for _ in 0..from.number()? {
+        group.hops.push((from.small()?, from.positions()?));
+    }
+    Some(group)
+}
+
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Seven bits a byte, the lowest first; the high bit says that more follow.
+    fn number(&mut self, mut value: u64) {
+        while value > 127 {
+            self.0.push((value & 127) as u8 | 128);
+            value >>= 7;
+        }
+        self.0.push((value & 127) as u8);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn positions(&mut self, positions: &VecDeque<u64>) {
+        self.number(positions.len() as u64);
+        for &position in positions {
+            self.number(position);
+        }
+    }
+}
+
+struct Parser<'a>(&'a [u8]);
+
+impl<'a> Parser<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn positions(&mut self) -> Option<VecDeque<u64>> {
+        (0..self.number()?).map(|_| self.number()).collect()
+    }
+}
