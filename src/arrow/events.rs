@@ -103,7 +103,13 @@ impl EventColumns {
             requested.push(column);
         }
         let (rows, open) = (Rows::default(), HashMap::new());
-        Some(Self { requested, wanted, base, rows, open })
+        Some(Self {
+            requested,
+            wanted,
+            base,
+            rows,
+            open,
+        })
     }
 
     /// Return the number of rows.
@@ -172,9 +178,15 @@ impl EventColumns {
         }
         rows.flags.push(None);
         let prefix = event.prefix;
-        let direction = prefix.filter(|_| event.directed).map(|prefix| prefix.direction.name());
+        let direction = prefix
+            .filter(|_| event.directed)
+            .map(|prefix| prefix.direction.name());
         let refused = event.refused.map(crate::wire::trace::Refusal::name);
-        for (column, value) in rows.names.iter_mut().zip([direction, refused, event.reason]) {
+        for (column, value) in rows
+            .names
+            .iter_mut()
+            .zip([direction, refused, event.reason])
+        {
             column.push(value);
         }
         let ready = [
@@ -267,7 +279,8 @@ impl Rows {
 
 impl Texts {
     fn push(&mut self, text: Option<&str>) {
-        self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.bytes
+            .extend_from_slice(text.unwrap_or_default().as_bytes());
         self.ends.push(self.bytes.len());
         self.valid.push(text.is_some());
     }
@@ -290,10 +303,17 @@ impl Texts {
             let message = "a batch holds at most 2 GiB of text";
             return Err(ArrowError::InvalidArgumentError(message.into()));
         }
-        let ends = self.ends.iter().map(|&end| i32::try_from(end).unwrap_or(i32::MAX));
+        let ends = self
+            .ends
+            .iter()
+            .map(|&end| i32::try_from(end).unwrap_or(i32::MAX));
         let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         let nulls = NullBuffer::from(self.valid);
-        Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(self.bytes), Some(nulls))?))
+        Ok(Arc::new(StringArray::try_new(
+            offsets,
+            Buffer::from_vec(self.bytes),
+            Some(nulls),
+        )?))
     }
 }

@@ -42,7 +42,12 @@ impl TraceReader {
         };
         let columns = EventColumns::new(columns.iter().map(String::as_str), base)
             .ok_or_else(|| PyValueError::new_err("not a column of events"))?;
-        Ok(Self { reader, lines: Lines::new(start), columns, done: false })
+        Ok(Self {
+            reader,
+            lines: Lines::new(start),
+            columns,
+            done: false,
+        })
     }
 
     /// Read the next bytes of the log; return whether the rest of it is not needed.
@@ -52,7 +57,12 @@ impl TraceReader {
         let data = Bytes::of(data)?;
         let data = data.as_slice();
         py.detach(|| {
-            let Self { reader, lines, columns, done } = self;
+            let Self {
+                reader,
+                lines,
+                columns,
+                done,
+            } = self;
             lines.feed(data, |position, line| {
                 *done = *done || reader.is_done(position);
                 if !*done {
@@ -66,7 +76,12 @@ impl TraceReader {
 
     /// End the log here: read its last line, and close all windows.
     fn finish(&mut self) {
-        let Self { reader, lines, columns, done } = self;
+        let Self {
+            reader,
+            lines,
+            columns,
+            done,
+        } = self;
         if *done {
             return;
         }
@@ -81,7 +96,9 @@ impl TraceReader {
     /// Return the complete rows; those whose outcome is not known come later.
     fn take(&mut self, py: Python<'_>) -> PyResult<EventBatch> {
         let columns = &mut self.columns;
-        py.detach(|| columns.take()).map(EventBatch).map_err(arrow_error)
+        py.detach(|| columns.take())
+            .map(EventBatch)
+            .map_err(arrow_error)
     }
 
     /// The number of rows that wait to be taken.
@@ -111,7 +128,9 @@ pub struct EventBatch(StructArray);
 impl EventBatch {
     #[new]
     fn not_constructible() -> PyResult<Self> {
-        Err(PyTypeError::new_err("batches of events are made by TraceReader"))
+        Err(PyTypeError::new_err(
+            "batches of events are made by TraceReader",
+        ))
     }
 
     fn __len__(&self) -> usize {
@@ -161,7 +180,12 @@ impl LogDivider {
         targets.sort_unstable_by(|a, b| b.cmp(a));
         targets.dedup();
         let (reader, lines) = (Reader::new(u64::MAX..u64::MAX), Lines::new(0));
-        Self { reader, lines, targets, reached: Vec::new() }
+        Self {
+            reader,
+            lines,
+            targets,
+            reached: Vec::new(),
+        }
     }
 
     /// Read the next bytes of the log; return whether the rest of it is not needed.
@@ -171,7 +195,12 @@ impl LogDivider {
         let data = Bytes::of(data)?;
         let data = data.as_slice();
         py.detach(|| {
-            let Self { reader, lines, targets, reached } = self;
+            let Self {
+                reader,
+                lines,
+                targets,
+                reached,
+            } = self;
             lines.feed(data, |position, line| {
                 if targets.last().is_some_and(|&target| target <= position) {
                     reached.push((position, reader.save()));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,8 +27,15 @@ _TITLES = {
     "other_traffic": "Other traffic",
     "refused": "Refused by the broker",
     "spoofed": "Spoofed source",
+    "subscriptions": "Subscriptions",
+    "coverage": "Traffic of each subscription",
+    "fan_out": "Subscribers of each subject",
+    "hot_subjects": "Subjects with the most messages",
+    "cross_plane": "Traffic on another plane than the identity's own",
     "unparseable": "Unparseable lines",
 }
+# The tables that are printed only on request: they describe all traffic, not what is wrong.
+_LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects")
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count")
 
@@ -40,6 +48,10 @@ _RANKED_BY = ("published", "count")
 @click.option(
     "--rows", default=20, show_default=True, help="Rows to print of each table; 0 prints all."
 )
+@click.option("--long", is_flag=True, help="Print the tables of all subscriptions and subjects too.")
+@click.option(
+    "--window", type=click.IntRange(min=1), help="Count the call graph in periods of this length (s)."
+)
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 def audit(
     logs: tuple[str, ...],
@@ -47,6 +59,8 @@ def audit(
     out: str | None,
     planes: tuple[str, ...],
     rows: int,
+    long: bool,
+    window: int | None,
     memory: str,
 ) -> None:
     """Audit the traffic in trace logs of nats-server.
@@ -71,14 +85,16 @@ def audit(
             progress.step("starting Spark")
             spark = local_session(memory=memory, log_bytes=size)
             progress.watch(spark)
-            result = run(spark, logs, planes=planes, out=out, step=progress.step)
+            result = run(
+                spark, logs, planes=planes, out=out, window=window, step=progress.step
+            )
         except (SparkStartError, OutputFolderError, OSError) as error:
             _bad(str(error))
     with result:
         if as_json:
             _print_json(result)
         else:
-            _print_tables(result, rows)
+            _print_tables(result, rows, long=long, windowed=window is not None)
             if out is not None:
                 print(f"\ntables written to {printable(out)}")
 
@@ -130,17 +146,28 @@ def _print_json(result: Audit) -> None:
     for name in TABLES:
         write(f', "{name}": [')
         for number, row in enumerate(result.rows(name)):
-            write((", " if number else "") + json.dumps(row))
+            if row.get("window", 0) is None:
+                del row["window"]  # without --window, all of the log is one period
+            write((", " if number else "") + json.dumps(row, default=_json_time))
         write("]")
     write("}\n")
 
 
-def _print_tables(result: Audit, rows: int) -> None:
+def _json_time(value: Any) -> str:
+    """Return a time as JSON text."""
+    return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
     """Print every table, then the counts."""
     from ..spark import TABLES
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     for name, columns in TABLES.items():
+        if name in _LONG and not long:
+            continue
+        if name == "call_graph":
+            columns = tuple(column for column in columns if windowed or column != "window")
         total, shown = _largest(result, name, rows)
         if console.is_terminal:
             _rich_table(console, name, columns, total, shown)
@@ -186,6 +213,8 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S.%f}"
     return printable(value) if isinstance(value, str) else str(value)
 
 

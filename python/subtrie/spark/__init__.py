@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from ._decode import decode
 from ._log_files import log_size, resolve_path
 from ._match import match
-from ._pipeline import TABLES, Audit, audit
+from ._pipeline import Audit, audit
 from ._run_folder import OutputFolderError
+from ._schema import TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
 

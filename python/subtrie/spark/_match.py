@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,7 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
     Args:
         df: The rows.
         subscriptions: A DataFrame with the column ``pattern``. Patterns are ordered by its columns
-            ``log`` and ``start`` if it has them, else by text.
+            ``server`` and ``start`` if it has them, else by text.
         subject: The column of ``df`` with the subjects.
     """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
@@ -42,11 +44,16 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
     position = df.columns.index(subject)
     patterns = pattern_lines(subscriptions)
     digest = hashlib.sha256(patterns).hexdigest()
-    broadcast = df.sparkSession.sparkContext.broadcast(patterns)
+    name = f"subtrie-{digest[:16]}.patterns"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            file.write(patterns)
+        df.sparkSession.addArtifact(path, file=True)
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the columns to each batch."""
-        trie = _open(digest, lambda: broadcast.value)
+        trie = _open(digest, lambda: _read_shipped(name))
         for batch in batches:
             for name, column in match_column(trie, batch.column(position)).items():
                 batch = batch.append_column(name, column)
@@ -59,7 +66,7 @@ def pattern_lines(subscriptions: DataFrame) -> bytes:
     """Return the distinct patterns, oldest first, one per line."""
     from pyspark.sql import functions as F
 
-    oldest: tuple[str, ...] = tuple(c for c in ("log", "start") if c in subscriptions.columns)
+    oldest: tuple[str, ...] = tuple(c for c in ("server", "start") if c in subscriptions.columns)
     if oldest:
         ranked = subscriptions.groupBy("pattern").agg(F.min(F.struct(*oldest)).alias("first"))
         patterns = ranked.orderBy("first", "pattern").select("pattern")
@@ -96,6 +103,14 @@ def match_column(trie: Any, subjects: pa.Array) -> dict[str, pa.Array]:
         "nearest": pa.array(nearest, pa.string()),
         "differs_at": pa.array(differs, pa.int32()),
     }
+
+
+def _read_shipped(name: str) -> bytes:
+    """Return a file that the driver sent."""
+    from pyspark import SparkFiles
+
+    with open(os.path.join(SparkFiles.getRootDirectory(), name), "rb") as file:
+        return file.read()
 
 
 def _open(digest: str, read_patterns: Callable[[], bytes]) -> Any:

@@ -1,43 +1,45 @@
-"""The audit: from trace logs to tables, on Spark.
+"""The audit: from trace logs, or from a table of events, to tables, on Spark.
 
-The logs are read once, into rows; deliveries are matched with publishes once; every table is made
-from these two. No table passes through the driver: only counts, and the distinct patterns for the
-index.
+Two jobs. The first reads the logs and makes facts of them, which stay with the executors; the
+driver gets the subscriptions, the planes and the counts. The second matches the facts with the
+patterns of all subscriptions and writes the tables. No other row passes through the driver, except
+the tables of a result that has no output directory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _tables as tables
-from ._delivery import cross_broker, deliveries
-from ._run_folder import RunFolder, rows_of_table
-from ._subscriptions import subscriptions
+from ._decode import plane_of_pattern
+from ._facts import EVENT_COLUMNS, FACTS, count_facts, facts_of
+from ._log_files import resolve_path
+from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_log
+from ._merge import merged
+from ._pattern_index import open_files, write_files
+from ._run_folder import RunFolder, TableFile, read_manifest, rows_of_table, stage_file
+from ._schema import TABLES, arrow_schema, spark_schema
+from ._subscriptions import subscriptions_of
+from ._tables import ROWS, TOTALS, rows_of, subscription_rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-#: The tables, in the order in which they are printed, and their columns.
-TABLES: dict[str, tuple[str, ...]] = {
-    "call_graph": (
-        *("plane", "source", "destination", "port", "method"),
-        *("published", "refused", "delivered", "undelivered", "forwarded"),
-    ),
-    "replies": ("replier", "caller", "count"),
-    "undelivered": ("subject", "count", "nearest", "differs_at", "subscription_inactive"),
-    "malformed": ("subject", "count", "delivered", "reason"),
-    "other_traffic": ("subject", "count", "class"),
-    "refused": ("who", "subject", "count", "kind"),
-    "spoofed": ("who", "claimed", "subject", "count", "accepted"),
-    "unparseable": ("log", "pos", "reason", "text"),
-}
 _LINES = ("operations", "payloads", "server", "unparseable_lines")
+#: The kinds of facts that the driver needs.
+_FOR_DRIVER = ("subscription", "plane", "count")
+#: The facts of this many bytes of log come to one task.
+_SHUFFLED = 64 * 1024 * 1024
+#: More tasks than this do not write tables faster: each table is written by one.
+_WRITERS = 4
+_WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
 
 class Audit:
-    """The result of an audit: its counts and its tables, each a Parquet file.
+    """The result of an audit: its counts, and its tables, each a Parquet file.
 
     Without an output directory the files are removed when the ``with`` block of this object ends.
 
@@ -48,14 +50,23 @@ class Audit:
     def __init__(self, summary: dict[str, Any], folder: RunFolder) -> None:
         self.summary = summary
         self._folder = folder
+        self._files = read_manifest(folder.path)["tables"]
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name}: {entry['rows']}" for name, entry in self._files.items())
+        return f"Audit({self.summary['lines']} lines; {tables})"
 
     def path(self, table: str) -> str:
         """Return the Parquet file of a table of ``TABLES``."""
-        return os.fspath(self._folder.tables / f"{table}.parquet")
+        return f"{self._folder.path}/{self._files[table]['file']}"
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return int(self._files[table]["rows"])
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """Iterate over the rows of a table, one batch in memory at a time."""
-        return rows_of_table(self.path(table), TABLES[table])
+        return rows_of_table(self._folder.path, self._files[table]["file"], TABLES[table])
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a table as a DataFrame.
@@ -70,8 +81,7 @@ class Audit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._folder.target is None:
-            self._folder.discard()
+        self._folder.remove()
 
 
 def audit(
@@ -80,17 +90,20 @@ def audit(
     *,
     planes: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
+    window: int | None = None,
     split_bytes: int | None = None,
     step: Callable[[str], None] = lambda name: None,
 ) -> Audit:
     """Audit trace logs of nats-server.
 
     Args:
-        spark: The session that runs the job.
-        logs: The logs, one for each broker.
+        spark: The session that runs the job, classic or of Spark Connect.
+        logs: The logs, one for each server: paths that the driver and the workers can read.
         planes: The planes to audit. Without them they are detected from the traffic.
-        out: A directory for the tables. Without it they are temporary.
-        split_bytes: The most bytes that one task reads.
+        out: A directory for the tables that the workers can write to, as a path or as a URI that
+            ``pyarrow.fs`` can open. Without it they are temporary.
+        window: The length of a period of the call graph, in seconds.
+        split_bytes: The size of the ranges in which a log is read.
         step: Is called with the name of each step as it begins.
 
     Returns:
@@ -100,65 +113,174 @@ def audit(
         OSError: A log cannot be read.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
-    from ._trace_source import SPLIT_BYTES, read_logs
-
-    folder = RunFolder(out, TABLES)
+    folder = RunFolder(out)
+    cached: list[DataFrame] = []
     try:
         step("reading lines")
-        read = read_logs(spark, logs, split_bytes=split_bytes or SPLIT_BYTES)
-        rows = folder.stage(read, "rows")
-        step("following subscriptions")
-        active_subscriptions = folder.stage(subscriptions(rows), "subscriptions")
-        step("matching deliveries with publishes")
-        delivered = folder.stage(deliveries(rows, active_subscriptions), "deliveries")
-        if len(logs) > 1:
-            delivered = folder.stage(cross_broker(delivered), "cross_broker")
-        step("decoding subjects")
-        subjects = folder.stage(tables.subjects(rows, delivered), "subjects")
-        found = folder.stage(tables.planes(subjects, active_subscriptions, planes), "planes")
-        classified = tables.classified(subjects, found)
-        step("matching undelivered subjects")
-        matches = folder.stage(
-            tables.undelivered_matches(classified, active_subscriptions), "undelivered_matches"
-        )
-        made = {
-            "call_graph": tables.call_graph(classified),
-            "replies": tables.replies(classified),
-            "undelivered": tables.undelivered(matches, delivered, active_subscriptions),
-            "malformed": tables.malformed(classified),
-            "other_traffic": tables.other_traffic(classified),
-            "refused": tables.refused(rows),
-            "spoofed": tables.spoofed(rows, found),
-            "unparseable": tables.unparseable(rows),
-        }
-        for name, columns in TABLES.items():
-            step(f"table {name}")
-            folder.write(made[name].select(*columns), name)
-        step("counting")
-        summary = _summary(rows, delivered, found)
-        folder.finish(summary)
+        whole = [whole_log(resolve_path(path)) for path in logs]
+        parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
+        facts = read_facts(spark, parts, window=window, follow=len(logs) > 1).persist()
+        cached.append(facts)
+        tasks = max(2, -(-sum(log.size for log in whole) // _SHUFFLED))
+        summary = _write_tables(spark, facts, folder, tuple(planes), tasks, step)
     except BaseException:
         folder.discard()
+        folder.remove()
         raise
+    finally:
+        for df in cached:
+            df.unpersist()
     return Audit(summary, folder)
 
 
-def _summary(rows: DataFrame, delivered: DataFrame, planes: DataFrame) -> dict[str, Any]:
-    """Return the counts of lines and windows, and the planes."""
+def read_facts(
+    spark: SparkSession, parts: Sequence[LogRange], *, window: int | None, follow: bool
+) -> DataFrame:
+    """Return the facts of ranges of logs, one task for each range."""
+    micros = None if window is None else window * 1_000_000
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the ranges whose numbers are given."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                counts: dict[str, int] = {}
+                events = read_range(parts[number], EVENT_COLUMNS, counts)
+                yield from facts_of(events, window=micros, follow=follow)
+                yield count_facts(counts)
+
+    ranges = spark.range(0, len(parts), 1, len(parts))
+    return ranges.mapInArrow(read, spark_schema(FACTS))
+
+
+def _write_tables(
+    spark: SparkSession,
+    facts: DataFrame,
+    folder: RunFolder,
+    planes: tuple[str, ...],
+    tasks: int,
+    step: Callable[[str], None],
+) -> dict[str, Any]:
+    """Run both jobs, commit the result, and return the counts."""
+    import pyarrow.compute as pc
     from pyspark.sql import functions as F
 
-    counted = rows.where(F.col("kind") == "count").groupBy("subject").agg(F.sum("size"))
-    by_kind = {row[0]: row[1] for row in counted.collect()}
-    lines = {name: int(by_kind.get(name, 0)) for name in _LINES}
-    sums = delivered.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)) for name in ("ambiguous", "unmatched")),
-        F.count_if(F.col("state") == "forwarded"),
-    ).collect()[0]
-    return {
-        "lines": sum(lines.values()),
-        **lines,
-        "planes": [row[0] for row in planes.orderBy("plane").toLocalIterator()],
-        "ambiguous": int(sums[0]),
-        "unmatched": int(sums[1]),
-        "forwarded": int(sums[2]),
+    fact = F.col("fact")
+    sums = facts.where(fact == "publish").agg(F.sum("published"), F.sum("ambiguous"))
+    small = facts.where(fact.isin(*_FOR_DRIVER)).toArrow()
+    subscriptions = subscriptions_of(small.filter(pc.equal(small["fact"], "subscription")))
+    published, ambiguous = (int(value or 0) for value in sums.collect()[0])
+    counted = small.filter(pc.equal(small["fact"], "count"))
+    counts: dict[str, int] = {}
+    for name, count in zip(
+        counted["subject"].to_pylist(), counted["count"].to_pylist(), strict=True
+    ):
+        counts[name] = counts.get(name, 0) + count
+    traffic = set(small.filter(pc.equal(small["fact"], "plane"))["subject"].to_pylist())
+    patterns = pc.unique(subscriptions["pattern"]).to_pylist()
+    traffic |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
+    known = sorted(set(planes)) or sorted(traffic)
+    step("writing tables")
+    with tempfile.TemporaryDirectory() as local:
+        shipped = tuple(os.path.basename(path) for path in _ship(spark, local, subscriptions))
+        rows = _rows(spark, facts.where(~fact.isin(*_FOR_DRIVER)), shipped, known, tasks)
+        written = _written(rows, folder, published, tasks)
+        entries = [row.asDict() for row in written.collect()]
+    forwarded = sum(row["rows"] for row in entries if row["table"] == TOTALS)
+    summary = {
+        "lines": sum(counts.get(name, 0) for name in _LINES),
+        **{name: counts.get(name, 0) for name in _LINES},
+        "planes": known,
+        "ambiguous": ambiguous,
+        "unmatched": counts.get("unmatched", 0),
+        "forwarded": forwarded,
     }
+    folder.commit([row for row in entries if row["table"] != TOTALS], summary)
+    return summary
+
+
+def _ship(spark: SparkSession, local: str, subscriptions: pa.Table) -> tuple[str, str]:
+    """Send the index of the patterns to the workers, as files."""
+    paths = write_files(local, subscriptions)
+    for path in paths:
+        spark.addArtifact(path, file=True)
+    return paths
+
+
+def _rows(
+    spark: SparkSession,
+    facts: DataFrame,
+    shipped: tuple[str, ...],
+    planes: Sequence[str],
+    tasks: int,
+) -> DataFrame:
+    """Return the partial rows of all tables."""
+
+    def of_subjects(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the rows of the subjects that came to this task."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
+        yield from rows_of(table, _open(shipped), planes).to_batches()
+
+    def of_subscriptions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the rows of the subscriptions."""
+        for batch in batches:
+            if batch.num_rows:
+                yield from subscription_rows(_open(shipped)).to_batches()
+
+    schema = spark_schema(ROWS)
+    about_subjects = facts.repartition(tasks, "key").mapInArrow(of_subjects, schema)
+    return about_subjects.unionByName(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
+
+
+def _open(names: Sequence[str]) -> Any:
+    """Return the index of the patterns in a worker."""
+    from pyspark import SparkFiles
+
+    root = SparkFiles.getRootDirectory()
+    image, table = (os.path.join(root, name) for name in names)
+    return open_files(image, table)
+
+
+def _written(rows: DataFrame, folder: RunFolder, published: int, tasks: int) -> DataFrame:
+    """Write each table in one task; return what was written.
+
+    The bytes of a temporary result come back to the driver, as workers may share no folder with it.
+    """
+    path, staging, returned = folder.path, folder.staging, folder.temporary
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add up the rows and write the tables that came to this task."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        with tempfile.TemporaryDirectory() as local:
+            files: dict[str, TableFile] = {}
+            total = 0
+            for name, table in merged(batches, published):
+                if name == TOTALS:
+                    total += pc.sum(table["forwarded"]).as_py()
+                    continue
+                if name not in files:
+                    files[name] = TableFile(local, name)
+                files[name].add(table)
+            done: list[Any] = [(TOTALS, "", total, "", None)]
+            for name, file in files.items():
+                made, target, digest = file.finish()
+                data = None
+                if returned:
+                    with open(made, "rb") as stream:
+                        data = stream.read()
+                else:
+                    stage_file(path, staging, made, target)
+                done.append((name, target, file.rows, digest, data))
+            kinds = (pa.string(), pa.string(), pa.int64(), pa.string(), pa.binary())
+            columns = list(zip(*done, strict=True)) or [()] * len(kinds)
+            names = ["table", "file", "rows", "sha256", "data"]
+            arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+            yield pa.record_batch(arrays, names=names)
+
+    sorted_rows = rows.repartition(min(_WRITERS, tasks), "table").sortWithinPartitions(
+        "table", "key"
+    )
+    return sorted_rows.mapInArrow(write, _WRITTEN)

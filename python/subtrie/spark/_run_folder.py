@@ -1,101 +1,254 @@
-"""Write tables as Parquet files, one file per table, and publish them when all are complete.
+"""The tables of a run as Parquet files, committed by one manifest.
 
-A run writes to a temporary directory next to the output directory, and renames it at the end. A run
-that fails leaves no files, and an earlier result stays until the new one is complete.
+Each table is one file, written by one task; its name has a digest of its content. The files of a
+run are written to a hidden folder, and moved when all are complete; the manifest is replaced last.
+A run that fails leaves no files, and an earlier result stays readable until the new one is
+complete. The same rows give the same bytes: rows are sorted, row groups have a fixed length, and
+nothing in a file depends on the time or on the process.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import shutil
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+import uuid
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
 
-#: The file that marks a complete run, and distinguishes an earlier result from other directories.
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import fs
+
+#: The file that makes the files of a run a result.
 MANIFEST = "audit.json"
+_ROW_GROUP = 50_000
+_STAGING = ".staging-"
 
 
 class OutputFolderError(ValueError):
-    """The output directory holds something other than an earlier result."""
+    """The output directory holds something other than an earlier result, or is not shared."""
+
+
+class TableFile:
+    """Write one table as a local Parquet file.
+
+    Args:
+        folder: An existing local folder.
+        table: The name of the table.
+    """
+
+    def __init__(self, folder: str, table: str) -> None:
+        import pyarrow.parquet as pq
+
+        self.table = table
+        self.rows = 0
+        self._schema = arrow_schema(TABLE_COLUMNS[table])
+        self._path = os.path.join(folder, table)
+        self._held: list[pa.Table] = []
+        self._count = 0
+        self._writer = pq.ParquetWriter(
+            self._path, self._schema, compression="zstd", store_schema=False
+        )
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows; row groups do not depend on how they are divided."""
+        import pyarrow as pa
+
+        self._held.append(rows)
+        self._count += rows.num_rows
+        if self._count < _ROW_GROUP:
+            return
+        table = pa.concat_tables(self._held)
+        while table.num_rows >= _ROW_GROUP:
+            self._write(table.slice(0, _ROW_GROUP))
+            table = table.slice(_ROW_GROUP)
+        self._held, self._count = [table], table.num_rows
+
+    def finish(self) -> tuple[str, str, str]:
+        """Return the path of the complete file, its final name, and its digest."""
+        import pyarrow as pa
+
+        if self._count:
+            self._write(pa.concat_tables(self._held))
+        self._writer.close()
+        with open(self._path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._path, f"{self.table}-{digest[:12]}.parquet", digest
+
+    def _write(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        self._writer.write_table(table.combine_chunks(), row_group_size=_ROW_GROUP)
 
 
 class RunFolder:
-    """The directory of a run.
+    """The directory of a result.
 
     Args:
-        target: The output directory; None for a temporary result.
-        tables: The names of all tables. A directory that holds anything else is not replaced.
+        target: A local path, or a URI that ``pyarrow.fs`` can open; None for a temporary result.
+
+    Raises:
+        OutputFolderError: The directory holds something other than an earlier result.
     """
 
-    def __init__(self, target: str | os.PathLike[str] | None, tables: Iterable[str]) -> None:
-        self.target = None if target is None else Path(target).absolute()
-        self._own = {MANIFEST, *(f"{name}.parquet" for name in tables)}
-        if self.target is not None:
-            _check(self.target, self._own)
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-        parent = None if self.target is None else self.target.parent
-        self._root = Path(tempfile.mkdtemp(prefix=".subtrie-audit-", dir=parent))
-        self.tables = self._root / "tables"
-        self.tables.mkdir()
+    def __init__(self, target: str | os.PathLike[str] | None) -> None:
+        self.temporary = target is None
+        path = tempfile.mkdtemp(prefix="subtrie-audit-") if target is None else os.fspath(target)
+        self.path = path if "://" in path else os.path.abspath(path)
+        self.files, self.root = open_folder(self.path)
+        self._check()
+        self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
 
-    def stage(self, df: DataFrame, name: str) -> DataFrame:
-        """Write an intermediate result, and return a DataFrame that reads it."""
-        path = str(self._root / "stages" / name)
-        df.write.parquet(path, compression="zstd")
-        return df.sparkSession.read.schema(df.schema).parquet(path)
+    def commit(self, tables: Sequence[dict[str, Any]], manifest: dict[str, Any]) -> None:
+        """Publish the files of a run.
 
-    def write(self, df: DataFrame, name: str) -> None:
-        """Write a table, sorted by all its columns. One task writes it, spilling to disk."""
-        staged = self._root / "parts" / name
-        df.repartition(1).sortWithinPartitions(*df.columns).write.parquet(
-            str(staged), compression="zstd"
+        Args:
+            tables: Table, name, rows and digest of each file; ``data`` if its bytes were returned.
+            manifest: The counts of the run.
+
+        Raises:
+            OutputFolderError: A file that a worker wrote cannot be seen here.
+        """
+        written = {row["table"]: row for row in tables}
+        with tempfile.TemporaryDirectory() as folder:
+            for name in TABLE_COLUMNS:
+                if name not in written:
+                    file = TableFile(folder, name)
+                    path, target, digest = file.finish()
+                    with open(path, "rb") as stream:
+                        data = stream.read()
+                    written[name] = {"table": name, "file": target, "rows": 0, "sha256": digest,
+                                     "data": data}  # fmt: skip
+        self._check()
+        earlier = self._files_of_manifest()
+        self.files.create_dir(self.root, recursive=True)
+        for row in written.values():
+            self._place(row)
+        entries = {
+            name: {key: written[name][key] for key in ("file", "rows", "sha256")}
+            for name in TABLE_COLUMNS
+        }
+        text = json.dumps(
+            {"schema": TABLES_VERSION, **manifest, "tables": entries}, indent=1, sort_keys=True
         )
-        part = next(path for path in staged.iterdir() if path.suffix == ".parquet")
-        part.rename(self.tables / f"{name}.parquet")
-        shutil.rmtree(staged)
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        """Write the manifest and replace an earlier result with the tables of this run."""
-        (self.tables / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-        shutil.rmtree(self._root / "stages", ignore_errors=True)
-        shutil.rmtree(self._root / "parts", ignore_errors=True)
-        if self.target is None:
-            return
-        _check(self.target, self._own)
-        if self.target.exists():
-            self.target.rename(self._root / "earlier")
-        self.tables.rename(self.target)
-        self.tables = self.target
-        shutil.rmtree(self._root)
+        self._write(f"{self.staging}.json", f"{text}\n".encode())
+        self.files.move(self._at(f"{self.staging}.json"), self._at(MANIFEST))
+        for name in earlier - {entry["file"] for entry in entries.values()}:
+            self.files.delete_file(self._at(name))
+        self.discard()
 
     def discard(self) -> None:
-        """Remove the files of the run, except a result that was published."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        """Remove what a run has written and not published."""
+        from pyarrow import fs
 
+        if self.files.get_file_info(self._at(self.staging)).type == fs.FileType.Directory:
+            self.files.delete_dir(self._at(self.staging))
 
-def _check(target: Path, own: set[str]) -> None:
-    """Refuse a directory that holds more than an earlier result, because it would be deleted."""
-    if not target.exists():
-        return
-    names = {path.name for path in target.iterdir()} if target.is_dir() else None
-    if names is None or not names <= own or (names and MANIFEST not in names):
-        raise OutputFolderError(
-            f"{target} exists and is not an audit result; choose another output directory"
+    def remove(self) -> None:
+        """Remove a temporary result."""
+        if self.temporary:
+            self.files.delete_dir(self.root)
+
+    def _at(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def _place(self, row: dict[str, Any]) -> None:
+        """Give a file its final name."""
+        from pyarrow import fs
+
+        data = row.get("data")
+        if data is not None:
+            self._write(row["file"], data)
+            return
+        staged = self._at(f"{self.staging}/{row['file']}")
+        if self.files.get_file_info(staged).type != fs.FileType.File:
+            raise OutputFolderError(
+                f"{self.path} is not shared with the workers: the files that they wrote are not "
+                "there; choose an output directory that all machines share"
+            )
+        self.files.move(staged, self._at(row["file"]))
+
+    def _write(self, name: str, data: bytes) -> None:
+        with self.files.open_output_stream(self._at(name)) as stream:
+            stream.write(data)
+
+    def _files_of_manifest(self) -> set[str]:
+        try:
+            manifest = read_manifest(self.path)
+        except (OSError, ValueError):
+            return set()
+        return {entry["file"] for entry in manifest.get("tables", {}).values()}
+
+    def _check(self) -> None:
+        """Refuse a directory that holds more than an earlier result."""
+        from pyarrow import fs
+
+        info = self.files.get_file_info(self.root)
+        if info.type == fs.FileType.NotFound:
+            return
+        names = None
+        if info.type == fs.FileType.Directory:
+            found = self.files.get_file_info(fs.FileSelector(self.root))
+            names = {each.base_name for each in found}
+        own = re.compile(
+            rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)})-[0-9a-f]{{12}}\.parquet"
+            rf"|{re.escape(_STAGING)}.*"
         )
+        if names is None or not all(own.fullmatch(name) for name in names):
+            raise OutputFolderError(
+                f"{self.path} exists and is not an audit result; choose another output directory"
+            )
 
 
-def rows_of_table(
-    path: str | os.PathLike[str], columns: Sequence[str] | None = None
-) -> Iterator[dict[str, Any]]:
+def open_folder(path: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a path, and the path in it."""
+    from pyarrow import fs
+
+    if "://" in path:
+        system, inner = fs.FileSystem.from_uri(path)
+        return system, inner.rstrip("/")
+    return fs.LocalFileSystem(), path
+
+
+def read_manifest(path: str) -> dict[str, Any]:
+    """Return the manifest of a result.
+
+    Raises:
+        OSError: There is none.
+        ValueError: It is damaged, or of a newer version.
+    """
+    files, root = open_folder(path)
+    with files.open_input_stream(f"{root}/{MANIFEST}") as stream:
+        manifest: dict[str, Any] = json.loads(stream.read())
+    if manifest.get("schema", 0) > TABLES_VERSION:
+        raise ValueError(
+            f"{path} was written by a newer version of subtrie (schema {manifest['schema']}, "
+            f"this version reads {TABLES_VERSION})"
+        )
+    return manifest
+
+
+def stage_file(path: str, staging: str, local: str, name: str) -> None:
+    """Copy a complete local file into the hidden folder of a run; runs in a worker."""
+    files, root = open_folder(path)
+    folder = f"{root}/{staging}"
+    files.create_dir(folder, recursive=True)
+    part = f"{folder}/.{uuid.uuid4().hex}"
+    with open(local, "rb") as source, files.open_output_stream(part) as target:
+        while block := source.read(1 << 20):
+            target.write(block)
+    files.move(part, f"{folder}/{name}")
+
+
+def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a table, reading one batch at a time."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=4096, columns=columns):
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
             yield from batch.to_pylist()

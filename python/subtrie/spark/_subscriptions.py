@@ -1,110 +1,87 @@
-"""The subscriptions of a log, each with the positions at which it begins and ends.
+"""The subscriptions of logs, each with the lines at which it begins and ends.
 
-A subscription begins at its SUB and ends at its UNSUB or DELSUB, at the end of its connection, or
-with the log. One that the broker refused is left out. A second SUB with a subscription id in use is
-ignored, as the broker ignores it; an id may be used again after its end.
+A subscription begins at its SUB and ends at its UNSUB or DELSUB, at the end of its connection, when
+the server starts again, or with the log. One that the server refused is left out. A second SUB with
+a subscription id in use is ignored, as the server ignores it; an id may be used again after its
+end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
 from typing import TYPE_CHECKING, Any
+
+from ._schema import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
-SCHEMA = (
-    "log int, conn string, sid string, pattern string, queue string, account string, "
-    "start bigint, end bigint"
+#: ``start`` and ``end`` are positions in the log of the server, ``started`` and ``ended`` times.
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("server", "string"),
+    ("conn", "string"),
+    ("sid", "string"),
+    ("start", "bigint"),
+    ("end", "bigint"),
+    ("started", "timestamp"),
+    ("ended", "timestamp"),
+    ("identity", "string"),
+    ("pattern", "string"),
+    ("queue", "string"),
 )
-#: The end of a subscription that is active when its log ends.
-NEVER = 2**62
-_KINDS = ("subscribe", "unsubscribe", "closed", "refusal")
+_CLIENT = re.compile(r"/(?:client|websocket|mqtt):")
+_READ = ("server", "position", "conn", "op", "sid", "subject", "queue", "size")
+_END, _ENDED = 4, 6
 
 
-def subscriptions(rows: DataFrame) -> DataFrame:
-    """Return one row for each accepted subscription, from the rows of ``nats-trace``.
+def subscriptions_of(facts: pa.Table) -> pa.Table:
+    """Return the accepted subscriptions, from facts of the kind ``subscription``.
 
-    ``until`` is the position at which the next subscription with the same connection and id
-    begins: deliveries still in flight when a subscription ends belong to it up to there.
+    The result is sorted by server and start. Cost: about a microsecond for each row.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    events = rows.where(F.col("kind").isin(*_KINDS)).where(
-        (F.col("kind") != "refusal") | (F.col("reason") == "subscribe")
-    )
-    spans = (
-        events.select("log", "conn", "pos", "kind", "sid", "subject", "queue", "account")
-        .repartition("log", "conn")
-        .sortWithinPartitions("log", "conn", "pos")
-        .mapInArrow(_spans, SCHEMA)
-    )
-    number = Window.partitionBy("log", "conn", "sid").orderBy("start")
-    return spans.withColumn("until", F.coalesce(F.lead("start").over(number), F.lit(NEVER)))
-
-
-def coverage(active_subscriptions: DataFrame) -> DataFrame:
-    """Return the spans in which a pattern was subscribed: ``log``, ``pattern``, ``start``, ``end``.
-
-    Overlapping subscriptions of one pattern are merged.
-    """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    order = Window.partitionBy("log", "pattern").orderBy("start", "end")
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    begins = F.coalesce(F.col("start") > F.max("end").over(before), F.lit(True))
-    return (
-        active_subscriptions.select("log", "pattern", "start", "end")
-        .withColumn("begins", begins.cast("int"))
-        .withColumn("span", F.sum("begins").over(order))
-        .groupBy("log", "pattern", "span")
-        .agg(F.min("start").alias("start"), F.max("end").alias("end"))
-        .drop("span")
-    )
-
-
-def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Follow each connection through its events, which come in order."""
-    active: dict[str, list[Any]] = {}
-    current: tuple[int, str] | None = None
-    done: list[list[Any]] = []
-    for batch in batches:
-        columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
-        for log, conn, pos, kind, sid, subject, queue, account in zip(*columns, strict=True):
-            if (log, conn) != current:
-                done.extend(active.values())
-                active = {}
-                current = (log, conn)
-            if kind == "subscribe":
-                if sid not in active:
-                    active[sid] = [log, conn, sid, subject, queue, account, pos, NEVER]
-            elif kind == "closed":
-                for row in active.values():
-                    row[-1] = pos
-                done.extend(active.values())
-                active = {}
-            else:
-                ended = active.pop(sid, None)
-                if ended is not None and kind == "unsubscribe":
-                    ended[-1] = pos
-                    done.append(ended)
-        if len(done) >= 8192:
-            yield _batch(done)
-            done = []
-    done.extend(active.values())
-    if done:
-        yield _batch(done)
-
-
-def _batch(rows: list[list[Any]]) -> pa.RecordBatch:
-    """Return rows of ``SCHEMA`` as Arrow."""
     import pyarrow as pa
 
-    text, position = pa.string(), pa.int64()
-    types = [pa.int32(), text, text, text, text, text, position, position]
-    names = ["log", "conn", "sid", "pattern", "queue", "account", "start", "end"]
-    columns = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
-    return pa.record_batch(columns, names=names)
+    facts = facts.sort_by([("server", "ascending"), ("position", "ascending")])
+    read = [facts[name].to_pylist() for name in _READ]
+    times = facts["time"].cast(pa.int64()).to_pylist()
+    others = zip(times, facts["identity"].to_pylist(), facts["reason"].to_pylist(), strict=True)
+    found: list[list[Any]] = []
+    active: dict[str, dict[str, list[Any]]] = {}
+    current = None
+    for row, (time, identity, direction) in zip(zip(*read, strict=True), others, strict=True):
+        server, position, conn, op, sid, subject, queue, size = row
+        if server != current:
+            active, current = {}, server
+        of_conn = active.setdefault(conn, {}) if op == "SUB" else active.get(conn, {})
+        if op == "SUB":
+            if direction == "in" and sid not in of_conn and _CLIENT.search(conn):
+                start = (server, conn, sid, position, None, time, None, identity, subject, queue)
+                of_conn[sid] = [*start]
+                found.append(of_conn[sid])
+        elif op == "CLOSED":
+            _end(active.pop(conn, {}), position, time)
+        elif op == "START":
+            pid = conn.partition("/")[0] + "/"
+            for each in [name for name in active if name.startswith(pid)]:
+                _end(active.pop(each), position, time)
+        elif op == "VIOLATION":
+            refused = of_conn.pop(sid, None)
+            if refused is not None:
+                refused[0] = None
+        elif size is None and (direction == "in" or (op, direction) == ("DELSUB", "local")):
+            ended = of_conn.pop(sid, None)
+            if ended is not None:
+                ended[_END], ended[_ENDED] = position, time
+    kept = [row for row in found if row[0] is not None]
+    columns = list(zip(*kept, strict=True)) or [()] * len(COLUMNS)
+    schema = arrow_schema(COLUMNS)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def _end(subscriptions: dict[str, list[Any]], position: int, time: int | None) -> None:
+    """End all subscriptions of a connection."""
+    for row in subscriptions.values():
+        row[_END], row[_ENDED] = position, time

@@ -1,281 +1,449 @@
-"""The tables of the audit, each a function from DataFrames to a DataFrame.
+"""The rows of the tables, from the facts about some subjects.
 
-``subjects`` has a row for each subject that was published, with its address and its counts.
+All facts about a subject come to one task, so rows whose key holds the subject are final. Rows of
+the other tables are partial sums, which ``_merge`` adds up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .. import microbus
+from .. import classify, microbus
 from .._errors import SubtrieError
-from ._decode import decode, plane_of_pattern
+from ._facts import add_up
+from ._messages_between_servers import followed
+from ._pattern_index import PatternIndex
+from ._schema import UNION, arrow_schema, arrow_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pyarrow as pa
 
-_COUNTS = ("published", "delivered", "delivered_publishes", "ambiguous", "unmatched")
-
-
-def subjects(rows: DataFrame, delivered: DataFrame) -> DataFrame:
-    """Return one row per subject, with its counts and its ``address``."""
-    from pyspark.sql import functions as F
-
-    state = F.col("state")
-    counted = delivered.groupBy("subject").agg(
-        *(F.sum(name).alias(name) for name in _COUNTS),
-        F.count_if(state == "undelivered").alias("undelivered"),
-        F.count_if(state == "forwarded").alias("forwarded"),
-        F.lit(0).cast("bigint").alias("refused"),
-    )
-    refused = (
-        rows.where((F.col("kind") == "publish") & F.col("reason").isNotNull())
-        .groupBy("subject")
-        .agg(F.count("*").alias("refused"))
-    )
-    zero = [F.lit(0).cast("bigint").alias(n) for n in (*_COUNTS, "undelivered", "forwarded")]
-    both = counted.unionByName(refused.select("subject", *zero, "refused"))
-    names = (*_COUNTS, "undelivered", "forwarded", "refused")
-    return decode(both.groupBy("subject").agg(*(F.sum(name).alias(name) for name in names)))
+#: The columns of rows: those of all tables, and the connections that ``instances`` counts.
+ROWS = (*UNION, ("server_conn", "string"))
+#: The name under which sums over all subjects stand among the rows.
+TOTALS = "~totals"
+_COUNTED = ("published", "refused", "delivered", "undelivered", "forwarded", "bytes")
 
 
-def planes(
-    subjects: DataFrame, active_subscriptions: DataFrame, given: Sequence[str] = ()
-) -> DataFrame:
-    """Return the planes of the traffic, as one column ``plane``.
+def rows_of(facts: pa.Table, index: PatternIndex, planes: Sequence[str]) -> pa.Table:
+    """Return the rows of all tables for the subjects of these facts.
 
-    These are the planes given, else those of the canonical addresses that the broker accepted,
-    whether published or subscribed to.
+    Args:
+        facts: All facts about some subjects, and any facts of the kind ``unparseable``.
+        index: The patterns of all logs.
+        planes: The planes of the traffic.
     """
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import StringType
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    if given:
-        spark = subjects.sparkSession
-        return spark.createDataFrame([(plane,) for plane in sorted(set(given))], "plane string")
-    accepted = (F.col("published") > 0) | (F.col("delivered") > 0)
-    published = subjects.where(accepted & F.col("address.kind").isNotNull())
-    read = F.udf(plane_of_pattern, StringType(), useArrow=False)
-    patterns = active_subscriptions.select("pattern").distinct()
-    subscribed = patterns.select(read("pattern").alias("plane"))
-    return (
-        published.select(F.col("address.plane").alias("plane"))
-        .union(subscribed)
-        .where(F.col("plane").isNotNull())
-        .distinct()
+    publishes = add_up(_kind(facts, "publish"), ("server", "window", "conn", "identity", "subject"))
+    hops, arrivals = _kind(facts, "hop"), _kind(facts, "arrival")
+    lost = _kind(facts, "undelivered").select(["server", "subject", "position"])
+    if hops.num_rows and arrivals.num_rows:
+        changed, more = followed(hops, arrivals)
+        publishes = pa.concat_tables([publishes, changed.select(publishes.column_names)])
+        lost = pa.concat_tables([lost, more])
+    keys = ("server", "window", "conn", "sid", "queue", "subscription", "subject")
+    deliveries = add_up(_kind(facts, "delivery").select([*keys, "count"]), keys)
+    both = pa.chunked_array(
+        [*publishes["subject"].chunks, *deliveries["subject"].chunks], pa.string()
+    )
+    subjects = _Subjects(pc.unique(both), index, planes)
+    parts = [
+        *_edges(publishes, deliveries, subjects),
+        *_by_subject(publishes, deliveries, lost, subjects),
+        _coverage(publishes, deliveries, subjects),
+        _refused(_kind(facts, "refused")),
+        *_identities(publishes, subjects),
+        _unparseable(_kind(facts, "unparseable")),
+        rows(TOTALS, pa.table({"forwarded": [pc.sum(publishes["forwarded"]).as_py() or 0]}), ()),
+    ]
+    return pa.concat_tables(parts)
+
+
+def subscription_rows(index: PatternIndex) -> pa.Table:
+    """Return the rows of the subscriptions, and rows of ``coverage`` without any traffic."""
+    import pyarrow as pa
+
+    table = index.subscriptions
+    names = ["server", "conn", "sid", "started", "ended", "identity", "pattern", "queue", "start"]
+    all_of = table.select(names).rename_columns(
+        [*names[:3], "start", "end", "identity", "pattern", "queue", "position"]
+    )
+    zero = pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
+    covered = table.select(["server", "pattern", "queue"])
+    covered = covered.append_column("matched", zero).append_column("delivered", zero)
+    return pa.concat_tables(
+        [
+            rows("subscriptions", all_of, ("server", "conn", "sid", "position")),
+            rows("coverage", covered, ("server", "pattern", "queue")),
+        ]
     )
 
 
-def classified(subjects: DataFrame, planes: DataFrame) -> DataFrame:
-    """Add the column ``category`` to ``subjects``.
+class _Subjects:
+    """Distinct subjects, their addresses, and the patterns that match them."""
 
-    It is ``request``, ``reply``, ``malformed`` (the first token is a plane of the traffic, and the
-    subject is not a canonical address) or ``other_traffic``.
-    """
-    from pyspark.sql import functions as F
+    def __init__(self, texts: pa.Array, index: PatternIndex, planes: Sequence[str]) -> None:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-    known = planes.select(F.col("plane").alias("known_plane"))
-    first = F.substring_index("subject", ".", 1)
-    kind = F.col("address.kind")
-    category = (
-        F.when(F.col("known_plane").isNull(), "other_traffic")
-        .when(kind.isNotNull(), kind)
-        .otherwise("malformed")
+        self.texts = texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts
+        self.index = index
+        decoded = pa.array(microbus.decode_batch(self.texts))
+        self.columns = {
+            field.name: decoded.field(field.name)
+            if field.name in ("kind", "port")
+            else decoded.field(field.name).cast(pa.string())
+            for field in decoded.type
+        }
+        known = pa.array(list(planes), pa.string())
+        self.kind = self.columns["kind"].cast(pa.int64())
+        canonical = pc.is_in(self.columns["plane"], value_set=known)
+        first = pc.replace_substring_regex(self.texts, r"(?s)\..*", "")
+        inside = pc.is_in(first, value_set=known)
+        address = pc.greater(self.kind, 0)
+        self.request = pc.and_(canonical, pc.equal(self.kind, 1))
+        self.reply = pc.and_(canonical, pc.equal(self.kind, 2))
+        self.malformed = pc.and_(pc.invert(address), inside)
+        self.other = pc.invert(inside)
+        found = pa.array(index.trie.match_batch(self.texts))
+        lists = found if pa.types.is_list(found.type) else found.cast(pa.list_(pa.int32()))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        self.rows = np.repeat(np.arange(len(self.texts)), lengths)
+        self.numbers = lists.flatten().to_numpy(zero_copy_only=False)
+        best = np.full(len(self.texts), len(index.patterns), dtype=np.int64)
+        np.minimum.at(best, self.rows, index.ranks[self.numbers])
+        routes = pa.array([*index.by_rank, None], pa.string())
+        self.route = routes.take(pa.array(best))
+
+    def at(self, texts: pa.ChunkedArray) -> pa.Array:
+        """Return the index of each subject."""
+        import pyarrow.compute as pc
+
+        return pc.index_in(texts, value_set=self.texts)
+
+
+def _edges(publishes: pa.Table, deliveries: pa.Table, subjects: _Subjects) -> list[pa.Table]:
+    """Return partial sums of the call graph and of the replies."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name = pc.binary_join_element_wise(publishes["server"], publishes["conn"], " ")
+    sent = publishes.append_column("server_conn", name)
+    sent = sent.append_column("delivered", pa.repeat(pa.scalar(0, pa.int64()), sent.num_rows))
+    received = deliveries.rename_columns(
+        ["delivered" if name == "count" else name for name in deliveries.column_names]
     )
-    return (
-        subjects.join(F.broadcast(known), first == F.col("known_plane"), "left")
-        .withColumn("category", category)
-        .drop("known_plane")
+    wanted = ["subject", "window", "server_conn", "first", "last", *_COUNTED]
+    both = pa.concat_tables(
+        [_filled(table, wanted, _COUNTED) for table in (sent, received)]
+    )
+    at = subjects.at(both["subject"])
+    found = []
+    for mask, table, names in (
+        (subjects.request, "call_graph", ("source", "destination")),
+        (subjects.reply, "replies", ("replier", "caller")),
+    ):
+        chosen = pc.take(mask, at)
+        some, where = both.filter(chosen), at.filter(chosen)
+        columns = {
+            "plane": pc.take(subjects.columns["plane"], where),
+            names[0]: pc.take(subjects.columns["source"], where),
+            names[1]: pc.take(subjects.columns["host"], where),
+        }
+        keys = ["plane", "window", *names, "port", "method", "route", "server_conn"]
+        values = [*_COUNTED, "first", "last"]
+        if table == "replies":
+            keys, values = ["plane", *names], ["published", "delivered", "undelivered"]
+        else:
+            columns |= {name: pc.take(subjects.columns[name], where) for name in ("port", "method")}
+            columns["route"] = pc.take(subjects.route, where)
+            columns |= {name: some[name] for name in ("window", "server_conn")}
+        summed = add_up(pa.table(columns | {name: some[name] for name in values}), keys)
+        found.append(rows(table, summed, keys))
+    return found
+
+
+def _by_subject(
+    publishes: pa.Table, deliveries: pa.Table, lost: pa.Table, subjects: _Subjects
+) -> list[pa.Table]:
+    """Return the tables whose key is the subject."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = ("published", "taken", "undelivered", "bytes", "first_undelivered", "last_undelivered")
+    summed = add_up(publishes.select(["subject", *names]), ("subject",))
+    at = subjects.at(summed["subject"])
+    published = pc.greater(summed["published"], 0)
+
+    def some(mask: pa.Array, rename: dict[str, str]) -> tuple[pa.Table, pa.Array]:
+        table = summed.filter(mask).select(list(rename)).rename_columns(list(rename.values()))
+        return table, at.filter(mask)
+
+    addressed = pc.take(pc.or_(subjects.request, subjects.reply), at)
+    missed, where = some(
+        pc.and_(addressed, pc.greater(summed["undelivered"], 0)),
+        {"subject": "subject", "undelivered": "count", "first_undelivered": "first",
+         "last_undelivered": "last"},
+    )  # fmt: skip
+    missed = _explained(missed, where, lost, subjects)
+    malformed, where = some(
+        pc.and_(pc.take(subjects.malformed, at), published),
+        {"subject": "subject", "published": "count", "taken": "delivered"},
+    )
+    reasons = pc.take(subjects.columns["reason"], where)
+    malformed = malformed.append_column("reason", reasons)
+    other, _ = some(
+        pc.and_(pc.take(subjects.other, at), published), {"subject": "subject", "published": "count"}
+    )
+    classes = pa.array([classify(text) for text in other["subject"].to_pylist()], pa.string())
+    other = other.append_column("class", classes)
+    hot, _ = some(published, {"subject": "subject", "published": "published", "bytes": "bytes"})
+    heard = deliveries.group_by("subject").aggregate([("count", "sum")])
+    queued = pc.is_valid(deliveries["queue"])
+    name = pc.binary_join_element_wise(
+        deliveries["server"], deliveries["conn"], deliveries["sid"], " "
+    )
+    nothing = pa.scalar(None, pa.string())
+    receivers = pa.table(
+        {
+            "subject": deliveries["subject"],
+            "subscribers": pc.if_else(queued, nothing, name),
+            "groups": deliveries["queue"],
+        }
+    )
+    receivers = receivers.group_by("subject").aggregate(
+        [("subscribers", "count_distinct"), ("groups", "count_distinct")]
+    )
+    fan_out = receivers.join(heard, "subject").select(
+        ["subject", "subscribers_count_distinct", "groups_count_distinct", "count_sum"]
+    )
+    fan_out = fan_out.rename_columns(["subject", "subscribers", "groups", "delivered"])
+    tables = {"undelivered": missed, "malformed": malformed, "other_traffic": other,
+              "fan_out": fan_out, "hot_subjects": hot}  # fmt: skip
+    return [rows(name, table, ("subject",)) for name, table in tables.items()]
+
+
+def _explained(missed: pa.Table, at: pa.Array, lost: pa.Table, subjects: _Subjects) -> pa.Table:
+    """Add the nearest pattern of each subject, and whether it was subscribed."""
+    import numpy as np
+    import pyarrow as pa
+
+    index = subjects.index
+    positions: dict[str, list[tuple[str, int]]] = {}
+    for server, subject, position in zip(*(c.to_pylist() for c in lost.columns), strict=True):
+        positions.setdefault(subject, []).append((server, position))
+    starts = np.searchsorted(subjects.rows, np.arange(len(subjects.texts) + 1))
+    nearest: list[str | None] = []
+    differs: list[int | None] = []
+    inactive: list[bool] = []
+    for subject, row in zip(missed["subject"].to_pylist(), at.to_pylist(), strict=True):
+        matching = [int(n) for n in subjects.numbers[starts[row] : starts[row + 1]]]
+        if matching:
+            spans = [span for number in matching for span in index.spans(number)]
+            nearest.append(index.patterns[min(matching)])
+            differs.append(None)
+            inactive.append(not all(_active(spans, *p) for p in positions.get(subject, ())))
+            continue
+        pattern, place = _nearest(index, subject)
+        nearest.append(pattern)
+        differs.append(place)
+        inactive.append(False)
+    added = {"nearest": pa.array(nearest, pa.string()), "differs_at": pa.array(differs, pa.int32()),
+             "subscription_inactive": pa.array(inactive, pa.bool_())}  # fmt: skip
+    for name, column in added.items():
+        missed = missed.append_column(name, column)
+    return missed
+
+
+def _active(spans: list[tuple[str, int, int | None]], server: str, position: int) -> bool:
+    """Whether one of the subscriptions was active at a position of the log of a server."""
+    return any(
+        where == server and start < position and (end is None or position < end)
+        for where, start, end in spans
     )
 
 
-def call_graph(classified_subjects: DataFrame) -> DataFrame:
-    """Return the requests, counted by caller, destination, port and method."""
-    from pyspark.sql import functions as F
-
-    names = ("published", "refused", "delivered", "undelivered", "forwarded")
-    return (
-        classified_subjects.where(F.col("category") == "request")
-        .groupBy(
-            F.col("address.plane").alias("plane"),
-            F.col("address.source").alias("source"),
-            F.col("address.host").alias("destination"),
-            F.col("address.port").alias("port"),
-            F.col("address.method").alias("method"),
-        )
-        .agg(*(F.sum(name).alias(name) for name in names))
-    )
-
-
-def replies(classified_subjects: DataFrame) -> DataFrame:
-    """Return the replies, counted by the host that replied and the host that called."""
-    from pyspark.sql import functions as F
-
-    return (
-        _published(classified_subjects, "reply")
-        .groupBy(F.col("address.source").alias("replier"), F.col("address.host").alias("caller"))
-        .agg(F.sum("published").alias("count"))
-    )
-
-
-def malformed(classified_subjects: DataFrame) -> DataFrame:
-    """Return the subjects that begin with a plane and are not canonical addresses."""
-    from pyspark.sql import functions as F
-
-    return _published(classified_subjects, "malformed").select(
-        "subject",
-        F.col("published").alias("count"),
-        F.col("delivered_publishes").alias("delivered"),
-        F.col("address.reason").alias("reason"),
-    )
-
-
-def other_traffic(classified_subjects: DataFrame) -> DataFrame:
-    """Return the subjects outside the planes, with their class."""
-    from pyspark.sql import functions as F
-
-    return _published(classified_subjects, "other_traffic").select(
-        "subject", F.col("published").alias("count"), F.col("address.family").alias("class")
-    )
-
-
-def _published(classified_subjects: DataFrame, category: str) -> DataFrame:
-    """Return the subjects of a category to which the broker accepted a publish."""
-    from pyspark.sql import functions as F
-
-    return classified_subjects.where((F.col("category") == category) & (F.col("published") > 0))
-
-
-def refused(rows: DataFrame) -> DataFrame:
-    """Return what the broker answered with a permissions violation.
-
-    A publish that was refused for its reply subject is listed under the subject it was published
-    to.
-    """
-    from pyspark.sql import functions as F
-
-    who = F.coalesce("user", "name", "conn").alias("who")
-    kind, reason = F.col("kind"), F.col("reason")
-    by_subject = rows.where((kind == "refusal") & (reason != "reply")).select(
-        who, "subject", reason.alias("kind")
-    )
-    by_reply = rows.where((kind == "publish") & (reason == "reply")).select(
-        who, "subject", F.lit("publish").alias("kind")
-    )
-    return (
-        by_subject.unionByName(by_reply)
-        .groupBy("who", "subject", "kind")
-        .agg(F.count("*").alias("count"))
-        .select("who", "subject", "count", "kind")
-    )
-
-
-def spoofed(rows: DataFrame, planes: DataFrame) -> DataFrame:
-    """Return the publishes whose source is a host other than the connection's identity.
-
-    The identity is the connection's user, else its name, if that is a host. ``accepted`` of
-    ``count`` publishes passed the broker.
-    """
-    from pyspark.sql import functions as F
-
-    claim = F.udf(_claim, "struct<who: string, claimed: string, plane: string>", useArrow=False)
-    grouped = (
-        rows.where((F.col("kind") == "publish") & F.coalesce("user", "name").isNotNull())
-        .groupBy("user", "name", "subject")
-        .agg(F.count("*").alias("count"), F.count_if(F.col("reason").isNull()).alias("accepted"))
-        .withColumn("claim", claim("user", "name", "subject"))
-        .where(F.col("claim").isNotNull())
-    )
-    return (
-        grouped.join(F.broadcast(planes), F.col("claim.plane") == F.col("plane"), "left_semi")
-        .groupBy(
-            F.col("claim.who").alias("who"), F.col("claim.claimed").alias("claimed"), "subject"
-        )
-        .agg(F.sum("count").alias("count"), F.sum("accepted").alias("accepted"))
-    )
-
-
-def identity(user: str | None, name: str | None) -> str | None:
-    """Return the host of a connection: its user, else its name, if that is a host."""
-    for text in (user, name):
-        if text:
-            try:
-                return microbus.check_identity_host(text)
-            except SubtrieError:
-                continue
-    return None
-
-
-def _claim(user: str | None, name: str | None, subject: str) -> tuple[str, str, str] | None:
-    """Return identity, claimed source and plane of a spoofed subject, else None."""
-    who = identity(user, name)
-    if who is None:
-        return None
+def _nearest(index: PatternIndex, subject: str) -> tuple[str | None, int | None]:
+    """Return the nearest pattern and the token in which it differs."""
     try:
-        address = microbus.decode(subject)
+        found = index.trie.explain(subject, limit=1).nearest
     except SubtrieError:
-        return None
-    return None if address.source == who else (who, address.source, address.plane)
+        return None, None
+    return (str(found[0].pattern), found[0].differs_at) if found else (None, None)
 
 
-def undelivered_matches(
-    classified_subjects: DataFrame, active_subscriptions: DataFrame
-) -> DataFrame:
-    """Match the undelivered requests and replies with all patterns of the log.
+def _coverage(publishes: pa.Table, deliveries: pa.Table, subjects: _Subjects) -> pa.Table:
+    """Return partial sums of what each subscription matched and received."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    A row has the subject, how many of its publishes were undelivered, and the columns of ``match``.
-    """
-    from pyspark.sql import functions as F
-
-    from ._match import match
-
-    undelivered = F.col("category").isin("request", "reply") & (F.col("undelivered") > 0)
-    counted = classified_subjects.where(undelivered).select(
-        "subject", F.col("undelivered").alias("count")
+    index = subjects.index
+    table = index.subscriptions
+    keys = ["server", "number", "queue"]
+    sent = add_up(publishes.select(["server", "subject", "published"]), ("server", "subject"))
+    at = subjects.at(sent["subject"]).to_numpy(zero_copy_only=False)
+    starts = np.searchsorted(subjects.rows, np.arange(len(subjects.texts) + 1))
+    counts = (starts[1:] - starts[:-1])[at] if len(at) else np.zeros(0, dtype=np.int64)
+    row = np.repeat(np.arange(len(at)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    numbers = subjects.numbers[(starts[at[row]] if len(at) else row) + within]
+    pairs = sent.take(pa.array(row)).append_column("number", pa.array(numbers, pa.int32()))
+    matched = pairs.group_by(["server", "number"]).aggregate([("published", "sum")])
+    groups = table.group_by(keys).aggregate([])
+    matched = matched.join(groups, ["server", "number"], join_type="inner")
+    matched = matched.rename_columns(
+        ["matched" if n == "published_sum" else n for n in matched.column_names]
     )
-    return match(counted, active_subscriptions)
-
-
-def undelivered(
-    undelivered_matches: DataFrame, delivered: DataFrame, active_subscriptions: DataFrame
-) -> DataFrame:
-    """Return the undelivered subjects with the nearest pattern.
-
-    ``nearest`` is the oldest pattern that matches, if one does. ``subscription_inactive`` says that
-    no matching pattern was subscribed at one or more of the publishes.
-    """
-    from pyspark.sql import functions as F
-
-    from ._subscriptions import coverage
-
-    matches = F.size("matched") > 0
-    pairs = undelivered_matches.where(matches).select(
-        "subject", F.explode("matched").alias("pattern")
+    place = pc.index_in(
+        _place(deliveries["server"], deliveries["subscription"]),
+        value_set=_place(table["server"], table["start"]).combine_chunks(),
     )
-    subscribed = (
-        delivered.where(F.col("state") == "undelivered")
-        .select("log", "subject", "pos")
-        .join(pairs, "subject")
-        .join(coverage(active_subscriptions), ["log", "pattern"])
-        .where((F.col("start") < F.col("pos")) & (F.col("pos") < F.col("end")))
-        .select("log", "subject", "pos")
-        .distinct()
-        .groupBy("subject")
-        .agg(F.count("*").alias("subscribed"))
+    known = pc.is_valid(place)
+    received = table.take(place.filter(known)).select(keys)
+    received = received.append_column("delivered", deliveries["count"].filter(known))
+    both = pa.concat_tables(
+        [_filled(each, [*keys, "matched", "delivered"], ("matched", "delivered"))
+         for each in (matched, received)]
+    )  # fmt: skip
+    summed = add_up(both, keys)
+    patterns = pa.array(index.patterns, pa.string()).take(summed["number"].combine_chunks())
+    summed = summed.append_column("pattern", patterns).drop_columns(["number"])
+    return rows("coverage", summed, ("server", "pattern", "queue"))
+
+
+def _place(server: pa.ChunkedArray, position: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts that are equal when server and position are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(server, position.cast(pa.string()), " ")
+
+
+def _refused(facts: pa.Table) -> pa.Table:
+    """Return what the server refused, by who asked for it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    who = pc.coalesce(facts["identity"], facts["conn"])
+    table = pa.table(
+        {"who": who, "subject": facts["subject"], "kind": facts["reason"], "count": facts["count"]}
     )
-    inactive = matches & (F.coalesce("subscribed", F.lit(0)) < F.col("count"))
-    return undelivered_matches.join(subscribed, "subject", "left").select(
-        "subject",
-        "count",
-        F.when(matches, F.col("matched")[0]).otherwise(F.col("nearest")).alias("nearest"),
-        "differs_at",
-        inactive.alias("subscription_inactive"),
+    keys = ("who", "subject", "kind")
+    return rows("refused", add_up(table, keys), keys)
+
+
+def _identities(publishes: pa.Table, subjects: _Subjects) -> list[pa.Table]:
+    """Return spoofed sources, and partial sums of the planes of each identity."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = pc.unique(publishes["identity"])
+    hosts = pa.array([name for name in names.to_pylist() if _is_host(name)], pa.string())
+    known = publishes.filter(pc.is_in(publishes["identity"], value_set=hosts))
+    at = subjects.at(known["subject"])
+    source = pc.take(subjects.columns["source"], at)
+    canonical = pc.greater(pc.take(subjects.kind, at), 0)
+    table = pa.table(
+        {
+            "who": known["identity"],
+            "claimed": source,
+            "subject": known["subject"],
+            "accepted": known["published"],
+            "count": pc.add(known["published"], known["refused"]),
+        }
     )
+    inside = pc.take(pc.or_(subjects.request, subjects.reply), at)
+    false = pc.fill_null(pc.not_equal(source, known["identity"]), False)
+    table = table.filter(pc.and_(inside, false))
+    keys = ("who", "claimed", "subject")
+    spoofed = rows("spoofed", add_up(table, keys), keys)
+    planes = pa.table(
+        {
+            "identity": known["identity"],
+            "plane": pc.take(subjects.columns["plane"], at),
+            "count": known["published"],
+            "first": known["first_accepted"],
+            "last": known["last_accepted"],
+        }
+    )
+    planes = planes.filter(pc.and_(canonical, pc.greater(known["published"], 0)))
+    keys2 = ("identity", "plane")
+    return [spoofed, rows("cross_plane", add_up(planes, keys2), keys2)]
 
 
-def unparseable(rows: DataFrame) -> DataFrame:
-    """Return the lines that could not be parsed: position, reason, and first characters."""
-    from pyspark.sql import functions as F
+def _unparseable(facts: pa.Table) -> pa.Table:
+    """Return the lines that could not be parsed."""
+    table = facts.select(["server", "file", "position", "reason", "text"])
+    table = table.rename_columns(["server", "file", "offset", "reason", "text"])
+    return rows("unparseable", table, ("server", "file", "offset"))
 
-    return rows.where(F.col("kind") == "unparseable").select("log", "pos", "reason", "text")
+
+def _is_host(name: str | None) -> bool:
+    """Whether a name is the host name of a Microbus service."""
+    try:
+        microbus.check_identity_host(name or "")
+    except SubtrieError:
+        return False
+    return True
+
+
+def _kind(facts: pa.Table, kind: str) -> pa.Table:
+    """Return the facts of one kind."""
+    import pyarrow.compute as pc
+
+    from ._facts import columns_of
+
+    return facts.filter(pc.equal(facts["fact"], kind)).select(list(columns_of(kind)))
+
+
+def _filled(table: pa.Table, names: Sequence[str], counted: Sequence[str]) -> pa.Table:
+    """Return the columns in ``names``; a missing count is 0, any other missing value null."""
+    import pyarrow as pa
+
+    kinds: dict[str, Any] = {"window": "timestamp", "first": "timestamp", "last": "timestamp"}
+    columns = {}
+    for name in names:
+        if name in table.column_names:
+            columns[name] = table[name]
+        elif name in counted:
+            columns[name] = pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
+        else:
+            columns[name] = pa.nulls(table.num_rows, arrow_type(kinds.get(name, "string")))
+    return pa.table(columns)
+
+
+def rows(table: str, values: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return rows of a table, with the key by which they are sorted."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = []
+    for name in keys:
+        column = values[name]
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        text = column.cast(pa.string())
+        if pa.types.is_integer(column.type):
+            text = pc.utf8_lpad(text, 20, "0")
+        # Null is before every text.
+        parts.append(pc.if_else(pc.is_null(text), "", pc.binary_join_element_wise("~", text, "")))
+    length = values.num_rows
+    joined = bool(length and parts)
+    key = pc.binary_join_element_wise(*parts, "\x01") if joined else pa.repeat("", length)
+    schema = arrow_schema(ROWS)
+    columns = []
+    for field in schema:
+        if field.name == "table":
+            columns.append(pa.chunked_array([pa.repeat(table, length)]))
+        elif field.name == "key":
+            columns.append(key if isinstance(key, pa.ChunkedArray) else pa.chunked_array([key]))
+        elif field.name in values.column_names:
+            columns.append(values[field.name].cast(field.type))
+        else:
+            columns.append(pa.chunked_array([pa.nulls(length, field.type)]))
+    return pa.table(columns, schema=schema)

@@ -1,81 +1,68 @@
-"""The data source ``nats-trace``: a broker's trace log as rows, read in byte ranges.
+"""The data source ``nats-trace``: trace logs of nats-server as the table ``events``.
 
-Options: ``splitBytes`` (the most bytes that a partition reads, default 32 MiB), ``splits`` (the
-fewest partitions of a log, default the number of cores, so that a small log uses all of them), and
-in place of a path ``paths`` (a JSON list). A path is a local file, or a URI that ``pyarrow.fs`` can
-open. The columns are ``_row_batch.COLUMNS``.
+The path is a log, a shell pattern, or a directory, or in place of it ``paths`` (a JSON list).
+Options: ``splitBytes`` (the size of the ranges in which a log is read, default 32 MiB), and
+``mode``: with ``PERMISSIVE``, the default, a line that cannot be parsed is a row with ``reason`` and
+``_corrupt_record``; ``DROPMALFORMED`` omits it, and ``FAILFAST`` ends the job. Logs compressed with
+gzip or zstd are recognised by their first bytes, and read as a whole.
 """
 
 from __future__ import annotations
 
-import json
+import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ._byte_ranges import ranges
-from ._file_source import lower_keys
-from ._log_files import log_size, open_log, resolve_path
-from ._row_batch import SCHEMA
-from ._trace_parser import rows_of
+from ._file_source import lower_keys, mode_of, paths_of
+from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_log
+from ._schema import EVENTS, spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-#: The default of ``splitBytes``: enough lines to amortise the start of a task, few enough to keep
-#: all cores busy until the end.
-SPLIT_BYTES = 32 * 1024 * 1024
 
 
-class ByteRange(InputPartition):
-    """The lines of one log that begin in ``[start, end)``."""
+class RangePartition(InputPartition):
+    """One range of a log."""
 
-    def __init__(self, log: int, path: str, start: int, end: int, size: int) -> None:
-        self.log = log
-        self.path = path
-        self.start = start
-        self.end = end
-        self.size = size  # of the log when the job was planned; later lines are not read
-
-
-def plan_ranges(paths: Sequence[str], *, at_least: int, target: int) -> list[ByteRange]:
-    """Return byte ranges that cover the logs."""
-    found = []
-    for number, path in enumerate(map(resolve_path, paths)):
-        size = log_size(path)
-        for start, end in ranges(size, at_least=at_least, target=target):
-            found.append(ByteRange(number, path, start, end, size))
-    return found or [ByteRange(0, resolve_path(paths[0]), 0, 0, 0)]
-
-
-def read_range(part: ByteRange, names: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one byte range as Arrow."""
-    with open_log(part.path) as stream:
-        for batch in rows_of(stream, part.log, part.start, part.end, part.size):
-            yield batch.to_arrow(names)
+    def __init__(self, part: LogRange) -> None:
+        self.part = part
 
 
 class TraceSourceReader(DataSourceReader):
-    """Plans the byte ranges, and reads one."""
+    """Plans the ranges, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         options = lower_keys(options)
         self._names = schema.fieldNames()
-        self._paths = [options["path"]] if "path" in options else json.loads(options["paths"])
-        self._target = int(options.get("splitbytes") or SPLIT_BYTES)
-        self._at_least = int(options.get("splits") or os.cpu_count() or 2)
+        self._split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
+        if self._split_bytes < 1:
+            raise ValueError("splitBytes must be at least 1")
+        self._mode = mode_of(options)
+        self._paths = paths_of(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the byte ranges of all logs."""
-        return plan_ranges(self._paths, at_least=self._at_least, target=self._target)
+        """Return the ranges of all logs."""
+        logs = [whole_log(path) for path in log_files(self._paths)]
+        return [RangePartition(p) for log in logs for p in divide(log, self._split_bytes)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read one byte range."""
-        return read_range(cast(ByteRange, partition), self._names)
+        """Read one range."""
+        import pyarrow.compute as pc
+
+        part = cast(RangePartition, partition).part
+        needed = self._names if self._mode == "PERMISSIVE" else [*self._names, "reason", "offset"]
+        for batch in read_range(part, list(dict.fromkeys(needed))):
+            if self._mode != "PERMISSIVE":
+                damaged = pc.is_valid(batch.column("reason"))
+                if self._mode == "FAILFAST" and pc.any(damaged).as_py():
+                    row = batch.filter(damaged).slice(0, 1).to_pylist()[0]
+                    raise ValueError(f"{part.path}, byte {row['offset']}: {row['reason']}")
+                batch = batch.filter(pc.invert(damaged)).select(self._names)
+            yield batch
 
 
 class TraceSource(DataSource):
@@ -88,28 +75,27 @@ class TraceSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return SCHEMA
+        return spark_schema(EVENTS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""
         return TraceSourceReader(schema, self.options)
 
 
-def read_logs(
-    spark: SparkSession, paths: Sequence[str], *, split_bytes: int = SPLIT_BYTES
-) -> DataFrame:
-    """Return the rows of these logs; the column ``log`` is the index of each in ``paths``.
+def log_files(paths: Sequence[str]) -> list[str]:
+    """Return the files of paths, of which each may be a file, a directory or a shell pattern.
 
-    The rows are those of ``nats-trace``, without the processes that Spark starts to plan a data
-    source.
+    Raises:
+        FileNotFoundError: A directory has no file, or a pattern matches none.
     """
-    cores = spark.sparkContext.defaultParallelism
-    parts = plan_ranges(paths, at_least=cores, target=split_bytes)
-
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the byte ranges whose numbers are given."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from read_range(parts[number])
-
-    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, SCHEMA)
+    found: list[str] = []
+    for path in paths:
+        files = [path]
+        if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
+            files = sorted(glob.glob(path))
+        elif "://" not in path and os.path.isdir(path):
+            files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+        if not files:
+            raise FileNotFoundError(f"no log in {path}")
+        found += files
+    return found

@@ -61,9 +61,19 @@ mod tests {
     fn times_are_microseconds_since_1970() {
         let mut clock = Clock::default();
         assert_eq!(clock.read(b"1970/01/01 00:00:00.000001"), Some(1));
-        assert_eq!(clock.read(b"2026/11/21 08:00:00"), Some(1_795_248_000_000_000));
-        assert_eq!(clock.read(b"2024/02/29 23:59:59.5"), Some(1_709_251_199_500_000));
-        for text in ["2023/02/29 00:00:00", "2026/13/01 00:00:00", "2026/11/21 24:00:00"] {
+        assert_eq!(
+            clock.read(b"2026/11/21 08:00:00"),
+            Some(1_795_248_000_000_000)
+        );
+        assert_eq!(
+            clock.read(b"2024/02/29 23:59:59.5"),
+            Some(1_709_251_199_500_000)
+        );
+        for text in [
+            "2023/02/29 00:00:00",
+            "2026/13/01 00:00:00",
+            "2026/11/21 24:00:00",
+        ] {
             assert_eq!(clock.read(text.as_bytes()), None);
         }
     }

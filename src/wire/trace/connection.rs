@@ -7,7 +7,8 @@ use crate::microbus;
 
 /// The digits of a process id, or `-`.
 pub fn pid_name(pid: Option<&[u8]>) -> &str {
-    pid.and_then(|pid| std::str::from_utf8(pid).ok()).unwrap_or("-")
+    pid.and_then(|pid| std::str::from_utf8(pid).ok())
+        .unwrap_or("-")
 }
 
 /// The name of a connection: process id, kind and number, without leading zeros.
@@ -21,8 +22,14 @@ pub fn conn_name(found: &Line<'_>) -> Box<str> {
         _ => "leaf",
     };
     let plain = |digits: &[u8]| {
-        let text = std::str::from_utf8(digits).unwrap_or_default().trim_start_matches('0');
-        if text.is_empty() { "0".to_owned() } else { text.to_owned() }
+        let text = std::str::from_utf8(digits)
+            .unwrap_or_default()
+            .trim_start_matches('0');
+        if text.is_empty() {
+            "0".to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     let pid = found.pid.map_or_else(|| "-".to_owned(), plain);
     format!("{pid}/{kind}:{}", plain(found.number)).into()
@@ -39,4 +46,3 @@ pub fn who(found: &Line<'_>) -> (Option<Box<str>>, Option<Box<str>>) {
     let host = user.iter().chain(&name).find(is_host).cloned();
     (account.map(text), host.or(user).or(name))
 }
-

@@ -23,7 +23,10 @@ impl Lines {
     /// Create a splitter for a stream that begins at `position`, where a line begins.
     #[must_use]
     pub fn new(position: u64) -> Self {
-        Self { position, ..Self::default() }
+        Self {
+            position,
+            ..Self::default()
+        }
     }
 
     /// The position of the first byte that is in no finished line.

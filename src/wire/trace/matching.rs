@@ -73,6 +73,25 @@ pub struct Groups {
     pub unmatched: Vec<u64>,
 }
 
+/// Write who receives a line: the queue group, or the connection and its subscription id.
+pub fn write_subscriber(subscriber: &mut Vec<u8>, queue: &[u8], conn: u32, sid: &[u8]) {
+    subscriber.clear();
+    if queue.is_empty() {
+        // A queue name has no blank, so it differs from this.
+        subscriber.push(b' ');
+        subscriber.extend_from_slice(&conn.to_le_bytes());
+        subscriber.extend_from_slice(sid);
+    } else {
+        subscriber.extend_from_slice(queue);
+    }
+}
+
+/// The connection in what `write_subscriber` wrote.
+pub fn subscriber_conn(subscriber: &[u8]) -> Option<u32> {
+    let conn = subscriber.strip_prefix(b" ")?.first_chunk()?;
+    Some(u32::from_le_bytes(*conn))
+}
+
 /// Write the key of a match group.
 pub fn write_key(key: &mut Vec<u8>, subject: &[u8], reply: &[u8], size: i64) {
     key.clear();
@@ -90,7 +109,12 @@ impl Groups {
         }
         if let Some(group) = self.by_key.get_mut(key) {
             let first_line = group.lines;
-            group.open.push(Open { id, start, first_line, shares: false });
+            group.open.push(Open {
+                id,
+                start,
+                first_line,
+                shares: false,
+            });
         }
     }
 
@@ -101,9 +125,15 @@ impl Groups {
             return;
         };
         group.lines += 1;
-        match group.free.iter_mut().find(|(name, _)| **name == *subscriber) {
+        match group
+            .free
+            .iter_mut()
+            .find(|(name, _)| **name == *subscriber)
+        {
             Some((_, lines)) => lines.push_back(position),
-            None => group.free.push((subscriber.into(), VecDeque::from([position]))),
+            None => group
+                .free
+                .push((subscriber.into(), VecDeque::from([position]))),
         }
     }
 
@@ -166,7 +196,10 @@ impl Groups {
 impl Group {
     /// Give a window its lines, and note the open windows that share a line with it.
     fn serve(&mut self, window: &Open) {
-        let mut served = Served { ambiguous: window.shares, ..Served::default() };
+        let mut served = Served {
+            ambiguous: window.shares,
+            ..Served::default()
+        };
         for (_, lines) in &mut self.free {
             served.deliveries += u32::from(take(lines, window.start));
         }
@@ -180,7 +213,11 @@ impl Group {
                 rivals.push(other.id);
             }
         }
-        self.waiting.push(Waiting { id: window.id, served, rivals });
+        self.waiting.push(Waiting {
+            id: window.id,
+            served,
+            rivals,
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The operation of a line: its arguments, and whether they have the form of the operation.
 
-use super::text::unquote;
 use super::prefix::quoted;
+use super::text::unquote;
 
 /// Why a line is not an operation of the server; the texts are values of the column `reason`.
 pub const NOT_AN_OPERATION: &str = "not an operation";
@@ -38,12 +38,10 @@ pub struct Operation<'a> {
     pub queue: &'a [u8],
     /// The subscription id.
     pub sid: &'a [u8],
-    /// The size of a message with its headers.
+    /// The size of a message with its headers; the number of messages that an UNSUB waits for.
     pub size: Option<i64>,
     /// A message between servers may print its account first or not: the other reading.
     pub second: Option<(&'a [u8], &'a [u8])>,
-    /// Whether the operation ends a subscription at once.
-    pub ends: bool,
 }
 
 /// Split the text between the brackets at spaces and tabs.
@@ -73,7 +71,10 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
     let last = words[words.len() - 1];
     let complete = words.len() == most;
     let optional = |at: usize| if complete { words[at] } else { b"" };
-    let found = Operation { op, ..Operation::default() };
+    let found = Operation {
+        op,
+        ..Operation::default()
+    };
     Ok(match op {
         b"PUB" | b"HPUB" => Operation {
             subject: words[1],
@@ -96,8 +97,11 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
         },
         _ => Operation {
             sid: words[1],
-            // A number of messages defers the end of the subscription, unless it is zero.
-            ends: words.len() == 2 || !is_positive(words[2]),
+            // A positive number of messages defers the end of the subscription.
+            size: words
+                .get(2)
+                .and_then(|&max| number(max))
+                .filter(|&max| max > 0),
             ..found
         },
     })
@@ -108,10 +112,7 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
 /// # Errors
 ///
 /// The reason why the words are not an operation.
-pub fn between_servers<'a>(
-    words: &[&'a [u8]],
-    local: bool,
-) -> Result<Operation<'a>, &'static str> {
+pub fn between_servers<'a>(words: &[&'a [u8]], local: bool) -> Result<Operation<'a>, &'static str> {
     let Some(&op) = words.first() else {
         return Err(NOT_AN_OPERATION);
     };
@@ -130,24 +131,48 @@ pub fn between_servers<'a>(
     // be printed.
     for (at, &name) in names.iter().enumerate().skip(1) {
         if name == b"|" {
-            return Ok(Operation { subject: names[at - 1], size, ..found });
+            return Ok(Operation {
+                subject: names[at - 1],
+                size,
+                ..found
+            });
         }
         if name == b"+" && at + 1 < names.len() {
             let (subject, reply) = (names[at - 1], names[at + 1]);
-            return Ok(Operation { subject, reply, size, ..found });
+            return Ok(Operation {
+                subject,
+                reply,
+                size,
+                ..found
+            });
         }
     }
     let last = names[names.len() - 1];
-    let alone = Operation { subject: last, size, ..found };
+    let alone = Operation {
+        subject: last,
+        size,
+        ..found
+    };
     if names.len() < 2 {
         return Ok(alone);
     }
     let before = names[names.len() - 2];
-    let replied = Operation { subject: before, reply: last, size, ..found };
+    let replied = Operation {
+        subject: before,
+        reply: last,
+        size,
+        ..found
+    };
     Ok(if names.len() == 2 {
-        Operation { second: Some((before, last)), ..alone }
+        Operation {
+            second: Some((before, last)),
+            ..alone
+        }
     } else {
-        Operation { second: Some((last, b"")), ..replied }
+        Operation {
+            second: Some((last, b"")),
+            ..replied
+        }
     })
 }
 
@@ -155,7 +180,10 @@ pub fn between_servers<'a>(
 fn named(op: &[u8]) -> Result<Operation<'_>, &'static str> {
     let letter = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'+' | b'-');
     if op.len() <= 12 && op.iter().all(letter) {
-        Ok(Operation { op, ..Operation::default() })
+        Ok(Operation {
+            op,
+            ..Operation::default()
+        })
     } else {
         Err(NOT_AN_OPERATION)
     }
@@ -163,10 +191,6 @@ fn named(op: &[u8]) -> Result<Operation<'_>, &'static str> {
 
 fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
-fn is_positive(text: &[u8]) -> bool {
-    is_number(text) && text.iter().any(|&byte| byte != b'0')
 }
 
 fn number(text: &[u8]) -> Option<i64> {
@@ -224,7 +248,11 @@ pub fn violation(message: &[u8]) -> Option<Violation> {
         let letters = after
             .iter()
             .position(|byte| !(byte.is_ascii_alphabetic() || *byte == b' '))?;
-        let (_, rest) = quoted(after[letters..].strip_prefix(b"\"").filter(|_| letters > 0)?)?;
+        let (_, rest) = quoted(
+            after[letters..]
+                .strip_prefix(b"\"")
+                .filter(|_| letters > 0)?,
+        )?;
         refused_name(rest.strip_prefix(b", ")?)
     })?;
     let (queue, rest) = match rest.strip_prefix(b", Queue: \"") {
@@ -245,7 +273,12 @@ pub fn violation(message: &[u8]) -> Option<Violation> {
         (false, None) => Refusal::Subscribe,
     };
     let subject = unquote(subject).into_owned();
-    Some(Violation { kind, subject, queue, sid })
+    Some(Violation {
+        kind,
+        subject,
+        queue,
+        sid,
+    })
 }
 
 fn refused_name(text: &[u8]) -> Option<(bool, &[u8], &[u8])> {

@@ -55,9 +55,10 @@ pub fn without_colour(line: &[u8]) -> Cow<'_, [u8]> {
     let mut made = Vec::with_capacity(line.len());
     let mut at = 0;
     while at < length {
-        let digits = line[at..length]
-            .strip_prefix(b"\x1b[")
-            .map(|rest| rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';')));
+        let digits = line[at..length].strip_prefix(b"\x1b[").map(|rest| {
+            rest.iter()
+                .position(|byte| !matches!(byte, b'0'..=b'9' | b';'))
+        });
         match digits {
             Some(Some(count)) if line[at + 2 + count] == b'm' => at += count + 3,
             _ => {
@@ -78,7 +79,12 @@ pub fn own_line(line: &[u8]) -> Option<Line<'_>> {
         for (time, rest) in options(leading_time(rest), rest) {
             for (level, rest) in options(leading_level(rest), rest) {
                 if let Some(found) = connection(rest) {
-                    return Some(Line { pid, time, level, ..found });
+                    return Some(Line {
+                        pid,
+                        time,
+                        level,
+                        ..found
+                    });
                 }
             }
         }
@@ -107,7 +113,12 @@ pub fn foreign_line(line: &[u8]) -> Option<Line<'_>> {
             if pid.is_none() && time.is_none() && level.is_none() {
                 return None; // no part of the server's prefix: a line of another program
             }
-            return Some(Line { pid, time, level, ..found });
+            return Some(Line {
+                pid,
+                time,
+                level,
+                ..found
+            });
         }
     }
     None
@@ -119,10 +130,12 @@ pub fn message(line: &[u8]) -> Option<Message<'_>> {
     let direct = options(bracketed_digits(line), line)
         .into_iter()
         .find_map(|(pid, rest)| {
-            options(leading_time(rest), rest).into_iter().find_map(|(time, rest)| {
-                let (level, rest) = leading_level(rest)?;
-                Some((pid, time, level, rest))
-            })
+            options(leading_time(rest), rest)
+                .into_iter()
+                .find_map(|(time, rest)| {
+                    let (level, rest) = leading_level(rest)?;
+                    Some((pid, time, level, rest))
+                })
         });
     if let Some((pid, time, level, rest)) = direct.or_else(|| framed(line)) {
         // Trace lines are about connections, except those of the server's own clients.
@@ -137,7 +150,11 @@ pub fn message(line: &[u8]) -> Option<Message<'_>> {
     }
     let (pid, rest) = bracketed(&line[bracket..])?;
     let rest = rest.strip_prefix(b": ")?;
-    Some(Message { pid: Some(pid), time: None, rest })
+    Some(Message {
+        pid: Some(pid),
+        time: None,
+        rest,
+    })
 }
 
 type Framed<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, &'a [u8], &'a [u8]);
@@ -145,12 +162,14 @@ type Framed<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, &'a [u8], &'a [u8]);
 /// The complete prefix of the server after at most `MAX_FRAME` characters.
 fn framed(line: &[u8]) -> Option<Framed<'_>> {
     let limit = prefix_length(line, MAX_FRAME);
-    (0..=limit).filter(|&at| line.get(at) == Some(&b'[')).find_map(|at| {
-        let (pid, rest) = bracketed_digits(&line[at..])?;
-        let (time, rest) = leading_time(rest)?;
-        let (level, rest) = leading_level(rest)?;
-        Some((Some(pid), Some(time), level, rest))
-    })
+    (0..=limit)
+        .filter(|&at| line.get(at) == Some(&b'['))
+        .find_map(|at| {
+            let (pid, rest) = bracketed_digits(&line[at..])?;
+            let (time, rest) = leading_time(rest)?;
+            let (level, rest) = leading_level(rest)?;
+            Some((Some(pid), Some(time), level, rest))
+        })
 }
 
 /// A trace line of the server's own clients, such as `JETSTREAM - `.
@@ -221,7 +240,10 @@ fn leading_time(text: &[u8]) -> Option<(&[u8], &[u8])> {
 fn level_at(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let level = text.strip_prefix(b"[")?.get(..3)?;
     let known = [b"TRC", b"DBG", b"INF", b"WRN", b"ERR", b"FTL"];
-    known.iter().any(|name| name.as_slice() == level).then_some(())?;
+    known
+        .iter()
+        .any(|name| name.as_slice() == level)
+        .then_some(())?;
     Some((level, text[4..].strip_prefix(b"]")?))
 }
 
@@ -255,7 +277,10 @@ fn connection(text: &[u8]) -> Option<Line<'_>> {
     let (&kind, after) = after.split_first()?;
     b"crwmgl".contains(&kind).then_some(())?;
     let after = after.strip_prefix(b"id")?;
-    let after = after.strip_prefix(b"_ws").unwrap_or(after).strip_prefix(b":")?;
+    let after = after
+        .strip_prefix(b"_ws")
+        .unwrap_or(after)
+        .strip_prefix(b":")?;
     let count = digits(after, 19);
     (count > 0).then_some(())?;
     let (number, after) = after.split_at(count);

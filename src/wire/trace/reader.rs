@@ -21,17 +21,19 @@ use foldhash::fast::RandomState;
 use memchr::memchr;
 
 use super::clock::Clock;
+use super::connection::{conn_name, pid_name, who};
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::lines::LONGEST;
-use super::matching::{Groups, WindowId, write_key};
-use super::windows::{WINDOW, Window};
-use super::connection::{conn_name, pid_name, who};
+use super::matching::{Groups, WindowId, write_key, write_subscriber};
 use super::operation::{self, Operation, Refusal};
 use super::prefix::{self, Line};
 use super::subscriptions::Subscriptions;
+use super::windows::{WINDOW, Window};
 
 /// Bounds the memory for a log of many connections.
 const CACHED_PREFIXES: usize = 65_536;
+/// A time that does not exist, such as one in month 13.
+const BAD_TIME: &str = "bad time";
 /// The number of bytes of an unparseable line that are kept.
 const SHOWN: usize = 512;
 
@@ -101,10 +103,10 @@ impl Reader {
         let long = line.len() > LONGEST;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let failed = match self.known_prefix(line) {
-            Some((prefix, at, time)) => match time {
-                Some(time) => self.body(position, &prefix, Some(time), &line[at..], long, sink),
-                None => Err("bad time"),
-            },
+            Some((prefix, at, time)) => {
+                let time = time.map(Some).ok_or(BAD_TIME);
+                self.body(position, &prefix, time, &line[at..], long, sink)
+            }
             None => self.other_line(position, line, long, sink),
         };
         if let Err(reason) = failed {
@@ -112,7 +114,12 @@ impl Reader {
                 self.counts.unparseable += 1;
                 let text = &line[..line.len().min(SHOWN)];
                 let reason = Some(reason);
-                sink.add(&Event { position, reason, text, ..Event::default() });
+                sink.add(&Event {
+                    position,
+                    reason,
+                    text,
+                    ..Event::default()
+                });
             }
         }
         self.report(sink);
@@ -184,9 +191,13 @@ impl Reader {
         let payload = after.starts_with(b" MSG_PAYLOAD: [");
         if !payload && !after.starts_with(b" [") {
             let incomplete = found.rest.len() < 5;
-            return Err(if incomplete { "incomplete line" } else { operation::NOT_AN_OPERATION });
+            return Err(if incomplete {
+                "incomplete line"
+            } else {
+                operation::NOT_AN_OPERATION
+            });
         }
-        let time = self.time(found.time)?;
+        let time = self.time(found.time);
         let prefix = Arc::new(self.prefix(&found, direction, payload));
         let at = plain.len() - found.rest.len() + if payload { 17 } else { 4 };
         if !coloured && own_form.is_some() {
@@ -197,7 +208,8 @@ impl Reader {
 
     /// Read a time; a log may be without them.
     fn time(&mut self, text: Option<&[u8]>) -> Result<Option<i64>, &'static str> {
-        text.map(|text| self.clock.read(text).ok_or("bad time")).transpose()
+        text.map(|text| self.clock.read(text).ok_or(BAD_TIME))
+            .transpose()
     }
 
     /// Remember a prefix by its text, if `known_prefix` would find the same bracket.
@@ -215,7 +227,8 @@ impl Reader {
             if self.prefixes.len() >= CACHED_PREFIXES {
                 self.prefixes.clear();
             }
-            self.prefixes.insert(line[start..at].into(), Arc::clone(prefix));
+            self.prefixes
+                .insert(line[start..at].into(), Arc::clone(prefix));
         }
     }
 
@@ -224,7 +237,15 @@ impl Reader {
         let conn_id = self.conn_id(&conn);
         let client = matches!(found.kind, b'c' | b'w' | b'm');
         let (account, identity) = who(found);
-        Prefix { conn, conn_id, client, direction, payload, account, identity }
+        Prefix {
+            conn,
+            conn_id,
+            client,
+            direction,
+            payload,
+            account,
+            identity,
+        }
     }
 
     pub(super) fn conn_id(&mut self, conn: &str) -> u32 {
@@ -242,7 +263,7 @@ impl Reader {
         &mut self,
         position: u64,
         prefix: &Prefix,
-        time: Option<i64>,
+        time: Result<Option<i64>, &'static str>,
         body: &[u8],
         long: bool,
         sink: &mut impl Sink,
@@ -252,6 +273,7 @@ impl Reader {
             if !(long || body.ends_with(b"\"]")) {
                 return Err("incomplete line");
             }
+            let time = time?;
             self.expire(time, position);
             self.counts.payloads += u64::from(own);
             if let (Direction::In, Some(time)) = (prefix.direction, time) {
@@ -274,6 +296,7 @@ impl Reader {
         } else {
             operation::between_servers(&words, local)
         }?;
+        let time = time?;
         self.expire(time, position);
         self.counts.operations += u64::from(own);
         if prefix.direction == Direction::In {
@@ -312,23 +335,20 @@ impl Reader {
         match (prefix.client, prefix.direction, found.op) {
             (true, Direction::In, b"PUB" | b"HPUB") => return self.open(&event, None, sink),
             (true, Direction::In, b"SUB") => {
-                self.subscriptions.begin(conn, found.sid, found.queue, position);
+                self.subscriptions
+                    .begin(conn, found.sid, found.queue, position);
             }
-            (true, Direction::In, b"UNSUB") | (true, _, b"DELSUB") if found.ends => {
+            (true, Direction::In, b"UNSUB")
+            | (true, Direction::In | Direction::Local, b"DELSUB")
+                if found.size.is_none() =>
+            {
                 self.subscriptions.end(conn, found.sid);
             }
             (true, Direction::Out, b"MSG" | b"HMSG") => {
                 let known = self.subscriptions.get(conn, found.sid);
-                self.subscriber.clear();
-                if let Some(queue) = known.map(|known| &known.queue).filter(|q| !q.is_empty()) {
-                    self.subscriber.extend_from_slice(queue);
-                    event.queue = &self.subscriber;
-                } else {
-                    // A queue name has no blank, so it differs from this.
-                    self.subscriber.push(b' ');
-                    self.subscriber.extend_from_slice(&conn.to_le_bytes());
-                    self.subscriber.extend_from_slice(found.sid);
-                }
+                let queue = known.map_or(&b""[..], |known| &known.queue);
+                write_subscriber(&mut self.subscriber, queue, conn, found.sid);
+                event.queue = queue;
                 event.subscription = known.map(|known| known.start);
                 let size = found.size.unwrap_or_default();
                 write_key(&mut self.key, found.subject, found.reply, size);
@@ -371,19 +391,27 @@ impl Reader {
     ) {
         let own = self.range.contains(&position);
         let prefix = self.prefix(found, Direction::Local, false);
-        let base = Event { position, time, prefix: Some(&prefix), ..Event::default() };
+        let base = Event {
+            position,
+            time,
+            prefix: Some(&prefix),
+            ..Event::default()
+        };
         let Some(violation) = operation::violation(found.rest) else {
             if prefix.client && operation::is_closing(found.rest) {
                 self.subscriptions.close(prefix.conn_id);
                 if own {
-                    sink.add(&Event { op: b"CLOSED", ..base });
+                    sink.add(&Event {
+                        op: b"CLOSED",
+                        ..base
+                    });
                 }
             }
             return;
         };
         let sid = violation.sid.as_deref().unwrap_or_default();
         if violation.kind == Refusal::Subscribe {
-            self.subscriptions.refuse(prefix.conn_id, sid);
+            self.subscriptions.end(prefix.conn_id, sid);
         } else if let Some(&id) = self.open_by_conn.get(&prefix.conn_id) {
             let refused = violation.kind == Refusal::Reply
                 || self
@@ -416,15 +444,22 @@ impl Reader {
         sink: &mut impl Sink,
     ) {
         let server = format!("{}/", pid_name(pid));
-        let ended = self.conns.iter().filter(|(conn, _)| conn.starts_with(&server));
+        let ended = self
+            .conns
+            .iter()
+            .filter(|(conn, _)| conn.starts_with(&server));
         for (_, conn) in ended {
             self.subscriptions.close(*conn);
-            self.closing.extend(self.open_by_conn.remove(conn));
         }
-        self.close_all(position);
         if self.range.contains(&position) {
             let conn = format!("{server}server");
-            sink.add(&Event { position, time, conn: &conn, op: b"START", ..Event::default() });
+            sink.add(&Event {
+                position,
+                time,
+                conn: &conn,
+                op: b"START",
+                ..Event::default()
+            });
         }
     }
 }

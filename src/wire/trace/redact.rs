@@ -9,7 +9,14 @@ const REDACTED: &str = "[REDACTED]";
 
 /// Options of CONNECT and INFO whose values are secrets.
 const SECRET: [&str; 8] = [
-    "pass", "password", "auth_token", "jwt", "nkey", "sig", "proxy_sig", "nonce",
+    "pass",
+    "password",
+    "auth_token",
+    "jwt",
+    "nkey",
+    "sig",
+    "proxy_sig",
+    "nonce",
 ];
 
 /// The shortest text that is a JWT or a seed; shorter text is returned as it is.

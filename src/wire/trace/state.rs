@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::matching::{Group, Open, WindowId};
+use super::matching::{Group, Open, WindowId, subscriber_conn};
 use super::reader::Reader;
 use super::subscriptions::Subscription;
 use super::windows::Window;
@@ -22,15 +22,23 @@ impl Reader {
         to.number(VERSION);
         to.number(self.next_window);
         to.number(u64::from(self.next_conn));
-        let mut conns = Vec::new();
-        conns.extend(self.open_by_conn.keys());
+        let mut conns: Vec<u32> = self.open_by_conn.keys().copied().collect();
         conns.extend(self.subscriptions.by_conn.keys());
         for group in self.groups.by_key.values() {
             conns.extend(group.hops.iter().map(|(conn, _)| conn));
+            conns.extend(
+                group
+                    .free
+                    .iter()
+                    .filter_map(|(name, _)| subscriber_conn(name)),
+            );
         }
         conns.sort_unstable();
         conns.dedup();
-        let known = self.conns.iter().filter(|(_, id)| conns.binary_search(id).is_ok());
+        let known = self
+            .conns
+            .iter()
+            .filter(|(_, id)| conns.binary_search(id).is_ok());
         let mut known: Vec<_> = known.collect();
         known.sort_unstable_by_key(|(_, id)| **id);
         to.number(known.len() as u64);
@@ -104,9 +112,15 @@ impl Reader {
                 let start = from.number()?;
                 let queue = from.bytes()?.into();
                 let ended = from.number()? == 1;
-                reader
-                    .subscriptions
-                    .restore(conn, sid, Subscription { start, queue, ended });
+                reader.subscriptions.restore(
+                    conn,
+                    sid,
+                    Subscription {
+                        start,
+                        queue,
+                        ended,
+                    },
+                );
             }
         }
         from.0.is_empty().then_some(reader)
@@ -161,11 +175,19 @@ fn write_group(to: &mut Writer, group: &Group) {
 }
 
 fn read_group(from: &mut Parser<'_>) -> Option<Group> {
-    let mut group = Group { lines: from.number()?, ..Group::default() };
+    let mut group = Group {
+        lines: from.number()?,
+        ..Group::default()
+    };
     for _ in 0..from.number()? {
         let (id, start, first_line) = (from.number()?, from.number()?, from.number()?);
         let shares = from.number()? == 1;
-        group.open.push(Open { id, start, first_line, shares });
+        group.open.push(Open {
+            id,
+            start,
+            first_line,
+            shares,
+        });
     }
     for _ in 0..from.number()? {
         group.free.push((from.bytes()?.into(), from.positions()?));

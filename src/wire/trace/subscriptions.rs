@@ -39,7 +39,14 @@ impl Subscriptions {
         let known = self.by_conn.entry(conn).or_default();
         if known.get(sid).is_none_or(|subscription| subscription.ended) {
             let (queue, ended) = (queue.into(), false);
-            known.insert(sid.into(), Subscription { start, queue, ended });
+            known.insert(
+                sid.into(),
+                Subscription {
+                    start,
+                    queue,
+                    ended,
+                },
+            );
         }
     }
 
@@ -48,22 +55,16 @@ impl Subscriptions {
         self.by_conn.get(&conn)?.get(sid)
     }
 
-    /// End a subscription.
+    /// End a subscription: the client, the server or a refusal ended it.
     pub fn end(&mut self, conn: u32, sid: &[u8]) {
-        let known = self.by_conn.get_mut(&conn).and_then(|known| known.get_mut(sid));
+        let known = self
+            .by_conn
+            .get_mut(&conn)
+            .and_then(|known| known.get_mut(sid));
         if let Some(subscription) = known.filter(|subscription| !subscription.ended) {
             subscription.ended = true;
             self.ended.push_back((conn, sid.into(), subscription.start));
             self.forget();
-        }
-    }
-
-    /// Drop a subscription that the server refused.
-    pub fn refuse(&mut self, conn: u32, sid: &[u8]) {
-        if let Some(known) = self.by_conn.get_mut(&conn) {
-            if known.get(sid).is_some_and(|subscription| !subscription.ended) {
-                known.remove(sid);
-            }
         }
     }
 
@@ -72,7 +73,8 @@ impl Subscriptions {
         for (sid, subscription) in self.by_conn.get_mut(&conn).into_iter().flatten() {
             if !subscription.ended {
                 subscription.ended = true;
-                self.ended.push_back((conn, sid.clone(), subscription.start));
+                self.ended
+                    .push_back((conn, sid.clone(), subscription.start));
             }
         }
         self.forget();
@@ -84,7 +86,10 @@ impl Subscriptions {
                 return;
             };
             if let Some(known) = self.by_conn.get_mut(&conn) {
-                if known.get(&sid).is_some_and(|found| found.ended && found.start == start) {
+                if known
+                    .get(&sid)
+                    .is_some_and(|found| found.ended && found.start == start)
+                {
                     known.remove(&sid);
                 }
                 if known.is_empty() {

@@ -34,7 +34,17 @@ impl Window {
         let undecided = keys.len();
         let (subject, served) = (subject.into(), Served::default());
         let (limit, until, refused) = (None, None, None);
-        Self { start, conn, keys, subject, limit, until, refused, served, undecided }
+        Self {
+            start,
+            conn,
+            keys,
+            subject,
+            limit,
+            until,
+            refused,
+            served,
+            undecided,
+        }
     }
 }
 
@@ -52,7 +62,12 @@ impl Reader {
         let readings = std::iter::once((event.subject, event.reply)).chain(second);
         let mut keys = Vec::with_capacity(1);
         for (subject, reply) in readings {
-            write_key(&mut self.key, subject, reply, event.size.unwrap_or_default());
+            write_key(
+                &mut self.key,
+                subject,
+                reply,
+                event.size.unwrap_or_default(),
+            );
             self.groups.open(&self.key, id, start);
             keys.push(self.key.as_slice().into());
         }
@@ -81,7 +96,11 @@ impl Reader {
                 break;
             }
             self.limits.pop();
-            let Some(window) = self.windows.get(&id).filter(|window| window.until.is_none()) else {
+            let Some(window) = self
+                .windows
+                .get(&id)
+                .filter(|window| window.until.is_none())
+            else {
                 continue;
             };
             match window.limit {
@@ -143,7 +162,14 @@ impl Reader {
             if self.range.contains(&window.start) {
                 let until = window.until.unwrap_or_default();
                 let (refused, served) = (window.refused, window.served);
-                sink.resolve(id, &Outcome { until, refused, served });
+                sink.resolve(
+                    id,
+                    &Outcome {
+                        until,
+                        refused,
+                        served,
+                    },
+                );
             }
             self.windows.remove(&id);
         }

@@ -1,0 +1,154 @@
+"""The schemas of the pipeline: the table ``events``, and the tables of the audit.
+
+A schema has a version, which changes when a column is renamed, removed or given another meaning.
+Times are microseconds in UTC. No column holds the time at which the job ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Columns: the name and the Spark type of each.
+Columns = Sequence[tuple[str, str]]
+
+#: The version of ``EVENTS``.
+EVENTS_VERSION = 1
+#: The version of ``TABLES``.
+TABLES_VERSION = 1
+
+#: What a server did, one row per operation. ``server`` is a digest of the first line of its log,
+#: ``offset`` the position of the line in ``file``, and ``position`` that in the whole log of the
+#: server, with which ``until`` and ``subscription`` are compared. A message that a server received
+#: has ``until`` (the end of the window of its deliveries), ``deliveries`` (lines to clients),
+#: ``forwarded`` (lines to other servers) and ``ambiguous``, unless it was ``refused``. A message
+#: that it sent to a client has ``subscription``, the position of the SUB line it was delivered by.
+#: ``size`` of an UNSUB is the number of messages that the subscription still waits for.
+#: A line that cannot be parsed has ``reason`` and ``_corrupt_record``.
+EVENTS: tuple[tuple[str, str], ...] = (
+    ("server", "string"),
+    ("file", "string"),
+    ("offset", "bigint"),
+    ("until", "bigint"),
+    ("time", "timestamp"),
+    ("conn", "string"),
+    ("account", "string"),
+    ("identity", "string"),
+    ("direction", "string"),
+    ("op", "string"),
+    ("subject", "string"),
+    ("reply", "string"),
+    ("queue", "string"),
+    ("sid", "string"),
+    ("size", "bigint"),
+    ("deliveries", "bigint"),
+    ("refused", "string"),
+    ("forwarded", "bigint"),
+    ("ambiguous", "boolean"),
+    ("subscription", "bigint"),
+    ("position", "bigint"),
+    ("reason", "string"),
+    ("_corrupt_record", "string"),
+)
+
+_SPAN = (("first", "timestamp"), ("last", "timestamp"))
+
+#: The tables of the audit, in the order in which they are printed. The keys of a table come first.
+TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "call_graph": (
+        *(("plane", "string"), ("window", "timestamp"), ("source", "string")),
+        *(("destination", "string"), ("port", "int"), ("method", "string"), ("route", "string")),
+        *(("published", "bigint"), ("refused", "bigint"), ("delivered", "bigint")),
+        *(("undelivered", "bigint"), ("forwarded", "bigint"), ("bytes", "bigint")),
+        *_SPAN,
+        ("instances", "bigint"),
+    ),
+    "replies": (
+        *(("plane", "string"), ("replier", "string"), ("caller", "string")),
+        *(("published", "bigint"), ("delivered", "bigint"), ("undelivered", "bigint")),
+    ),
+    "undelivered": (
+        *(("subject", "string"), ("count", "bigint")),
+        *_SPAN,
+        *(("nearest", "string"), ("differs_at", "int"), ("subscription_inactive", "boolean")),
+    ),
+    "malformed": (
+        *(("subject", "string"), ("count", "bigint"), ("delivered", "bigint")),
+        ("reason", "string"),
+    ),
+    "other_traffic": (("subject", "string"), ("count", "bigint"), ("class", "string")),
+    "refused": (
+        *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
+    ),
+    "spoofed": (
+        *(("who", "string"), ("claimed", "string"), ("subject", "string")),
+        *(("count", "bigint"), ("accepted", "bigint")),
+    ),
+    "subscriptions": (
+        *(("server", "string"), ("conn", "string"), ("sid", "string")),
+        *(("start", "timestamp"), ("end", "timestamp")),
+        *(("identity", "string"), ("pattern", "string"), ("queue", "string")),
+    ),
+    "coverage": (
+        *(("server", "string"), ("pattern", "string"), ("queue", "string")),
+        *(("matched", "bigint"), ("delivered", "bigint")),
+    ),
+    "fan_out": (
+        *(("subject", "string"), ("subscribers", "bigint"), ("groups", "bigint")),
+        ("delivered", "bigint"),
+    ),
+    "hot_subjects": (
+        *(("subject", "string"), ("published", "bigint"), ("bytes", "bigint")),
+        ("share", "double"),
+    ),
+    "cross_plane": (
+        *(("identity", "string"), ("plane", "string"), ("home_plane", "string")),
+        ("count", "bigint"),
+        *_SPAN,
+    ),
+    "unparseable": (
+        *(("server", "string"), ("file", "string"), ("offset", "bigint")),
+        *(("reason", "string"), ("text", "string")),
+    ),
+}
+
+#: The names of the columns of each table.
+TABLES: dict[str, tuple[str, ...]] = {
+    name: tuple(column for column, _ in columns) for name, columns in TABLE_COLUMNS.items()
+}
+
+#: The columns of all tables, the name of the table, and the key by which its rows are sorted.
+UNION: tuple[tuple[str, str], ...] = (
+    ("table", "string"),
+    ("key", "string"),
+    *dict.fromkeys(column for columns in TABLE_COLUMNS.values() for column in columns),
+)
+
+
+def spark_schema(columns: Columns) -> str:
+    """Return columns as a Spark schema string."""
+    return ", ".join(f"`{name}` {kind}" for name, kind in columns)
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Return the Arrow type of a Spark type."""
+    import pyarrow as pa
+
+    return {
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }[kind]
+
+
+def arrow_schema(columns: Columns) -> pa.Schema:
+    """Return columns as an Arrow schema."""
+    import pyarrow as pa
+
+    return pa.schema([(name, arrow_type(kind)) for name, kind in columns])
