@@ -54,7 +54,8 @@ def test_faulty_traffic_is_reported_with_its_reason(shown):
 
 def test_the_tables_are_written_as_parquet(shown):
     out, _ = shown
-    graph = pq.read_table(out / "tables" / "call_graph.parquet").to_pylist()
+    manifest = json.loads((out / "tables" / "audit.json").read_text())
+    graph = pq.read_table(out / "tables" / manifest["tables"]["call_graph"]["file"]).to_pylist()
     edges = {(row["source"], row["destination"], row["port"]): row["delivered"] for row in graph}
     assert edges["payments.shop", "token.shop", 666] > 10
 

@@ -49,8 +49,9 @@ def _pairs(counted: Counters, report: Report, lines: int) -> Iterator[tuple[str,
         theirs = _counts(report["call_graph"], edge, column)
         yield from _each(f"call graph, {column}", ours, theirs)
 
+    replies = _counts(report["replies"], ("replier", "caller"), "published")
+    yield from _each("replies", counted.replies, replies)
     for table, ours, key in (
-        ("replies", counted.replies, ("replier", "caller")),
         ("undelivered", counted.undelivered, ("subject",)),
         ("malformed", counted.malformed, ("subject",)),
         ("spoofed", counted.spoofed, ("who", "claimed", "subject")),

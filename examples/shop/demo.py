@@ -160,8 +160,11 @@ def _audit(out: Path) -> int:
 
 def read_tables(folder: Path) -> dict[str, Any]:
     """Return what an audit wrote: the counts, and each Parquet file as a list of rows."""
-    tables = {path.stem: pq.read_table(path).to_pylist() for path in folder.glob("*.parquet")}
-    return {**json.loads((folder / "audit.json").read_text()), **tables}
+    manifest = json.loads((folder / "audit.json").read_text())
+    files = manifest.pop("tables")
+    return manifest | {
+        name: pq.read_table(folder / entry["file"]).to_pylist() for name, entry in files.items()
+    }
 
 
 if __name__ == "__main__":

@@ -15,12 +15,17 @@ REDACTED = "[REDACTED]"
 SECRET = frozenset({"pass", "password", "auth_token", "jwt", "nkey", "sig", "proxy_sig", "nonce"})
 
 _VALUE = re.compile(
-    r'("(?:' + "|".join(sorted(SECRET)) + r')"\s*:\s*)"(?:[^"\\]|\\.)*("|$)', re.IGNORECASE
+    r'("(?:' + "|".join(sorted(SECRET)) + r')"\s*:\s*)"(?:[^"\\]|\\.?)*("|$)',
+    re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-# A JWT, a seed and a key of any kind, anywhere in a text.
-_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,2}")
+# Text that may hold a JWT: parts of its characters, joined by dots. A run of them is matched as a
+# whole, so that the cost is linear in the text, whatever it holds.
+_DOTTED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++")
+# In such a run, a JWT: a part that begins with its first characters has eight more, and one or two
+# further parts have at least four.
+_JWT_PARTS = (8, 4, 4)
 _SEED = re.compile(r"(?<![A-Z2-7])S[UAONCX][A-Z2-7]{56}(?![A-Z2-7])")
-_JWT_BYTES, _SEED_BYTES = (re.compile(each.pattern.encode()) for each in (_JWT, _SEED))
+_DOTTED_BYTES, _SEED_BYTES = (re.compile(each.pattern.encode()) for each in (_DOTTED, _SEED))
 
 
 def redacted(value: Any) -> Any:
@@ -37,12 +42,38 @@ def redacted(value: Any) -> Any:
 
 def redact_bytes(data: bytes) -> bytes:
     """Return a payload with JWTs and seeds overwritten by asterisks, so that its size is kept."""
-    for secret in (_JWT_BYTES, _SEED_BYTES):
-        data = secret.sub(lambda found: b"*" * len(found[0]), data)
-    return data
+    data = _DOTTED_BYTES.sub(
+        lambda found: _without_jwts(found[0].decode("ascii"), "*").encode("ascii"), data
+    )
+    return _SEED_BYTES.sub(lambda found: b"*" * len(found[0]), data)
 
 
 def redact_text(text: str) -> str:
     """Return a line of a log with every secret replaced."""
     text = _VALUE.sub(lambda found: f'{found[1]}"{REDACTED}{found[2]}', text)
-    return _SEED.sub(REDACTED, _JWT.sub(REDACTED, text))
+    text = _DOTTED.sub(lambda found: _without_jwts(found[0], None), text)
+    return _SEED.sub(REDACTED, text)
+
+
+def _without_jwts(dotted: str, filler: str | None) -> str:
+    """Return parts joined by dots with every JWT replaced: by a filler of its length, or a word."""
+    if "eyJ" not in dotted:
+        return dotted
+    parts = dotted.split(".")
+    kept: list[str] = []
+    at = 0
+    while at < len(parts):
+        part = parts[at]
+        start = part.find("eyJ")
+        rest = [
+            len(each) >= size for each, size in zip(parts[at + 1 :], _JWT_PARTS[1:], strict=False)
+        ]
+        if start < 0 or len(part) - start - 3 < _JWT_PARTS[0] or not (rest and rest[0]):
+            kept.append(part)
+            at += 1
+            continue
+        end = at + 1 + (2 if len(rest) > 1 and rest[1] else 1)
+        secret = ".".join([part[start:], *parts[at + 1 : end]])
+        kept.append(part[:start] + (REDACTED if filler is None else filler * len(secret)))
+        at = end
+    return ".".join(kept)

@@ -1,69 +1,72 @@
-"""The steps of the audit without Spark: the same functions on the same rows, in one process."""
+"""The reader of trace logs without Spark: the events of a log, in one process."""
 
 from __future__ import annotations
 
-import io
-from collections import Counter, defaultdict
-from itertools import pairwise
+import random
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
 
-from subtrie.spark import _delivery as delivery
-from subtrie.spark import _subscriptions as subscriptions
-from subtrie.spark._trace_parser import rows_of
+from subtrie.spark._log_reader import native
+from subtrie.spark._schema import EVENTS
+
+COLUMNS = [name for name, _ in EVENTS if name not in ("server", "file")]
+CLIENTS = ("client", "websocket", "mqtt")
 
 
-def read(data: bytes, *edges: int) -> list[dict[str, Any]]:
-    """Return the rows of a log that is split at ``edges``."""
-    cuts = [0, *sorted(edges), len(data)]
-    rows: list[dict[str, Any]] = []
-    for start, end in pairwise(cuts):
-        for batch in rows_of(io.BytesIO(data), 0, start, end, len(data)):
-            rows.extend(batch)
-    return rows
+class Events(list[dict[str, Any]]):
+    """The events of a log in the order of its lines, and the number of lines by category."""
+
+    counts: Counter[str]
 
 
-def counts(rows: list[dict[str, Any]]) -> Counter[str]:
-    """Count the lines by category."""
-    total: Counter[str] = Counter()
-    for row in rows:
-        if row["kind"] == "count":
-            total[row["subject"]] += row["size"]
-    return total
+def read(data: bytes, *edges: int, piece: int | None = None) -> Events:
+    """Return the events of a log that is divided at ``edges`` and arrives in pieces."""
+    divider = native().LogDivider(list(edges))
+    divider.feed(data)
+    parts = [(0, None), *divider.take()]
+    ends = [*(at for at, _ in parts[1:]), None]
+    found = Events()
+    found.counts = Counter(operations=0, payloads=0, server=0, unparseable_lines=0)
+    for (start, state), end in zip(parts, ends, strict=True):
+        reader = native().TraceReader(COLUMNS, start, end, state=state)
+        body = data[start:]
+        step = piece or max(1, len(body))
+        for at in range(0, len(body), step):
+            if reader.feed(body[at : at + step]):
+                break
+            if random.Random(at).random() < 0.1:  # rows may be taken at any time
+                found += pa.array(reader.take()).to_pylist()
+        else:
+            reader.finish()
+        found += pa.array(reader.take()).to_pylist()
+        assert len(reader) == 0
+        found.counts.update(reader.counts)
+    found.sort(key=lambda row: row["position"])
+    return found
 
 
-def matched(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the outcome of each match group: the rows of ``delivery.SCHEMA``."""
-    events = sorted(
-        (row for row in rows if row["kind"] in ("subscribe", "unsubscribe", "closed", "refusal")),
-        key=lambda row: (row["conn"], row["pos"]),
-    )
-    names = ("log", "conn", "pos", "kind", "sid", "subject", "queue", "account")
-    active: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    if events:
-        table = pa.table({name: [row[name] for row in events] for name in names})
-        for batch in subscriptions._spans(table.to_batches()):
-            for row in batch.to_pylist():
-                active[row["conn"], row["sid"]].append(row)
+def counts(rows: Events) -> Counter[str]:
+    """Return the number of lines by category."""
+    return Counter({name: n for name, n in rows.counts.items() if name != "unmatched"})
 
-    def subscriber(row: dict[str, Any]) -> str:
-        before = [s for s in active[row["conn"], row["sid"]] if s["start"] < row["pos"]]
-        queue = max(before, key=lambda s: s["start"])["queue"] if before else None
-        return queue or f"{row['conn']} {row['sid']}"
 
-    entries = []
-    for row in rows:
-        key = (row["log"], row["subject"], row["reply"], row["size"])
-        if row["kind"] in ("publish", "inbound") and row["reason"] is None:
-            entries.append((*key, row["pos"], row["end"], row["kind"] == "inbound", None))
-        elif row["kind"] == "hop":
-            entries.append((*key, row["pos"], None, True, row["conn"]))
-        elif row["kind"] == "delivery":
-            entries.append((*key, row["pos"], None, False, subscriber(row)))
-    entries.sort(key=lambda entry: entry[:5])
-    if not entries:
-        return []
-    columns = [pa.array(column) for column in zip(*entries, strict=True)]
-    batch = pa.record_batch(columns, names=[str(i) for i in range(8)])
-    return [row for out in delivery._matched([batch]) for row in out.to_pylist()]
+def messages(rows: Events) -> list[dict[str, Any]]:
+    """Return the messages of clients that the server accepted."""
+    return [row for row in received(rows) if row["refused"] is None and of_client(row)]
+
+
+def received(rows: Events) -> list[dict[str, Any]]:
+    """Return the messages that the server received."""
+    return [row for row in rows if row["until"] is not None]
+
+
+def deliveries(rows: Events) -> list[dict[str, Any]]:
+    """Return the lines to clients."""
+    return [r for r in rows if r["op"] in ("MSG", "HMSG") and of_client(r)]
+
+
+def of_client(row: dict[str, Any]) -> bool:
+    """Whether a row is about the connection of a client."""
+    return row["conn"].split("/")[1].split(":")[0] in CLIENTS

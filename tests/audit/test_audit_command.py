@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -9,12 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
 from subtrie._cli.app import app
-from subtrie.spark._pipeline import TABLES
-from subtrie.spark._run_folder import OutputFolderError, RunFolder
+from subtrie.spark import TABLES, OutputFolderError
+from subtrie.spark._run_folder import RunFolder, read_manifest
 
 BLOCKED = """
 import sys
@@ -75,17 +77,26 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run, mixed) -> None:
         "server": 1,
     }
     assert told["unparseable_lines"] == len(told["unparseable"]) == 4
-    assert [row["pos"] for row in told["unparseable"]] == [
+    assert [row["offset"] for row in told["unparseable"]] == [
         position_of(mixed, line) for line in (9, 10, 11, 12)
     ]
     assert told["planes"] == ["p1"]
-    (edge,) = told["call_graph"]
-    assert tuple(edge.values()) == ("p1", "a.com", "b.com", 443, "GET", 2, 0, 1, 1, 0)
-    assert tuple(edge) == TABLES["call_graph"]
+    edge = told["call_graph"][0]
+    first, last = "2026-11-21T08:00:00.000003Z", "2026-11-21T08:00:00.000007Z"
+    assert told["call_graph"] == [
+        dict(zip(edge, values, strict=True))
+        for values in (
+            ("p1", "a.com", "b.com", 443, "GET", None, 1, 0, 0, 1, 0, 0, last, last, 1),
+            ("p1", "a.com", "b.com", 443, "GET", "x", 1, 0, 1, 0, 0, 2, first, first, 1),
+        )
+    ]
+    assert tuple(edge) == tuple(name for name in TABLES["call_graph"] if name != "window")
     assert told["undelivered"] == [
         {
             "subject": "p1.safe.443.a_com.b_com._.GET.y",
             "count": 1,
+            "first": last,
+            "last": last,
             "nearest": "p1.safe.443.*.b_com._.GET.x",
             "differs_at": 7,
             "subscription_inactive": False,
@@ -129,7 +140,10 @@ def test_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
         assert run(mixed, "--out", out).exit_code == 0
         files.append({path.name: path.read_bytes() for path in out.iterdir()})
     assert files[0] == files[1]
-    assert set(files[0]) == {"audit.json", *(f"{name}.parquet" for name in TABLES)}
+    manifest = json.loads(files[0]["audit.json"])
+    named = {entry["file"] for entry in manifest["tables"].values()}
+    assert set(manifest["tables"]) == set(TABLES)
+    assert set(files[0]) == {"audit.json", *named}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed.log", "out"]
 
 
@@ -146,23 +160,77 @@ def test_an_output_directory_with_other_files_is_refused(run, mixed, tmp_path) -
 
 def test_an_earlier_result_with_an_added_file_is_not_replaced(tmp_path) -> None:
     out = tmp_path / "project"
-    out.mkdir()
-    RunFolder(out, TABLES).discard()
-    for name in ("audit.json", "call_graph.parquet"):
-        (out / name).touch()
-        RunFolder(out, TABLES).discard()
-    run = RunFolder(out, TABLES)
+    RunFolder(out).commit([], {})
+    before = sorted(path.name for path in out.iterdir())
+    assert "audit.json" in before
+    run = RunFolder(out)
     (out / "notes.txt").write_text("keep")
     with pytest.raises(OutputFolderError):
-        run.finish({})
+        run.commit([], {})
     with pytest.raises(OutputFolderError):
-        RunFolder(out, TABLES)
-    assert (out / "notes.txt").read_text() == "keep"
+        RunFolder(out)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*before, "notes.txt"])
+
+
+@pytest.mark.requirement("P-10")
+def test_a_run_that_fails_leaves_the_earlier_result(run, mixed, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out"
+    assert run(mixed, "--out", out).exit_code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    mixed.write_bytes(mixed.read_bytes().replace(b"b_com", b"c_com"))
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(RunFolder, "_place", fail)
+    done = run(mixed, "--out", out)
+    assert done.exit_code == 2
+    assert "disk full" in done.stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    monkeypatch.undo()
+    assert run(mixed, "--out", out).exit_code == 0
+    after = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert after != before
+    assert len(after) == len(before)
+
+
+def test_a_folder_that_the_workers_do_not_share_is_refused(tmp_path) -> None:
+    run = RunFolder(tmp_path / "out")
+    row = {"table": "replies", "file": "replies-0123456789ab.parquet", "rows": 1, "sha256": "x"}
+    with pytest.raises(OutputFolderError, match="not shared with the workers"):
+        run.commit([row], {})
+
+
+def test_a_manifest_of_a_newer_version_is_refused(tmp_path) -> None:
+    (tmp_path / "audit.json").write_text('{"schema": 99}')
+    with pytest.raises(ValueError, match="newer version"):
+        read_manifest(str(tmp_path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda d: bytes(pa.compress(d, "zstd"))])
+def test_a_compressed_log_is_read_whatever_its_name(run, mixed, pack) -> None:
+    """Bug: a .gz file was read as text, and its bytes were listed as unparseable lines."""
+    plain = json.loads(run(mixed, "--json").stdout)
+    mixed.write_bytes(pack(mixed.read_bytes()))
+    assert json.loads(run(mixed, "--json").stdout) == plain
+
+
+def test_a_file_that_is_not_a_log_is_refused_before_spark_starts(tmp_path) -> None:
+    """Bug: every line of a file of another kind was listed as unparseable, with exit code 0."""
+    path = tmp_path / "README.md"
+    path.write_text("# A page\n\nwith text\n" * 30)
+    done = CliRunner().invoke(app, ["audit", str(path)])
+    assert done.exit_code == 2
+    assert "no line of nats-server" in done.stderr
+
+
+def test_periods_of_the_call_graph(run, mixed) -> None:
+    told = json.loads(run(mixed, "--json", "--window", 3600).stdout)
+    assert {row["window"] for row in told["call_graph"]} == {"2026-11-21T08:00:00.000000Z"}
 
 
 def test_a_log_on_standard_input_is_read_from_its_file(mixed) -> None:
-    program = "from subtrie.spark._trace_source import plan_ranges\n"
-    program += "for part in plan_ranges(['/dev/stdin'], at_least=1, target=9**9): print(part.path)"
+    program = "from subtrie.spark import resolve_path; print(resolve_path('/dev/stdin'))"
     with mixed.open() as log:
         done = subprocess.run(
             [sys.executable, "-c", program], stdin=log, capture_output=True, text=True, check=True

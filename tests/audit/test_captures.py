@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 import pytest
+from plain_tables import audit as plain_audit
 from window_oracle import judge
 
-from subtrie.spark import audit
-from subtrie.spark._pipeline import TABLES
+from subtrie.spark import TABLES, audit
+from subtrie.spark._log_reader import divide, whole_log
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:
@@ -45,7 +47,8 @@ def parts(subject: str) -> list[str]:
 def test_totals_agree_with_the_tap(live, truth, messages) -> None:
     assert len(messages) == truth["totals"]["published"]
     published = sum(row["published"] for row in live["call_graph"])
-    assert published + sum(row["count"] for row in live["replies"]) == truth["totals"]["published"]
+    replies = sum(row["published"] for row in live["replies"])
+    assert published + replies == truth["totals"]["published"]
     heard = sum(len(message["delivered_to"]) for message in messages)
     assert heard == truth["totals"]["delivered"]
 
@@ -67,16 +70,17 @@ def test_the_call_graph_agrees_with_the_tap(live, messages) -> None:
         edge["published"] += 1
         edge["delivered"] += len(message["delivered_to"])
         edge["undelivered"] += not message["delivered_to"]
-    found = {
-        (row["plane"], row["source"], row["destination"], row["port"], row["method"]): row
-        for row in live["call_graph"]
-    }
+    found: dict[tuple, Counter[str]] = {}
+    for row in live["call_graph"]:  # a row for each route
+        key = (row["plane"], row["source"], row["destination"], row["port"], row["method"])
+        names = ("published", "delivered", "undelivered", "refused")
+        found.setdefault(key, Counter()).update({name: row[name] for name in names})
     # One host of the capture has a character that is percent-encoded in the subject.
     spelled = {
         key: (*key[:2], key[2].replace("%7e", "~").replace("%24", "$"), *key[3:])
         for key in expected
     }
-    assert len(found) == len(live["call_graph"]) == len(expected)
+    assert len(found) == len(expected)
     for key, edge in expected.items():
         row = found[spelled[key]]
         assert (row["published"], row["delivered"], row["undelivered"], row["refused"]) == (
@@ -93,7 +97,8 @@ def test_the_replies_agree_with_the_tap(live, messages) -> None:
         token = parts(message["subject"])
         if token[1] == "reply":
             expected[token[3].replace("_", "."), token[4].replace("_", ".")] += 1
-    assert {(row["replier"], row["caller"]): row["count"] for row in live["replies"]} == expected
+    found = {(row["replier"], row["caller"]): row["published"] for row in live["replies"]}
+    assert found == expected
 
 
 def test_undelivered_subjects_are_those_without_delivery_in_the_tap(live, messages) -> None:
@@ -137,7 +142,7 @@ def test_every_line_is_counted_and_every_delivery_is_matched(spark, captures, na
     assert summary["ambiguous"] == expected.ambiguous
     assert {r["subject"]: r["count"] for r in tables["undelivered"]} == expected.undelivered
     published = sum(row["published"] for row in tables["call_graph"])
-    assert published + sum(row["count"] for row in tables["replies"]) == sum(
+    assert published + sum(row["published"] for row in tables["replies"]) == sum(
         expected.published.values()
     )
 
@@ -151,13 +156,34 @@ def test_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_
         part.write_bytes(b"\n".join(log.read_bytes().split(b"\n")[2_000:2_040]))
         whole = tables_of(spark, part, split_bytes=10**9)
         assert whole["summary"]["lines"] == 40
+        assert len(divide(whole_log(str(part)), split_bytes)) > 20
         assert tables_of(spark, part, split_bytes=split_bytes) == whole
         return
     assert tables_of(spark, log, split_bytes=split_bytes) == live
 
 
-def test_a_small_file_is_read_in_as_many_partitions_as_cores(spark, captures) -> None:
-    from subtrie.spark._trace_source import read_logs
+@pytest.mark.requirement("P-03")
+@pytest.mark.parametrize("name", ["go_live", "go_app"])
+def test_every_table_agrees_with_the_rules_in_plain_python(spark, captures, name) -> None:
+    log = captures / name / "trace.log"
+    found = tables_of(spark, log, split_bytes=200_000)
+    summary, tables = plain_audit([log.read_bytes()])
+    assert found["summary"] == summary
+    for table, rows in tables.items():
+        assert as_plain(table, found[table]) == sorted(rows, key=repr), table
 
-    rows = read_logs(spark, [str(captures / "go_live" / "trace.log")])
-    assert rows.rdd.getNumPartitions() >= spark.sparkContext.defaultParallelism
+
+def as_plain(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with times as text, without the columns that depend on how the audit was run."""
+    unknown = {"window"} | ({"file"} if table == "unparseable" else set())
+    return sorted(
+        (
+            {
+                key: f"{value:%Y-%m-%dT%H:%M:%S.%f}Z" if isinstance(value, datetime) else value
+                for key, value in row.items()
+                if key not in unknown
+            }
+            for row in rows
+        ),
+        key=repr,
+    )

@@ -16,8 +16,7 @@ import nats
 import pytest
 
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
-from subtrie.spark import audit
-from subtrie.spark._pipeline import TABLES
+from subtrie.spark import TABLES, audit
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}
@@ -134,12 +133,15 @@ def test_every_line_is_accounted_for(tables, log) -> None:
 
 
 def test_the_call_graph_counts_queues_once(tables) -> None:
-    edges = {(row["source"], row["destination"]): row for row in tables["call_graph"]}
-    shop = edges["shop.example", "stock.example"]
-    assert (shop["published"], shop["refused"], shop["undelivered"]) == (24, 0, 1)
+    edges = {(r["source"], r["destination"], r["route"]): r for r in tables["call_graph"]}
+    shop = edges["shop.example", "stock.example", "*"]
+    assert (shop["published"], shop["refused"], shop["undelivered"]) == (23, 0, 0)
     assert shop["delivered"] == 23 * 2  # the queue, and the one without
-    assert edges["stock.example", "stock.example"]["refused"] == 2
-    assert edges["stock.example", "stock.example"]["published"] == 0
+    assert shop["instances"] == 4  # the shop, and three that claim to be it
+    other = edges["shop.example", "stock.example", None]
+    assert (other["published"], other["undelivered"], other["delivered"]) == (1, 1, 0)
+    assert edges["stock.example", "stock.example", "*"]["refused"] == 2
+    assert edges["stock.example", "stock.example", "*"]["published"] == 0
 
 
 def test_refusals_are_reported_with_client_and_subject(tables) -> None:
@@ -168,7 +170,10 @@ def test_undelivered_subjects_have_the_nearest_pattern(tables) -> None:
     assert [row["subject"] for row in told.values()] == [
         "p1.reply._.stock_example.shop_example.id-1"
     ]
-    assert tables["replies"] == [{"replier": "stock.example", "caller": "shop.example", "count": 1}]
+    assert tables["replies"] == [
+        {"plane": "p1", "replier": "stock.example", "caller": "shop.example", "published": 1,
+         "delivered": 0, "undelivered": 1}
+    ]  # fmt: skip
 
 
 def test_malformed_subjects_and_other_traffic_are_separate(tables) -> None:
@@ -176,3 +181,15 @@ def test_malformed_subjects_and_other_traffic_are_separate(tables) -> None:
     assert malformed["subject"] == "p1.safe.443.shop_example.Stock._.GET.a"
     assert (malformed["count"], malformed["delivered"]) == (1, 0)
     assert tables["other_traffic"] == [{"subject": "orders.new", "count": 1, "class": "other"}]
+
+
+@pytest.mark.requirement("P-07")
+def test_every_subscription_has_a_row_whether_it_has_traffic_or_not(tables) -> None:
+    route = "p1.safe.443.*.stock_example._.GET.*"
+    found = {(row["pattern"], row["queue"]): row for row in tables["coverage"]}
+    assert set(found) == {(route, "stock.example"), (route, None)}
+    assert {row["matched"] for row in found.values()} == {23}
+    assert found[route, None]["delivered"] == found[route, "stock.example"]["delivered"] == 23
+    assert [row["pattern"] for row in tables["subscriptions"]] == [route] * 3
+    (heard,) = tables["fan_out"]
+    assert (heard["subscribers"], heard["groups"], heard["delivered"]) == (1, 1, 46)

@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from subtrie.spark import decode, register
 from subtrie.spark._monitor_source import SCHEMA as MONITOR
 from subtrie.spark._monitor_source import MonitorReader
+from subtrie.spark._schema import EVENTS
 from subtrie.spark._trace_source import TraceSourceReader
 from subtrie.spark._wire_source import SCHEMA as WIRE
 from subtrie.spark._wire_source import WireReader
@@ -65,10 +66,10 @@ def test_split_bytes_of_nats_trace_is_obeyed_in_any_case(session, name):
     """Bug: the option was ignored, because Spark passes the names of options in lower case."""
     log = GO_LIVE / "trace.log"
     size = log.stat().st_size
-    reader = session.read.format("nats-trace").option("splits", 1)
+    reader = session.read.format("nats-trace")
     assert reader.load(str(log)).rdd.getNumPartitions() == 1
     split = reader.option(name, size // 4)
-    assert split.load(str(log)).rdd.getNumPartitions() in (4, 5)
+    assert split.load(str(log)).rdd.getNumPartitions() == 5
 
 
 @pytest.mark.parametrize(
@@ -219,3 +220,70 @@ def test_a_file_that_is_not_a_snapshot_by_mode(tmp_path):
     empty.mkdir()
     with pytest.raises(FileNotFoundError, match=r"no \*.json"):
         here(empty, MONITOR)
+
+
+TRACE = ", ".join(f"{name} {kind}" for name, kind in EVENTS)
+DAMAGED = (
+    "[7] 2026/11/21 08:00:00.000001 [TRC] 1.2.3.4:5 - cid:1 - <<- [PUB a 2]\n"
+    "junk\n"
+    "[7] 2026/11/21 08:00:00.000002 [TRC] 1.2.3.4:5 - cid:1 - <<- [PING]\n"
+)
+
+
+def events(path: Path, schema: str = TRACE, **options: str) -> list[dict[str, Any]]:
+    """Return the rows of every partition of a trace log."""
+    fields = [StructField(column.split(" ")[0], StringType()) for column in schema.split(", ")]
+    reader = TraceSourceReader(StructType(fields), {"path": str(path), **options})
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_events_of_a_trace_log(session):
+    log = GO_LIVE / "trace.log"
+    df = session.read.format("nats-trace").option("splitBytes", 300_000).load(str(log))
+    assert [(field.name, field.dataType.simpleString()) for field in df.schema] == list(EVENTS)
+    rows = df.where("op = 'PUB' or op = 'HPUB'").select("time", "deliveries", "refused").collect()
+    truth = json.loads((GO_LIVE / "truth.json").read_text())["totals"]
+    assert len(rows) == truth["published"]
+    assert sum(row.deliveries for row in rows) == truth["delivered"]
+    assert min(row.time for row in rows).year == 2026
+
+
+def test_modes_of_a_trace_log(session, tmp_path):
+    path = tmp_path / "trace.log"
+    path.write_text(DAMAGED)
+    rows = events(path)
+    assert [(row["offset"], row["op"], row["reason"], row["_corrupt_record"]) for row in rows] == [
+        (0, "PUB", None, None),
+        (71, None, "not a nats-server line", "junk"),
+        (76, "PING", None, None),
+    ]
+    assert [row["op"] for row in events(path, mode="dropMalformed")] == ["PUB", "PING"]
+    assert events(path, "op string, server string", mode="DROPMALFORMED")[0].keys() == {
+        "op", "server",
+    }  # fmt: skip
+    with pytest.raises(PySparkException, match="byte 71: not a nats-server line"):
+        session.read.format("nats-trace").option("MODE", "FAILFAST").load(str(path)).collect()
+
+
+def test_directories_patterns_and_rotation_of_trace_logs(tmp_path):
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(DAMAGED.replace("PUB a", f"PUB {name}"))
+    assert len(events(tmp_path)) == 6
+    rows = events(tmp_path / "[ab].log", "server string, file string, subject string")
+    assert len({row["server"] for row in rows}) == 2
+    assert {Path(row["file"]).name for row in rows} == {"a.log", "b.log"}
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError, match="no log in"):
+        events(empty)
+
+
+def test_a_trace_log_that_becomes_shorter_is_reported(tmp_path):
+    path = tmp_path / "trace.log"
+    path.write_text(DAMAGED)
+    reader = TraceSourceReader(StructType([StructField("op", StringType())]), {"path": str(path)})
+    (part,) = reader.partitions()
+    path.write_text("")
+    with pytest.raises(OSError, match="became shorter"):
+        list(reader.read(part))

@@ -36,6 +36,8 @@ _TITLES = {
 }
 # The tables that are printed only on request: they describe all traffic, not what is wrong.
 _LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects")
+# The columns that are printed only on request, so that rows are short.
+_WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count")
 
@@ -48,9 +50,11 @@ _RANKED_BY = ("published", "count")
 @click.option(
     "--rows", default=20, show_default=True, help="Rows to print of each table; 0 prints all."
 )
-@click.option("--long", is_flag=True, help="Print the tables of all subscriptions and subjects too.")
+@click.option("--long", is_flag=True, help="Print all tables and columns.")
 @click.option(
-    "--window", type=click.IntRange(min=1), help="Count the call graph in periods of this length (s)."
+    "--window",
+    type=click.IntRange(min=1),
+    help="Divide the call graph into periods (s).",
 )
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 def audit(
@@ -71,9 +75,10 @@ def audit(
     unparseable. Exit 0: the logs were read; 2: bad input.
     """
     try:
-        from ..spark import OutputFolderError, SparkStartError, local_session
+        from ..spark import SparkStartError, local_session
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
+    logs = _log_files(logs)
     size = sum(_size(path) for path in logs)
     _check_distinct(logs)
     for plane in planes:
@@ -85,10 +90,8 @@ def audit(
             progress.step("starting Spark")
             spark = local_session(memory=memory, log_bytes=size)
             progress.watch(spark)
-            result = run(
-                spark, logs, planes=planes, out=out, window=window, step=progress.step
-            )
-        except (SparkStartError, OutputFolderError, OSError) as error:
+            result = run(spark, logs, planes=planes, out=out, window=window, step=progress.step)
+        except (SparkStartError, OSError, ValueError) as error:
             _bad(str(error))
     with result:
         if as_json:
@@ -105,12 +108,25 @@ def _bad(message: str) -> Any:
     raise SystemExit(2)
 
 
-def _size(path: str) -> int:
-    """Return the size of a log, or exit with 2."""
-    from ..spark import log_size
+def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files of paths, directories and shell patterns, or exit with 2."""
+    from ..spark import log_files
 
     try:
-        return log_size(path)
+        return tuple(log_files(paths))
+    except OSError as error:
+        return tuple(_bad(str(error)))
+
+
+def _size(path: str) -> int:
+    """Return the size of a log that has lines of nats-server, or exit with 2."""
+    from ..spark import holds_server_lines, log_size
+
+    try:
+        size = log_size(path)
+        if not holds_server_lines(path):
+            _bad(f"{printable(path)}: no line of nats-server among the first; is it a trace log?")
+        return size
     except OSError as error:
         return int(_bad(f"{printable(path)}: {error.strerror or error}"))
 
@@ -166,8 +182,8 @@ def _print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> No
     for name, columns in TABLES.items():
         if name in _LONG and not long:
             continue
-        if name == "call_graph":
-            columns = tuple(column for column in columns if windowed or column != "window")
+        hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
+        columns = tuple(column for column in columns if column not in hidden)
         total, shown = _largest(result, name, rows)
         if console.is_terminal:
             _rich_table(console, name, columns, total, shown)

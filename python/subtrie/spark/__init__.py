@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._decode import decode
-from ._log_files import log_size, resolve_path
+from ._log_files import log_files, log_size, resolve_path
+from ._log_reader import holds_server_lines
 from ._match import match
 from ._pipeline import Audit, audit
 from ._run_folder import OutputFolderError
-from ._schema import TABLES
+from ._schema import EVENTS, EVENTS_VERSION, TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
 
@@ -33,13 +34,17 @@ def register(spark: SparkSession) -> None:
 
 
 __all__ = [
+    "EVENTS",
+    "EVENTS_VERSION",
     "TABLES",
     "Audit",
     "OutputFolderError",
     "SparkStartError",
     "audit",
     "decode",
+    "holds_server_lines",
     "local_session",
+    "log_files",
     "log_size",
     "match",
     "register",

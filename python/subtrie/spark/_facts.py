@@ -77,7 +77,9 @@ _CLIENT = r"/(client|websocket|mqtt):"
 
 _COLUMNS = {
     "publish": (
-        *_PUBLISH, *_SUMS, *(f"{end}{span}" for span in _SPANS for end in ("first", "last")),
+        *_PUBLISH,
+        *_SUMS,
+        *(f"{end}{span}" for span in _SPANS for end in ("first", "last")),
     ),
     "delivery": (*_DELIVERY, "count"),
     "undelivered": ("server", "subject", "position"),
@@ -165,7 +167,7 @@ def _of_events(events: pa.Table, window: int | None, follow: bool) -> pa.Table:
         pc.not_equal(changes["op"], "VIOLATION"),
         pc.fill_null(pc.equal(changes["refused"], "subscribe"), False),
     )
-    names = ["server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position", "time"]
+    names = list(columns_of("subscription")[:-1])
     changes = changes.filter(about).select([*names, "direction"])
     parts.append(_fact("subscription", changes.rename_columns([*names, "reason"])))
     damaged = where(pc.is_valid(events["reason"]))
@@ -256,6 +258,7 @@ def _refusals(events: pa.Table, published: pa.Table) -> list[pa.Table]:
 
 def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Sum the rows with equal keys: times by their least and greatest, numbers by their sum."""
+
     def how(name: str) -> str:
         return "min" if name.startswith("first") else "max" if name.startswith("last") else "sum"
 

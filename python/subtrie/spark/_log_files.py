@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+from collections.abc import Sequence
 from typing import BinaryIO, cast
 
 
@@ -35,3 +37,22 @@ def log_size(path: str) -> int:
             return int(stream.seek(0, 2))
     except ValueError as error:  # an invalid file name or an unknown URI scheme
         raise OSError(str(error)) from None
+
+
+def log_files(paths: Sequence[str]) -> list[str]:
+    """Return the files of paths, of which each may be a file, a directory or a shell pattern.
+
+    Raises:
+        FileNotFoundError: A directory has no file, or a pattern matches none.
+    """
+    found: list[str] = []
+    for path in paths:
+        files = [path]
+        if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
+            files = sorted(glob.glob(path))
+        elif "://" not in path and os.path.isdir(path):
+            files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+        if not files:
+            raise FileNotFoundError(f"no log in {path}")
+        found += files
+    return found

@@ -33,7 +33,7 @@ _ADDED = ("server", "file")
 
 @dataclass(frozen=True)
 class LogRange:
-    """The lines of one log that begin in ``[start, end)``; ``end`` is None for all further lines."""
+    """The lines of one log that begin in ``[start, end)``; without ``end``, all further ones."""
 
     path: str
     server: str
@@ -83,8 +83,25 @@ def whole_log(path: str) -> LogRange:
         OSError: The log cannot be read.
     """
     with open_plain(path)[0] as stream:
-        first = stream.read(65_536).split(b"\n", 1)[0].rstrip(b"\r")
+        first = next(_blocks(stream, 65_536), b"").split(b"\n", 1)[0].rstrip(b"\r")
     return LogRange(path, hashlib.sha256(first).hexdigest()[:12], log_size(path))
+
+
+def holds_server_lines(path: str) -> bool:
+    """Return whether nats-server wrote one of the first lines of a log, or the log is empty.
+
+    Raises:
+        OSError: The log cannot be read.
+    """
+    reader = native().TraceReader(["op"])
+    with open_plain(path)[0] as stream:
+        for block in _blocks(stream, _BLOCK):
+            reader.feed(block)
+        reader.finish()
+    counts = reader.counts
+    return any(counts[name] for name in ("operations", "payloads", "server")) or not any(
+        counts.values()
+    )
 
 
 def divide(log: LogRange, split_bytes: int = SPLIT_BYTES) -> list[LogRange]:
@@ -154,8 +171,8 @@ def _blocks(stream: BinaryIO, size: int | None) -> Iterator[bytes]:
     while size is None or size > 0:
         try:
             block = stream.read(_BLOCK if size is None else min(_BLOCK, size))
-        except EOFError as error:  # a compressed log that is incomplete
-            raise OSError(str(error)) from None
+        except (EOFError, zlib.error) as error:
+            raise OSError(f"the compressed log is damaged: {error}") from None
         if not block:
             return
         if size is not None:

@@ -24,9 +24,7 @@ _SUMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def merged(
-    batches: Iterable[pa.RecordBatch], published: int
-) -> Iterator[tuple[str, pa.Table]]:
+def merged(batches: Iterable[pa.RecordBatch], published: int) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of each table, in order and without gaps between tables.
 
     Args:

@@ -57,7 +57,10 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
     lost_columns = (("server", "string"), ("subject", "string"), ("position", "bigint"))
     lost_rows = [row for row in changed if row["undelivered"]]
     more = pa.table(
-        [pa.array([row[name] for row in lost_rows], arrow_type(kind)) for name, kind in lost_columns],
+        [
+            pa.array([row[name] for row in lost_rows], arrow_type(kind))
+            for name, kind in lost_columns
+        ],
         schema=arrow_schema(lost_columns),
     )
     return pa.table(columns, names=list(names)), more

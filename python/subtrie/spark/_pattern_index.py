@@ -52,7 +52,7 @@ class PatternIndex:
             names = ("number", "server", "start", "end")
             columns = (self.subscriptions[name].to_pylist() for name in names)
             for key, *span in zip(*columns, strict=True):
-                self._spans.setdefault(key, []).append(tuple(span))  # type: ignore[arg-type]
+                self._spans.setdefault(key, []).append(tuple(span))
         return self._spans.get(number, [])
 
 

@@ -111,6 +111,7 @@ def audit(
 
     Raises:
         OSError: A log cannot be read.
+        ValueError: Two logs are copies of one.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
     folder = RunFolder(out)
@@ -118,6 +119,7 @@ def audit(
     try:
         step("reading lines")
         whole = [whole_log(resolve_path(path)) for path in logs]
+        _check_distinct(whole)
         parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
         facts = read_facts(spark, parts, window=window, follow=len(logs) > 1).persist()
         cached.append(facts)
@@ -131,6 +133,17 @@ def audit(
         for df in cached:
             df.unpersist()
     return Audit(summary, folder)
+
+
+def _check_distinct(logs: Sequence[LogRange]) -> None:
+    """Refuse two copies of one log, which would count its traffic twice."""
+    known: dict[str, str] = {}
+    for log in logs:
+        if log.size and log.server in known:
+            raise ValueError(
+                f"{known[log.server]} and {log.path} begin with the same line: give each log once"
+            )
+        known[log.server] = log.path
 
 
 def read_facts(

@@ -138,9 +138,7 @@ def _edges(publishes: pa.Table, deliveries: pa.Table, subjects: _Subjects) -> li
         ["delivered" if name == "count" else name for name in deliveries.column_names]
     )
     wanted = ["subject", "window", "server_conn", "first", "last", *_COUNTED]
-    both = pa.concat_tables(
-        [_filled(table, wanted, _COUNTED) for table in (sent, received)]
-    )
+    both = pa.concat_tables([_filled(table, wanted, _COUNTED) for table in (sent, received)])
     at = subjects.at(both["subject"])
     found = []
     for mask, table, names in (
@@ -196,9 +194,8 @@ def _by_subject(
     )
     reasons = pc.take(subjects.columns["reason"], where)
     malformed = malformed.append_column("reason", reasons)
-    other, _ = some(
-        pc.and_(pc.take(subjects.other, at), published), {"subject": "subject", "published": "count"}
-    )
+    outside = pc.and_(pc.take(subjects.other, at), published)
+    other, _ = some(outside, {"subject": "subject", "published": "count"})
     classes = pa.array([classify(text) for text in other["subject"].to_pylist()], pa.string())
     other = other.append_column("class", classes)
     hot, _ = some(published, {"subject": "subject", "published": "published", "bytes": "bytes"})

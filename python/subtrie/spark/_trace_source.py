@@ -2,15 +2,13 @@
 
 The path is a log, a shell pattern, or a directory, or in place of it ``paths`` (a JSON list).
 Options: ``splitBytes`` (the size of the ranges in which a log is read, default 32 MiB), and
-``mode``: with ``PERMISSIVE``, the default, a line that cannot be parsed is a row with ``reason`` and
-``_corrupt_record``; ``DROPMALFORMED`` omits it, and ``FAILFAST`` ends the job. Logs compressed with
-gzip or zstd are recognised by their first bytes, and read as a whole.
+``mode``: with ``PERMISSIVE``, the default, a line that cannot be parsed is a row with ``reason``
+and ``_corrupt_record``; ``DROPMALFORMED`` omits it, and ``FAILFAST`` ends the job. Logs compressed
+with gzip or zstd are recognised by their first bytes, and read as a whole.
 """
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ._file_source import lower_keys, mode_of, paths_of
+from ._log_files import log_files
 from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_log
 from ._schema import EVENTS, spark_schema
 
@@ -80,22 +79,3 @@ class TraceSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""
         return TraceSourceReader(schema, self.options)
-
-
-def log_files(paths: Sequence[str]) -> list[str]:
-    """Return the files of paths, of which each may be a file, a directory or a shell pattern.
-
-    Raises:
-        FileNotFoundError: A directory has no file, or a pattern matches none.
-    """
-    found: list[str] = []
-    for path in paths:
-        files = [path]
-        if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
-            files = sorted(glob.glob(path))
-        elif "://" not in path and os.path.isdir(path):
-            files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
-        if not files:
-            raise FileNotFoundError(f"no log in {path}")
-        found += files
-    return found

@@ -41,23 +41,25 @@ _LEVEL = r"TRC|DBG|INF|WRN|ERR|FTL"
 
 # The prefix of the broker; each part can be disabled in its configuration.
 _OWN_PREFIX = rf"(?:\[(?P<pid>\d{{1,10}})\] )?(?:(?P<ts>{_TIME}) )?(?:\[(?P<level>{_LEVEL})\] )?"
-_OWN = re.compile(_OWN_PREFIX + _CONNECTION, re.DOTALL)
+_OWN = re.compile(_OWN_PREFIX + _CONNECTION, re.DOTALL | re.ASCII)
 # The same after the prefix of a system log, a container or a supervisor.
-_ANYWHERE = re.compile(r"(?<= )" + _CONNECTION, re.DOTALL)
-_ANY_PID = re.compile(r"\[(\d{1,10})\](?=:? )")
-_ANY_TIME = re.compile(_TIME)
+_ANYWHERE = re.compile(r"(?<= )" + _CONNECTION, re.DOTALL | re.ASCII)
+_ANY_PID = re.compile(r"\[(\d{1,10})\](?=:? )", re.ASCII)
+_ANY_TIME = re.compile(_TIME, re.ASCII)
 _ANY_LEVEL = re.compile(rf"\[({_LEVEL})\]")
 _MAX_FOREIGN_PREFIX = 300  # characters that another program may put before the connection
 # A message about the server as a whole. The level must follow the broker's prefix, or the tag of
 # the system log must name the broker, else the log of any program would match.
 _MESSAGE = re.compile(
     rf"(?:\[(?P<pid>\d{{1,10}})\] )?(?:(?P<ts>{_TIME}) )?\[(?P<level>{_LEVEL})\] (?P<rest>.*)",
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
-_TAGGED = re.compile(r"[^\[\]]{0,200}nats-server\[(?P<pid>\d{1,10})\]: (?P<rest>.*)", re.DOTALL)
+_TAGGED = re.compile(
+    r"[^\[\]]{0,200}nats-server\[(?P<pid>\d{1,10})\]: (?P<rest>.*)", re.DOTALL | re.ASCII
+)
 _FRAMED = re.compile(
     rf".{{0,200}}?\[(?P<pid>\d{{1,10}})\] (?P<ts>{_TIME}) \[(?P<level>{_LEVEL})\] (?P<rest>.*)",
-    re.DOTALL,
+    re.DOTALL | re.ASCII,
 )
 # Trace lines of the broker's own clients: the system account, JetStream and others.
 _INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")

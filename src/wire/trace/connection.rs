@@ -42,7 +42,7 @@ pub fn who(found: &Line<'_>) -> (Option<Box<str>>, Option<Box<str>>) {
     let text = |bytes: Vec<u8>| Box::<str>::from(redact(&escape(&bytes)));
     let user = user.filter(|user| !user.is_empty()).map(text);
     let name = found.client.and_then(prefix::client_name).map(text);
-    let is_host = |text: &&Box<str>| microbus::check_identity_host(text).is_ok();
-    let host = user.iter().chain(&name).find(is_host).cloned();
+    let is_host = |text: &str| microbus::check_identity_host(text).is_ok();
+    let host = user.iter().chain(&name).find(|text| is_host(text)).cloned();
     (account.map(text), host.or(user).or(name))
 }

@@ -68,7 +68,8 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
     if !(least..=most).contains(&words.len()) {
         return Err(WRONG_ARGUMENTS);
     }
-    let last = words[words.len() - 1];
+    // The size of a message, the id of a subscription.
+    let final_word = words[words.len() - 1];
     let complete = words.len() == most;
     let optional = |at: usize| if complete { words[at] } else { b"" };
     let found = Operation {
@@ -79,20 +80,20 @@ pub fn of_client<'a>(words: &[&'a [u8]]) -> Result<Operation<'a>, &'static str> 
         b"PUB" | b"HPUB" => Operation {
             subject: words[1],
             reply: optional(2),
-            size: Some(number(last).ok_or(BAD_SIZE)?),
+            size: Some(number(final_word).ok_or(BAD_SIZE)?),
             ..found
         },
         b"MSG" | b"HMSG" => Operation {
             subject: words[1],
             sid: words[2],
             reply: optional(3),
-            size: Some(number(last).ok_or(BAD_SIZE)?),
+            size: Some(number(final_word).ok_or(BAD_SIZE)?),
             ..found
         },
         b"SUB" => Operation {
             subject: words[1],
             queue: optional(2),
-            sid: last,
+            sid: final_word,
             ..found
         },
         _ => Operation {

@@ -295,10 +295,10 @@ fn connection(text: &[u8]) -> Option<Line<'_>> {
         rest,
     };
     if let Some((client, rest)) = quoted_part(after) {
-        if let Some((login, rest)) = quoted_part(rest) {
-            if let Some(rest) = rest.strip_prefix(b" - ") {
-                return Some(line(Some(client), Some(login), rest));
-            }
+        if let Some((login, rest)) = quoted_part(rest)
+            && let Some(rest) = rest.strip_prefix(b" - ")
+        {
+            return Some(line(Some(client), Some(login), rest));
         }
         if let Some(rest) = rest.strip_prefix(b" - ") {
             return Some(line(Some(client), None, rest));
@@ -344,6 +344,7 @@ pub fn account_and_user(login: &[u8]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
 }
 
 /// The user of `user:name`, `jwt:name` and `nkey:key`; `token` names none.
+#[allow(clippy::option_option)] // no login, a login without a user, a user
 fn user_of(text: &[u8]) -> Option<Option<&[u8]>> {
     let kinds: [&[u8]; 3] = [b"user:", b"jwt:", b"nkey:"];
     match kinds.iter().find_map(|kind| text.strip_prefix(*kind)) {

@@ -109,18 +109,14 @@ impl Reader {
             }
             None => self.other_line(position, line, long, sink),
         };
-        if let Err(reason) = failed {
-            if own {
-                self.counts.unparseable += 1;
-                let text = &line[..line.len().min(SHOWN)];
-                let reason = Some(reason);
-                sink.add(&Event {
-                    position,
-                    reason,
-                    text,
-                    ..Event::default()
-                });
-            }
+        if let (true, Err(reason)) = (own, failed) {
+            self.counts.unparseable += 1;
+            sink.add(&Event {
+                position,
+                reason: Some(reason),
+                text: &line[..line.len().min(SHOWN)],
+                ..Event::default()
+            });
         }
         self.report(sink);
     }
