@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import prometheus_client
 import pytest
 
 from subtrie import AddressError
 from subtrie.connector import Client, Event, HTTPError, Request, Response
+from subtrie.testing import actor_token
 
 HOST = "shop.example"
 
@@ -25,9 +27,17 @@ async def test_ping_reaches_all_connectors_and_each_alone(make):
         assert (await web.request("GET", f"https://{HOST}:888/ping")).queue is None
 
 
+ORDERS = prometheus_client.Counter("orders_of_a_test", "A counter of the program itself")
+
+
 async def test_metrics_are_prometheus_text(make):
     shop, web = make(HOST), make("web.example")
-    shop.endpoint("GET", "/x/{id}")(lambda id: id)
+
+    @shop.endpoint("GET", "/x/{id}")
+    async def lambda_of_a_test(id):
+        return id
+
+    ORDERS.inc(7)
     async with shop, web:
         for n in range(3):
             await web.request("GET", f"https://{HOST}/x/{n}")
@@ -43,7 +53,27 @@ async def test_metrics_are_prometheus_text(make):
             if x.startswith("microbus_server_request_") and "/x/" in x and "_count{" in x
         ]
         assert served.endswith(" 3.0")
-        assert 'code="200"' in served
+        for label in (
+            'name="lambda_of_a_test"', 'route="/x/{id}"', f'canonical="{HOST}:443/x/{{id}}"',
+            'port="443"', 'method="GET"', 'code="200"', 'type="function"', 'error="OK"',
+            f'service="{HOST}"', f'id="{shop.id}"', f'plane="{shop.plane}"', 'ver="0"',
+            'deployment="TESTING"',
+        ):  # fmt: skip
+            assert label in served
+        (below,) = [
+            x
+            for x in lines
+            if x.startswith("microbus_server_response_body_bytes_bucket{")
+            and "/x/" in x
+            and 'le="1024"' in x
+        ]
+        assert below.endswith(" 3.0")
+        (uptime,) = [x for x in lines if x.startswith("microbus_uptime_duration_seconds{")]
+        assert float(uptime.rpartition(" ")[2]) > 0
+        (own,) = [x for x in lines if x.startswith("orders_of_a_test_total")]
+        assert float(own.rpartition(" ")[2]) >= 7
+        types = [x.split()[2] for x in lines if x.startswith("# TYPE")]
+        assert len(types) == len(set(types))
 
 
 async def test_the_description_of_a_service(make_memory):
@@ -74,6 +104,54 @@ async def test_the_description_of_a_service(make_memory):
         assert schema["required"] == ["item"]
         with pytest.raises(HTTPError):
             await web.request("POST", f"https://{HOST}:888/openapi.json", timeout=1)
+
+
+async def test_operations_are_what_a_portal_lists(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("ANY", "/order")
+    async def order(item: str) -> dict:
+        """Place an order.
+
+        More of it.
+        """
+        return {}
+
+    shop.endpoint("ANY", "/page")(lambda request: Response())
+    shop.endpoint("GET", "/order/{id}")(_named("order", lambda id: {}))
+    shop.endpoint("GET", "/other/{id}")(_named("order", lambda id: {}))
+    shop.endpoint("GET", "/admin", requires="roles.admin")(_named("admin", dict))
+    shop.on(Event("stock.example", "/on-low"))(lambda body: None)
+    async with shop, web:
+        url = f"https://{HOST}:888/openapi.json"
+        told = (await web.request("GET", url)).json()
+        operations = {
+            path.partition("443")[2]: (method, operation)
+            for path, methods in told["paths"].items()
+            for method, operation in methods.items()
+        }
+        assert {
+            path: (method, each["operationId"], each["x-feature-type"], each["summary"])
+            for path, (method, each) in operations.items()
+        } == {
+            "/order": ("post", "order", "function", "Place an order."),
+            "/page": ("get", "<lambda>", "web", "<lambda>"),
+            "/order/{id}": ("get", "order_get", "function", "order get"),
+            "/other/{id}": ("get", "order_get_2", "function", "order get 2"),
+        }
+        headers = {"Microbus-Actor": actor_token({"roles": ["admin"]})}
+        told = (await web.request("GET", url, headers=headers)).json()
+        admin = told["paths"][f"/{HOST}:443/admin"]["get"]
+        assert admin["responses"]["403"]["description"].endswith("token required with: roles.admin")
+        assert list(admin["security"][0]) == list(told["components"]["securitySchemes"])
+        headers = {"Microbus-Actor": actor_token({"roles": ["user"]})}
+        told = (await web.request("GET", url, headers=headers)).json()
+        assert f"/{HOST}:443/admin" not in told["paths"]
+
+
+def _named(name, handler):
+    handler.__name__ = name
+    return handler
 
 
 async def test_on_new_subs_makes_a_caller_forget_known_responders(make):

@@ -110,12 +110,27 @@ def check_path_names(
         BusError: A path argument is not taken (``path-argument``).
     """
     names = list(inspect.signature(handler).parameters)
-    if any(hints.get(n) is Request or (n == "request" and n not in hints) for n in names):
+    if any(_is_request(name, hints) for name in names):
         return
     for each in path_names:
         unnamed = each.startswith("path") and each[4:].isdigit()
         if not unnamed and not any(_same_name(each, name) for name in names):
             raise refusal("BusError", "path-argument", each, field="route")
+
+
+def _is_request(name: str, hints: Mapping[str, Any]) -> bool:
+    return hints.get(name) is Request or (name == "request" and name not in hints)
+
+
+def takes_request_only(handler: Callable[..., Any], hints: Mapping[str, Any]) -> bool:
+    """Return whether the request itself is the one parameter of a handler.
+
+    Args:
+        handler: The function.
+        hints: Its type hints.
+    """
+    names = list(inspect.signature(handler).parameters)
+    return len(names) == 1 and _is_request(names[0], hints)
 
 
 def _binder(

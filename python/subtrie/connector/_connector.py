@@ -109,8 +109,15 @@ class Connector:
         self._server = RequestServer(self._runtime, self._transport)
         self._configuration = Configuration(self._client)
         self._cache = PeerCache(self._runtime)
+        self._actors = ActorVerifier(
+            self._fetch, allow_unsigned=self._runtime.deployment == "TESTING"
+        )
         self._control = ControlPlane(
-            self._runtime, self._client, self._configuration, lambda: self._server.endpoints
+            self._runtime,
+            self._client,
+            self._configuration,
+            self._actors,
+            lambda: self._server.endpoints,
         )
         self._lifecycle = Lifecycle(
             self._runtime,
@@ -123,10 +130,11 @@ class Connector:
             locality=place,
             round_trip=round_trip,
         )
+        gauges, cache, runtime = self._runtime.metrics.gauges, self._cache, self._runtime
+        gauges["microbus_uptime_duration_seconds"] = lambda: runtime.metrics.uptime()
+        gauges["microbus_cache_elements"] = lambda: float(len(cache))
+        gauges["microbus_cache_memory_bytes"] = lambda: float(cache.size)
         self._hosts: dict[str, str] = {}  # subject token to host (A5)
-        self._actors = ActorVerifier(
-            self._fetch, allow_unsigned=self._runtime.deployment == "TESTING"
-        )
         self._server.runner.check = self._check_actor
 
     # --- identity

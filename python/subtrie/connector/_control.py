@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from .. import _control_headers
 from .._errors import SubtrieError
 from .._nats.ports import CONTROL
+from ._actor import ActorVerifier
+from ._claims import flattened
 from ._client import RequestClient
 from ._config import Configuration
 from ._endpoint import OWN, Endpoint
+from ._errors import HTTPError
 from ._message import Request, Response
 from ._metrics import prometheus_text
 from ._openapi import description
@@ -30,9 +35,10 @@ class ControlPlane:
         runtime: Runtime,
         client: RequestClient,
         configuration: Configuration,
+        actors: ActorVerifier,
         served: Callable[[], Iterable[Endpoint]],
     ) -> None:
-        self._runtime, self._client = runtime, client
+        self._runtime, self._client, self._actors = runtime, client, actors
         self._configuration, self._served = configuration, served
 
     def endpoints(self) -> list[Endpoint]:
@@ -70,8 +76,16 @@ class ControlPlane:
 
     def metrics(self, request: Request) -> Response:
         """Respond with the counters in the text format of Prometheus; 501 without its package."""
+        runtime = self._runtime
+        identity = {
+            "plane": runtime.plane,
+            "service": runtime.host,
+            "ver": str(runtime.version),
+            "id": runtime.id,
+            "deployment": runtime.deployment,
+        }
         try:
-            text = prometheus_text(self._runtime.metrics, self._runtime.host, self._runtime.id)
+            text = prometheus_text(runtime.metrics, identity)
         except ImportError:
             return Response(501)
         return Response(200, text, headers={"Content-Type": "text/plain; version=0.0.4"})
@@ -91,10 +105,15 @@ class ControlPlane:
             self._client.known_responders.drop_hosts({h for h in hosts if isinstance(h, str)})
         return Response(200, b"{}", headers=_JSON)
 
-    def openapi(self, request: Request) -> Response:
-        """Respond with the OpenAPI description of the service."""
+    async def openapi(self, request: Request) -> Response:
+        """Respond with the OpenAPI description of what the actor of the request may call."""
         headers = {**_JSON, "Cache-Control": "private, no-store"}
-        return Response(200, description(self._runtime, self._served()), headers=headers)
+        actor = None
+        if token := request.headers.get(_control_headers.ACTOR):
+            with contextlib.suppress(HTTPError):  # described as for a caller without a token
+                actor = flattened(await self._actors.check(token, None) or {})
+        content = description(self._runtime, self._served(), actor)
+        return Response(200, content, headers=headers)
 
 
 async def announce(client: RequestClient, hosts: list[str]) -> None:

@@ -16,9 +16,11 @@ from typing import Any, Final
 from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
-from ._binding import argument_binder, check_path_names, type_hints
+from .._nats.ports import EVENTS
+from ._binding import argument_binder, check_path_names, takes_request_only, type_hints
 from ._claims import Claims
-from ._message import Request
+from ._message import Request, Response
+from ._metrics import EndpointLabels
 from ._runtime import Runtime
 from ._thread_pool import run_in_thread
 from ._transport import Registration
@@ -57,6 +59,7 @@ class Endpoint:
         control: Whether it belongs to the control plane.
         registrations: Its subscriptions, while it is subscribed.
         on_unsubscribe: Called by ``unsubscribe``: removes the subscriptions.
+        labels: What the metrics say of it.
         path_arguments: Index in the path, name and greediness of each path argument.
         bind: Returns the positional and named arguments of the handler for a request.
     """
@@ -95,6 +98,9 @@ class Endpoint:
             handler, self.hints, [name for _, name, _ in self.path_arguments]
         )
         self.is_async = _is_async(handler)
+        path = self.path if self.path.startswith("/") else f"/{self.path}"
+        canonical = f"{self.host}:{self.port_text}{path}"
+        self.labels = EndpointLabels(self.port_text, self.path, self.name, canonical, self.kind)
         for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern
         check_path_names(handler, self.hints, [name for _, name, _ in self.path_arguments])
@@ -117,6 +123,17 @@ class Endpoint:
         while isinstance(handler, partial):
             handler = handler.func
         return str(getattr(handler, "__name__", type(handler).__name__))
+
+    @property
+    def kind(self) -> str:
+        """What Go calls it: ``inboundevent`` on port 417, ``web`` if it takes the raw request."""
+        if self.port == EVENTS:
+            return "inboundevent"
+        raw = self.control or (
+            takes_request_only(self.handler, self.hints)
+            and self.hints.get("return") in (None, Response)
+        )
+        return "web" if raw else "function"
 
     def patterns(self) -> list[str]:
         """Return the patterns it subscribes to: one for each slot."""

@@ -102,6 +102,7 @@ class Lifecycle:
             await self._close(1.0, hooks=False)
             raise
         runtime.running = True
+        runtime.metrics.start()
         hosts = [endpoint.host for endpoint in [*server.own_endpoints, *server.endpoints]]
         runtime.spawn(announce(self._client, hosts))
         self._log("startup")

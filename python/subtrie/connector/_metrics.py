@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -12,12 +16,49 @@ _LOG_EVERY = 60.0  # seconds between log entries of one plane and reason (A25)
 _logged: dict[tuple[str, str], float] = {}
 
 
+#: Upper bounds of the histograms, as in Go: seconds, and bytes.
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+SIZES = tuple(float(1 << n) for n in (10, 12, 14, 16, 18, 20, 22, 24))
+
+
+class EndpointLabels(NamedTuple):
+    """What the metrics say of an endpoint; ``kind``: ``function``, ``web`` or ``inboundevent``."""
+
+    port: str
+    route: str
+    name: str
+    canonical: str
+    kind: str
+
+
+class Served:
+    """The requests of one endpoint, method and status.
+
+    Attributes:
+        count: The number of requests.
+        seconds: The time spent in handlers.
+        size: The bytes of the bodies of responses.
+        by_seconds: The number of requests in each interval of ``SECONDS``, and above.
+        by_size: The number of responses in each interval of ``SIZES``, and above.
+    """
+
+    __slots__ = ("by_seconds", "by_size", "count", "seconds", "size")
+
+    def __init__(self) -> None:
+        self.count, self.seconds, self.size = 0, 0.0, 0
+        self.by_seconds = [0] * (len(SECONDS) + 1)
+        self.by_size = [0] * (len(SIZES) + 1)
+
+
+#: An endpoint, the method, the status, and whether the response is an error.
+ServedKey = tuple[EndpointLabels, str, int, bool]
+
+
 class Metrics:
     """Plain counters, which exporters read.
 
     ``deliveries`` by transport (``memory``, ``nats``); ``rejects`` by reason; ``ack_timeouts``;
-    ``timeouts``; ``served`` by port, route, method and status: the number of requests and the
-    seconds spent.
+    ``timeouts``; ``served`` by endpoint, method, status and whether it is an error.
     """
 
     def __init__(self) -> None:
@@ -25,23 +66,50 @@ class Metrics:
         self.rejects: Counter[str] = Counter()  # by reason
         self.ack_timeouts = 0
         self.timeouts = 0
-        self.served: dict[tuple[str, str, str, int], list[float]] = {}
+        self.served: dict[ServedKey, Served] = {}
+        self._began: float | None = None  # on the monotonic clock
+        #: Values of the moment, by the name of the metric.
+        self.gauges: dict[str, Callable[[], float]] = {}
+        self.on_served: Callable[[ServedKey, float], None] | None = None
 
-    def serve(self, port: str, route: str, method: str, status: int, seconds: float) -> None:
+    def start(self) -> None:
+        """Begin to count the uptime: the connector has started."""
+        self._began = time.monotonic()
+
+    def uptime(self) -> float:
+        """Return the seconds since the connector started; 0 before."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def serve(
+        self,
+        endpoint: EndpointLabels,
+        method: str,
+        status: int,
+        error: bool,
+        seconds: float,
+        size: int,
+    ) -> None:
         """Count a request that was handled.
 
         Args:
-            port: The port of the endpoint.
-            route: The path of the endpoint.
+            endpoint: The endpoint.
             method: The method of the request.
             status: The status of the response.
+            error: Whether the response is an error.
             seconds: How long the handler took.
+            size: The bytes of the body of the response.
         """
-        kept = self.served.get((port, route, method, status))
-        if kept is None:
-            kept = self.served[port, route, method, status] = [0.0, 0.0]
-        kept[0] += 1
-        kept[1] += seconds
+        key = (endpoint, method, status, error)
+        served = self.served.get(key)
+        if served is None:
+            served = self.served[key] = Served()
+        served.count += 1
+        served.seconds += seconds
+        served.size += size
+        served.by_seconds[bisect_left(SECONDS, seconds)] += 1
+        served.by_size[bisect_left(SIZES, size)] += 1
+        if self.on_served is not None:
+            self.on_served(key, seconds)
 
     def reject(self, plane: str, reason: str, subject: str) -> None:
         """Count a rejected message, and log it at most once a minute for a plane and reason.
@@ -62,54 +130,97 @@ class Metrics:
             )
 
 
-def prometheus_text(metrics: Metrics, host: str, instance: str) -> bytes:
-    """Return the counters in the text format of Prometheus.
+def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
+    """Return the counters in the text format of Prometheus, with those of the program.
 
     Args:
         metrics: The counters.
-        host: The host of the service.
-        instance: The id of the instance.
+        identity: The labels of the connector: ``service``, ``id`` and others.
 
     Raises:
         ImportError: The package ``prometheus_client`` is not installed.
     """
-    from prometheus_client import CollectorRegistry, generate_latest
-    from prometheus_client.core import CounterMetricFamily, SummaryMetricFamily
+    from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
 
-    common = [host, instance]
+    names, common = list(identity), list(identity.values())
+
+    def counters(name: str, text: str, label: str, values: Mapping[str, int]) -> Any:
+        family = CounterMetricFamily(name, text, labels=[*names, label])
+        for key, count in sorted(values.items()):
+            family.add_metric([*common, key], count)
+        return family
+
+    def counter(name: str, text: str, value: int) -> Any:
+        family = CounterMetricFamily(name, text, labels=names)
+        family.add_metric(common, value)
+        return family
+
+    def gauge(name: str, text: str, value: float) -> Any:
+        family = GaugeMetricFamily(name, text, labels=names)
+        family.add_metric(common, value)
+        return family
+
+    def histogram(name: str, text: str, bounds: Sequence[float], size: bool) -> Any:
+        labels = ["name", "route", "canonical", "port", "method", "code", "type", "error"]
+        family = HistogramMetricFamily(name, text, labels=[*names, *labels])
+        for (endpoint, method, status, error), served in list(metrics.served.items()):
+            counts = accumulate(served.by_size if size else served.by_seconds)
+            limits = [*(f"{bound:g}" if bound < 1e6 else str(bound) for bound in bounds), "+Inf"]
+            family.add_metric(
+                [
+                    *common, endpoint.name, endpoint.route, endpoint.canonical, endpoint.port,
+                    method, str(status), endpoint.kind, "ERROR" if error else "OK",
+                ],
+                buckets=list(zip(limits, counts, strict=True)),
+                sum_value=float(served.size) if size else served.seconds,
+            )  # fmt: skip
+        return family
 
     class Collector:
-        def collect(self):  # type: ignore[no-untyped-def]
-            for name, help_, label, values in (
-                ("deliveries", "Messages received, by transport", "transport", metrics.deliveries),
-                ("rejects", "Messages rejected, by reason", "reason", metrics.rejects),
-            ):
-                family = CounterMetricFamily(
-                    f"microbus_{name}", help_, labels=["service", "id", label]
-                )
-                for key, count in sorted(values.items()):
-                    family.add_metric([*common, key], count)
-                yield family
-            for name, help_, total in (
-                ("ack_timeouts", "Requests without an acknowledgement", metrics.ack_timeouts),
-                ("request_timeouts", "Requests that timed out", metrics.timeouts),
-            ):
-                family = CounterMetricFamily(f"microbus_{name}", help_, labels=["service", "id"])
-                family.add_metric(common, total)
-                yield family
-            served = SummaryMetricFamily(
-                "microbus_server_request_duration_seconds",
-                "Time spent in handlers",
-                labels=["service", "id", "port", "route", "method", "code"],
+        def collect(self) -> Iterator[Any]:
+            yield from REGISTRY.collect()  # the program's own
+            yield counters(
+                "microbus_deliveries", "Messages received, by transport", "transport",
+                metrics.deliveries,
+            )  # fmt: skip
+            yield counters(
+                "microbus_rejects", "Messages rejected, by reason", "reason", metrics.rejects
             )
-            for (port, route, method, status), (times, seconds) in sorted(metrics.served.items()):
-                served.add_metric(
-                    [*common, port, route, method, str(status)],
-                    count_value=int(times),
-                    sum_value=seconds,
-                )
-            yield served
+            yield counter(
+                "microbus_ack_timeouts",
+                "Requests without an acknowledgement",
+                metrics.ack_timeouts,
+            )
+            yield counter("microbus_request_timeouts", "Requests that timed out", metrics.timeouts)
+            yield counter(
+                "microbus_client_timeout_requests",
+                "Number of requests downstream that timed out",
+                metrics.timeouts,
+            )
+            for name, value in metrics.gauges.items():
+                yield gauge(name, _GAUGES.get(name, name), value())
+            yield histogram(
+                "microbus_server_request_duration_seconds",
+                "Request processing duration [seconds]",
+                SECONDS,
+                False,
+            )
+            yield histogram(
+                "microbus_server_response_body_bytes", "Response body size [bytes]", SIZES, True
+            )
 
-    registry = CollectorRegistry()
+    registry = CollectorRegistry(auto_describe=False)
     registry.register(Collector())
     return bytes(generate_latest(registry))
+
+
+_GAUGES = {
+    "microbus_uptime_duration_seconds": "Duration since connector was established [seconds]",
+    "microbus_cache_memory_bytes": "Total size of the cached elements [bytes]",
+    "microbus_cache_elements": "Total number of cached elements",
+}

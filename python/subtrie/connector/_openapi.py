@@ -9,73 +9,112 @@ import re
 import types
 import typing
 from collections.abc import Iterable
+from itertools import chain, count
 from typing import Any, Union
 
+from ._binding import body_parameters
+from ._claims import Flat
 from ._endpoint import Endpoint
 from ._message import Request, Response
 from ._runtime import Runtime
 
 _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_METHODS_OF_ANY = ("get", "post")
 
 
-def description(connector: Runtime, endpoints: Iterable[Endpoint]) -> bytes:
-    """Return the JSON document of the subscribed endpoints, without the control plane's."""
+def description(connector: Runtime, endpoints: Iterable[Endpoint], actor: Flat | None) -> bytes:
+    """Return the JSON document of the subscribed endpoints, without the control plane's.
+
+    As in Go, event sinks are left out, and endpoints whose required claims the caller lacks.
+
+    Args:
+        connector: The service.
+        endpoints: Its endpoints.
+        actor: The flattened claims of the caller, or None.
+    """
     paths: dict[str, dict[str, Any]] = {}
+    names: set[str] = set()
+    secured = False
     for endpoint in endpoints:
         if endpoint.control or not endpoint.active or endpoint.host == "all":
             continue
+        if endpoint.kind == "inboundevent":
+            continue
+        requires = endpoint.requires
+        if requires is not None and (actor is None or not requires.satisfied_by(actor)):
+            continue
+        secured = secured or requires is not None
         path = re.sub(r"\.\.\.\}", "}", endpoint.path)
         path_key = f"/{endpoint.host}:{endpoint.port}/{path.removeprefix('/')}"
-        methods = _METHODS_OF_ANY if endpoint.method == "ANY" else (endpoint.method.lower(),)
-        for method in methods:
-            paths.setdefault(path_key, {})[method] = _operation(endpoint)
-    document = {
+        any_method = "get" if endpoint.kind == "web" else "post"  # as in Go
+        method = any_method if endpoint.method == "ANY" else endpoint.method.lower()
+        name = _unique(endpoint.name, method, names)
+        paths.setdefault(path_key, {})[method] = _operation(endpoint, method, name)
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": connector.host, "version": str(connector.version)},
         "servers": [{"url": "https://localhost/"}],
         "paths": paths,
     }
+    if secured:
+        scheme = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+        document["components"] = {"securitySchemes": {_SCHEME: scheme}}
     return json.dumps(document, indent=2 if connector.deployment == "LOCAL" else None).encode()
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    handler = endpoint.handler
-    text = (inspect.getdoc(handler) or "").strip()
+_SCHEME = "http_bearer_jwt"
+
+
+def _unique(name: str, method: str, names: set[str]) -> str:
+    """Return a name that no other operation has: ``order``, ``order_get``, ``order_get_2``."""
+    candidates = chain([name, f"{name}_{method}"], (f"{name}_{method}_{n}" for n in count(2)))
+    found = next(each for each in candidates if each not in names)
+    names.add(found)
+    return found
+
+
+def _operation(endpoint: Endpoint, method: str, name: str) -> dict[str, Any]:
+    text = (inspect.getdoc(endpoint.handler) or "").strip()
+    summary = text.partition("\n")[0]
+    hints = endpoint.hints
+    path_names = [name for _, name, _ in endpoint.path_arguments]
     operation: dict[str, Any] = {
-        "operationId": endpoint.name,
-        "summary": f"{endpoint.name}{_signature(handler)}",
+        "operationId": name,
+        "summary": summary.strip() or name.replace("_", " "),
+        "x-feature-type": endpoint.kind,
+        "x-name": endpoint.name,
         "responses": {"2XX": {"description": "OK"}, "4XX": {"description": "Error"}},
     }
     if text:
         operation["description"] = text
-    hints = endpoint.hints
-    parameters, names = [], {name for _, name, _ in endpoint.path_arguments}
-    for name in sorted(names):
-        schema = schema_of(hints.get(name, str))
-        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
-    for name, annotation in hints.items():
-        if name in names or name == "return" or annotation in (Request, bytes):
-            continue
-        schema = schema_of(annotation)
-        if schema.get("type") == "object" or "properties" in schema:
-            operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
-        else:
-            parameters.append({"name": name, "in": "query", "schema": schema})
+    parameters: list[dict[str, Any]] = []
+    for each in path_names:
+        schema = schema_of(hints.get(each, str))
+        parameters.append({"name": each, "in": "path", "required": True, "schema": schema})
+    kinds = {n: a for n, a in hints.items() if n != "return" and a not in (Request, bytes)}
+    bodies = body_parameters(kinds, path_names)
+    if len(bodies) == 1:
+        operation["requestBody"] = _json_content(schema_of(kinds[bodies[0]]))
+    elif bodies:
+        properties = {each: schema_of(kinds[each]) for each in bodies}
+        operation["requestBody"] = _json_content({"type": "object", "properties": properties})
+    for each, annotation in kinds.items():
+        if each not in path_names and each not in bodies:
+            parameters.append({"name": each, "in": "query", "schema": schema_of(annotation)})
     if parameters:
         operation["parameters"] = parameters
     result_type = hints.get("return")
     if result_type not in (None, type(None), Response, bytes):
-        content = {"application/json": {"schema": schema_of(result_type)}}
-        operation["responses"]["2XX"]["content"] = content
+        operation["responses"]["2XX"] |= _json_content(schema_of(result_type))
+    if endpoint.requires is not None:
+        operation["security"] = [{_SCHEME: []}]
+        operation["responses"]["401"] = {"description": "Unauthorized"}
+        told = f"Forbidden; token required with: {endpoint.requires.text}"
+        operation["responses"]["403"] = {"description": told}
     return operation
 
 
-def _signature(handler: Any) -> str:
-    try:
-        return str(inspect.signature(handler))
-    except (TypeError, ValueError):
-        return "()"
+def _json_content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
 
 
 def schema_of(annotation: Any, depth: int = 0) -> dict[str, Any]:

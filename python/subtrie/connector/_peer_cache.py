@@ -45,6 +45,11 @@ class PeerCache:
             ),
         ]
 
+    @property
+    def size(self) -> int:
+        """The bytes of all values."""
+        return self._size
+
     def __len__(self) -> int:
         return len(self._held)
 

@@ -169,11 +169,12 @@ class HandlerRunner:
             else:
                 self._respond(reply_to, response)
             runtime.metrics.serve(
-                endpoint.port_text,
-                endpoint.path,
+                endpoint.labels,
                 request.method,
                 response.status,
+                failed is not None,
                 time.perf_counter() - begun,
+                len(response.body),
             )
         finally:
             span.close()

@@ -1,15 +1,18 @@
 """The counters of every connector in this process as OpenTelemetry metrics.
 
 They are observable counters: values are read when a reader collects, so counting costs nothing
-more. Both transports count the same. A meter provider may be set before or after startup.
+more. Beside them is the histogram ``http.server.request.duration``. Both transports count the same.
+A meter provider may be set before or after startup.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
+from ._metrics import SECONDS, Served, ServedKey
 from ._runtime import Runtime
 
 try:
@@ -20,13 +23,31 @@ except ImportError:  # the package is optional
 
 _watched: weakref.WeakSet[Runtime] = weakref.WeakSet()
 _instruments: list[Any] = []  # the instruments, created once for the process
+_duration: list[Any] = []  # the histogram of durations, created with them
+_collected: list[bool] = []  # not empty once a meter provider reads: before, nothing is recorded
 
 
 def watch(connector: Runtime) -> None:
     """Include a connector in the metrics from now on."""
     _watched.add(connector)
-    if metrics is not None and not _instruments:
+    if metrics is None:
+        return
+    connector.metrics.on_served = _record(connector.host)
+    provider = type(metrics.get_meter_provider()).__module__
+    if not _collected and not provider.startswith("opentelemetry.metrics"):  # not a placeholder
+        _collected.append(True)
+    if not _instruments:
         meter = metrics.get_meter("subtrie.connector")
+        histogram: Any = partial(
+            meter.create_histogram,
+            "http.server.request.duration",
+            unit="s",
+            description="Duration of HTTP server requests.",
+        )
+        try:
+            _duration.append(histogram(explicit_bucket_boundaries_advisory=SECONDS))
+        except TypeError:  # an older version of the package
+            _duration.append(histogram())
         for name, unit, text, rows in (
             ("microbus_deliveries", "1", "Messages received, by transport", _deliveries),
             ("microbus_rejects", "1", "Messages rejected, by reason", _rejects),
@@ -47,6 +68,8 @@ Measurement = tuple[dict[str, str | int], float]
 
 def _callback(rows: Any) -> Any:
     def observe(_: object) -> Iterator[Any]:
+        if not _collected:
+            _collected.append(True)
         for connector in list(_watched):
             for labels, value in rows(connector):
                 labelled = {"service": connector.host, "id": connector.id, **labels}
@@ -72,13 +95,41 @@ def _timeouts(connector: Runtime) -> Iterable[Measurement]:
 
 
 def _requests(connector: Runtime) -> Iterable[Measurement]:
-    return [(_labels(key), times) for key, (times, _) in list(connector.metrics.served.items())]
+    return _sums(connector, lambda served: served.count)
 
 
 def _seconds(connector: Runtime) -> Iterable[Measurement]:
-    return [(_labels(key), spent) for key, (_, spent) in list(connector.metrics.served.items())]
+    return _sums(connector, lambda served: served.seconds)
 
 
-def _labels(key: tuple[str, str, str, int]) -> dict[str, str | int]:
-    port, route, method, status = key
-    return {"port": port, "route": route, "method": method, "code": status}
+def _sums(connector: Runtime, value: Callable[[Served], float]) -> Iterable[Measurement]:
+    sums: dict[tuple[str, str, str, int], float] = {}
+    for (endpoint, method, status, _), served in list(connector.metrics.served.items()):
+        key = (endpoint.port, endpoint.route, method, status)
+        sums[key] = sums.get(key, 0) + value(served)
+    return [
+        ({"port": port, "route": route, "method": method, "code": status}, total)
+        for (port, route, method, status), total in sums.items()
+    ]
+
+
+def _record(service: str) -> Callable[[ServedKey, float], None]:
+    """Return a function that records ``http.server.request.duration`` of a service."""
+
+    def record(key: ServedKey, seconds: float) -> None:
+        if not _collected:  # no meter provider has read anything yet
+            return
+        endpoint, method, status, _ = key
+        attributes: dict[str, str | int] = {
+            "http.request.method": method,
+            "http.response.status_code": status,
+            "http.route": endpoint.route,
+            "server.address": service,
+            "server.port": int(endpoint.port),
+            "url.scheme": "https",
+        }
+        if status >= 500:
+            attributes["error.type"] = str(status)
+        _duration[0].record(seconds, attributes)
+
+    return record
