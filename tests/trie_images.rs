@@ -142,6 +142,6 @@ fn every_flipped_bit_is_detected() {
     assert_eq!(reason(&good, bytes.len() + 1), Some("image-length"));
     assert_eq!(reason(&good[..20], 160), Some("image-length"));
     let mut other = good.clone();
-    other[1] = 2;
+    other[1] = 3;
     assert_eq!(reason(&other, bytes.len()), Some("image-version"));
 }

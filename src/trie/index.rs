@@ -169,11 +169,6 @@ impl Index {
         record.map_or(PatternNumber::NONE, |record| record.pattern)
     }
 
-    /// An estimate of the bytes that lookups read.
-    pub(super) fn lookup_memory(&self) -> usize {
-        self.nodes.len() * 24 + self.pattern_count * 112
-    }
-
     /// Validates a pattern. Cost: its length.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ impl LeafEntry {
 }
 
 /// A prefilter for the entries of a leaf: length and last token of the subject.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Prefilter {
     tokens: usize,
     /// The low half of an entry whose pattern has this length and ends in this token.

@@ -21,7 +21,7 @@ from ._tree import Entry
 from ._validation import check_queue
 
 _MAGIC = b"subtrie\n"
-_VERSION = 1
+_VERSION = 2
 _HEADER = struct.Struct("<32Q")
 _ROW = struct.Struct("<QIIQ")  # id, queue, next of the pattern, turns
 _BLOCK = struct.Struct("<QIIQ")  # form, first slot, last slot, id of the first

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"subtrie\n");
 /// The format that this library reads and writes.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Words of the header.
 pub const HEADER: usize = 32;
 

@@ -17,6 +17,7 @@ use super::lookup::{Scratch, View, count, has_interest, match_into};
 use super::node::Node;
 use super::pattern::packed_pattern::{BlockAddr, packed_len};
 use super::prefix::sorted_patterns::SortedPatterns;
+use super::storage::hash_table::{Entry, home, position};
 use super::storage::leaf::LeafAddr;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
@@ -83,20 +84,14 @@ impl Image<'_> {
         self.subscriptions == 0
     }
 
-    /// The bytes that lookups read.
-    pub(super) const fn lookup_memory(&self) -> usize {
-        (self.table.len() + self.leaves.len() + self.patterns.len()) * 8
-    }
-
     fn bounds(&self) -> Bounds {
         self.dialect.bounds_with(self.given)
     }
 
     /// The home position of a key in the hash table.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // below 2^32
     fn home(&self, NodeKey(key): NodeKey) -> usize {
-        (((key >> 32) * self.homes) >> 32) as usize
+        home(key, self.homes)
     }
 
     /// As [`Index::match_into`](super::Index::match_into), with the slots of the image.
@@ -122,7 +117,7 @@ impl Image<'_> {
         count(self, subject, scratch)
     }
 
-    /// Whether any subscription matches. Stops at the first.
+    /// Whether any subscription matches. Compares no pattern after the first that does.
     ///
     /// # Errors
     ///
@@ -142,22 +137,17 @@ impl View for Image<'_> {
     }
 
     #[inline]
-    fn node(&self, key: NodeKey) -> Node {
+    fn run(&self, key: NodeKey) -> &[Entry] {
         let (entries, _) = self.table.as_chunks::<2>();
-        let entries = entries.get(self.home(key)..).unwrap_or_default();
-        for &[found, node] in entries.iter().take(MAX_PROBE) {
-            if found >= key.0 {
-                return if found == key.0 {
-                    Node(node)
-                } else {
-                    Node::EMPTY
-                };
-            }
-            if found == 0 {
-                return Node::EMPTY;
-            }
+        let home = self.home(key);
+        // No probe of an intact table is longer.
+        let near = entries.get(home..).unwrap_or_default();
+        let near = &near[..near.len().min(MAX_PROBE)];
+        let run = near.get(position(near, 0, key.0)..).unwrap_or_default();
+        match run.first() {
+            Some(first) if first[0] == key.0 => run,
+            _ => &[],
         }
-        Node::EMPTY
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, packed_len, set_list_ends};
 use crate::trie::pattern::words::load;
-use crate::trie::storage::bucket::Entry;
+use crate::trie::storage::hash_table::{Entry, home};
 use crate::trie::storage::leaf::LeafAddr;
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
@@ -158,7 +158,7 @@ fn image_of_table(entries: &[Entry]) -> (Vec<u64>, u64) {
         let mut table = Vec::with_capacity(homes as usize * 2);
         let mut longest = 0;
         for &[key, node] in entries {
-            let home = (((key >> 32) * homes) >> 32) as usize;
+            let home = home(key, homes);
             if table.len() < home * 2 {
                 table.resize(home * 2, 0);
             }

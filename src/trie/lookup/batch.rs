@@ -1,12 +1,12 @@
 //! Batch lookup: what each of many subjects matches, as plain numbers.
 //!
-//! If the index fits in the cache, one lookup after another is fastest. Beyond that lookups are
-//! interleaved (see [`super::interleaved`]).
+//! Lookups are interleaved (see [`super::interleaved`]).
 
-use super::interleaved::{self, MIN_INDEX_BYTES};
-use super::{Scratch, SubscriptionRef, View, match_into};
+use super::{Scratch, View, interleaved, later_subscriptions};
 use crate::trie::image::Image;
 use crate::trie::index::Index;
+use crate::trie::pattern::packed_pattern::list_ends;
+use crate::trie::storage::subscriptions::Slot;
 
 /// The matches of many subjects: ids, one subject's after another's.
 #[derive(Debug, Default)]
@@ -20,29 +20,43 @@ pub struct BatchMatches {
 }
 
 impl BatchMatches {
-    /// Looks up one subject, and appends what it matches.
-    pub(super) fn look_up<V: View>(
+    /// Appends the ids of the patterns that one subject matches, in ascending order.
+    #[inline]
+    pub(super) fn append<'v, V: View>(
         &mut self,
-        view: &V,
-        subject: Option<&[u8]>,
-        scratch: &mut Scratch,
+        view: &'v V,
+        patterns: impl Iterator<Item = &'v [u64]>,
     ) {
-        let mut found = std::mem::take(&mut scratch.found);
-        found.clear();
-        let valid =
-            subject.is_some_and(|subject| match_into(view, subject, scratch, &mut found).is_ok());
-        self.push(valid, &found);
-        scratch.found = found;
+        let start = self.ids.len();
+        for block in patterns {
+            let (first, last, id) = list_ends(block);
+            self.ids.push(id);
+            if first != last {
+                self.append_later(view, first, start);
+            }
+        }
+        if self.ids.len() > start + 1 {
+            self.sort(start);
+        }
     }
 
-    /// Appends what the next subject matches: nothing if it is not valid.
-    pub(super) fn push(&mut self, valid: bool, found: &[SubscriptionRef]) {
-        if valid {
-            self.ids
-                .extend(found.iter().map(|subscription| subscription.id));
+    #[cold]
+    fn append_later<V: View>(&mut self, view: &V, first: Slot, start: usize) {
+        let later = later_subscriptions(view, first, self.ids.len() - start);
+        self.ids.extend(later.map(|subscription| subscription.id));
+    }
+
+    /// Sorts the ids of the last subject, and removes repeated ones as [`super::sort_dedup`] does.
+    fn sort(&mut self, start: usize) {
+        self.ids[start..].sort_unstable();
+        let mut kept = start + 1;
+        for at in start + 1..self.ids.len() {
+            if self.ids[at] != self.ids[kept - 1] {
+                self.ids[kept] = self.ids[at];
+                kept += 1;
+            }
         }
-        self.ends.push(self.ids.len());
-        self.valid.push(valid);
+        self.ids.truncate(kept);
     }
 }
 
@@ -64,25 +78,8 @@ impl LookupTarget<'_> {
         batch: &mut BatchMatches,
     ) {
         match self {
-            Self::Index(index) if index.lookup_memory() > MIN_INDEX_BYTES => {
-                interleaved::match_batch(index, subjects, scratch, batch);
-            }
-            Self::Image(image) if image.lookup_memory() > MIN_INDEX_BYTES => {
-                interleaved::match_batch(image, subjects, scratch, batch);
-            }
-            Self::Index(index) => one_by_one(index, subjects, scratch, batch),
-            Self::Image(image) => one_by_one(image, subjects, scratch, batch),
+            Self::Index(index) => interleaved::match_batch(index, subjects, scratch, batch),
+            Self::Image(image) => interleaved::match_batch(image, subjects, scratch, batch),
         }
-    }
-}
-
-fn one_by_one<'t, V: View>(
-    view: &V,
-    subjects: impl Iterator<Item = Option<&'t [u8]>>,
-    scratch: &mut Scratch,
-    batch: &mut BatchMatches,
-) {
-    for subject in subjects {
-        batch.look_up(view, subject, scratch);
     }
 }

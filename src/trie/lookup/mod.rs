@@ -3,23 +3,30 @@
 //! At each branch a lookup goes to the child of the subject's tokens and, if a pattern below it can
 //! match, to the rest child. Each branch and each pattern is in one place, so a lookup visits none
 //! of them twice, whatever the patterns and the subject are. [`Scratch::work`] counts the visits.
+//!
+//! Nodes are visited in the order in which they were noted, and prefetched when they are noted, so
+//! that a lookup waits for several of them at the same time. The patterns that pass the prefilter
+//! are prefetched as well, and compared at the end.
 
 pub(super) mod batch;
 pub(super) mod interleaved;
+mod prefetch;
 pub(super) mod queue_groups;
 pub(super) mod thread_buffers;
 
 use super::hash::{NodeKey, TokenHasher, rest_key};
 use super::index::Index;
-use super::node::{Branch, Kind, LeafEntry, Node};
+use super::node::{Branch, Kind, LeafEntry, Node, Prefilter};
 use super::pattern::packed_pattern::{BlockAddr, list_ends, matches};
 use super::pattern::tokenizer::Tokenizer;
 use super::prefix::sorted_patterns::SortedPatterns;
+use super::storage::hash_table::Entry;
 use super::storage::leaf::{LeafAddr, entries_in};
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect};
+use prefetch::prefetch;
 
 /// Memory that lookups reuse, so that a lookup allocates nothing once it has grown.
 #[derive(Default)]
@@ -29,15 +36,20 @@ pub struct Scratch {
     members: Vec<(QueueId, SubscriptionRef)>,
     found: Vec<SubscriptionRef>,
     /// The lookups of [`interleaved`].
-    interleaved: Vec<interleaved::InterleavedLookup>,
+    interleaved: Vec<Lookup>,
 }
 
 /// The state of one lookup.
 #[derive(Default)]
 struct Lookup {
     tokens: Tokenizer,
-    /// Keys of rest children not yet visited.
-    pending: Vec<NodeKey>,
+    prefilter: Prefilter,
+    /// Keys of nodes to visit, and those visited.
+    keys: Vec<NodeKey>,
+    /// The number of keys visited.
+    visited: usize,
+    /// Patterns that passed the prefilter.
+    candidates: Vec<BlockAddr>,
     work: usize,
 }
 
@@ -58,9 +70,9 @@ impl Scratch {
 pub(super) trait View {
     fn hasher(&self) -> &TokenHasher;
     fn root(&self) -> Node;
-    /// The node of a key.
-    fn node(&self, key: NodeKey) -> Node;
-    /// The word at which [`View::node`] begins to probe, to be prefetched.
+    /// The entries of the hash table from the first with this key on; empty if there is none.
+    fn run(&self, key: NodeKey) -> &[Entry];
+    /// The word at which [`View::run`] begins to probe, to be prefetched.
     fn first_probe(&self, key: NodeKey) -> Option<&u64>;
     /// The words of a leaf, and what follows it.
     fn leaf(&self, address: LeafAddr) -> &[u64];
@@ -91,8 +103,8 @@ impl View for Index {
     }
 
     #[inline]
-    fn node(&self, key: NodeKey) -> Node {
-        self.nodes.get(key)
+    fn run(&self, key: NodeKey) -> &[Entry] {
+        self.nodes.run(key)
     }
 
     #[inline]
@@ -147,83 +159,100 @@ impl Lookup {
         self.tokens.tokenize(subject, dialect, bounds)
     }
 
-    /// Calls `visit` with each packed pattern that matches the tokenised subject, until it returns
-    /// false.
+    /// Visits the root for the tokenised subject.
     #[inline]
-    fn visit_matches<V: View>(
-        &mut self,
-        view: &V,
-        subject: &[u8],
-        mut visit: impl FnMut(&[u64]) -> bool,
-    ) {
-        let Self {
-            tokens,
-            pending,
-            work,
-        } = self;
-        let hasher = view.hasher();
-        pending.clear();
-        *work = 0;
-        let max_work = view.max_work();
-        let (mut key, mut node) = (hasher.root(), view.root());
-        loop {
-            let mut child = None;
-            match node.kind() {
-                Kind::Branch(branch) => {
-                    child = visit_branch(tokens, pending, subject, hasher, branch, key);
-                }
-                Kind::LeafN(leaf) => {
-                    let entries = entries_in(view.leaf(leaf.address()), leaf);
-                    *work += entries.len();
-                    let prefilter = tokens.prefilter(subject, hasher);
-                    for &word in entries {
-                        let entry = LeafEntry(word);
-                        if prefilter.passes(entry) {
-                            let block = view.pattern(entry.pattern());
-                            if matches(block, subject, tokens) && !visit(block) {
-                                return;
-                            }
-                        }
-                    }
-                }
-                Kind::Leaf1(entry) => {
-                    *work += 1;
-                    if entry.fits(tokens.count()) {
-                        let block = view.pattern(entry.pattern());
-                        if matches(block, subject, tokens) && !visit(block) {
-                            return;
-                        }
-                    }
-                }
-                Kind::Empty => {}
-            }
-            let Some(next) = child.or_else(|| pending.pop()) else {
+    fn start<V: View>(&mut self, view: &V, subject: &[u8]) {
+        self.keys.clear();
+        self.candidates.clear();
+        (self.visited, self.work) = (0, 0);
+        self.prefilter = self.tokens.prefilter(subject, view.hasher());
+        self.visit(view, subject, view.hasher().root(), view.root());
+    }
+
+    /// Visits the next node that was noted; false if there is none left.
+    #[inline]
+    fn step<V: View>(&mut self, view: &V, subject: &[u8]) -> bool {
+        let Some(&key) = self.keys.get(self.visited) else {
+            return false;
+        };
+        self.visited += 1;
+        self.work += 1;
+        if self.work > view.max_work() {
+            return false; // only in a damaged image can nodes form a cycle
+        }
+        for &[found, word] in view.run(key) {
+            if found != key.0 || self.visit(view, subject, key, Node(word)) {
                 break;
-            };
-            key = next;
-            node = view.node(key);
-            *work += 1;
-            if *work > max_work {
-                break; // only in a damaged image can nodes form a cycle
             }
         }
+        true
     }
-}
 
-/// Notes the rest child if it has to be visited, and returns the key of the subject's own child.
-#[inline]
-fn visit_branch(
-    tokens: &mut Tokenizer,
-    pending: &mut Vec<NodeKey>,
-    subject: &[u8],
-    hasher: &TokenHasher,
-    branch: Branch,
-    key: NodeKey,
-) -> Option<NodeKey> {
-    if branch.rest_fits(tokens.count()) {
-        pending.push(rest_key(key));
+    /// Notes what a node leads to; true if it is the only one of its key.
+    #[inline]
+    fn visit<V: View>(&mut self, view: &V, subject: &[u8], key: NodeKey, node: Node) -> bool {
+        match node.kind() {
+            Kind::Branch(branch) => self.visit_branch(view, subject, branch, key),
+            Kind::Leaf1(entry) => {
+                self.filter(view, entry);
+                return false;
+            }
+            Kind::LeafN(leaf) => {
+                for &word in entries_in(view.leaf(leaf.address()), leaf) {
+                    self.filter(view, LeafEntry(word));
+                }
+            }
+            Kind::Empty => {}
+        }
+        true
     }
-    tokens.child(subject, hasher, branch, key)
+
+    /// Notes the rest child, if a pattern below it can match, and the child of the subject's tokens.
+    #[inline]
+    fn visit_branch<V: View>(&mut self, view: &V, subject: &[u8], branch: Branch, key: NodeKey) {
+        // The rest child is often a branch that all lookups visit, so it is in the cache while the
+        // other child is fetched.
+        if branch.rest_fits(self.tokens.count()) {
+            self.note(view, rest_key(key));
+        }
+        if let Some(child) = self.tokens.child(subject, view.hasher(), branch, key) {
+            self.note(view, child);
+        }
+    }
+
+    #[inline]
+    fn note<V: View>(&mut self, view: &V, key: NodeKey) {
+        prefetch(view.first_probe(key));
+        self.keys.push(key);
+    }
+
+    /// Notes the pattern of a leaf entry that passes the prefilter.
+    #[inline]
+    fn filter<V: View>(&mut self, view: &V, entry: LeafEntry) {
+        self.work += 1;
+        if self.prefilter.passes(entry) {
+            let block = view.pattern(entry.pattern());
+            prefetch(block.first());
+            prefetch(block.get(8)); // the next cache line
+            self.candidates.push(entry.pattern());
+        }
+    }
+
+    /// Visits all nodes that can lead to a pattern of the tokenised subject.
+    #[inline]
+    fn walk<V: View>(&mut self, view: &V, subject: &[u8]) {
+        self.start(view, subject);
+        while self.step(view, subject) {}
+    }
+
+    /// The packed patterns that match, after the walk.
+    #[inline]
+    fn matches<'v, V: View>(&self, view: &'v V, subject: &[u8]) -> impl Iterator<Item = &'v [u64]> {
+        self.candidates
+            .iter()
+            .map(|&address| view.pattern(address))
+            .filter(move |block| matches(block, subject, &self.tokens))
+    }
 }
 
 /// Appends the subscriptions that match to `found`, in ascending id.
@@ -236,27 +265,24 @@ pub(super) fn match_into<V: View>(
 ) -> Result<(), Error> {
     scratch.lookup.tokenize(view, subject)?;
     let start = found.len();
-    scratch.lookup.visit_matches(view, subject, |block| {
+    scratch.lookup.walk(view, subject);
+    for block in scratch.lookup.matches(view, subject) {
         append_subscriptions(view, block, found);
-        true
-    });
+    }
     sort_dedup(found, start);
     Ok(())
 }
 
-/// Whether any subscription matches. Stops at the first.
+/// Whether any subscription matches. Compares no pattern after the first that does.
 pub(super) fn has_interest<V: View>(
     view: &V,
     subject: &str,
     scratch: &mut Scratch,
 ) -> Result<bool, Error> {
-    scratch.lookup.tokenize(view, subject.as_bytes())?;
-    let mut any = false;
-    scratch.lookup.visit_matches(view, subject.as_bytes(), |_| {
-        any = true;
-        false
-    });
-    Ok(any)
+    let subject = subject.as_bytes();
+    scratch.lookup.tokenize(view, subject)?;
+    scratch.lookup.walk(view, subject);
+    Ok(scratch.lookup.matches(view, subject).next().is_some())
 }
 
 /// The number of matching subscriptions.
@@ -289,17 +315,28 @@ pub(super) fn append_subscriptions<V: View>(
 
 #[cold]
 fn append_later_subscriptions<V: View>(view: &V, first: Slot, found: &mut Vec<SubscriptionRef>) {
+    found.extend(later_subscriptions(view, first, found.len()));
+}
+
+/// The subscriptions after the first one of a pattern.
+fn later_subscriptions<V: View>(
+    view: &V,
+    first: Slot,
+    found: usize,
+) -> impl Iterator<Item = SubscriptionRef> {
     let mut slot = view
         .subscription(first)
         .map_or(Slot::NONE, |(_, next)| next);
     // The list of a damaged image may form a cycle.
-    for _ in 0..=view.subscriptions().saturating_sub(found.len()) {
-        let Some((id, next)) = view.subscription(slot) else {
-            return;
-        };
-        found.push(SubscriptionRef { id, slot });
-        slot = next;
-    }
+    let most = view.subscriptions().saturating_sub(found) + 1;
+    std::iter::from_fn(move || {
+        let (id, next) = view.subscription(slot)?;
+        Some(SubscriptionRef {
+            id,
+            slot: std::mem::replace(&mut slot, next),
+        })
+    })
+    .take(most)
 }
 
 /// Sorts what was found from `start` on. Two nodes with equal keys, which chance does not make,
@@ -349,7 +386,7 @@ impl Index {
         count(self, subject, scratch)
     }
 
-    /// Whether any subscription matches. Stops at the first.
+    /// Whether any subscription matches. Compares no pattern after the first that does.
     ///
     /// # Errors
     ///

@@ -1,58 +1,181 @@
-//! Extendible hashing (Fagin and others 1979): one hash table for all nodes of the index, which
-//! grows and shrinks a bucket at a time.
+//! Ordered linear probing (Amble and Knuth 1974): one flat hash table for all nodes of the index,
+//! which grows and shrinks a few entries at a time.
 //!
-//! The highest bits of a key select a bucket through a directory. A full bucket is split in two, two
-//! buddies with few entries are merged; each rewrites two buckets. Doubling or halving the directory
-//! copies its numbers, four bytes each.
+//! Entries stand in the order of their keys, each at its home position or as soon after it as there
+//! is room. So an unsuccessful probe ends at the first greater key, all entries of the table are
+//! sorted, and the entries of one key are neighbours: those of a small leaf.
+//!
+//! A table that is too full or too empty is replaced by one of another size. Each change moves a few
+//! entries to it, in the order of their keys. So a key alone says in which of the two tables it is,
+//! and no change waits until all entries are moved.
 
-use super::bucket::{Bucket, Entry, MAX_PROBE, NO_LIMIT, ProbeLimitExceeded};
+use std::ops::Range;
+
 use crate::trie::hash::NodeKey;
 use crate::trie::node::Node;
 
-/// A bucket with more entries is split. Larger buckets make a single insert slower (`grow` in
-/// `benches/records/peers-2026-11-21.json` has its longest times), smaller ones make the directory
-/// larger, so that less of it stays in the cache.
-const SPLIT_AT: usize = 768;
+/// A key and its node, as they stand in memory and in an image. Key 0 marks a vacant position.
+pub(crate) type Entry = [u64; 2];
 
-/// Two buddies with fewer entries together are merged: a third of [`SPLIT_AT`], so that a bucket
-/// at the bound is not split and merged by turns. Lower keeps more memory after removals. No record
-/// compares values.
-const MERGE_BELOW: usize = 256;
+/// The table grows when more of its positions are taken. Higher saves memory, lower shortens
+/// probes: at three quarters an entry is two positions from home on average, within a cache line.
+const FULL: (usize, usize) = (3, 4);
 
-/// A split may not make the directory larger than this many slots a bucket. Only keys whose first
-/// bits agree, which a keyed hash does not give by chance, would need more. Lower reports them
-/// sooner, higher spends more memory on them; no record compares values.
-const MAX_DIRECTORY_PER_BUCKET: usize = 64;
+/// The table shrinks when fewer of its positions are taken. Far below [`FULL`], so that a table at
+/// one bound is not near the other after its replacement.
+const EMPTY: (usize, usize) = (1, 8);
 
-/// Bits of a key that select a bucket, at most. At 40, 24 are left for the position within it.
-const MAX_DEPTH: u32 = 40;
+/// Entries that a change moves to the replacement, and positions that it looks at. Higher makes the
+/// slowest change slower; lower keeps two tables for longer. At 32 a replacement ends before the
+/// table grows by a thirtieth.
+const MOVED_AT_ONCE: usize = 32;
+const SCANNED_AT_ONCE: usize = 256;
+
+/// An entry may stand fewer positions than this from its home. Linear probing at three quarters
+/// full stays far below by chance; lower would mistake chance for an attack, higher lets probes of
+/// crafted keys grow longer before the index changes its hash.
+const MAX_PROBE: usize = 192;
+
+/// Without a limit: the distance from home does not matter.
+const NO_LIMIT: usize = usize::MAX;
+
+/// Keys stand further from home than a keyed hash places them by chance: the hash key is known.
+#[derive(Debug)]
+pub(crate) struct ProbeLimitExceeded;
 
 /// The nodes of the index by key.
 #[derive(Clone)]
 pub(crate) struct HashTable {
-    /// For each value of the highest `depth` bits of a key, the number of its bucket.
-    directory: Vec<u32>,
-    depth: u32,
-    buckets: Vec<Bucket>,
-    free: Vec<u32>,
+    table: Table,
+    /// The table that is being replaced: the keys above `moved` are still in it.
+    replaced: Table,
+    /// The keys up to here are in `table`; all, unless a table is being replaced.
+    moved: u64,
+    /// The first position of `replaced` that is not moved: behind a vacant one.
+    next: usize,
     len: usize,
     max_probe: usize,
+}
+
+/// Positions for entries.
+#[derive(Clone, Default)]
+struct Table {
+    entries: Box<[Entry]>,
+    /// The number of positions that can be home positions; those behind take the overflow.
+    homes: u64,
+}
+
+/// The first position, from the home position on, that is vacant or has a key not below `key`.
+#[inline]
+pub(crate) fn position(entries: &[Entry], home: usize, key: u64) -> usize {
+    let mut at = home;
+    // A vacant position, less one, is above every key.
+    let below = |entry: &Entry| entry[0].wrapping_sub(1) < key.wrapping_sub(1);
+    // Four at a time without a branch between: where a probe ends cannot be predicted.
+    while let Some(four) = entries.get(at..).and_then(<[Entry]>::first_chunk::<4>) {
+        let skipped: usize = four.iter().map(|entry| usize::from(below(entry))).sum();
+        at += skipped;
+        if skipped < 4 {
+            return at;
+        }
+    }
+    at + entries
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .take_while(|entry| below(entry))
+        .count()
+}
+
+/// The home position of a key among `homes`, at which its probe begins.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // below `homes`
+pub(crate) const fn home(key: u64, homes: u64) -> usize {
+    (((key >> 32) * homes) >> 32) as usize
+}
+
+impl Table {
+    fn with_homes(homes: usize, overflow: usize) -> Self {
+        Self {
+            entries: vec![[0, 0]; homes + overflow].into(),
+            homes: homes as u64,
+        }
+    }
+
+    #[inline]
+    fn position(&self, key: u64) -> usize {
+        position(&self.entries, home(key, self.homes), key)
+    }
+
+    /// The entries from the first with this key on; empty if there is none.
+    #[inline]
+    fn run(&self, key: u64) -> &[Entry] {
+        let entries = self.entries.get(self.position(key)..).unwrap_or_default();
+        match entries.first() {
+            Some(first) if first[0] == key => entries,
+            _ => &[],
+        }
+    }
+
+    /// The positions of the entries with a key.
+    fn positions(&self, key: u64) -> Range<usize> {
+        let start = self.position(key);
+        let same = self.entries[start..].iter();
+        start..start + same.take_while(|entry| entry[0] == key).count()
+    }
+
+    /// Inserts an entry in order.
+    fn insert(&mut self, entry: Entry, max_probe: usize) -> Result<(), ProbeLimitExceeded> {
+        let at = self.position(entry[0]);
+        let rest = self.entries.get_mut(at..).unwrap_or_default();
+        let vacant = rest.iter().position(|entry| entry[0] == 0);
+        let vacant = vacant.ok_or(ProbeLimitExceeded)?;
+        // The entry that moves furthest is the last one.
+        let last = if vacant == 0 { entry } else { rest[vacant - 1] };
+        if at + vacant - home(last[0], self.homes) > max_probe {
+            return Err(ProbeLimitExceeded);
+        }
+        rest.copy_within(..vacant, 1);
+        rest[0] = entry;
+        Ok(())
+    }
+
+    /// Removes an entry and shifts back those behind it that are not at home.
+    fn remove_at(&mut self, at: usize) {
+        let mut vacant = at;
+        while let Some(&next) = self.entries.get(vacant + 1) {
+            if next[0] == 0 || home(next[0], self.homes) > vacant {
+                break;
+            }
+            self.entries[vacant] = next;
+            vacant += 1;
+        }
+        self.entries[vacant] = [0, 0];
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Entry> {
+        self.entries.iter().copied().filter(|entry| entry[0] != 0)
+    }
+
+    fn memory(&self) -> usize {
+        size_of_val(&*self.entries)
+    }
 }
 
 impl HashTable {
     /// An empty table.
     pub fn new() -> Self {
         Self {
-            directory: vec![0],
-            depth: 0,
-            buckets: vec![Bucket::with_homes(4, 0)],
-            free: Vec::new(),
+            table: Table::with_homes(4, 8),
+            replaced: Table::default(),
+            moved: u64::MAX,
+            next: 0,
             len: 0,
             max_probe: MAX_PROBE,
         }
     }
 
-    /// The number of nodes.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -63,208 +186,210 @@ impl HashTable {
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation)] // below the length of the directory
-    fn directory_index(&self, key: u64) -> usize {
-        // In two steps, as a shift by 64 is not defined.
-        (key >> 1 >> (63 - self.depth)) as usize
-    }
-
-    #[inline]
-    fn bucket(&self, key: u64) -> Option<&Bucket> {
-        let number = *self.directory.get(self.directory_index(key))?;
-        self.buckets.get(number as usize)
-    }
-
-    /// The node of a key; [`Node::EMPTY`] if there is none.
-    #[inline]
-    pub fn get(&self, NodeKey(key): NodeKey) -> Node {
-        let Some(bucket) = self.bucket(key) else {
-            return Node::EMPTY;
-        };
-        let entries = bucket.entries.get(bucket.home(key)..).unwrap_or_default();
-        for &[found, node] in entries {
-            if found >= key {
-                return if found == key {
-                    Node(node)
-                } else {
-                    Node::EMPTY
-                };
-            }
-            if found == 0 {
-                return Node::EMPTY;
-            }
+    const fn table(&self, key: u64) -> &Table {
+        if key <= self.moved {
+            &self.table
+        } else {
+            &self.replaced
         }
-        Node::EMPTY
     }
 
-    /// The word at which [`HashTable::get`] begins to probe, to be prefetched.
+    #[inline]
+    const fn table_mut(&mut self, key: u64) -> &mut Table {
+        if key <= self.moved {
+            &mut self.table
+        } else {
+            &mut self.replaced
+        }
+    }
+
+    /// The entries from the first with this key on; empty if there is none.
+    #[inline]
+    pub fn run(&self, NodeKey(key): NodeKey) -> &[Entry] {
+        self.table(key).run(key)
+    }
+
+    /// The first node of a key; [`Node::EMPTY`] if there is none.
+    #[inline]
+    pub fn get(&self, key: NodeKey) -> Node {
+        self.run(key)
+            .first()
+            .map_or(Node::EMPTY, |entry| Node(entry[1]))
+    }
+
+    /// All nodes of a key.
+    pub fn nodes(&self, key: NodeKey) -> impl Iterator<Item = Node> {
+        let run = self.run(key).iter();
+        run.take_while(move |entry| entry[0] == key.0)
+            .map(|entry| Node(entry[1]))
+    }
+
+    /// The word at which a probe for a key begins, to be prefetched.
     #[inline]
     pub fn first_probe(&self, NodeKey(key): NodeKey) -> Option<&u64> {
-        let bucket = self.bucket(key)?;
-        bucket.entries.get(bucket.home(key)).map(|[found, _]| found)
+        let table = self.table(key);
+        let home = home(key, table.homes);
+        table.entries.get(home).map(|[found, _]| found)
     }
 
-    /// Sets the node of a key, new or not. Fails if keys cluster as chance does not make them.
-    pub fn set(
+    /// Sets the only node of a key, new or not. Fails if keys cluster as chance does not make them.
+    pub fn set(&mut self, key: NodeKey, node: Node) -> Result<(), ProbeLimitExceeded> {
+        let table = self.table_mut(key.0);
+        let at = table.position(key.0);
+        match table.entries.get_mut(at) {
+            Some(entry) if entry[0] == key.0 => {
+                entry[1] = node.0;
+                Ok(())
+            }
+            _ => self.insert(key, node),
+        }
+    }
+
+    /// Changes one of the nodes of a key.
+    pub fn replace(&mut self, NodeKey(key): NodeKey, from: Node, to: Node) {
+        let table = self.table_mut(key);
+        let positions = table.positions(key);
+        let entries = table.entries[positions].iter_mut();
+        for entry in entries.filter(|entry| entry[1] == from.0).take(1) {
+            entry[1] = to.0;
+        }
+    }
+
+    /// Adds a node to those of a key. Fails if keys cluster as chance does not make them.
+    pub fn insert(
         &mut self,
         NodeKey(key): NodeKey,
         Node(node): Node,
     ) -> Result<(), ProbeLimitExceeded> {
+        self.move_some()?;
+        let (full, of) = FULL;
+        if self.is_moved() && (self.len + 1) * of > self.homes() * full {
+            self.start_replacement(self.homes() * 3 / 2 + 4);
+            self.move_some()?;
+        }
         loop {
-            let number = self.directory[self.directory_index(key)] as usize;
-            let bucket = &mut self.buckets[number];
-            let (at, found) = bucket.probe(key);
-            if found {
-                bucket.entries[at][1] = node;
-                return Ok(());
-            }
-            let distance = at - bucket.home(key);
-            let has_room = (bucket.used as u64 + 1) * 4 <= bucket.homes * 3;
-            if has_room && distance <= self.max_probe && bucket.insert(key, node) {
+            let max_probe = self.max_probe;
+            if self.table_mut(key).insert([key, node], max_probe).is_ok() {
                 self.len += 1;
                 return Ok(());
             }
-            // Each round makes room in the bucket, so the loop ends.
-            self.grow_or_split(number)?;
+            // Each round makes the table larger, so the loop ends.
+            self.enlarge(self.max_probe)?;
         }
     }
 
-    fn grow_or_split(&mut self, number: usize) -> Result<(), ProbeLimitExceeded> {
-        let bucket = &self.buckets[number];
-        let (depth, max_probe) = (bucket.depth, self.max_probe);
-        let entries: Vec<Entry> = bucket.iter().collect();
-        let can_split = depth < MAX_DEPTH
-            && (depth < self.depth
-                || self.directory.len() <= self.buckets.len() * MAX_DIRECTORY_PER_BUCKET);
-        if entries.len() < SPLIT_AT || (!can_split && max_probe == NO_LIMIT) {
-            let more = usize::try_from(bucket.homes).unwrap_or(usize::MAX) * 9 / 8 + 1;
-            self.buckets[number] = Bucket::of(&entries, more, depth, max_probe)?;
+    /// Removes a node of a key.
+    pub fn remove(&mut self, NodeKey(key): NodeKey, Node(node): Node) {
+        let table = self.table_mut(key);
+        let mut positions = table.positions(key);
+        let Some(at) = positions.find(|&at| table.entries[at][1] == node) else {
+            return;
+        };
+        table.remove_at(at);
+        self.len -= 1;
+        if self.len == 0 {
+            let max_probe = self.max_probe;
+            *self = Self::new();
+            self.max_probe = max_probe;
+            return;
+        }
+        let (empty, of) = EMPTY;
+        if self.is_moved() && self.homes() > 16 && self.len * of < self.homes() * empty {
+            self.start_replacement(self.len * 2);
+        }
+        if self.move_some().is_err() {
+            // Never fails without a limit; the next insert will report what the keys do.
+            let _ = self.enlarge(NO_LIMIT);
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // it was a usize
+    const fn homes(&self) -> usize {
+        self.table.homes as usize
+    }
+
+    const fn is_moved(&self) -> bool {
+        self.moved == u64::MAX
+    }
+
+    /// Positions behind the last home position.
+    fn overflow(&self, homes: usize) -> usize {
+        let few = (homes / 16 + 8).min(MAX_PROBE + 8);
+        if self.max_probe == NO_LIMIT {
+            self.len + few
+        } else {
+            few
+        }
+    }
+
+    fn start_replacement(&mut self, homes: usize) {
+        let table = Table::with_homes(homes, self.overflow(homes));
+        self.replaced = std::mem::replace(&mut self.table, table);
+        (self.moved, self.next) = (0, 0);
+    }
+
+    /// Moves some entries to the replacement, if a table is being replaced.
+    fn move_some(&mut self) -> Result<(), ProbeLimitExceeded> {
+        if self.is_moved() {
             return Ok(());
         }
-        if !can_split {
-            return Err(ProbeLimitExceeded);
+        let (mut moved, mut at) = (0, self.next);
+        let scanned = at + SCANNED_AT_ONCE;
+        while let Some(&entry) = self.replaced.entries.get(at) {
+            at += 1;
+            if entry[0] != 0 {
+                if self.table.insert(entry, self.max_probe).is_err() {
+                    return self.enlarge(self.max_probe);
+                }
+                moved += 1;
+            } else if moved >= MOVED_AT_ONCE || at >= scanned {
+                break;
+            }
         }
-        let half = entries.partition_point(|entry| entry[0] << depth >> 63 == 0);
-        let low = Bucket::of(&entries[..half], 0, depth + 1, max_probe)?;
-        let high = Bucket::of(&entries[half..], 0, depth + 1, max_probe)?;
-        if depth == self.depth {
-            self.directory = self.directory.iter().flat_map(|&n| [n, n]).collect();
-            self.depth += 1;
-        }
-        let buddy = self.add_bucket(high);
-        self.buckets[number] = low;
-        let (first, span) = self.directory_range(entries[0][0], depth);
-        for bucket in &mut self.directory[first + span / 2..first + span] {
-            *bucket = buddy;
+        self.next = at;
+        // An entry never stands before its home, and a vacant position is behind what was moved. So
+        // what is left has a home from `at` on, and what was moved, and is inserted later, before.
+        let first_left = ((at as u64) << 32).div_ceil(self.replaced.homes);
+        if first_left > u64::from(u32::MAX) {
+            self.replaced = Table::default();
+            self.moved = u64::MAX;
+        } else {
+            self.moved = (first_left << 32).saturating_sub(1);
         }
         Ok(())
     }
 
-    fn add_bucket(&mut self, bucket: Bucket) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.buckets[number as usize] = bucket;
-            return number;
-        }
-        self.buckets.push(bucket);
-        u32::try_from(self.buckets.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    /// The directory slots of the bucket of `depth` bits that a key belongs to: first and how many.
-    fn directory_range(&self, key: u64, depth: u32) -> (usize, usize) {
-        let span = 1 << (self.depth - depth);
-        (self.directory_index(key) / span * span, span)
-    }
-
-    /// Removes a key.
-    pub fn remove(&mut self, NodeKey(key): NodeKey) {
-        let number = self.directory[self.directory_index(key)] as usize;
-        let bucket = &mut self.buckets[number];
-        let (at, found) = bucket.probe(key);
-        if !found {
-            return;
-        }
-        bucket.remove_at(at);
-        self.len -= 1;
-        if (bucket.used as u64) * 4 < bucket.homes {
-            self.shrink(key, number);
-        }
-    }
-
-    /// Returns memory: merges a bucket with its buddy, or makes it smaller.
-    fn shrink(&mut self, key: u64, number: usize) {
-        if self.merge(key) {
-            while self.merge(key) {}
-            self.halve_directory();
-            return;
-        }
-        let bucket = &self.buckets[number];
-        if bucket.homes > 16.max(2 * bucket.used as u64) {
-            let entries: Vec<Entry> = bucket.iter().collect();
-            if let Ok(smaller) = Bucket::of(&entries, 0, bucket.depth, self.max_probe) {
-                self.buckets[number] = smaller;
+    /// Moves all entries to a larger table at once: for keys that cluster.
+    fn enlarge(&mut self, max_probe: usize) -> Result<(), ProbeLimitExceeded> {
+        let mut homes = self.homes();
+        loop {
+            if homes > 16 * self.len + 1024 && max_probe != NO_LIMIT {
+                return Err(ProbeLimitExceeded);
             }
-        }
-    }
-
-    /// Merges the bucket of a key with its buddy if both together are below [`MERGE_BELOW`].
-    fn merge(&mut self, key: u64) -> bool {
-        let depth = self.bucket(key).map_or(0, |bucket| bucket.depth);
-        let Some(lower) = depth.checked_sub(1) else {
-            return false;
-        };
-        let (first, span) = self.directory_range(key, lower);
-        let (low, high) = (self.directory[first], self.directory[first + span / 2]);
-        let both = [low, high].map(|number| &self.buckets[number as usize]);
-        let used: usize = both.iter().map(|bucket| bucket.used).sum();
-        if used >= MERGE_BELOW || both.iter().any(|bucket| bucket.depth != depth) {
-            return false;
-        }
-        let entries: Vec<Entry> = both.iter().flat_map(|bucket| bucket.iter()).collect();
-        let Ok(merged) = Bucket::of(&entries, 0, lower, self.max_probe) else {
-            return false;
-        };
-        self.buckets[low as usize] = merged;
-        self.buckets[high as usize] = Bucket::default();
-        self.free.push(high);
-        self.directory[first..first + span].fill(low);
-        true
-    }
-
-    /// Halves the directory while no bucket needs its last bit.
-    fn halve_directory(&mut self) {
-        let live = self.buckets.len() - self.free.len();
-        while self.depth > 0
-            && (self.directory.len() > 4 * live || live == 1)
-            && self.directory.chunks(2).all(|pair| pair[0] == pair[1])
-        {
-            self.directory = self.directory.iter().step_by(2).copied().collect();
-            self.depth -= 1;
-        }
-        if live == 1 && self.depth == 0 && !self.free.is_empty() {
-            let only = self.directory[0] as usize;
-            let bucket = std::mem::take(&mut self.buckets[only]);
-            self.buckets = vec![bucket];
-            self.free = Vec::new();
-            self.directory = vec![0];
+            homes = homes * 3 / 2 + 4;
+            let overflow = if max_probe == NO_LIMIT { self.len } else { 0 };
+            let mut table = Table::with_homes(homes, self.overflow(homes) + overflow);
+            let mut entries = self.entries();
+            if entries.all(|entry| table.insert(entry, max_probe).is_ok()) {
+                drop(entries);
+                (self.table, self.replaced) = (table, Table::default());
+                self.moved = u64::MAX;
+                return Ok(());
+            }
         }
     }
 
     /// All entries, in ascending order of their keys.
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
-        let mut last = u32::MAX;
-        self.directory
-            .iter()
-            .filter(move |&&number| std::mem::replace(&mut last, number) != number)
-            .filter_map(|&number| self.buckets.get(number as usize))
-            .flat_map(Bucket::iter)
+        // If moving ended early, some are in both.
+        let moved = self.table.iter().filter(|entry| entry[0] <= self.moved);
+        let left = self.replaced.iter().filter(|entry| entry[0] > self.moved);
+        moved.chain(left)
     }
 
     /// Memory in bytes.
     pub fn memory(&self) -> usize {
-        let entries: usize = self.buckets.iter().map(|b| b.entries.len()).sum();
-        entries * size_of::<Entry>()
-            + self.buckets.capacity() * size_of::<Bucket>()
-            + (self.directory.capacity() + self.free.capacity()) * size_of::<u32>()
+        self.table.memory() + self.replaced.memory()
     }
 }
 
@@ -272,7 +397,7 @@ impl HashTable {
 mod tests {
     use super::{HashTable, Node, NodeKey};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
     fn spread(number: u64) -> NodeKey {
         NodeKey((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
@@ -282,11 +407,13 @@ mod tests {
     fn it_grows_and_shrinks_to_nothing() {
         let mut table = HashTable::new();
         let empty = table.memory();
+        let mut longest = 0;
         for number in 0..100_000 {
-            table.set(spread(number), Node(number + 1)).unwrap();
+            table.insert(spread(number), Node(number + 1)).unwrap();
+            longest = longest.max(table.memory());
         }
         assert_eq!(table.len(), 100_000);
-        assert!(table.memory() < 100_000 * 28, "{}", table.memory());
+        assert!(longest < 100_000 * 56, "{longest}");
         for number in 0..100_000 {
             assert_eq!(table.get(spread(number)), Node(number + 1));
             assert_eq!(table.get(NodeKey(spread(number).0 ^ 2)), Node::EMPTY);
@@ -294,13 +421,29 @@ mod tests {
         let keys: Vec<u64> = table.entries().map(|entry| entry[0]).collect();
         assert!(keys.len() == 100_000 && keys.is_sorted());
         for number in 0..100_000 {
-            table.remove(spread(number));
+            table.remove(spread(number), Node(number + 1));
             if number == 90_000 {
-                assert!(table.memory() < 800_000, "{}", table.memory());
+                assert!(table.memory() < 1_300_000, "{}", table.memory());
             }
         }
         assert_eq!(table.len(), 0);
-        assert!(table.memory() < empty + 1000, "{}", table.memory());
+        assert_eq!(table.memory(), empty);
+    }
+
+    #[test]
+    fn every_key_is_found_while_a_table_is_replaced() {
+        let mut table = HashTable::new();
+        let mut replacing = 0;
+        for number in 0..3_000 {
+            table.insert(spread(number), Node(number + 1)).unwrap();
+            if !table.is_moved() {
+                replacing += 1;
+                for earlier in 0..=number {
+                    assert_eq!(table.get(spread(earlier)), Node(earlier + 1));
+                }
+            }
+        }
+        assert!(replacing > 100, "{replacing}");
     }
 
     #[test]
@@ -322,26 +465,36 @@ mod tests {
             table.set(NodeKey(number), Node(number)).unwrap();
         }
         assert!((1..=700).all(|number| table.get(NodeKey(number)) == Node(number)));
+        assert!((1..=700).all(|number| {
+            table.remove(NodeKey(number), Node(number));
+            table.len() as u64 == 700 - number
+        }));
     }
 
     proptest! {
         #[test]
-        fn it_is_a_map(changes in prop::collection::vec((0u64..300, any::<bool>()), 0..2000)) {
+        fn it_is_a_map_to_several_nodes(
+            changes in prop::collection::vec((0u64..300, 1u64..4, any::<bool>()), 0..3000),
+        ) {
             let mut table = HashTable::new();
-            let mut map = BTreeMap::new();
-            for (step, (number, put)) in changes.into_iter().enumerate() {
+            let mut pairs = BTreeSet::new();
+            for (number, node, put) in changes {
                 let key = spread(number);
                 if put {
-                    table.set(key, Node(step as u64 + 1)).unwrap();
-                    map.insert(key.0, step as u64 + 1);
+                    if pairs.insert((key.0, node)) {
+                        table.insert(key, Node(node)).unwrap();
+                    }
                 } else {
-                    table.remove(key);
-                    map.remove(&key.0);
+                    table.remove(key, Node(node));
+                    pairs.remove(&(key.0, node));
                 }
+                prop_assert_eq!(table.nodes(key).count(), pairs.range((key.0, 0)..=(key.0, 9)).count());
             }
-            prop_assert_eq!(table.len(), map.len());
-            let all: Vec<(u64, u64)> = table.entries().map(|[key, node]| (key, node)).collect();
-            prop_assert_eq!(all, map.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(table.len(), pairs.len());
+            let mut all: Vec<(u64, u64)> = table.entries().map(|[key, node]| (key, node)).collect();
+            prop_assert!(all.iter().map(|pair| pair.0).is_sorted());
+            all.sort_unstable();
+            prop_assert_eq!(all, pairs.into_iter().collect::<Vec<_>>());
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Storage of the index: a hash table of nodes, leaf buckets, slabs, and subscriptions.
 
-pub(crate) mod bucket;
 pub(crate) mod hash_table;
 pub(crate) mod leaf;
 mod paged_vec;

@@ -6,7 +6,7 @@ use crate::trie::index::Index;
 use crate::trie::lookup::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::storage::bucket::ProbeLimitExceeded;
+use crate::trie::storage::hash_table::ProbeLimitExceeded;
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::subscriptions::{Record, Slot, SubscriptionRef};
 
@@ -66,7 +66,7 @@ impl Index {
         let known = leaf
             .as_ref()
             .ok()
-            .and_then(|leaf| self.find_pattern(leaf.node, parsed.text()));
+            .and_then(|leaf| self.find_pattern(leaf, parsed.text()));
         let queue = self.subscriptions.queue_names.acquire(queue);
         let record = Record {
             id,

@@ -2,9 +2,7 @@
 //!
 //! Branches stay until they outnumber the patterns two to one; then the index is rebuilt.
 
-use super::{Cursor, unwind};
 use crate::trie::index::Index;
-use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{
     BlockAddr, list_ends, packed_len, set_list_ends, unpack_into,
 };
@@ -121,47 +119,16 @@ impl Index {
     /// Removes the entry of a pattern from its leaf.
     fn remove_entry(&mut self, address: BlockAddr, parsed: &mut ParsedPattern) {
         parsed.parse(|text| unpack_into(self.patterns.get(address), text));
-        let Cursor { key, node } = self.find_leaf(parsed);
-        // The key has a node already, so setting it cannot fail.
-        let done = match node.kind() {
-            Kind::Leaf1(_) if key == self.hasher.root() => self.set_node(key, Node::EMPTY),
-            Kind::Leaf1(_) => {
-                unwind::fault_point();
-                self.nodes.remove(key);
-                Ok(())
-            }
-            Kind::LeafN(leaf) if leaf.count() > 2 => {
-                let (leaf, relocation) = self.leaves.remove_entry(leaf, address);
-                self.set_node(key, leaf.node())
-                    .and_then(|()| self.apply_relocation(relocation))
-            }
-            Kind::LeafN(leaf) => {
-                let other = self
-                    .leaves
-                    .entries(leaf)
-                    .find(|entry| entry.pattern() != address);
-                let relocation = self.leaves.remove(leaf);
-                self.set_node(key, other.map_or(Node::EMPTY, LeafEntry::node))
-                    .and_then(|()| self.apply_relocation(relocation))
-            }
-            _ => Ok(()),
-        };
+        let leaf = self.find_leaf(parsed);
+        let done = self.remove_from_leaf(&leaf, address);
         debug_assert!(done.is_ok());
     }
 
     /// Updates the entry of a packed pattern that is about to move.
     fn redirect_entry(&mut self, from: BlockAddr, to: BlockAddr, parsed: &mut ParsedPattern) {
         parsed.parse(|text| unpack_into(self.patterns.get(from), text));
-        let Cursor { key, node } = self.find_leaf(parsed);
-        let done = match node.kind() {
-            Kind::Leaf1(entry) => self.set_node(key, entry.with_pattern(to).node()),
-            Kind::LeafN(leaf) => {
-                self.leaves.relocate_pattern(leaf, from, to);
-                Ok(())
-            }
-            _ => Ok(()),
-        };
-        debug_assert!(done.is_ok());
+        let leaf = self.find_leaf(parsed);
+        self.relocate_entry(&leaf, from, to);
     }
 
     /// Removes all subscriptions. Their ids are not given again.

@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn an_insert_that_panics_changes_nothing() {
-        // At the ninth pattern the only leaf is split, at the 128th the root is selected again.
-        for (count, n, fewest) in [(8, 502, 9), (127, 502, 1), (127, 503, 1), (127, 0, 0)] {
+        // At the fifth pattern the only leaf is split, at the 128th the root is selected again.
+        for (count, n, fewest) in [(4, 502, 5), (127, 502, 1), (127, 503, 1), (127, 0, 0)] {
             let places = check(count, |index| {
                 let _ = index.insert(&pattern(n), Some("other"));
             });
