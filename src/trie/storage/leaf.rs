@@ -9,8 +9,8 @@ use crate::trie::node::{LeafEntry, LeafN};
 use crate::trie::pattern::packed_pattern::BlockAddr;
 
 /// Leaves of up to so many entries take exactly the words they need; larger ones have room for the
-/// next power of two. Higher saves memory, lower saves moves of growing leaves. Leaves are split
-/// above eight entries, so the larger ones are those that no position can split. No record compares
+/// next power of two. Higher saves memory, lower saves moves of growing leaves. The hash table
+/// holds leaves of up to eight entries, so these are those that no position can split. No record compares
 /// values.
 const EXACT_UP_TO: usize = 16;
 

@@ -1,6 +1,7 @@
 //! Updates: subscriptions are inserted and removed, full leaves become branches.
 
 pub(super) mod insert;
+mod leaf_entries;
 pub(super) mod leaf_split;
 mod random_sample;
 pub(super) mod remove;
