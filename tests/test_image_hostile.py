@@ -136,7 +136,7 @@ def test_noise(engine):
         for _ in range(20):
             noise = chance.randbytes(length)
             assert asked(engine, noise, True) == "image-magic"
-            noise = (b"subtrie\n" + (1).to_bytes(8, "little") + noise).ljust(320, b"\0")[: 8 * 40]
+            noise = (b"subtrie\n" + (2).to_bytes(8, "little") + noise).ljust(320, b"\0")[: 8 * 40]
             assert asked(engine, repaired(noise), True) in ("image-header", "image-length")
 
 
