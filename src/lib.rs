@@ -4,6 +4,7 @@
 //! - [`trie`]: an index of subscriptions by pattern.
 //! - [`microbus`]: encoding and decoding of Microbus addresses.
 //! - [`permissions`]: exact comparison of sets of allow and deny rules.
+//! - [`http`]: reading and writing of HTTP messages in payloads.
 //! - [`wire`]: an incremental parser of the NATS protocols.
 //! - `arrow` (feature `arrow`): decoding of columns of subjects.
 //! - [`error`]: the error type of all but the parser, and the reasons of all errors.
@@ -29,6 +30,7 @@
 pub mod arrow;
 pub mod error;
 pub mod grammar;
+pub mod http;
 pub mod microbus;
 pub mod permissions;
 pub mod trie;

@@ -4,6 +4,7 @@
 //! a stable toolchain.
 
 mod addresses;
+mod http;
 mod image;
 mod names;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod stream;
 mod subjects;
 
 pub use addresses::microbus;
+pub use http::http;
 pub use image::image;
 pub use names::names;
 pub use rules::permissions;
@@ -23,7 +25,7 @@ pub use subjects::subjects;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("client", client),
     ("server_to_client", server_to_client),
     ("route", route),
@@ -32,6 +34,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("names", names),
     ("subjects", subjects),
     ("microbus", microbus),
+    ("http", http),
     ("permissions", permissions),
     ("image", image),
 ];

@@ -65,6 +65,7 @@ __all__ = [
     "Op",
     "Parser",
     "SubjectTrie",
+    "absolute_url",
     "check_identity_host",
     "check_locality",
     "check_method",
@@ -92,8 +93,11 @@ __all__ = [
     "matches",
     "module",
     "overlaps",
+    "read_http_request",
+    "read_http_response",
     "report",
     "request_from_url",
+    "request_target",
     "resolve_route",
     "rules_admit",
     "rules_difference",
@@ -105,6 +109,8 @@ __all__ = [
     "subscription_from_route",
     "unescape_segment",
     "unflatten_host",
+    "write_http_request",
+    "write_http_response",
 ]
 
 if TYPE_CHECKING:
@@ -114,6 +120,7 @@ if TYPE_CHECKING:
         Op,
         Parser,
         SubjectTrie,
+        absolute_url,
         check_identity_host,
         check_locality,
         check_method,
@@ -140,7 +147,10 @@ if TYPE_CHECKING:
         locality_slots,
         matches,
         overlaps,
+        read_http_request,
+        read_http_response,
         request_from_url,
+        request_target,
         resolve_route,
         rules_admit,
         rules_difference,
@@ -152,6 +162,8 @@ if TYPE_CHECKING:
         subscription_from_route,
         unescape_segment,
         unflatten_host,
+        write_http_request,
+        write_http_response,
     )
 else:
     globals().update({name: getattr(module, name) for name in __all__ if name not in globals()})

@@ -11,6 +11,7 @@ from typing_extensions import Buffer, TypeVar
 
 from ._subject import Dialect
 from ._subscription import Explanation, Groups, Subscription, TrieStats
+from ._subtrie_http import *  # noqa: F403
 from ._subtrie_microbus import *  # noqa: F403
 from ._subtrie_wire import *  # noqa: F403
 from .names import NameReport

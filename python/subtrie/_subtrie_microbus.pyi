@@ -67,6 +67,35 @@ def encode_reply_subscription(*, plane: str, host: str, id: str) -> Pattern:
 def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subject:
     """Return the subject of a request to a URL; see ``subtrie.microbus.request_from_url``."""
 
+def absolute_url(url: str) -> tuple[str, str, str, str, str, str]:
+    """Return a URL with its port (80 for http, else 443), scheme, host, port, path and query.
+
+    User and fragment are dropped; path and query stay percent-encoded, as they were written where
+    that is valid in the line of a request.
+
+    Args:
+        url: A URL with a host, with or without a scheme.
+
+    Raises:
+        AddressError: It is not a URL with a host (``url-host``).
+    """
+
+def request_target(
+    *, plane: str, source: str, method: str, url: str
+) -> tuple[str, str, str, str, str, str, str, Subject]:
+    """Return the parts of a URL as ``absolute_url`` does, its decoded path, and the subject.
+
+    Args:
+        plane: ASCII letters and digits.
+        source: The identity of the sender, folded to lower case.
+        method: One of the nine HTTP methods, in any case; not ``ANY``.
+        url: A URL with a host.
+
+    Raises:
+        AddressError: An argument is not valid; for the URL with its port, as in
+            ``request_from_url``.
+    """
+
 def subscription_from_route(
     *, plane: str, host: str, method: str, route: str, slot: str = ""
 ) -> Pattern:

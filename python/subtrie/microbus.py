@@ -147,7 +147,7 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
 # S0-083, A10
 def _warn_of_port_0(subject: Subject) -> Subject:
     """Warn the caller of the public function when the port is 0, and return the subject."""
-    if subject.split(".", 3)[2] == "0":
+    if ".0." in subject and subject.split(".", 3)[2] == "0":
         warnings.warn(
             "a request to port 0 reaches no endpoint: an endpoint on port 0 receives requests to "
             "every other port",

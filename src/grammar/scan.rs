@@ -7,7 +7,7 @@
 //!
 //! Contains `unsafe` code: instructions that not every processor has. A value of the type [`Avx2`]
 //! exists only where they were detected, and no pointer is dereferenced: texts are read through
-//! slices, the last bytes once more where a text is no multiple of a vector.
+//! slices, the last bytes twice if the length is not a multiple of a vector.
 #![allow(unsafe_code)]
 // A function that is compiled for AVX2 and the ones it calls must become one function: a call between
 // them would be one to code that is compiled without it.
@@ -15,7 +15,7 @@
 
 use super::{Dialect, Form};
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan {
     /// Whether the text is valid, apart from the bounds. A text of the server's dialect in which a
@@ -42,7 +42,7 @@ impl DotSink for () {
 /// Elements that a list of ends needs beyond one a token, as they are written eight at a time.
 pub(crate) const SLACK: usize = 8;
 
-/// Where tokens end. What has no room is left out.
+/// A list of the ends of tokens. Those that have no room in it are left out.
 impl DotSink for [u32] {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // texts are shorter than 4 GiB
@@ -128,7 +128,7 @@ pub(crate) fn dots_at(text: &[u8], base: usize) -> u64 {
     }
 }
 
-/// What is found in up to 64 bytes: one bit a byte, the first byte lowest.
+/// The classes of up to 64 bytes: one bit a byte, the first byte lowest.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 struct Masks {
     dots: u64,
@@ -141,7 +141,7 @@ struct Masks {
 }
 
 impl Masks {
-    /// Adds what follows after `by` bytes; bytes that both hold are counted once.
+    /// Add the masks of the bytes that begin `by` bytes later; both may hold some of the same bytes.
     #[inline(always)]
     const fn or_shifted(self, later: Self, by: usize) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Where the tokens of a text end, found by the scan.
+//! The ends of the tokens of a text, found by the scan.
 
 use super::check::{Bounds, Dialect, Form, check};
 use super::scan::{SLACK, dots_at, scan};
@@ -7,7 +7,7 @@ use crate::error::Error;
 /// The end of the token before the first one: adding 1 gives the start of the text.
 const BEFORE_FIRST: u32 = u32::MAX;
 
-/// Where the tokens of a text end. Reused for text after text, it allocates nothing.
+/// The ends of the tokens of a text. Reused for text after text, it allocates nothing.
 #[derive(Default)]
 pub(crate) struct TokenEnds {
     /// [`BEFORE_FIRST`], then where each token ends; longer than needed.

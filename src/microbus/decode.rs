@@ -9,10 +9,11 @@ use std::borrow::Cow;
 
 use super::escape::HostToken;
 use super::fields::{METHODS, Port, Trust, check_plane, id_of, port_of, slot_of};
-use super::hosts::{check_addressed_host, check_identity_token};
+use super::hosts::{check_addressed_host, check_identity_token, is_plain_identity};
 use super::paths::{PathTokens, RoutePath};
 use super::shift_position;
 use crate::error::Error;
+use crate::grammar::scan::scan;
 use crate::grammar::{self, Dialect, Form};
 
 /// A decoded subject.
@@ -61,7 +62,7 @@ pub struct Request<'a> {
     /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
     /// The method, one of [`METHODS`].
-    pub method: &'a str,
+    pub method: &'static str,
     /// The path, one token for each part.
     pub path: PathTokens<'a>,
 }
@@ -114,23 +115,46 @@ pub struct Subscription<'a> {
     /// The slot: `id-…`, `loc-…` or empty.
     pub slot: &'a str,
     /// The method, `None` for every method.
-    pub method: Option<&'a str>,
+    pub method: Option<&'static str>,
     /// The path, one token for each part.
     pub path: RoutePath<'a>,
 }
 
+/// Tokens whose ends are kept: those before the path are seven, and the scan writes eight at a time.
+const KEPT_ENDS: usize = 16;
+
 /// Reads the tokens before the path one after another, and keeps the offset of the next one.
 struct TokenReader<'a> {
-    rest: Option<&'a str>,
+    text: &'a str,
+    ends: [u32; KEPT_ENDS],
+    /// The number of tokens of the text.
+    count: usize,
+    /// The number of tokens that were read.
+    read: usize,
     start: usize,
 }
 
 impl<'a> TokenReader<'a> {
-    const fn new(text: &'a str) -> Self {
-        Self {
-            rest: Some(text),
-            start: 0,
+    /// Validate the grammar; the text is then printable ASCII without empty tokens.
+    fn new(text: &'a str, form: Form) -> Result<Self, Error> {
+        let (dialect, bounds) = (Dialect::Strict, Dialect::Strict.bounds());
+        let mut ends = [0; KEPT_ENDS];
+        let found = scan(text.as_bytes(), form, dialect, ends.as_mut_slice());
+        if !found.valid || found.count > bounds.max_tokens || text.len() > bounds.max_length {
+            grammar::check(text, form, dialect, bounds)?;
         }
+        Ok(Self {
+            text,
+            ends,
+            count: found.count,
+            read: 0,
+            start: 0,
+        })
+    }
+
+    /// The tokens that were not read, joined by dots.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.start..).unwrap_or_default()
     }
 
     /// Apply a rule to the next token; an error is reported in `field`.
@@ -139,21 +163,22 @@ impl<'a> TokenReader<'a> {
         field: &'static str,
         rule: impl FnOnce(&'a str) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let rest = self.rest.unwrap_or_default();
-        let (token, rest) = match rest.split_once('.') {
-            Some((token, rest)) => (token, Some(rest)),
-            None => (rest, None),
-        };
         let start = self.start;
-        self.rest = rest;
-        self.start += token.len() + 1;
+        let end = if self.read + 1 < self.count {
+            self.ends.get(self.read).map_or(0, |&end| end as usize)
+        } else {
+            self.text.len()
+        };
+        self.read += 1;
+        self.start = end + 1;
+        let token = self.text.get(start..end).unwrap_or_default();
         rule(token).map_err(|error| shift_position(error, start).in_field(field))
     }
 }
 
 /// Decode a subject in canonical form.
 ///
-/// Cost: two passes over the subject, no allocation.
+/// Cost: the scan of the grammar and one pass over each token, no allocation.
 ///
 /// # Errors
 ///
@@ -176,8 +201,8 @@ impl<'a> TokenReader<'a> {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
-    let count = count_tokens(subject, Form::Subject)?;
-    let mut tokens = TokenReader::new(subject);
+    let mut tokens = TokenReader::new(subject, Form::Subject)?;
+    let count = tokens.count;
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
         return Err(Error::at("too-few-tokens", subject.len()));
@@ -232,7 +257,7 @@ fn reply<'a>(
 
 /// Decode a pattern in canonical form that subscribes to requests.
 ///
-/// Cost: two passes over the pattern, no allocation.
+/// Cost: the scan of the grammar and one pass over each token, no allocation.
 ///
 /// # Errors
 ///
@@ -250,8 +275,8 @@ fn reply<'a>(
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
-    let count = count_tokens(pattern, Form::Pattern)?;
-    let mut tokens = TokenReader::new(pattern);
+    let mut tokens = TokenReader::new(pattern, Form::Pattern)?;
+    let count = tokens.count;
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
         return Err(Error::at("too-few-tokens", pattern.len()));
@@ -330,13 +355,6 @@ pub fn classify(subject: &str) -> &'static str {
     }
 }
 
-/// Validate the grammar and count the tokens; the text is then printable ASCII without empty tokens.
-fn count_tokens(text: &str, form: Form) -> Result<usize, Error> {
-    let dialect = Dialect::Strict;
-    grammar::check(text, form, dialect, dialect.bounds())?;
-    Ok(text.bytes().filter(|&byte| byte == b'.').count() + 1)
-}
-
 /// Read the trust token; `None` for a reply.
 // S0-007
 fn trust_of(token: &str) -> Result<Option<Trust>, Error> {
@@ -358,6 +376,9 @@ fn require_token(token: &str, expected: &str, reason: &'static str) -> Result<()
 
 /// Read a source: a host token without escapes whose host is an identity.
 fn identity(token: &str) -> Result<HostToken<'_>, Error> {
+    if is_plain_identity(token, b'_') {
+        return Ok(HostToken::of_checked(token));
+    }
     let host = HostToken::check(token)?;
     check_identity_token(token)?;
     Ok(host)
@@ -390,11 +411,11 @@ fn require_lowercase<'a>(
     }
 }
 
-fn method(token: &str) -> Result<&str, Error> {
-    match token {
-        "ANY" => Err(Error::at("method-any", 0)),
-        _ if METHODS.contains(&token) => Ok(token),
-        _ => Err(Error::at("method", 0)),
+fn method(token: &str) -> Result<&'static str, Error> {
+    match METHODS.iter().find(|known| **known == token) {
+        Some(method) => Ok(method),
+        None if token == "ANY" => Err(Error::at("method-any", 0)),
+        None => Err(Error::at("method", 0)),
     }
 }
 
@@ -403,6 +424,5 @@ fn path<'a, T>(
     tokens: &TokenReader<'a>,
     check: impl FnOnce(&'a str) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    check(tokens.rest.unwrap_or_default())
-        .map_err(|error| shift_position(error, tokens.start).in_field("path"))
+    check(tokens.rest()).map_err(|error| shift_position(error, tokens.start).in_field("path"))
 }

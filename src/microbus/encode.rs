@@ -141,7 +141,13 @@ pub fn encode_request(parts: &RequestParts<'_>) -> Result<String, Error> {
     let method = published_method_of(parts.method).map_err(|error| error.in_field("method"))?;
     let slot = slot_of(parts.slot).map_err(|error| error.in_field("slot"))?;
     check_addressed_host(parts.host, &slot).map_err(|error| error.in_field("host"))?;
-    let mut subject = head(parts.plane, port, &port.to_string());
+    let mut subject = head(
+        parts.plane,
+        port,
+        parts.host.len() + source.len() + parts.path.len(),
+    );
+    push_port(&mut subject, port);
+    subject.push('.');
     push_host(&mut subject, &source);
     push_tail(&mut subject, parts.host, &slot, method);
     push_path(&mut subject, parts.path);
@@ -180,13 +186,13 @@ pub fn encode_subscription(parts: &SubscriptionParts<'_>) -> Result<String, Erro
     push_route_path(&mut path, parts.path).map_err(|error| error.in_field("path"))?;
     let slot = slot_of(parts.slot).map_err(|error| error.in_field("slot"))?;
     check_addressed_host(parts.host, &slot).map_err(|error| error.in_field("host"))?;
-    let port_token = if port == 0 {
-        Cow::Borrowed("*") // S0-083
+    let mut pattern = head(parts.plane, port, parts.host.len() + path.len());
+    if port == 0 {
+        pattern.push('*'); // S0-083
     } else {
-        Cow::Owned(port.to_string())
-    };
-    let mut pattern = head(parts.plane, port, &port_token);
-    pattern.push('*'); // S0-037
+        push_port(&mut pattern, port);
+    }
+    pattern.push_str(".*"); // S0-037
     let method = if method == "ANY" { "*" } else { method }; // S0-057
     push_tail(&mut pattern, parts.host, &slot, method);
     pattern.push_str(&path);
@@ -264,9 +270,24 @@ fn source_of(source: &str) -> Result<Cow<'_, str>, Error> {
     Ok(lower)
 }
 
-/// The tokens of plane, trust and port, each followed by a dot.
-fn head(plane: &str, port: u16, port_token: &str) -> String {
-    format!("{plane}.{}.{port_token}.", Trust::of(port).name())
+/// The tokens of plane and trust, each followed by a dot, with room for `more` bytes of text.
+fn head(plane: &str, port: u16, more: usize) -> String {
+    // The fields that `more` does not contain are shorter than this, except a long slot.
+    const OTHER_FIELDS: usize = 48;
+    let mut head = String::with_capacity(plane.len() + more + OTHER_FIELDS);
+    head.push_str(plane);
+    head.push('.');
+    head.push_str(Trust::of(port).name());
+    head.push('.');
+    head
+}
+
+/// Append the digits of a port.
+fn push_port(out: &mut String, port: u16) {
+    match port {
+        443 => out.push_str("443"),
+        _ => out.push_str(&port.to_string()),
+    }
 }
 
 /// Append the tokens of host, slot and method, each after a dot.

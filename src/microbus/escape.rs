@@ -39,6 +39,12 @@ pub fn escape_segment(segment: &str) -> String {
 }
 
 pub(super) fn push_host(out: &mut String, host: &str) {
+    if host
+        .bytes()
+        .all(|byte| is_unescaped_in_host(byte) || byte == b'.')
+    {
+        return push_replaced(out, host, b'.', b'_');
+    }
     for byte in fold(host).bytes() {
         match byte {
             b'.' | b'_' => out.push('_'),
@@ -48,6 +54,9 @@ pub(super) fn push_host(out: &mut String, host: &str) {
 }
 
 pub(super) fn push_segment(out: &mut String, segment: &str) {
+    if segment.bytes().all(is_plain) {
+        return out.push_str(segment);
+    }
     for byte in segment.bytes() {
         push_byte(out, byte);
     }
@@ -65,6 +74,23 @@ fn push_byte(out: &mut String, byte: u8) {
 
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+/// Whether the byte stands for itself in the token of a host; `_`, which stands for a dot, too.
+const fn is_unescaped_in_host(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_')
+}
+
+/// Append an ASCII text with one byte replaced by another, also ASCII.
+pub(super) fn push_replaced(out: &mut String, text: &str, from: u8, to: u8) {
+    let mut replaced = [0; 64];
+    for chunk in text.as_bytes().chunks(replaced.len()) {
+        for (place, &byte) in replaced.iter_mut().zip(chunk) {
+            *place = if byte == from { to } else { byte };
+        }
+        let ascii = replaced.get(..chunk.len()).map(std::str::from_utf8);
+        out.push_str(ascii.and_then(Result::ok).unwrap_or_default());
+    }
 }
 
 fn hex(digit: u8) -> char {
@@ -147,7 +173,7 @@ impl<'a> HostToken<'a> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match byte {
-                b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => at += 1,
+                _ if is_unescaped_in_host(byte) => at += 1,
                 b'%' => {
                     let (char, end) = escape_at(bytes, at)?;
                     // The encoder never escapes these: it writes or folds them.
@@ -163,6 +189,11 @@ impl<'a> HostToken<'a> {
             }
         }
         Ok(Self(token))
+    }
+
+    /// A token that is known to be in canonical form.
+    pub(super) const fn of_checked(token: &'a str) -> Self {
+        Self(token)
     }
 
     /// Return the token as it stands in the subject.
@@ -258,6 +289,11 @@ pub(super) fn push_unescaped_segment(out: &mut String, token: &str) {
 /// Append the text of a validated token, in which `_` stands for the character `underscore`.
 fn push_unescaped(out: &mut String, token: &str, underscore: char) {
     let bytes = token.as_bytes();
+    if memchr::memchr(b'%', bytes).is_none() {
+        // Both are ASCII.
+        let (from, to) = (b'_', u8::try_from(underscore).unwrap_or(b'_'));
+        return push_replaced(out, token, from, to);
+    }
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let (char, end) = match byte {

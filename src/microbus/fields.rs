@@ -179,7 +179,11 @@ pub fn check_method(method: &str) -> Result<&'static str, Error> {
     METHODS
         .iter()
         .chain(&["ANY"])
-        .find(|known| known.eq_ignore_ascii_case(method))
+        .find(|known| **known == method)
+        .or_else(|| {
+            let mut all = METHODS.iter().chain(&["ANY"]);
+            all.find(|known| known.eq_ignore_ascii_case(method))
+        })
         .copied()
         .ok_or_else(|| Error::at("method", 0))
 }

@@ -18,6 +18,7 @@
 //! ```
 // S0-003 to S0-098, A1 to A17, A73, A74.
 
+mod absolute_url;
 mod case_folding;
 mod decode;
 mod encode;
@@ -29,6 +30,7 @@ mod paths;
 mod route;
 mod url;
 
+pub use absolute_url::{AbsoluteUrl, RequestTarget, absolute_url, request_target};
 pub use decode::{
     Address, Reply, Request, Subscription, classify, decode, decode_subscription, source_of,
 };

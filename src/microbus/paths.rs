@@ -4,7 +4,7 @@
 //! become wildcards in subscriptions only.
 // S0-013, S0-014, S0-059 to S0-063, S0-073, A13
 
-use super::escape::{check_segment, push_segment, push_unescaped_segment};
+use super::escape::{check_segment, push_replaced, push_segment, push_unescaped_segment};
 use super::shift_position;
 use crate::error::Error;
 
@@ -91,6 +91,11 @@ fn wildcard(segment: &str, last: bool) -> Result<Option<char>, Error> {
     Ok(Some(if greedy { '>' } else { '*' }))
 }
 
+/// Whether the byte is a dot or stands for itself in a token.
+const fn is_plain_or_dot(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')
+}
+
 /// The path tokens of a subject in canonical form.
 ///
 /// # Examples
@@ -109,6 +114,9 @@ pub struct PathTokens<'a>(&'a str);
 impl<'a> PathTokens<'a> {
     /// Validate each token. Cost: one pass.
     pub(super) fn check(tokens: &'a str) -> Result<Self, Error> {
+        if tokens.bytes().all(is_plain_or_dot) {
+            return Ok(Self(tokens)); // empty tokens are refused before
+        }
         let mut at = 0;
         for token in tokens.split('.') {
             check_segment(token).map_err(|error| shift_position(error, at))?;
@@ -150,6 +158,10 @@ impl<'a> PathTokens<'a> {
     /// ```
     // A13
     pub fn push_to(self, out: &mut String) {
+        if self.0.bytes().all(is_plain_or_dot) {
+            out.push('/');
+            return push_replaced(out, self.0, b'.', b'/');
+        }
         for token in self.0.split('.') {
             out.push('/');
             push_unescaped_segment(out, token);

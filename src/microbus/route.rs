@@ -38,6 +38,16 @@ pub fn request_from_url(
     method: &str,
     url: &str,
 ) -> Result<String, Error> {
+    target_and_subject(plane, source, method, url).map(|(_, subject)| subject)
+}
+
+/// Parse a URL, and encode the subject of a request to it.
+pub(super) fn target_and_subject(
+    plane: &str,
+    source: &str,
+    method: &str,
+    url: &str,
+) -> Result<(Target, String), Error> {
     check_plane(plane).map_err(|error| error.in_field("plane"))?;
     check_identity_host(&ascii_lower(source)).map_err(|error| error.in_field("source"))?;
     published_method_of(method).map_err(|error| error.in_field("method"))?;
@@ -47,7 +57,7 @@ pub fn request_from_url(
     if host.is_empty() {
         return Err(Error::new("host-empty").in_field("url"));
     }
-    encode_request(&RequestParts {
+    let subject = encode_request(&RequestParts {
         plane,
         port: Port::Number(target.port.into()),
         source,
@@ -55,7 +65,8 @@ pub fn request_from_url(
         method,
         path: &target.path,
         slot: &slot,
-    })
+    })?;
+    Ok((target, subject))
 }
 
 /// Encode the pattern that subscribes to the requests of a route of the service `host`.

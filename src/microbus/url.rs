@@ -192,7 +192,7 @@ fn unescaped(raw: &str, start: usize) -> Result<Vec<u8>, Error> {
 }
 
 /// The byte of the escape at `at`; its digits may be in either case.
-fn escaped_at(bytes: &[u8], at: usize) -> Option<u8> {
+pub(super) fn escaped_at(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| {
         let digit = char::from(*bytes.get(at)?).to_digit(16)?;
         u8::try_from(digit).ok()

@@ -10,9 +10,11 @@ mod decode_batch;
 mod errors;
 mod fork;
 mod grammar;
+mod http;
 mod microbus;
 mod names;
 mod permissions;
+mod slots;
 mod trace_reader;
 mod trie;
 mod wire;
@@ -29,11 +31,15 @@ mod _subtrie {
     #[pymodule_export]
     use super::grammar::{check_pattern, check_subject, covers, matches, overlaps};
     #[pymodule_export]
+    use super::http::{
+        read_http_request, read_http_response, write_http_request, write_http_response,
+    };
+    #[pymodule_export]
     use super::microbus::decode::{classify, decode, decode_subscription, source_of};
     #[pymodule_export]
     use super::microbus::encode::{
-        encode_reply, encode_reply_subscription, encode_request, encode_subscription,
-        request_from_url, resolve_route, subscription_from_route,
+        absolute_url, encode_reply, encode_reply_subscription, encode_request, encode_subscription,
+        request_from_url, request_target, resolve_route, subscription_from_route,
     };
     #[pymodule_export]
     use super::microbus::parts::{

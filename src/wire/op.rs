@@ -172,7 +172,7 @@ impl<'a> Rsid<'a> {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix(b"RSID:")?),
         };
-        let colon = rest.iter().position(|&byte| byte == b':')?;
+        let colon = memchr::memchr(b':', rest)?;
         let (digits, sid) = (&rest[..colon], &rest[colon + 1..]);
         if digits.is_empty() || digits.len() > 18 || sid.is_empty() {
             return None;

@@ -196,7 +196,7 @@ impl Parser {
             length.saturating_sub(self.buffer.len())
         } else {
             let piece = &rest[..rest.len().min(MAX_STEP)];
-            let line = piece.iter().position(|&byte| byte == b'\n');
+            let line = memchr::memchr(b'\n', piece);
             line.map_or(piece.len(), |end| end + 1)
         };
         let taken = wanted.min(rest.len());

@@ -225,19 +225,18 @@ impl State {
         let first = self.start + skip;
         let from = self.at.max(first).min(bytes.len());
         let (line_feed, end) = if strict {
-            let found = bytes[from..]
-                .iter()
-                .position(|b| matches!(b, b'\r' | b'\n'));
+            let found = memchr::memchr2(b'\r', b'\n', &bytes[from..]);
             let end = found.map_or(bytes.len(), |offset| from + offset);
             (bytes.get(end + 1).map(|_| end + 1), end)
         } else {
-            let found = find_line_feed(&bytes[from..]);
+            let found = memchr::memchr(b'\n', &bytes[from..]);
             let line_feed = found.map(|offset| from + offset);
             let end = line_feed.unwrap_or(bytes.len());
             let text = bytes.get(first..end).unwrap_or_default();
             // Search for a stray CR only at the end of the line or at its maximum length.
             let search = line_feed.is_some() || end - self.start > max_line;
-            let drop = search && (text.last() == Some(&b'\r') || text.contains(&b'\r'));
+            let drop =
+                search && (text.last() == Some(&b'\r') || memchr::memchr(b'\r', text).is_some());
             (line_feed, end - usize::from(drop))
         };
         if end.saturating_sub(self.start) > max_line {
@@ -269,26 +268,6 @@ fn payload_is_complete(bytes: &[u8], end: usize) -> Result<bool, LineError> {
         Some([b'\r', ..]) => Err(("payload terminator", end + 1)),
         Some(_) => Err(("payload terminator", end)),
     }
-}
-
-/// Find the first LF, eight bytes at a time.
-///
-/// SWAR search for a zero byte (Mycroft 1987; Warren, Hacker's Delight, 6-1): XOR turns LF into zero,
-/// and the subtraction borrows into the high bit of each zero byte; the lowest such bit is exact.
-#[inline]
-fn find_line_feed(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    let (eights, rest) = bytes.as_chunks::<8>();
-    for (index, eight) in eights.iter().enumerate() {
-        let zero = u64::from_le_bytes(*eight) ^ (ONES * 0x0a);
-        let found = zero.wrapping_sub(ONES) & !zero & HIGH;
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let found = rest.iter().position(|&byte| byte == b'\n');
-    found.map(|offset| eights.len() * 8 + offset)
 }
 
 const fn is_space(byte: u8) -> bool {

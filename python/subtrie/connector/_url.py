@@ -6,21 +6,14 @@ A request line contains the whole URL, in the caller's spelling where that is va
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote_plus, unquote, unquote_to_bytes
+from urllib.parse import parse_qsl, quote_plus, unquote
 
-from .._errors import refusal
+from .._nats.absolute_url import escaped, url_parts
 from .._nats.path_template import path_argument
-from .._nats.ports import HTTP, HTTPS
 
-_URL = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?//([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.S)
-_PATH_KEPT = frozenset(b"-_.~$&+,/:;=@!'()*[]")  # what Go leaves unescaped in a path
-_SOUND = re.compile(r"[A-Za-z0-9%\-_.~$&+,/:;=@!'()*\[\]]*")
-#: Invalid in a request line; everything else in a query stays as the caller wrote it, as in Go.
-_INVALID_IN_QUERY = re.compile("[\x00-\x20\x7f\ud800-\udfff]")
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
@@ -53,37 +46,7 @@ def parse_url(url: str) -> ParsedURL:
     Raises:
         AddressError: It is not a URL with a host.
     """
-    found = _URL.fullmatch(url)
-    if found is None:
-        raise refusal("AddressError", "url-host", url, field="url")
-    scheme, authority, path, query = (part or "" for part in found.groups())
-    scheme = scheme.lower() or "https"
-    authority = authority.rpartition("@")[2]
-    host, colon, port = authority.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()):
-        host, port = authority, str(HTTP if scheme == "http" else HTTPS)
-    if not host:
-        raise refusal("AddressError", "url-host", url, field="url")
-    path = _sound_path(path) or "/"
-    if _INVALID_IN_QUERY.search(query):
-        query = _INVALID_IN_QUERY.sub(lambda found: _escaped(found[0]), query)
-    text = f"{scheme}://{host}:{port}{path}{query}"
-    return ParsedURL(text, scheme, host, port, path, query[1:])
-
-
-def _sound_path(path: str) -> str:
-    """Return the path unchanged if every byte may stand there, else escape it again."""
-    if _SOUND.fullmatch(path):
-        return path
-    raw = unquote_to_bytes(path.encode("utf-8", "surrogatepass"))
-    kept = _PATH_KEPT - frozenset(b"!'()*[]")
-    return "".join(
-        chr(b) if b in kept or (b < 128 and chr(b).isalnum()) else f"%{b:02X}" for b in raw
-    )
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+    return ParsedURL(*url_parts(url))
 
 
 Params = Mapping[str, object] | Sequence[tuple[str, object]]
@@ -138,8 +101,8 @@ def fill_path(url: str) -> str:
             continue
         count += 1
         values = given.pop(template.name or f"path{count}", [""])
-        escaped = _segment(values[-1])
-        parts[place] = escaped.replace("%2F", "/") if template.greedy else escaped
+        segment = _segment(values[-1])
+        parts[place] = segment.replace("%2F", "/") if template.greedy else segment
     rest = "&".join(
         f"{quote_plus(name, safe='~')}={quote_plus(value, safe='~')}"
         for name in sorted(given)
@@ -150,7 +113,7 @@ def fill_path(url: str) -> str:
 
 def _segment(text: str) -> str:
     return "".join(
-        c if c.isascii() and (c.isalnum() or c in _SEGMENT_KEPT) else _escaped(c) for c in text
+        c if c.isascii() and (c.isalnum() or c in _SEGMENT_KEPT) else escaped(c) for c in text
     )
 
 

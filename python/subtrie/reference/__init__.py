@@ -7,6 +7,12 @@ extension cannot be imported. Comments cite the requirement that a rule implemen
 from .._subject import Pattern, Subject
 from . import microbus
 from ._grammar import check_pattern, check_subject, covers, matches, overlaps
+from ._http import (
+    read_http_request,
+    read_http_response,
+    write_http_request,
+    write_http_response,
+)
 from ._match_batch import Matches
 from ._names import check_name
 from ._permissions import (
@@ -21,6 +27,7 @@ from ._trie import SubjectTrie
 from ._wire import Op, Parser
 from .microbus import (
     Batch,
+    absolute_url,
     check_identity_host,
     check_locality,
     check_method,
@@ -42,6 +49,7 @@ from .microbus import (
     locality_slot,
     locality_slots,
     request_from_url,
+    request_target,
     resolve_route,
     source_of,
     subscription_from_route,
@@ -57,6 +65,7 @@ __all__ = [
     "Pattern",
     "Subject",
     "SubjectTrie",
+    "absolute_url",
     "check_identity_host",
     "check_locality",
     "check_method",
@@ -84,7 +93,10 @@ __all__ = [
     "matches",
     "microbus",
     "overlaps",
+    "read_http_request",
+    "read_http_response",
     "request_from_url",
+    "request_target",
     "resolve_route",
     "rules_admit",
     "rules_difference",
@@ -96,4 +108,6 @@ __all__ = [
     "subscription_from_route",
     "unescape_segment",
     "unflatten_host",
+    "write_http_request",
+    "write_http_response",
 ]

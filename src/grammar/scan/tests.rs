@@ -6,7 +6,7 @@ use crate::grammar::{Dialect, Form};
 
 type Found = (Scan, Vec<u32>);
 
-/// What a scan must find.
+/// The result that a scan must have.
 fn expected(text: &[u8], form: Form, dialect: Dialect) -> Found {
     let illegal = |byte: u8| match dialect {
         Dialect::Strict => !(0x21..=0x7e).contains(&byte),
@@ -45,7 +45,7 @@ fn with_kernel<K: Kernel>(kernel: K, text: &[u8], form: Form, dialect: Dialect) 
     found(scan.count, &ends, scan)
 }
 
-/// Whether all kernels find in the text what they must.
+/// Assert that all kernels find in the text what they must.
 fn agree(text: &[u8]) {
     for dialect in [Dialect::Strict, Dialect::Server] {
         for form in [Form::Subject, Form::Pattern] {

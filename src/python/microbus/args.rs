@@ -1,15 +1,17 @@
 //! Arguments of the encoders and decoders, and the exception that names the one that is not valid.
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyInt, PyString};
 
 use crate::error::Error;
 use crate::grammar::Form;
 use crate::microbus::Port;
 use crate::python::args::{OptionalArg, field_text};
 use crate::python::errors::{ErrorClass, exception_about, type_error};
+use crate::python::slots::SlottedClass;
 
 pub(super) type Any<'py> = Bound<'py, PyAny>;
 
@@ -49,13 +51,16 @@ pub(super) fn address_error(error: &Error, arguments: &[(&str, &Any<'_>)]) -> Py
 
 /// Create a `Subject` or `Pattern` of a text that the core has validated.
 pub(super) fn new_text<'py>(py: Python<'py>, text: &str, class: Form) -> PyResult<Any<'py>> {
-    static SUBJECT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static PATTERN: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = match class {
-        Form::Subject => SUBJECT.import(py, "subtrie._subject", "Subject")?,
-        Form::Pattern => PATTERN.import(py, "subtrie._subject", "Pattern")?,
+    static SUBJECT: PyOnceLock<SlottedClass<1>> = PyOnceLock::new();
+    static PATTERN: PyOnceLock<SlottedClass<1>> = PyOnceLock::new();
+    let (class, name) = match class {
+        Form::Subject => (&SUBJECT, "Subject"),
+        Form::Pattern => (&PATTERN, "Pattern"),
     };
-    class.call_method1("_of", (text, "strict"))
+    let class = class.get_or_try_init(py, || {
+        SlottedClass::import(py, "subtrie._subject", name, ["_dialect"])
+    })?;
+    class.create_str(py, text, [intern!(py, "strict").clone().into_any()])
 }
 
 /// Borrow the UTF-8 of a `str` argument, `None` if it contains a lone surrogate.

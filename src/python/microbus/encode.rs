@@ -2,11 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::args::{Any, address_error, new_text, or_empty, port_text, text};
 use crate::grammar::Form;
-use crate::microbus::{self, ReplyParts, RequestParts, SubscriptionParts};
+use crate::microbus::{self, AbsoluteUrl, ReplyParts, RequestParts, SubscriptionParts};
 use crate::python::args::OptionalArg;
 
 /// Encode the subject of a request.
@@ -161,6 +161,62 @@ pub fn request_from_url<'py>(
         address_error(&error, &all)
     })?;
     new_text(py, &subject, Form::Subject)
+}
+
+/// Parse a URL to its text with the port, scheme, host, port, path and query.
+#[pyfunction]
+pub fn absolute_url<'py>(py: Python<'py>, url: &Any<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    let parsed = microbus::absolute_url(text(url, "url")?)
+        .map_err(|error| address_error(&error, &[("url", url)]))?;
+    PyTuple::new(py, url_parts(&parsed))
+}
+
+/// The parts of a URL in the order of `ParsedURL`.
+fn url_parts(url: &AbsoluteUrl) -> [&str; 6] {
+    let (scheme, host) = (url.scheme(), url.host());
+    [&url.text, scheme, host, url.port(), url.path(), url.query()]
+}
+
+/// Parse a URL, and encode the subject of a request to it.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, method, url))]
+pub fn request_target<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let given = text(url, "url")?;
+    let target = microbus::request_target(
+        text(plane, "plane")?,
+        text(source, "source")?,
+        text(method, "method")?,
+        given,
+    )
+    .map_err(|error| {
+        // A position is one in the text with the port.
+        let with_port = microbus::absolute_url(given).ok();
+        let url = with_port.map_or_else(
+            || url.clone(),
+            |url| PyString::new(py, &url.text).into_any(),
+        );
+        let all = [
+            ("plane", plane),
+            ("source", source),
+            ("method", method),
+            ("url", &url),
+        ];
+        address_error(&error, &all)
+    })?;
+    let [text, scheme, host, port, path, query] =
+        url_parts(&target.url).map(|part| PyString::new(py, part).into_any());
+    let decoded = PyString::new(py, &target.path).into_any();
+    let subject = new_text(py, &target.subject, Form::Subject)?;
+    PyTuple::new(
+        py,
+        [text, scheme, host, port, path, query, decoded, subject],
+    )
 }
 
 /// Encode the pattern that subscribes to the requests of a route of the service `host`.

@@ -10,7 +10,13 @@ from ._fields import check_method, check_plane
 from ._hosts import check_identity_host, check_route_host, cut_slot
 from ._locality import check_locality, common_locality, locality_slot, locality_slots
 from ._paths import check_route_path
-from ._route import request_from_url, resolve_route, subscription_from_route
+from ._route import (
+    absolute_url,
+    request_from_url,
+    request_target,
+    resolve_route,
+    subscription_from_route,
+)
 
 __all__ = [
     "Batch",
@@ -18,6 +24,7 @@ __all__ = [
     "RequestAddress",
     "SubscriptionAddress",
     "Target",
+    "absolute_url",
     "check_identity_host",
     "check_locality",
     "check_method",
@@ -40,6 +47,7 @@ __all__ = [
     "locality_slot",
     "locality_slots",
     "request_from_url",
+    "request_target",
     "resolve_route",
     "source_of",
     "subscription_from_route",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..._address import Target
+from ..._nats.absolute_url import url_parts
 from ..._subject import Pattern, Subject
 from ._arguments import RuleViolation, argument, text
 from ._encode import pattern_of, subject_of
@@ -49,6 +50,23 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
         ],
         url,
     )
+
+
+def absolute_url(url: str) -> tuple[str, str, str, str, str, str]:
+    """Return a URL with its port, and its scheme, host, port, path and query."""
+    text(url, "url")
+    return url_parts(url)
+
+
+def request_target(
+    *, plane: str, source: str, method: str, url: str
+) -> tuple[str, str, str, str, str, str, str, Subject]:
+    """Return the parts of a URL, its decoded path, and the subject of a request to it."""
+    for value, name in ((url, "url"), (plane, "plane"), (source, "source"), (method, "method")):
+        text(value, name)
+    parts = url_parts(url)
+    subject = request_from_url(plane=plane, source=source, method=method, url=parts[0])
+    return *parts, target_of(parts[0]).path, subject
 
 
 def subscription_from_route(

@@ -1,0 +1,139 @@
+"""URLs with their port, targets of requests, and addresses created without ``__init__``."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import subtrie
+import subtrie._subtrie
+import subtrie.reference
+from subtrie import microbus
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("https://a.b", ("https://a.b:443/", "https", "a.b", "443", "/", "")),
+        ("http://a.b?x", ("http://a.b:80/?x", "http", "a.b", "80", "/", "x")),
+        ("//a.b/c?#f", ("https://a.b:443/c?", "https", "a.b", "443", "/c", "")),
+        ("X+1.-://u:p@a:1/c", ("x+1.-://a:1/c", "x+1.-", "a", "1", "/c", "")),
+        ("https://a:b/c", ("https://a:b:443/c", "https", "a:b", "443", "/c", "")),
+        ("https://a:/c", ("https://a::443/c", "https", "a:", "443", "/c", "")),
+        ("https://a#?/c", ("https://a:443/", "https", "a", "443", "/", "")),
+        ("https://a/p q", ("https://a:443/p%20q", "https", "a", "443", "/p%20q", "")),
+        ("https://a/%2f%zz!", ("https://a:443/%2f%zz!", "https", "a", "443", "/%2f%zz!", "")),
+        ("https://a/é%2f!", ("https://a:443/%C3%A9/%21", "https", "a", "443", "/%C3%A9/%21", "")),
+        ("https://a/?é x", ("https://a:443/?é%20x", "https", "a", "443", "/", "é%20x")),
+        ("https://a\n/?\x7f", ("https://a\n:443/?%7F", "https", "a\n", "443", "/", "%7F")),
+    ],
+)
+def test_a_url_gets_its_port(engine, url, parts):
+    assert engine.absolute_url(url) == parts
+
+
+@pytest.mark.parametrize("url", ["", "a.b", "/a", "https:/a", "https:///a", "1a://b", ":80", "//"])
+def test_a_url_without_a_host_is_refused(engine, url):
+    for call in (
+        lambda: engine.absolute_url(url),
+        lambda: engine.request_target(plane="p", source="a", method="GET", url=url),
+    ):
+        with pytest.raises(subtrie.AddressError) as refused:
+            call()
+        assert (refused.value.reason, refused.value.field) == ("url-host", "url")
+
+
+def test_the_target_of_a_request(engine):
+    target = engine.request_target(
+        plane="p", source="Web.shop", method="get", url="//id-7.orders.shop/by%20name?x=1"
+    )
+    assert target == (
+        "https://id-7.orders.shop:443/by%20name?x=1",
+        "https",
+        "id-7.orders.shop",
+        "443",
+        "/by%20name",
+        "x=1",
+        "/by name",
+        "p.safe.443.web_shop.orders_shop.id-7.GET.by%20name",
+    )
+    assert type(target[-1]) is subtrie.Subject
+
+
+URLS = st.one_of(
+    st.text(max_size=30),
+    st.builds(
+        "{}{}{}{}{}".format,
+        st.sampled_from(["https:", "http:", "", "H:", "1:", ":"]),
+        st.sampled_from(["//", "/", "///"]),
+        st.text("aB.:@[]%é1", max_size=9),
+        st.text("/aé%2fF!{ }\n.", max_size=9),
+        st.text("?#&=é %", max_size=6),
+    ),
+)
+
+
+def outcome(call):
+    try:
+        return call()
+    except subtrie.AddressError as error:
+        return error.reason, error.field, error.position, str(error)
+
+
+@given(URLS)
+@settings(max_examples=600, deadline=None)
+@example("https://a/\ud800")
+@example("https://a:0443/")
+def test_both_engines_read_a_url_alike(url):
+    native, reference = subtrie._subtrie, subtrie.reference
+    assert outcome(lambda: native.absolute_url(url)) == outcome(lambda: reference.absolute_url(url))
+    asked = {"plane": "p", "source": "a", "method": "GET", "url": url}
+    answer = outcome(lambda: native.request_target(**asked))
+    assert answer == outcome(lambda: reference.request_target(**asked))
+    if len(answer) == 8:
+        assert answer[-1] == native.request_from_url(**{**asked, "url": answer[0]})
+
+
+ADDRESSES = [
+    (
+        "decode",
+        "p.safe.80.web_shop.orders_shop.id-7.GET.a._",
+        microbus.RequestAddress("p", "safe", 80, "web.shop", "orders.shop", "id-7", "GET", "/a/"),
+    ),
+    (
+        "decode",
+        "p.reply._.orders_shop.web_shop.id-7",
+        microbus.ReplyAddress("p", "orders.shop", "web.shop", "id-7"),
+    ),
+    (
+        "decode_subscription",
+        "p.safe.*.*.orders_shop._.*.a.>",
+        microbus.SubscriptionAddress("p", "safe", None, "orders.shop", "", None, "/a/{...}"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "text", "made"), ADDRESSES)
+def test_a_decoded_address_is_the_dataclass(engine, function, text, made):
+    decoded = getattr(engine, function)(text)
+    assert type(decoded) is type(made)
+    assert (decoded, hash(decoded), repr(decoded)) == (made, hash(made), repr(made))
+    assert str(decoded) == text
+    names = [field.name for field in dataclasses.fields(decoded)]
+    values = {name: getattr(decoded, name) for name in names}
+    assert values == dataclasses.asdict(made)
+    assert {name: type(value) for name, value in values.items()} == {
+        name: type(getattr(made, name)) for name in names
+    }
+    assert dataclasses.replace(decoded, host="x") == dataclasses.replace(made, host="x")
+    assert decoded.replace(host="x") == made.replace(host="x")
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(decoded, protocol)) == made
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        decoded.host = "x"
+    with pytest.raises(AttributeError):
+        decoded.__dict__  # noqa: B018
