@@ -79,8 +79,12 @@ def write_traffic(
         scenarios.begin()
         truth.server = rows_of_events.server = server_of(log.first_line)
         told = 0
+        restarted = False
         while broker.operations < rows:
             scenarios.step()
+            if not restarted and broker.operations >= rows // 2:
+                scenarios.restart()
+                restarted = True
             if broker.operations - told >= 100_000:
                 told = broker.operations
                 progress(told)

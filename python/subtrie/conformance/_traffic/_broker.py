@@ -62,20 +62,31 @@ class Broker:
 
     # What the broker itself says
 
-    def start(self, version: str = "2.15.1") -> None:
-        """Write the first lines of a log."""
+    def start(self) -> Written:
+        """Write the lines of a start; return the first of them."""
+        first = self._server("INF", "Starting nats-server")
+        conn = f"{self.log.pid}/server"
+        self.events.add(first.offset, "START", time=first.time, conn=conn)
         for level, text in (
-            ("INF", "Starting nats-server"),
-            ("INF", f"  Version:  {version}"),
+            ("INF", "  Version:  2.15.1"),
             ("DBG", 'Created system account: "$SYS"'),
             ("INF", "Listening for client connections on 127.0.0.1:4222"),
             ("INF", "Server is ready"),
         ):
-            written = self._server(level, text)
-            if text == "Starting nats-server":
-                self.events.add(
-                    written.offset, "START", time=written.time, conn=f"{self.log.pid}/server"
-                )
+            self._server(level, text)
+        return first
+
+    def restart(self) -> None:
+        """Start again, with the same process id, as a container does; no connection is closed."""
+        started = self.start().time
+        self._next_cid = 5
+        for found in self.truth.subscriptions:
+            if found.end is None:
+                found.end = started
+        self._literal.clear()
+        self._wild.clear()
+        self._cache.clear()
+        self._remote.clear()
 
     def finish(self) -> None:
         """End the log: the windows that are open end with it."""
@@ -262,7 +273,7 @@ class Broker:
             limit = shown.time + SECOND
         if not allowed and written is not None:
             row["refused"] = "reply" if refuse_reply else "publish"
-            self._refuse_publish(conn, subject, reply if refuse_reply else "")
+            row["until"] = self._refuse_publish(conn, subject, reply if refuse_reply else "")
             self.truth.publish(conn, subject, size, written, refused=True)
             return None
         receivers = self._receivers(subject)
@@ -306,6 +317,7 @@ class Broker:
                 f" {subject} {found.sid} {reply}{header}{size}",
                 subject=subject,
                 reply=publish.reply or None,
+                queue=found.queue,
                 sid=found.sid,
                 size=size,
                 subscription=found.start.offset,
@@ -375,7 +387,7 @@ class Broker:
         self._dice.shuffle(receivers)
         return receivers
 
-    def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> None:
+    def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> int:
         what, text = ("Reply", reply) if reply else ("Subject", subject.text)
         verb = "Publish with Reply of" if reply else "Publish to"
         self._outbound(conn, "-ERR", f' Permissions Violation for {verb} "{text}"')
@@ -384,6 +396,7 @@ class Broker:
             written, conn, None, "VIOLATION", subject=text, refused="reply" if reply else "publish"
         )
         self.truth.refuse(conn, subject.text, "publish")
+        return written.offset
 
     def _subscribe(self, conn: Connection, pattern: str, queue: str | None, sid: str) -> Written:
         arguments = f" {pattern} {queue or ''} {sid}"

@@ -14,6 +14,7 @@ HALF = "incomplete line"
 ARGUMENTS = "wrong number of arguments"
 SIZE = "size is not a number"
 NOT_AN_OPERATION = "not an operation"
+TIME = "bad time"
 
 
 def draw_damage(dice: SplitMix64, log: TraceLog) -> tuple[bytes, str]:
@@ -33,6 +34,7 @@ def draw_damage(dice: SplitMix64, log: TraceLog) -> tuple[bytes, str]:
         (front + '"v1.52.0:go" - ->> [MSG prod.x 1 2 3 4 5]', ARGUMENTS),
         (front + '"v1.52.0:go" - <<- [PUB prod.x five]', SIZE),
         (front + '"v1.52.0:go" - <<- []', NOT_AN_OPERATION),
+        (f"[{log.pid}] 2026/13/21 08:00:00.000001 [TRC] 127.0.0.1:1 - cid:9 - <<- [PING]", TIME),
     )
     text, reason = dice.choice(made)
     return text if isinstance(text, bytes) else text.encode(), reason

@@ -67,6 +67,17 @@ class Scenarios:
     def begin(self) -> None:
         """Start the broker and the services."""
         self.broker.start()
+        self._connect_all()
+
+    def restart(self) -> None:
+        """Restart the broker; all services connect again."""
+        self.broker.idle()
+        self.broker.restart()
+        self.running.clear()
+        self._connect_all()
+
+    def _connect_all(self) -> None:
+        """Connect every service, a watcher and an operator."""
         for service in self.world.services:
             if service.remote:
                 for route in service.routes:
