@@ -21,6 +21,7 @@ def audit(
     contents: Sequence[bytes], planes: Sequence[str] = ()
 ) -> tuple[Row, dict[str, list[Row]]]:
     """Return the summary and the tables of logs, one log for each broker."""
+    contents = sorted(contents, key=server_of)  # the order in which logs are given has no effect
     logs, unmatched = read(contents)
     tables = Tables(logs, [server_of(data) for data in contents], planes)
     counts = sum((each.counts for each in logs), Counter())
@@ -66,7 +67,7 @@ class Tables:
             for line in each.lines:
                 self.delivered[line.subject] += 1
         self.all = [s for each in logs for s in each.subscriptions]
-        first = sorted(self.all, key=lambda s: (s.log, s.start))
+        first = sorted(self.all, key=lambda s: (servers[s.log], s.start))
         self.patterns = list(dict.fromkeys(s.pattern for s in first))
         self.routes = [p for p in self.patterns if _is_route(p)]
         self.address = {s: _decode(s) for s in {*self.by_subject, *self.delivered}}

@@ -32,18 +32,23 @@ def differences(
     ):
         if summary[name] != expected[name]:
             found.append(f"{name}: {summary[name]}, expected {expected[name]}")
-    truth = read_truth(world)
-    for name in truth.keys() - tables.keys():
-        found.append(f"{name}: missing")
-    for name, rows in truth.items():
-        if name not in tables:
-            continue
-        ours, theirs = _normal(tables[name]), _normal(rows)
+    return found + tables_differ(tables, read_truth(world))
+
+
+def tables_differ(
+    tables: dict[str, Iterable[dict[str, Any]]], truth: dict[str, list[dict[str, Any]]]
+) -> list[str]:
+    """Return how tables differ from those of the truth."""
+    found = [f"{name}: missing" for name in truth.keys() - tables.keys()]
+    for name in truth.keys() & tables.keys():
+        ours, theirs = _normal(tables[name]), _normal(truth[name])
         if ours != theirs:
             more = [row for row in ours if row not in theirs]
             less = [row for row in theirs if row not in ours]
-            found.append(f"{name}: {len(more)} rows more, such as {more[:2]}; "
-                         f"{len(less)} rows missing, such as {less[:2]}")  # fmt: skip
+            found.append(
+                f"{name}: {len(more)} rows more, such as {more[:2]}; "
+                f"{len(less)} rows missing, such as {less[:2]}"
+            )
     return found
 
 

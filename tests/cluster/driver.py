@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1] / "audit"))
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -73,7 +75,7 @@ def engine_missing(spark: Any) -> str:
 
 
 def slow_count(spark: Any, log: str) -> dict[str, int]:
-    """Count the lines of a log in many small tasks, each of which takes a moment."""
+    """Count the events of a log by operation, in many small tasks that take a moment each."""
     from subtrie.spark import register
 
     def waited(batches: Any) -> Any:
@@ -82,10 +84,9 @@ def slow_count(spark: Any, log: str) -> dict[str, int]:
             yield batch
 
     register(spark)
-    rows = spark.read.format("nats-trace").option("splits", 40).load(log)
-    counts = rows.where("kind = 'count'").select("subject", "size")
-    summed = counts.mapInArrow(waited, counts.schema).groupBy("subject").sum("size").collect()
-    return {row[0]: row[1] for row in summed}
+    rows = spark.read.format("nats-trace").option("splitBytes", 300_000).load(log).select("op")
+    counted = rows.mapInArrow(waited, rows.schema).groupBy("op").count().collect()
+    return {str(row[0]): row[1] for row in counted}
 
 
 def decode(spark: Any, log: str) -> list[list[Any]]:
@@ -93,19 +94,26 @@ def decode(spark: Any, log: str) -> list[list[Any]]:
     from subtrie.spark import decode, register
 
     register(spark)
-    rows = spark.read.format("nats-trace").option("splits", 4).load(log)
-    published = rows.where("kind = 'publish' and reason is null").select("subject")
-    counted = decode(published).where("address.kind = 'request'").groupBy("address.host").count()
+    rows = spark.read.format("nats-trace").option("splitBytes", 200_000).load(log)
+    published = rows.where("op in ('PUB', 'HPUB') and direction = 'in' and refused is null")
+    counted = (
+        decode(published.select("subject"))
+        .where("address.kind = 'request'")
+        .groupBy("address.host")
+        .count()
+    )
     return sorted([row.host, row["count"]] for row in counted.collect())
 
 
-def audit(spark: Any, logs: list[str], **options: Any) -> dict[str, Any]:
-    """Audit logs; return the summary and the tables."""
+def audit(spark: Any, logs: list[str], world: str, **options: Any) -> list[str]:
+    """Audit logs; return how the result differs from the truth of a world."""
+    from truth import differences
+
     from subtrie.spark import TABLES, audit
 
     with audit(spark, logs, **options) as result:
         tables = {name: list(result.rows(name)) for name in TABLES}
-        return {"summary": result.summary, "tables": tables}
+        return differences(result.summary, tables, Path(world))
 
 
 def main() -> None:

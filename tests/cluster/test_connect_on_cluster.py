@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from spark_servers import connect_server
 
+from subtrie.conformance import write_traffic
+
 LOG = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "trace.log"
 #: Requests that were published in the recording, by destination.
 PUBLISHED = [
@@ -16,14 +18,23 @@ PUBLISHED = [
 
 
 @pytest.mark.requirement("M-03", "P-12")
-def test_the_package_is_sent_and_a_log_is_read(spark_cluster, bare_python, drive, tmp_path):
+def test_the_package_is_sent_and_a_log_is_audited(spark_cluster, bare_python, drive, tmp_path):
     env = {"PYSPARK_PYTHON": str(bare_python)}
+    world = tmp_path / "world"
+    write_traffic(world, seed=61, rows=2000)
+    logs, out = [str(world / "trace.log")], str(tmp_path / "out")
     with connect_server(tmp_path, spark_cluster.url, env=env) as url:
         told = drive(
-            url, ("engine_missing", {}), ("ship", {}), ("engine", {}), ("decode", {"log": str(LOG)})
+            url,
+            ("engine_missing", {}),
+            ("ship", {}),
+            ("engine", {}),
+            ("decode", {"log": str(LOG)}),
+            ("audit", {"logs": logs, "world": str(world), "out": out, "split_bytes": 100_000}),
         )
     assert "No module named 'subtrie'" in told["engine_missing"]
     assert told["ship"].startswith("subtrie-")
     assert [text.split()[0] for text in told["engine"]] == ["native"] * len(told["engine"])
     assert all(f"{told['ship']}.unpacked" in text for text in told["engine"])
     assert told["decode"] == PUBLISHED
+    assert told["audit"] == []

@@ -25,7 +25,6 @@ from ._world import HOME, OTHER, draw_world
 #: The version of the files that ``write_traffic`` writes.
 TRAFFIC_FORMAT = 1
 _START = 1_795_248_000 * SECOND  # 2026-11-21 08:00:00 UTC
-_PID = 4711
 
 
 def write_traffic(
@@ -70,10 +69,11 @@ def write_traffic(
         raise FileExistsError(f"{folder} is not empty")
     world = draw_world(seed)
     dice = SplitMix64(seed ^ 0x5EED)
-    truth = Truth(_PID)
-    rows_of_events = EventRows(folder / "events.parquet" if events else None, _PID)
+    pid = 1000 + seed % 60_000  # logs of different seeds are those of different servers
+    truth = Truth(pid)
+    rows_of_events = EventRows(folder / "events.parquet" if events else None, pid)
     with (folder / "trace.log").open("wb", buffering=1 << 20) as stream:
-        log = TraceLog(stream, _PID, _START)
+        log = TraceLog(stream, pid, _START)
         broker = Broker(log, truth, dice, rows_of_events)
         scenarios = Scenarios(world, broker, truth, dice, damage)
         scenarios.begin()

@@ -1,0 +1,65 @@
+"""The audit on a real Spark session: its answers are the truth, however the work is divided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plain_tables import audit as plain_audit
+from truth import differences, tables_differ
+
+from subtrie.conformance import write_traffic
+from subtrie.spark import TABLES, audit
+
+
+def result(spark: Any, *logs: Path, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    with audit(spark, [str(log) for log in logs], **options) as found:
+        return found.summary, {name: list(found.rows(name)) for name in TABLES}
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("worlds")
+    for seed in (71, 72):
+        write_traffic(folder / str(seed), seed=seed, rows=2500)
+    return [folder / "71", folder / "72"]
+
+
+@pytest.mark.requirement("P-03", "P-07", "P-08")
+@pytest.mark.parametrize(("split_bytes", "batch"), [(None, 10_000), (30_000, 7), (4_000, 100)])
+def test_the_answers_are_the_truth_for_any_split_and_batch(spark, worlds, split_bytes, batch):
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, str(batch))
+    try:
+        found = result(spark, worlds[0] / "trace.log", split_bytes=split_bytes)
+    finally:
+        spark.conf.set(setting, before)
+    assert differences(*found, worlds[0]) == []
+
+
+def test_the_order_of_logs_has_no_effect(spark, worlds):
+    logs = [world / "trace.log" for world in worlds]
+    expected = plain_audit([log.read_bytes() for log in logs])
+    for order in (logs, logs[::-1]):
+        summary, tables = result(spark, *order)
+        assert {name: summary[name] for name in expected[0]} == expected[0]
+        assert tables_differ(tables, expected[1]) == []
+
+
+def test_a_log_and_a_copy_of_it_are_refused(spark, worlds, tmp_path):
+    log = worlds[0] / "trace.log"
+    copy = tmp_path / "copy.log"
+    copy.write_bytes(log.read_bytes())
+    with pytest.raises(ValueError, match="begin with the same line"):
+        result(spark, log, copy)
+
+
+@pytest.mark.parametrize("name", ["go_live", "go_app"])
+def test_recordings_come_out_as_in_plain_python(spark, captures, name):
+    log = captures / name / "trace.log"
+    expected = plain_audit([log.read_bytes()])
+    summary, tables = result(spark, log, split_bytes=300_000)
+    assert {key: summary[key] for key in expected[0]} == expected[0]
+    assert tables_differ(tables, expected[1]) == []
