@@ -92,7 +92,7 @@ class Log:
         self.messages: list[Message] = []
         self.lines: list[Line] = []
         self.hops: list[Line] = []
-        self.refusals: list[tuple[str, str, str]] = []  # who, subject, kind
+        self.refusals: list[tuple[Any, str, str]] = []  # (user, name, conn), subject, kind
         self.unparseable: list[dict[str, Any]] = []
         self._active: dict[tuple[str, str], Subscription] = {}
         self._last: dict[tuple[str, str], Subscription] = {}  # for deliveries still in flight
@@ -197,12 +197,12 @@ class Log:
                     self._end(key, pos, time)
             return None
         subject = escaped(violation.subject)
-        who = prefix.user or log.client_name(prefix.client) or conn
+        who = (prefix.user, log.client_name(prefix.client), conn)
         if violation.kind == "subscribe":
             found = self._active.pop((conn, str(violation.sid)), None)
             if found is not None:
                 self.subscriptions.remove(found)
-            self.refusals.append((escaped(who), subject, "subscribe"))
+            self.refusals.append((who, subject, "subscribe"))
             return None
         message = self._open.get(conn)
         if message is not None and (violation.kind == "reply" or message.subject == subject):
@@ -210,7 +210,7 @@ class Log:
             self._close(conn, pos)
             if violation.kind == "reply":
                 subject = message.subject
-        self.refusals.append((escaped(who), subject, "publish"))
+        self.refusals.append((who, subject, "publish"))
         return None
 
     def _client(

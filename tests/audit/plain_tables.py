@@ -182,7 +182,10 @@ class Tables:
                 yield subject, accepted
 
     def refused(self) -> Iterator[Row]:
-        found = Counter(refusal for each in self.logs for refusal in each.refusals)
+        found: Counter[tuple[str, str, str]] = Counter()
+        for each in self.logs:
+            for (user, name, conn), subject, kind in each.refusals:
+                found[identity(user, name) or conn, subject, kind] += 1
         for (who, subject, kind), count in found.items():
             yield {"who": who, "subject": subject, "count": count, "kind": kind}
 

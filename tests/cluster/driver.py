@@ -74,6 +74,16 @@ def engine_missing(spark: Any) -> str:
     return "no error"
 
 
+def match(spark: Any) -> list[list[Any]]:
+    """Match subjects with patterns."""
+    from subtrie.spark import match
+
+    subjects = spark.createDataFrame([("a.b",), ("a.c",), ("x",)], "subject string")
+    patterns = spark.createDataFrame([("a.*",), ("a.b",)], "pattern string")
+    found = match(subjects, patterns).select("subject", "matched").collect()
+    return sorted([row.subject, sorted(row.matched or [])] for row in found)
+
+
 def slow_count(spark: Any, log: str) -> dict[str, int]:
     """Count the events of a log by operation, in many small tasks that take a moment each."""
     from subtrie.spark import register

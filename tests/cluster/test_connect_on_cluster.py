@@ -30,6 +30,7 @@ def test_the_package_is_sent_and_a_log_is_audited(spark_cluster, bare_python, dr
             ("ship", {}),
             ("engine", {}),
             ("decode", {"log": str(LOG)}),
+            ("match", {}),
             ("audit", {"logs": logs, "world": str(world), "out": out, "split_bytes": 100_000}),
         )
     assert "No module named 'subtrie'" in told["engine_missing"]
@@ -37,4 +38,5 @@ def test_the_package_is_sent_and_a_log_is_audited(spark_cluster, bare_python, dr
     assert [text.split()[0] for text in told["engine"]] == ["native"] * len(told["engine"])
     assert all(f"{told['ship']}.unpacked" in text for text in told["engine"])
     assert told["decode"] == PUBLISHED
+    assert told["match"] == [["a.b", ["a.*", "a.b"]], ["a.c", ["a.*"]], ["x", []]]
     assert told["audit"] == []
