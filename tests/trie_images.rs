@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
-use subtrie::grammar::Dialect;
+use subtrie::grammar::{Dialect, matches};
 use subtrie::trie::{Image, Index, Scratch, SubscriptionRef, as_words};
 
 /// Words of the header.
@@ -56,6 +56,32 @@ fn look_up_all(words: &[u64], verify: bool) {
         assert_eq!(restored.len(), image.len());
         assert!(restored.iter().all(|row| row.id < next));
     }
+    if let Ok(mut index) = image.to_index() {
+        assert_eq!(index.len(), image.len());
+        assert_whole(&index);
+        for pattern in ["a.b", "x.*.y", "long-token-1.>"] {
+            index.insert(pattern, None).unwrap();
+        }
+        assert_whole(&index);
+        for subscription in index.subscriptions() {
+            index.remove(subscription.id).unwrap();
+        }
+        assert!(index.is_empty());
+    }
+}
+
+/// Compares lookups with a scan of the patterns.
+fn assert_whole(index: &Index) {
+    let all = index.subscriptions();
+    let patterns: Vec<String> = all.iter().map(|one| index.pattern(*one).unwrap()).collect();
+    let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+    for subject in ["a", "a.b", "b.c.a", "a.a.a.a.a", "long-token-1.a", "x.a.y"] {
+        found.clear();
+        index.match_into(subject, &mut scratch, &mut found).unwrap();
+        let expected = all.iter().zip(&patterns);
+        let expected = expected.filter(|(_, pattern)| matches(pattern, subject));
+        assert!(found.iter().eq(expected.map(|(one, _)| one)), "{subject}");
+    }
 }
 
 proptest! {
@@ -91,6 +117,52 @@ proptest! {
             prop_assert_eq!(restored.queue.as_deref(), index.queue(subscription));
             prop_assert_eq!(restored.turn, index.turn(subscription));
         }
+    }
+
+    #[test]
+    fn an_index_takes_over_the_tables_of_its_image(
+        rows in rows(),
+        dropped in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
+        more in rows(),
+        gone in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+    ) {
+        let index = made(&rows, &dropped);
+        let mut scratch = Scratch::default();
+        for subject in ["a", "a.b", "a.b.c"] {
+            index.select_into(subject, &mut scratch, &mut Vec::new()).unwrap();
+        }
+        let bytes = index.to_image((Some(70), None));
+        let words = as_words(&bytes);
+        let image = Image::open(&words, bytes.len(), true).unwrap();
+        let mut opened = image.to_index().unwrap();
+        // The hash key is the same, so the nodes were not built anew.
+        let again = opened.to_image((Some(70), None));
+        prop_assert_eq!(&as_words(&again)[3..5], &words[3..5]);
+        let row = |index: &Index, one: SubscriptionRef| {
+            let queue = index.queue(one).map(str::to_owned);
+            (one.id, index.pattern(one), queue, index.turn(one))
+        };
+        let rows = |index: &Index| -> Vec<_> {
+            index.subscriptions().into_iter().map(|one| row(index, one)).collect()
+        };
+        prop_assert_eq!(rows(&opened), rows(&index));
+        prop_assert_eq!(opened.next_id(), index.next_id());
+        prop_assert_eq!(opened.to_string(), index.to_string());
+        assert_whole(&opened);
+        let mut live: Vec<u64> = opened.subscriptions().iter().map(|one| one.id).collect();
+        for (pattern, _) in more {
+            live.push(opened.insert(&pattern, Some("q")).unwrap().id);
+        }
+        for place in gone {
+            if !live.is_empty() {
+                prop_assert!(opened.remove(live.swap_remove(place.index(live.len()))).is_some());
+            }
+        }
+        assert_whole(&opened);
+        for id in live {
+            prop_assert!(opened.remove(id).is_some());
+        }
+        prop_assert!(opened.is_empty());
     }
 
     #[test]

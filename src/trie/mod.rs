@@ -41,7 +41,7 @@ pub use subscription::Subscription;
 #[doc(hidden)]
 pub use self::{
     display::Stats,
-    image::{Image, ImageSubscription, as_words},
+    image::{Image, ImageHeader, ImageSubscription, as_words},
     index::Index,
     lookup::Scratch,
     lookup::batch::{BatchMatches, LookupTarget},

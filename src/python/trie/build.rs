@@ -170,9 +170,9 @@ impl StateBuilder {
 
     /// The state that an image describes, with handles and values.
     pub fn restore_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
-        let (found, next) = image.subscriptions(py)?;
+        let (found, _) = image.subscriptions(py)?;
         let subscribed = shared!(py, "subscribed")?;
-        let mut rows = Vec::with_capacity(found.len());
+        let mut objects = Vec::with_capacity(found.len());
         // Subscriptions to one pattern share its text, as there may be very many of them.
         let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
         for one in found {
@@ -193,17 +193,11 @@ impl StateBuilder {
                 let pattern = handle.getattr("pattern")?.unbind();
                 patterns.insert(one.pattern.as_ptr(), pattern);
             }
-            rows.push(NewRow {
-                id: one.id,
-                pattern: one.pattern,
-                queue: one.queue,
-                turn: one.turn,
-                objects: Objects::new(value, handle.unbind())?,
-            });
+            objects.push(Objects::new(value, handle.unbind())?);
         }
-        let mut state = self.empty();
-        state.insert(rows);
-        state.index.set_next_id(next);
+        // In the index of an image, slots are in ascending order of ids.
+        let mut state = State::new(image.to_index(py)?);
+        state.objects = objects;
         Ok(state)
     }
 }

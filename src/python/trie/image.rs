@@ -8,13 +8,16 @@ use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::buffer::Bytes;
 use crate::python::errors::{ErrorClass, exception_about};
-use crate::trie::{Image, ImageSubscription, Scratch, SubscriptionRef, as_words};
+use crate::trie::{
+    Image, ImageHeader, ImageSubscription, Index, Scratch, SubscriptionRef, as_words,
+};
 
 /// An image, and the values of its subscriptions if they are not their ids.
 pub struct OpenedImage {
     bytes: Bytes,
     /// The words, if the bytes are not aligned.
     copy: Option<Vec<u64>>,
+    header: ImageHeader,
     pub values: Option<Py<PyAny>>,
 }
 
@@ -30,19 +33,18 @@ impl OpenedImage {
             std::borrow::Cow::Borrowed(_) => None,
             std::borrow::Cow::Owned(words) => Some(words),
         };
-        let opened = Self {
+        let words = copy
+            .as_deref()
+            .map_or_else(|| as_words(bytes.as_slice()), Into::into);
+        let header = ImageHeader::parse(&words, bytes.as_slice().len(), verify)
+            .map_err(|error| image_error(object.py(), &error))?;
+        drop(words);
+        Ok(Self {
             bytes,
             copy,
+            header,
             values,
-        };
-        opened
-            .check(verify)
-            .map_err(|error| image_error(object.py(), &error))?;
-        Ok(opened)
-    }
-
-    fn check(&self, verify: bool) -> Result<(), Error> {
-        Image::open(&self.words(), self.bytes.as_slice().len(), verify).map(|_| ())
+        })
     }
 
     fn words(&self) -> std::borrow::Cow<'_, [u64]> {
@@ -63,9 +65,7 @@ impl OpenedImage {
 
     /// Calls `read` with the image.
     pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> Result<R, Error> {
-        let words = self.words();
-        let image = Image::open(&words, self.bytes.as_slice().len(), false)?;
-        Ok(read(&image))
+        Ok(read(&Image::with_header(&self.words(), &self.header)))
     }
 
     /// All its subscriptions, and the next id.
@@ -75,6 +75,13 @@ impl OpenedImage {
             .read(|image| image.subscriptions())
             .and_then(|found| found);
         found.map_err(|error| image_error(py, &error))
+    }
+
+    /// The index that takes over its tables.
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+    pub fn to_index(&self, py: Python<'_>) -> PyResult<Index> {
+        let index = self.read(|image| image.to_index()).and_then(|index| index);
+        index.map_err(|error| image_error(py, &error))
     }
 
     /// The value of a subscription.

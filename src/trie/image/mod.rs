@@ -7,6 +7,7 @@
 mod layout;
 mod open;
 mod restore;
+mod take_over;
 mod write;
 
 pub use layout::as_words;
@@ -25,8 +26,9 @@ use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use layout::{MAX_PROBE, RECORD};
 use restore::split_links;
 
-/// An opened image: looked up as an index is, and never changed.
-pub struct Image<'a> {
+/// The header of an image, parsed.
+#[derive(Clone, Copy)]
+pub struct ImageHeader {
     hasher: TokenHasher,
     root: Node,
     dialect: Dialect,
@@ -34,9 +36,16 @@ pub struct Image<'a> {
     next_id: u64,
     subscriptions: usize,
     pattern_count: usize,
-    /// Home positions of the hash table, which is a single bucket.
+    /// Home positions of the hash table.
     homes: u64,
     has_table: bool,
+    /// The ends of the sections.
+    ends: [usize; 5],
+}
+
+/// An opened image: looked up as an index is, and never changed.
+pub struct Image<'a> {
+    header: ImageHeader,
     table: &'a [u64],
     leaves: &'a [u64],
     patterns: &'a [u64],
@@ -51,47 +60,47 @@ impl Image<'_> {
     /// as an index first.
     #[must_use]
     pub const fn has_table(&self) -> bool {
-        self.has_table
+        self.header.has_table
     }
 
     /// The dialect of its patterns.
     #[must_use]
     pub const fn dialect(&self) -> Dialect {
-        self.dialect
+        self.header.dialect
     }
 
     /// The bounds that were given when the index was made.
     #[must_use]
     pub const fn given(&self) -> BoundsOverride {
-        self.given
+        self.header.given
     }
 
     /// The id of the next subscription.
     #[must_use]
     pub const fn next_id(&self) -> u64 {
-        self.next_id
+        self.header.next_id
     }
 
     /// The number of subscriptions.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.subscriptions
+        self.header.subscriptions
     }
 
     /// Whether there are no subscriptions.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.subscriptions == 0
+        self.header.subscriptions == 0
     }
 
     fn bounds(&self) -> Bounds {
-        self.dialect.bounds_with(self.given)
+        self.header.dialect.bounds_with(self.header.given)
     }
 
     /// The home position of a key in the hash table.
     #[inline]
     fn home(&self, NodeKey(key): NodeKey) -> usize {
-        home(key, self.homes)
+        home(key, self.header.homes)
     }
 
     /// As [`Index::match_into`](super::Index::match_into), with the slots of the image.
@@ -129,11 +138,11 @@ impl Image<'_> {
 
 impl View for Image<'_> {
     fn hasher(&self) -> &TokenHasher {
-        &self.hasher
+        &self.header.hasher
     }
 
     fn root(&self) -> Node {
-        self.root
+        self.header.root
     }
 
     #[inline]
@@ -176,11 +185,11 @@ impl View for Image<'_> {
     }
 
     fn subscriptions(&self) -> usize {
-        self.subscriptions
+        self.header.subscriptions
     }
 
     fn pattern_addresses(&self) -> Vec<BlockAddr> {
-        let mut addresses = Vec::with_capacity(self.pattern_count.min(self.patterns.len()));
+        let mut addresses = Vec::with_capacity(self.header.pattern_count.min(self.patterns.len()));
         let mut at = 0;
         while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
             addresses.extend(u32::try_from(at).map(BlockAddr));
@@ -194,6 +203,6 @@ impl View for Image<'_> {
     }
 
     fn grammar(&self) -> (Dialect, Bounds) {
-        (self.dialect, self.bounds())
+        (self.header.dialect, self.bounds())
     }
 }

@@ -1,26 +1,24 @@
 //! Opening an image: the header is parsed, and with `verify` the checksum of the content compared.
 
-use std::ops::Range;
-
-use super::Image;
 use super::layout::{
     ABSENT, FLAGS, HEADER, MAGIC, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
+use super::{Image, ImageHeader};
 use crate::error::Error;
 use crate::grammar::Dialect;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::Node;
 use crate::trie::prefix::sorted_patterns::SortedPatterns;
 
-impl<'a> Image<'a> {
-    /// Opens an image of `length` bytes.
+impl ImageHeader {
+    /// Parses the header of an image of `length` bytes.
     ///
     /// With `verify` the checksum of the whole image is compared; without, only the header is read.
     ///
     /// # Errors
     ///
     /// `image-magic`, `image-version`, `image-header`, `image-length` or `image-checksum`.
-    pub fn open(words: &'a [u64], length: usize, verify: bool) -> Result<Self, Error> {
+    pub fn parse(words: &[u64], length: usize, verify: bool) -> Result<Self, Error> {
         if words.first() != Some(&MAGIC) {
             return Err(Error::new("image-magic"));
         }
@@ -34,15 +32,16 @@ impl<'a> Image<'a> {
             return Err(Error::new("image-header"));
         }
         let mut at = HEADER as u64;
-        let mut sections = [Range { start: 0, end: 0 }, 0..0, 0..0, 0..0, 0..0];
-        for (place, section) in sections.iter_mut().enumerate() {
+        let mut ends = [0; 5];
+        let mut counts = [0; 5];
+        for (place, section_end) in ends.iter_mut().enumerate() {
             let [start, count] = [0, 1].map(|part| header[word::SECTIONS + 2 * place + part]);
             let end = start.checked_add(count).ok_or(Error::new("image-header"))?;
             if start != at {
                 return Err(Error::new("image-header"));
             }
-            *section = usize::try_from(start).unwrap_or(usize::MAX)
-                ..usize::try_from(end).unwrap_or(usize::MAX);
+            counts[place] = count;
+            *section_end = usize::try_from(end).map_err(|_| Error::new("image-length"))?;
             at = end;
         }
         if at.checked_mul(8) != Some(length as u64) || words.len() * 8 != length {
@@ -51,18 +50,18 @@ impl<'a> Image<'a> {
         if verify && header[word::CONTENT_CHECKSUM] != checksum(content) {
             return Err(Error::new("image-checksum"));
         }
-        let [table, leaves, patterns, records, queue_names] =
-            sections.map(|section| words.get(section).unwrap_or_default());
         let flags = header[word::FLAGS];
-        let subscriptions = usize::try_from(header[word::SUBSCRIPTIONS]).unwrap_or(usize::MAX);
+        let [.., record_words, _] = counts;
         let bounds = [word::MAX_TOKENS, word::MAX_LENGTH].map(|at| header[at]);
         if bounds.contains(&0)
             || flags & !FLAGS != 0
-            || records.len() % RECORD != 0
-            || subscriptions != records.len() / RECORD
+            || record_words % RECORD as u64 != 0
+            || header[word::SUBSCRIPTIONS] != record_words / RECORD as u64
         {
             return Err(Error::new("image-header"));
         }
+        let number =
+            |at: usize| usize::try_from(header[at]).map_err(|_| Error::new("image-header"));
         let absent = |number: u64| (number != ABSENT).then_some(number);
         let dialect = if flags & SERVER == 0 {
             Dialect::Strict
@@ -82,16 +81,39 @@ impl<'a> Image<'a> {
                 absent(header[word::MAX_LENGTH]),
             ),
             next_id: header[word::NEXT_ID],
-            subscriptions,
-            pattern_count: usize::try_from(header[word::PATTERNS]).unwrap_or(usize::MAX),
+            subscriptions: number(word::SUBSCRIPTIONS)?,
+            pattern_count: number(word::PATTERNS)?,
             homes: header[word::HOMES] & 0xffff_ffff,
             has_table: flags & TABLE != 0,
-            table,
-            leaves,
-            patterns,
-            records,
-            queue_names,
-            sorted: SortedPatterns::default(),
+            ends,
         })
+    }
+}
+
+impl<'a> Image<'a> {
+    /// Opens an image of `length` bytes, as [`ImageHeader::parse`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`ImageHeader::parse`].
+    pub fn open(words: &'a [u64], length: usize, verify: bool) -> Result<Self, Error> {
+        let header = ImageHeader::parse(words, length, verify)?;
+        Ok(Self::with_header(words, &header))
+    }
+
+    /// The image of these words, whose header was parsed before.
+    #[must_use]
+    pub fn with_header(words: &'a [u64], header: &ImageHeader) -> Self {
+        let [table, leaves, patterns, records, names] = header.ends;
+        let section = |start: usize, end: usize| words.get(start..end).unwrap_or_default();
+        Self {
+            header: *header,
+            table: section(HEADER, table),
+            leaves: section(table, leaves),
+            patterns: section(leaves, patterns),
+            records: section(patterns, records),
+            queue_names: section(records, names),
+            sorted: SortedPatterns::default(),
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Image<'_> {
     pub fn subscriptions(&self) -> Result<(Vec<ImageSubscription>, u64), Error> {
         let damaged = || Error::new("image-damaged");
         let names = self.queue_names()?;
-        let mut found: Vec<Option<ImageSubscription>> = vec![None; self.subscriptions];
+        let mut found: Vec<Option<ImageSubscription>> = vec![None; self.header.subscriptions];
         let bounds = self.bounds();
         let mut rest = self.patterns;
         let mut pattern_count = 0;
@@ -48,7 +48,7 @@ impl Image<'_> {
             let words = packed_len(rest);
             let block = rest.get(..words).ok_or_else(damaged)?;
             let pattern: Arc<str> = unpack(block).into();
-            check(&pattern, Form::Pattern, self.dialect, bounds).map_err(|_| damaged())?;
+            check(&pattern, Form::Pattern, self.header.dialect, bounds).map_err(|_| damaged())?;
             let (mut slot, last, _) = list_ends(block);
             loop {
                 let record = self
@@ -86,16 +86,18 @@ impl Image<'_> {
             .collect::<Option<_>>()
             .ok_or_else(damaged)?;
         let ascending = found.windows(2).all(|pair| pair[0].id < pair[1].id);
-        if pattern_count != self.pattern_count
+        if pattern_count != self.header.pattern_count
             || !ascending
-            || found.last().is_some_and(|last| last.id >= self.next_id)
+            || found
+                .last()
+                .is_some_and(|last| last.id >= self.header.next_id)
         {
             return Err(damaged());
         }
-        Ok((found, self.next_id))
+        Ok((found, self.header.next_id))
     }
 
-    fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
+    pub(super) fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
         let damaged = || Error::new("image-damaged");
         let mut names = Vec::new();
         let mut rest = self.queue_names;
@@ -106,7 +108,7 @@ impl Image<'_> {
                 .ok_or_else(damaged)?;
             let bytes: Vec<u8> = text.iter().flat_map(|word| word.to_le_bytes()).collect();
             let name = std::str::from_utf8(&bytes[..length]).map_err(|_| damaged())?;
-            check_queue(name, self.dialect).map_err(|_| damaged())?;
+            check_queue(name, self.header.dialect).map_err(|_| damaged())?;
             names.push(name.into());
             rest = later;
         }
