@@ -63,4 +63,9 @@ BUS: dict[str, Reason] = {
     "route-twice": Reason(
         "the connector serves this method and route already", "unsubscribe the other endpoint first"
     ),
+    "configurator": Reason(
+        "configurator.core does not answer, and these values have no other source",
+        "set them in config.yaml or config=, or pass configurator='optional'",
+        503,
+    ),
 }

@@ -9,14 +9,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 
 from .connector import Connector, FixedIds
 
-__all__ = ["FixedIds", "actor_token", "connector", "plane"]
+__all__ = ["FixedIds", "actor_token", "bus", "connector", "plane"]
 
 
 @pytest.fixture
@@ -39,6 +40,27 @@ def connector(plane: str) -> Callable[..., Connector]:
         return Connector(host, **{"plane": plane, "nats": "", "deployment": "TESTING", **options})
 
     return make
+
+
+@pytest.fixture
+def bus(plane: str) -> Callable[..., AbstractAsyncContextManager[None]]:
+    """Return a context manager that runs connectors on the plane of the test.
+
+    Use it as ``async with bus(shop, stock):``.
+
+    They may be connectors that a module made for another plane and a broker: for the length of the
+    block they are on the plane of the test and use no broker, unless ``nats=`` gives one.
+    """
+
+    @asynccontextmanager
+    async def run(*connectors: Connector, nats: str = "") -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for each in connectors:
+                stack.enter_context(each.moved(plane, nats=nats))
+                await stack.enter_async_context(each)
+            yield
+
+    return run
 
 
 def actor_token(claims: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from subtrie.connector import Connector
-from subtrie.testing import connector, plane  # noqa: F401 - fixtures
+from subtrie.testing import bus, connector, plane  # noqa: F401 - fixtures
 
 from .nats_server import NatsServer
 

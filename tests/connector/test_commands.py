@@ -102,7 +102,7 @@ def call(surroundings, tmp_path):
 
 def test_a_service_runs_and_is_called(run, call):
     program = run("service")
-    program.wait_for("startup", 2)
+    program.wait_for(": up as ", 2)
     url = "https://shop.example/order/{id}"
     code, out, err = call(
         "post", url, "-p", "id=17", "-p", "dry=true", "-d", '{"a": 1}', "-H", "X-Mark: m"
@@ -132,12 +132,12 @@ def test_a_service_runs_and_is_called(run, call):
 
 def test_a_name_and_a_function_select_connectors(run, call):
     program = run("service:stock")
-    program.wait_for("startup")
+    program.wait_for(": up as ")
     assert call("GET", "https://stock.example/level")[1] == "1\n"
     assert call("GET", "https://shop.example/wrong")[0] == 1
     assert program.stop(signal.SIGINT) == 0
     program = run("service:pair")
-    program.wait_for("startup", 2)
+    program.wait_for(": up as ", 2)
     assert program.stop() == 0
 
 
@@ -161,16 +161,16 @@ def test_a_target_that_is_not_found_is_bad_input(run, target, told):
 
 def test_a_changed_file_starts_the_service_again(run, call, tmp_path):
     program = run("service:stock", "--reload")
-    program.wait_for("startup")
+    program.wait_for(": up as ")
     assert call("GET", "https://stock.example/level")[1] == "1\n"
     (tmp_path / "service.py").write_text(SERVICE.replace('VERSION = "1"', 'VERSION = "second"'))
     program.wait_for("service.py changed: starting again")
-    program.wait_for("startup", 2)
+    program.wait_for(": up as ", 2)
     assert call("GET", "https://stock.example/level")[1] == "second\n"
     (tmp_path / "service.py").write_text("a mistake\n")
     program.wait_for("SyntaxError")
     (tmp_path / "service.py").write_text(SERVICE)
-    program.wait_for("startup", 3)
+    program.wait_for(": up as ", 3)
     assert program.stop() == 0
 
 
@@ -181,7 +181,7 @@ def test_a_program_waits_for_a_broker_that_is_not_up_yet(run, call, tmp_path):
     assert "Traceback" not in program.log.read_text()
     server.start()
     try:
-        program.wait_for("startup")
+        program.wait_for(": up as ")
         assert call("GET", "https://stock.example/level", MICROBUS_NATS=server.url)[1] == "1\n"
         assert program.stop() == 0
     finally:

@@ -120,7 +120,7 @@ async def test_operations_are_what_a_portal_lists(make_memory):
     shop.endpoint("ANY", "/page")(lambda request: Response())
     shop.endpoint("GET", "/order/{id}")(_named("order", lambda id: {}))
     shop.endpoint("GET", "/other/{id}")(_named("order", lambda id: {}))
-    shop.endpoint("GET", "/admin", requires="roles.admin")(_named("admin", dict))
+    shop.endpoint("GET", "/admin", requires="roles.admin")(_named("admin", lambda: {"a": 1}))
     shop.on(Event("stock.example", "/on-low"))(lambda body: None)
     async with shop, web:
         url = f"https://{HOST}:888/openapi.json"

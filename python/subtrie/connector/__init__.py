@@ -13,6 +13,7 @@ from .._errors import BusError
 from ..short_circuit import ShortCircuit
 from ._codec import read_request, read_response, write_request, write_response
 from ._config import Config
+from ._configurator import configurator
 from ._connector import Connector
 from ._endpoint import OWN, Endpoint
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
@@ -49,6 +50,7 @@ __all__ = [
     "Response",
     "ShortCircuit",
     "TailSamplingProcessor",
+    "configurator",
     "read_request",
     "read_response",
     "run",

@@ -67,7 +67,7 @@ class ActorVerifier:
     def __init__(
         self, fetch: Fetch, *, allow_unsigned: bool, clock: Callable[[], float] = time.time
     ) -> None:
-        self._fetch, self._allow_unsigned, self._clock = fetch, allow_unsigned, clock
+        self._fetch, self.allow_unsigned, self._clock = fetch, allow_unsigned, clock
         self._keys: dict[str, dict[str, bytes]] = {issuer: {} for issuer in ISSUERS}
         self._fetched: dict[str, float] = {}
         self._fetching: dict[str, asyncio.Task[None]] = {}
@@ -111,7 +111,7 @@ class ActorVerifier:
         header, claims = _object(_decoded(header_part)), _object(_decoded(payload_part))
         payload, flat = _decoded(payload_part), flattened(claims)
         algorithm = header.get("alg")
-        if algorithm == "none" and not signature and self._allow_unsigned:
+        if algorithm == "none" and not signature and self.allow_unsigned:
             return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), "", "", b"")
         key_id, issuer = header.get("kid"), claims.get("iss")
         if algorithm != "EdDSA" or "crit" in header:

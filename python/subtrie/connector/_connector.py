@@ -6,9 +6,11 @@ and offers what of them is public.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, Self, TypeVar
 
 from .. import _control_headers, microbus
 from .._errors import HostnameCollision, refusal
@@ -21,7 +23,8 @@ from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._event import Event, Payload
 from ._ids import Ids, RandomIds
-from ._lifecycle import Hook, Lifecycle
+from ._lifecycle import Hook, Lifecycle, Result
+from ._logging import ServiceLog
 from ._message import RequestEnvelope, Response
 from ._metrics import Metrics
 from ._middleware import Middleware
@@ -30,6 +33,7 @@ from ._pending import ResponseStream
 from ._routing import NearestReplicas
 from ._runtime import Runtime
 from ._server import RequestServer
+from ._tickers import Ticker
 from ._transport import Transport, Watcher
 from ._url import Params
 
@@ -60,6 +64,10 @@ class Connector:
         max_fragments: The largest number of fragments of one message.
         ids: The source of identifiers; give ``FixedIds`` for reproducible runs.
         round_trip: The time to wait for an acknowledgement in seconds; measured by default.
+        config: Configuration values by name, which no other source overrides.
+        configurator: ``required``: on a broker, and not in ``TESTING``, a declared value must come
+            from somewhere: this argument, the variable ``<HOST>_<NAME>``, ``config.yaml``, or the
+            service ``configurator.core``. ``optional``: a warning, and the default.
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
@@ -83,6 +91,8 @@ class Connector:
         max_fragments: int = 1024,
         ids: Ids | None = None,
         round_trip: float | None = None,
+        config: Mapping[str, str] | None = None,
+        configurator: Literal["required", "optional"] = "required",
     ) -> None:
         ids = ids or RandomIds()
         place = _settings.locality(locality)
@@ -107,7 +117,11 @@ class Connector:
         )
         self._client = RequestClient(self._runtime, self._transport)
         self._server = RequestServer(self._runtime, self._transport)
-        self._configuration = Configuration(self._client)
+        if configurator not in ("required", "optional"):
+            raise ValueError(f"configurator is 'required' or 'optional', not {configurator!r}")
+        self._configuration = Configuration(
+            self._client, config or {}, required=configurator == "required"
+        )
         self._cache = PeerCache(self._runtime)
         self._actors = ActorVerifier(
             self._fetch, allow_unsigned=self._runtime.deployment == "TESTING"
@@ -134,6 +148,8 @@ class Connector:
         gauges["microbus_uptime_duration_seconds"] = lambda: runtime.metrics.uptime()
         gauges["microbus_cache_elements"] = lambda: float(len(cache))
         gauges["microbus_cache_memory_bytes"] = lambda: float(cache.size)
+        #: A logger whose records carry the service, the instance and the trace.
+        self.log = ServiceLog(self._runtime)
         self._hosts: dict[str, str] = {}  # subject token to host (A5)
         self._server.runner.check = self._check_actor
 
@@ -216,6 +232,38 @@ class Connector:
         """
         await self._lifecycle.shutdown(timeout)
 
+    def every(
+        self, seconds: float, *, at_once: bool = False
+    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        """Run the decorated function every so many seconds, from startup to shutdown.
+
+        Runs do not overlap, and shutdown lets one that has begun finish. Use before ``startup``.
+
+        Args:
+            seconds: The interval.
+            at_once: Run at startup too, not only after the first interval.
+
+        Raises:
+            ValueError: The interval is not above 0.
+        """
+
+        def add(call: Callable[[], Any]) -> Callable[[], Any]:
+            self._lifecycle.tickers.append(Ticker(call, seconds, at_once=at_once))
+            return call
+
+        return add
+
+    def background(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Run a coroutine in the background; shutdown awaits it, and cancels it if it is late.
+
+        It may outlive the request in which it was started: it has no time budget. An exception is
+        logged.
+
+        Args:
+            work: The coroutine.
+        """
+        return self._lifecycle.spawn(work)
+
     def on_startup(self, hook: Hook) -> Hook:
         """Call the decorated function at startup: requests can be sent, none are served yet."""
         self._lifecycle.on_startup.append(hook)
@@ -232,6 +280,32 @@ class Connector:
 
     async def __aexit__(self, *_: object) -> None:
         await self.shutdown()
+
+    @contextmanager
+    def moved(self, plane: str, *, nats: str = "") -> Iterator[Self]:
+        """Move the connector to another plane for the length of a ``with`` block, for tests.
+
+        It must not run at the beginning and at the end. The deployment is ``TESTING`` meanwhile.
+
+        Args:
+            plane: The plane.
+            nats: The URL of the broker; by default there is none.
+
+        Raises:
+            BusError: The connector is running.
+        """
+        runtime, transport = self._runtime, self._transport
+        if runtime.loop is not None:
+            raise refusal("BusError", "running", runtime.host, field="connector")
+        kept = runtime.plane, runtime.deployment, transport.broker, transport.short_circuit
+        runtime.plane, runtime.deployment = _settings.plane(plane), "TESTING"
+        transport.broker, transport.short_circuit = nats, transport.short_circuit or not nats
+        self._actors.allow_unsigned = True
+        try:
+            yield self
+        finally:
+            runtime.plane, runtime.deployment, transport.broker, transport.short_circuit = kept
+            self._actors.allow_unsigned = runtime.deployment == "TESTING"
 
     def middleware(self, step: Middleware) -> Middleware:
         """Run ``await step(request, call_next)`` around every handler except the control plane's.

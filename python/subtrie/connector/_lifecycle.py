@@ -12,7 +12,8 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from .. import microbus
 from .._errors import refusal
@@ -21,11 +22,14 @@ from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration
 from ._control import ControlPlane, announce, ask_for_trace
+from ._message import current_request
 from ._peer_cache import PeerCache
 from ._runtime import Runtime
 from ._server import RequestServer
+from ._settings import shown_url
 from ._tail_sampling import claim_export
 from ._telemetry import watch
+from ._tickers import Ticker
 from ._tracing import detect_provider
 from ._transport import Registration, Transport
 
@@ -36,6 +40,7 @@ _SHUTDOWN_LIMIT = 24.0  # seconds
 _OFFLOAD_LIMIT = 4.0  # seconds
 
 Hook = Callable[[], Awaitable[None] | None]
+Result = TypeVar("Result")
 
 
 class Lifecycle:
@@ -56,6 +61,8 @@ class Lifecycle:
         on_startup: Called at startup.
         on_shutdown: Called at shutdown.
         replies: The subscription for responses.
+        tickers: The tickers of the service.
+        background: The running tasks of the service, which shutdown awaits.
     """
 
     def __init__(
@@ -76,13 +83,19 @@ class Lifecycle:
         self._configuration, self._control, self._cache = configuration, control, cache
         self._configured_locality, self._fixed_round_trip = locality, round_trip
         # An invalid id fails here rather than when the first response is sent.
-        self._reply_pattern = microbus.encode_reply_subscription(
-            plane=runtime.plane, host=runtime.host, id=runtime.id
-        )
+        assert self._reply_pattern()
         self.replies: Sequence[Registration] = ()
+        self.tickers: list[Ticker] = []
+        self.background: set[asyncio.Task[Any]] = set()
         self.on_startup: list[Hook] = []
         self.on_shutdown: list[Hook] = []
         server.runner.on_failure = self._failed
+
+    def _reply_pattern(self) -> str:
+        runtime = self._runtime
+        return microbus.encode_reply_subscription(
+            plane=runtime.plane, host=runtime.host, id=runtime.id
+        )
 
     async def startup(self) -> None:
         """Connect, subscribe and announce. See ``Connector.startup``."""
@@ -105,12 +118,15 @@ class Lifecycle:
         runtime.metrics.start()
         hosts = [endpoint.host for endpoint in [*server.own_endpoints, *server.endpoints]]
         runtime.spawn(announce(self._client, hosts))
-        self._log("startup")
+        for ticker in self.tickers:
+            ticker.start(runtime.host)
+        self._log(f"up as {runtime.id}", *self._described())
 
     async def _start(self) -> None:
         await self._open()
         server = self._server
-        await self._configuration.refresh()
+        on_broker = self._transport.nats is not None and self._runtime.deployment != "TESTING"
+        await self._configuration.load(on_broker=on_broker)
         server.own_endpoints += self._cache.endpoints
         for endpoint in server.own_endpoints:
             await server.activate(endpoint)
@@ -133,7 +149,7 @@ class Lifecycle:
         # S0-077, S0-078: responses can arrive before the first request leaves.
         responses = self._client.responses
         self.replies = await transport.subscribe(
-            [self._reply_pattern], runtime.id, responses.receive_local, responses.receive_payload
+            [self._reply_pattern()], runtime.id, responses.receive_local, responses.receive_payload
         )
         await transport.flush()
 
@@ -150,13 +166,14 @@ class Lifecycle:
         except asyncio.CancelledError:  # cancelled: close without waiting
             await asyncio.shield(self._close(0.0, hooks=False))
             raise
-        self._log("shutdown")
+        self._log("down")
 
     async def _close(self, timeout: float, *, hooks: bool) -> None:
         runtime, transport, server = self._runtime, self._transport, self._server
         failed: Exception | None = None
         caches = self._cache.endpoints
         endpoints = [e for e in (*server.endpoints, *server.own_endpoints) if e not in caches]
+        await asyncio.gather(*(ticker.stop(timeout) for ticker in self.tickers))
         await server.deactivate(endpoints)
         if hooks:
             for hook in self.on_shutdown:
@@ -168,6 +185,7 @@ class Lifecycle:
         if transport.is_open:
             await transport.flush()
         await server.finish(timeout)
+        await self._finish_background(timeout)
         await server.deactivate(caches)
         if hooks and len(self._cache) and transport.is_open:
             await transport.flush()
@@ -190,10 +208,41 @@ class Lifecycle:
             copy = contextvars.Context()
             copy.run(self._runtime.spawn, ask_for_trace(self._client, trace_id))
 
-    def _log(self, text: str) -> None:
+    def _described(self) -> list[str]:
+        """Return what the log says at startup: the plane, the broker, the number of endpoints."""
+        nats, count = self._transport.nats, len(self._server.endpoints)
+        broker = "no broker: only this process is reached (set MICROBUS_NATS)"
+        if nats is not None:
+            broker = ", ".join(shown_url(url) for url in self._transport.broker.split(","))
+        endpoints = "1 endpoint" if count == 1 else f"{count} endpoints"
+        return [f"on plane {self._runtime.plane}", broker, endpoints]
+
+    def _log(self, *parts: str) -> None:
         runtime = self._runtime
         extra = {"service": runtime.host, "id": runtime.id, "plane": runtime.plane}
-        logger.info(text, extra=extra)
+        logger.info("%s: %s", runtime.host, ", ".join(parts), extra=extra)
+
+    def spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Start a task that shutdown awaits. See ``Connector.background``."""
+        context = contextvars.copy_context()
+        context.run(current_request.set, None)  # it outlives the request
+        task = asyncio.get_running_loop().create_task(work, context=context)
+        self.background.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self.background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s: a background task failed", self._runtime.host, exc_info=error)
+
+    async def _finish_background(self, timeout: float) -> None:
+        """Await the background tasks; cancel them after ``timeout`` seconds."""
+        for seconds in (timeout, 1.0):
+            if self.background:
+                await asyncio.wait(self.background, timeout=seconds)
+            for task in list(self.background):
+                task.cancel()
 
 
 async def _run_hook(hook: Hook) -> None:

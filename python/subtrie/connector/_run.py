@@ -23,6 +23,7 @@ _STARTUP_LIMIT = 120.0  # seconds
 async def serve(*connectors: Connector) -> None:
     """Start connectors together, wait for SIGINT or SIGTERM, and stop them in reverse order.
 
+    A configurator starts before the others.
     A broker that cannot be reached yet is waited for, until ``MICROBUS_STARTUP_TIME_BUDGET``
     (120 s) has passed. If one connector cannot start, the others are stopped.
 
@@ -59,7 +60,10 @@ async def _until(stop: asyncio.Event, work: Awaitable[None]) -> None:
 
 
 async def _start_all(connectors: Iterable[Connector]) -> None:
-    starting = [asyncio.ensure_future(start(connector)) for connector in connectors]
+    listed = list(connectors)
+    for connector in (each for each in listed if each.host == "configurator.core"):
+        await start(connector)  # the others need its values
+    starting = [asyncio.ensure_future(start(each)) for each in listed if not each.running]
     try:
         await asyncio.gather(*starting)
     finally:

@@ -116,3 +116,9 @@ def budget(name: str, otherwise: float) -> float:
     from .._control_headers import seconds_of
 
     return seconds_of(variable(name)) or otherwise
+
+
+def shown_url(url: str) -> str:
+    """Return the URL of a broker without user, password or token."""
+    scheme, found, rest = url.strip().rpartition("://")
+    return f"{scheme}{found}{rest.rpartition('@')[2]}"

@@ -136,6 +136,11 @@ def inject(headers: Headers) -> None:
             headers[name] = value
 
 
+def current_trace() -> str:
+    """Return the trace id of the current span; empty if tracing is off."""
+    return Span(trace.get_current_span()).trace_id if _enabled else ""
+
+
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 

@@ -1,0 +1,74 @@
+"""Tickers: functions that run every so many seconds while a service serves requests.
+
+A run that takes longer than the interval delays the next one; runs never overlap. An exception is
+logged and the next run takes place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger("subtrie.connector")
+
+Tick = Callable[[], Awaitable[None] | None]
+
+
+class Ticker:
+    """One function and its interval.
+
+    Args:
+        call: The function.
+        seconds: The interval.
+        at_once: Whether the first run is at the start, not after the first interval.
+    """
+
+    def __init__(self, call: Tick, seconds: float, *, at_once: bool) -> None:
+        if not seconds > 0:
+            raise ValueError(f"the interval of a ticker must be above 0, not {seconds!r}")
+        self._call, self._seconds, self._at_once = call, float(seconds), at_once
+
+        self._busy = self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, host: str) -> None:
+        """Begin to run on the running loop.
+
+        Args:
+            host: The service, for the log.
+        """
+        self._stopping = False
+        # Not within a request that happens to be handled.
+        self._task = asyncio.get_running_loop().create_task(
+            self._run(host), context=contextvars.Context()
+        )
+
+    async def stop(self, timeout: float) -> None:
+        """Stop; let a run that has begun finish within ``timeout`` seconds."""
+        task, self._task, self._stopping = self._task, None, True
+        if task is None:
+            return
+        if self._busy:
+            await asyncio.wait((task,), timeout=timeout)
+        task.cancel()
+        await asyncio.wait((task,), timeout=1.0)
+
+    async def _run(self, host: str) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + (0.0 if self._at_once else self._seconds)
+        while not self._stopping:
+            await asyncio.sleep(max(due - loop.time(), 0.0))
+            self._busy = True
+            try:
+                result = self._call()
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                name = getattr(self._call, "__name__", "a ticker")
+                logger.exception("%s: %s failed", host, name)
+            finally:
+                self._busy = False
+            due = max(due + self._seconds, loop.time())

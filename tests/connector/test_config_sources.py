@@ -1,0 +1,158 @@
+"""Where configuration values come from, and what happens without a configurator."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from subtrie import BusError
+from subtrie.connector import Connector, configurator
+from subtrie.connector._config_file import parse_config, value_of
+
+TEXT = """\
+# of all services
+---
+all:
+  Region: eu   # a comment
+  Empty:
+Shop.Example:
+  Limit: 7
+  URL: https://db.example:5432/x?a=b#c
+  "Quoted": "a # b"
+  'Single': 'c: d'
+example:
+  Limit: 8
+  Shelf: lower
+stray: text
+  Under: stray
+list:
+  - not read
+  Deep: {a: b}
+"""
+
+
+def test_a_file_of_two_levels_is_read(caplog):
+    values = parse_config(TEXT, "there/config.yaml")
+    assert values["all"] == {"Region": "eu", "Empty": ""}
+    assert values["shop.example"] == {
+        "Limit": "7", "URL": "https://db.example:5432/x?a=b#c", "Quoted": "a # b",
+        "Single": "c: d",
+    }  # fmt: skip
+    assert values["list"] == {}
+    lines = [record.getMessage().partition(" ")[0] for record in caplog.records]
+    assert lines == ["there/config.yaml:17", "there/config.yaml:18"]
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "value"),
+    [
+        ("shop.example", "Limit", "7"),
+        ("stock.example", "Limit", "8"),
+        ("shop.example", "Shelf", "lower"),
+        ("shop.example", "Region", "eu"),
+        ("shop.other", "Limit", None),
+        ("shop.example", "limit", None),
+    ],
+)
+def test_the_most_specific_domain_wins(host, name, value):
+    assert value_of(parse_config(TEXT), host, name) == value
+
+
+def declared(connector):
+    return [
+        connector.config("Limit", default=1, parse=int),
+        connector.config("Shelf", default="upper"),
+    ]
+
+
+async def test_sources_in_their_order(make_memory, tmp_path, monkeypatch):
+    (tmp_path / "config.yaml").write_text("all:\n  Limit: 2\n  Shelf: file\n")
+    below = tmp_path / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    shop = make_memory("shop.example")
+    limit, shelf = declared(shop)
+    async with shop:
+        assert (limit.get(), shelf.get()) == (2, "file")
+        (tmp_path / "below" / "config.local.yaml").write_text("shop.example:\n  Limit: 3\n")
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert limit.get() == 3
+        monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "4")
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert limit.get() == 4
+        async with configurator(
+            {"shop.example": {"Limit": "5"}}, plane=shop.plane, nats="", deployment="TESTING"
+        ):
+            for _ in range(100):
+                await asyncio.sleep(0.02)
+                if limit.get() == 5:
+                    break
+            assert (limit.get(), shelf.get()) == (5, "file")
+    given = make_memory("shop.example", config={"Limit": "6"})
+    (limit, _) = declared(given)
+    async with given:
+        assert limit.get() == 6
+
+
+async def test_without_a_configurator_a_service_on_a_broker_does_not_start(
+    make_nats, caplog, tmp_path, monkeypatch
+):
+    shop = make_nats("shop.example", deployment="LAB")
+    declared(shop)
+    with pytest.raises(BusError, match="'Limit, Shelf'") as caught:
+        await shop.startup()
+    assert caught.value.reason == "configurator"
+    assert not shop.running
+    optional = make_nats("shop.example", deployment="LAB", configurator="optional")
+    limit, _ = declared(optional)
+    async with optional:
+        assert limit.get() == 1
+    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "no configurator; the defaults of Limit, Shelf" in warnings[0]
+    monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "4")
+    (tmp_path / "config.yaml").write_text("all:\n  Shelf: file\n")
+    async with shop:
+        assert shop.running
+    async with make_nats("stock.example", deployment="LAB") as stock:  # nothing is declared
+        assert stock.running
+
+
+async def test_without_a_broker_or_in_tests_it_starts(make_memory, make_nats):
+    for shop in (make_memory("shop.example", deployment="LAB"), make_nats("shop.example")):
+        limit, _ = declared(shop)
+        async with shop:
+            assert limit.get() == 1
+
+
+def test_the_configurator_is_required_or_optional():
+    with pytest.raises(ValueError, match="'required' or 'optional'"):
+        Connector("shop.example", nats="", configurator="never")
+
+
+async def test_replicas_of_the_configurator_share_the_latest_values(make):
+    options = {"plane": make("x.example").plane, "deployment": "TESTING"}
+    probe = make("probe.example")
+    transport = {"nats": probe._transport.broker, "short_circuit": probe._transport.short_circuit}
+    core = configurator({"all": {"Limit": "1"}}, **options, **transport)
+    other = make("configurator.core")
+    shop = make("shop.example")
+    limit, _ = declared(shop)
+    async with core, other, shop:
+        assert limit.get() == 1
+        url = "https://configurator.core:888/sync-repo"
+        for hours, sent, expected in ((-1, "8", 1), (1, "9", 9), (0.5, "10", 9)):
+            at = datetime.now(UTC) + timedelta(hours=hours)
+            body = {"timestamp": at.isoformat(), "values": {"all": {"Limit": sent}}}
+            async for _ in other.publish("POST", url, json=body):
+                pass
+            await shop.request("POST", "https://shop.example:888/config-refresh")
+            assert limit.get() == expected
+        foreign = {"timestamp": "2099-01-01T00:00:00Z", "values": {"all": {"Limit": "66"}}}
+        async for _ in shop.publish("POST", url, json=foreign):
+            pass
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert limit.get() == 9

@@ -1,0 +1,155 @@
+"""What a service has besides endpoints: tickers, background tasks, a log, a start and an end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from subtrie import BusError
+from subtrie.connector import Connector, HTTPError, RequestTimeout
+
+HOST = "shop.example"
+MODULE_LEVEL = Connector("module.example", nats="nats://nowhere.invalid:1", plane="elsewhere")
+MODULE_LEVEL.endpoint("GET", "/x")(lambda: "x")
+
+
+async def test_a_ticker_runs_while_the_service_does(make_memory):
+    shop, runs = make_memory(HOST), []
+
+    @shop.every(0.02)
+    async def tick():
+        runs.append(len(runs))
+        if len(runs) == 2:
+            raise RuntimeError("once")
+
+    assert runs == []
+    async with shop:
+        await asyncio.sleep(0.3)
+    count = len(runs)
+    assert 4 <= count <= 16
+    await asyncio.sleep(0.06)
+    assert len(runs) == count
+
+
+async def test_runs_of_a_ticker_do_not_overlap_and_finish(make_memory):
+    shop, events = make_memory(HOST), []
+
+    @shop.every(0.01, at_once=True)
+    async def slow():
+        events.append("begin")
+        await asyncio.sleep(0.08)
+        events.append("end")
+
+    async with shop:
+        await asyncio.sleep(0.2)
+    assert events[:4] == ["begin", "end", "begin", "end"]
+    assert events.count("begin") == events.count("end")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_an_interval_is_above_zero(make_memory, seconds):
+    with pytest.raises(ValueError, match="above 0"):
+        make_memory(HOST).every(seconds)(print)
+
+
+async def test_shutdown_awaits_background_tasks(make):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+    done, late = [], []
+    stock.endpoint("GET", "/level")(lambda: 7)
+
+    async def work():
+        await asyncio.sleep(0.15)
+        done.append((await shop.request("GET", "https://stock.example/level")).json())
+
+    async def endless():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            late.append("cancelled")
+
+    @shop.endpoint("GET", "/start", timeout=0.4)
+    async def start():
+        shop.background(work())
+
+    async with stock, web:
+        async with shop:
+            await web.request("GET", f"https://{HOST}/start", timeout=0.5)
+            assert done == []
+        assert done == [7]
+        async with shop:
+            shop.background(endless())
+            await asyncio.sleep(0.01)
+            await shop.shutdown(timeout=0.1)
+        assert late == ["cancelled"]
+
+
+async def test_an_exception_of_a_background_task_is_logged(make_memory, caplog):
+    async def wrong():
+        raise KeyError("missing")
+
+    async with make_memory(HOST) as shop:
+        shop.background(wrong())
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert record.getMessage() == f"{HOST}: a background task failed"
+    assert isinstance(record.exc_info[1], KeyError)
+
+
+async def test_the_log_of_a_service_says_whose_and_of_which_trace_it_is(make, caplog):
+    caplog.set_level(logging.INFO)
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/x")
+    async def x():
+        shop.log.info("%d pieces", 7, extra={"pieces": 7})
+
+    async with shop, web:
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        headers = {"Traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+        await web.request("GET", f"https://{HOST}/x", headers=headers)
+        shop.log.info("outside")
+    inside, outside = [r for r in caplog.records if r.name == "subtrie.service"]
+    assert inside.getMessage() == f"{HOST}: 7 pieces"
+    assert (inside.service, inside.id, inside.plane) == (HOST, shop.id, shop.plane)
+    assert (inside.trace, inside.pieces) == (trace, 7)
+    assert not hasattr(outside, "trace")
+
+
+async def test_one_line_at_the_start_and_one_at_the_end(make, caplog, broker):
+    caplog.set_level(logging.INFO, "subtrie.connector")
+    shop = make(HOST)
+    shop.endpoint("GET", "/x")(lambda: None)
+    async with shop:
+        pass
+    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.INFO]
+    way = broker.url if shop._transport.broker else "no broker: only this process is reached"
+    assert lines[0].startswith(f"{HOST}: up as {shop.id}, on plane {shop.plane}, {way}")
+    assert lines[0].endswith("1 endpoint")
+    assert lines[-1] == f"{HOST}: down"
+
+
+async def test_services_of_a_module_move_to_the_plane_of_the_test(bus, connector, plane, broker):
+    web = connector("web.example")
+    for url in ("", broker.url):
+        async with bus(MODULE_LEVEL, web, nats=url):
+            assert MODULE_LEVEL.plane == plane
+            assert (await web.request("GET", "https://module.example/x")).body == b"x"
+            with pytest.raises(BusError) as caught, MODULE_LEVEL.moved("other"):
+                pass
+            assert caught.value.reason == "running"
+        assert (MODULE_LEVEL.plane, MODULE_LEVEL.running) == ("elsewhere", False)
+        assert MODULE_LEVEL._transport.broker == "nats://nowhere.invalid:1"
+
+
+async def test_a_timeout_can_be_caught_as_a_timeout_error(make):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/slow")
+    async def slow():
+        await asyncio.sleep(5)
+
+    async with shop, web:
+        with pytest.raises(TimeoutError) as caught:
+            await web.request("GET", f"https://{HOST}/slow", timeout=0.5)
+        assert isinstance(caught.value, RequestTimeout | HTTPError)
