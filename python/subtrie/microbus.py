@@ -117,7 +117,7 @@ def encode_request(
     subject = _engine.encode_request(
         plane=plane, port=port, source=source, host=host, method=method, path=path, slot=slot
     )
-    return _warn_of_port_0(subject)
+    return _warn_of_port_0(subject) if port in (0, "0") else subject
 
 
 def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subject:
@@ -141,13 +141,13 @@ def request_from_url(*, plane: str, source: str, method: str, url: str) -> Subje
         UnheardPort: The port is 0, on which no endpoint listens.
     """
     subject = _engine.request_from_url(plane=plane, source=source, method=method, url=url)
-    return _warn_of_port_0(subject)
+    return _warn_of_port_0(subject) if ".safe.0." in subject else subject
 
 
 # S0-083, A10
 def _warn_of_port_0(subject: Subject) -> Subject:
     """Warn the caller of the public function when the port is 0, and return the subject."""
-    if ".0." in subject and subject.split(".", 3)[2] == "0":
+    if subject.split(".", 3)[2] == "0":
         warnings.warn(
             "a request to port 0 reaches no endpoint: an endpoint on port 0 receives requests to "
             "every other port",
