@@ -124,8 +124,8 @@ def main() -> None:
 def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
     from subtrie.spark import audit
+    from subtrie.spark._log_reader import divide, whole_logs
     from subtrie.spark._session import local_session
-    from subtrie.spark._trace_source import read_logs
 
     steps: list[list] = []
 
@@ -136,13 +136,13 @@ def run(log: Path, turns: int, heap: str) -> dict:
         step("session")
         size = log.stat().st_size
         spark = local_session(memory=heap, log_bytes=size)
-        partitions = read_logs(spark, [str(log)]).rdd.getNumPartitions()
+        partitions = len(divide(whole_logs([str(log)])[0]))
         with audit(spark, [str(log)], step=step) as result:
             step("end")
             summary = result.summary
             edges = sum(1 for _ in result.rows("call_graph"))
             published = sum(row["published"] for row in result.rows("call_graph"))
-            published += sum(row["count"] for row in result.rows("replies"))
+            published += sum(row["published"] for row in result.rows("replies"))
             unheard = sum(row["count"] for row in result.rows("undelivered"))
     took = steps[-1][1] - steps[0][1]
     capture = CAPTURE.read_text()

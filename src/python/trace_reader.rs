@@ -27,6 +27,7 @@ pub struct TraceReader {
 impl TraceReader {
     #[new]
     #[pyo3(signature = (columns, start=0, end=None, *, state=None, base=0))]
+    #[allow(clippy::needless_pass_by_value)] // pyo3 converts a list to a vector
     fn new(
         columns: Vec<String>,
         start: u64,

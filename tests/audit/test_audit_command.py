@@ -122,6 +122,7 @@ def test_the_sum_of_lines_is_printed(run, mixed) -> None:
         done.stdout
     )
     assert "p1.safe.443.a_com.b_com._.GET.y" in done.stdout
+    assert done.stdout.startswith("1 undelivered, 1 malformed, 4 unparseable\n")
     assert "\x1b" not in done.stdout
 
 

@@ -153,6 +153,7 @@ def test_refusals_are_reported_with_client_and_subject(tables) -> None:
     ]
 
 
+@pytest.mark.requirement("P-08")
 def test_spoofed_sources_are_reported_if_the_identity_is_known(tables) -> None:
     told = {(row["who"], row["claimed"]): row for row in tables["spoofed"]}
     assert {key: (row["count"], row["accepted"]) for key, row in told.items()} == {

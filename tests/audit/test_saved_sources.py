@@ -13,7 +13,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
-from subtrie.spark import decode, register
+from subtrie import PatternError
+from subtrie.spark import audit, decode, match, register
+from subtrie.spark import events as as_events
 from subtrie.spark._monitor_source import SCHEMA as MONITOR
 from subtrie.spark._monitor_source import MonitorReader
 from subtrie.spark._schema import EVENTS
@@ -287,3 +289,73 @@ def test_a_trace_log_that_becomes_shorter_is_reported(tmp_path):
     path.write_text("")
     with pytest.raises(OSError, match="became shorter"):
         list(reader.read(part))
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_rotated_files_of_one_server_are_one_log(tmp_path, end):
+    """Bug: rotated files were taken for the logs of several servers."""
+    lines = (GO_LIVE / "trace.log").read_text().splitlines(keepends=True)
+    lines = [f"[7] {line.partition('] ')[2]}" for line in lines]
+    whole = tmp_path / "whole.log"
+    whole.write_text("".join(lines))
+    folder = tmp_path / "rotated"
+    folder.mkdir()
+    for name, start, stop in (("n.log.1", 1000, 2500), ("n.log", 2500, None), ("n.log.2", 0, 1000)):
+        part = "".join(lines[start:stop])
+        (folder / name).write_text(part.removesuffix("\n") + end if stop else part)
+    expected = sorted(events(whole), key=lambda row: row["position"])
+    for split in (10**9, 150_000):
+        found = sorted(events(folder, splitBytes=str(split)), key=lambda row: row["position"])
+        assert {row["server"] for row in found} == {expected[0]["server"]}
+        oldest = [row["offset"] for row in found if row["file"].endswith("n.log.2")]
+        assert oldest == [row["offset"] for row in expected][: len(oldest)]
+        assert len(oldest) > 500
+        before = len("".join(lines[:2500]).encode())
+        newest = [row for row in found if row["file"].endswith("n.log")]
+        assert {row["position"] - row["offset"] for row in newest} == {before}
+        assert list(map(anywhere, found)) == list(map(anywhere, expected))
+
+
+def anywhere(row: dict[str, Any]) -> dict[str, Any]:
+    """Return an event without the columns that name a file."""
+    return {name: value for name, value in row.items() if name not in ("file", "offset")}
+
+
+def test_logs_of_two_servers_in_one_folder_are_two_logs(tmp_path):
+    for name, pid in (("n.log", 7), ("n.log.1", 8), ("other.log", 7)):
+        (tmp_path / name).write_text(
+            DAMAGED.replace("[7]", f"[{pid}]").replace("PUB a", "PUB " + name)
+        )
+    assert len({row["server"] for row in events(tmp_path)}) == 3
+
+
+def test_a_table_of_messages_becomes_events(session):
+    subject = "p1.safe.443.a_com.b_com._.GET.x"
+    bad = "p1.safe.443.A_com.b_com._.GET.x"
+    rows = [(subject, "a.com", 5), (subject, "evil.com", 7), (bad, None, 1)]
+    df = session.createDataFrame(rows, "topic string, host string, size int")
+    found = as_events(df, subject="topic", identity="host")
+    assert found.columns == [name for name, _ in EVENTS]
+    with audit(session, found) as result:
+        (edge,) = result.rows("call_graph")
+        assert (edge["published"], edge["bytes"], edge["instances"]) == (2, 12, 2)
+        assert [row["who"] for row in result.rows("spoofed")] == ["evil.com"]
+        assert [row["subject"] for row in result.rows("malformed")] == [bad]
+        assert list(result.rows("undelivered")) == []
+    with pytest.raises(ValueError, match="no column 'subject'; the columns are: topic, host, size"):
+        as_events(df)
+    with pytest.raises(ValueError, match="must hold strings, not int"):
+        decode(df, "size")
+    with pytest.raises(ValueError, match=r"not a table of events.*events\(df, subject="):
+        audit(session, df)
+
+
+def test_patterns_may_be_a_list_and_are_checked_first(session):
+    df = session.createDataFrame([("a.b",), ("c",)], "subject string")
+    rows = {row.subject: row for row in match(df, ["a.*", "b.>"]).collect()}
+    assert rows["a.b"].matched == ["a.*"]
+    assert (rows["c"].nearest, rows["c"].differs_at) == ("a.*", 0)
+    with pytest.raises(PatternError):
+        match(df, ["a..b"])
+    with pytest.raises(ValueError, match="there is no column 'topic'"):
+        match(df, ["a.*"], "topic")

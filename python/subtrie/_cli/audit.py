@@ -179,6 +179,7 @@ def _print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> No
     from ..spark import TABLES
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    print(_verdict(result))
     for name, columns in TABLES.items():
         if name in _LONG and not long:
             continue
@@ -200,6 +201,21 @@ def _print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> No
         f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
         f"{summary['unparseable_lines']}"
     )
+
+
+def _verdict(result: Audit) -> str:
+    """Return one line that says what was found."""
+    found = []
+    for name in ("spoofed", "undelivered", "malformed", "refused"):
+        total = accepted = 0
+        for row in result.rows(name):
+            total += row["count"]
+            accepted += row.get("accepted", 0)
+        if total:
+            found.append(f"{total} {name}" + (f" ({accepted} accepted)" if accepted else ""))
+    if result.summary["unparseable_lines"]:
+        found.append(f"{result.summary['unparseable_lines']} unparseable")
+    return ", ".join(found) or "no findings"
 
 
 def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:

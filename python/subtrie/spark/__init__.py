@@ -18,6 +18,7 @@ from ._run_folder import OutputFolderError
 from ._schema import EVENTS, EVENTS_VERSION, TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
+from ._table_of_messages import events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +43,7 @@ __all__ = [
     "SparkStartError",
     "audit",
     "decode",
+    "events",
     "holds_server_lines",
     "local_session",
     "log_files",

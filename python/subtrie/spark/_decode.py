@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import classify, microbus
 from .._errors import SubtrieError
+from ._columns import text_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,13 +40,16 @@ def decode(df: DataFrame, subject: str = "subject") -> DataFrame:
     Args:
         df: The rows.
         subject: The column with the subjects.
+
+    Raises:
+        ValueError: There is no such column, or it does not hold strings.
     """
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
     kinds = {"string": StringType(), "int": IntegerType()}
     address = StructType([StructField(name, kinds[kind]) for name, kind in FIELDS])
     schema = StructType([*df.schema.fields, StructField("address", address)])
-    position = df.columns.index(subject)
+    position = text_column(df, subject)
 
     def decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the column to each batch."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: ``subscription`` one line that begins or ends subscriptions: op, subject (the pattern), queue
 #: ``unparseable``  one line: server, file, position, reason, text
 #: ``plane``        a plane of accepted traffic, in the column ``subject``
-#: ``count``        lines by category, in the column ``subject``
+#: ``count``        lines by category, accepted and ambiguous messages, in the column ``subject``
 FACTS: tuple[tuple[str, str], ...] = (
     ("fact", "string"),
     ("key", "string"),
@@ -146,7 +146,9 @@ def _of_events(events: pa.Table, window: int | None, follow: bool) -> pa.Table:
 
     published = where(incoming, client, pc.is_in(op, value_set=pa.array(["PUB", "HPUB"])))
     delivered = where(outgoing, client, pc.is_in(op, value_set=pa.array(["MSG", "HMSG"])))
-    parts = [_publishes(published), _deliveries(delivered)]
+    summed = _publishes(published)
+    totals = {name: pc.sum(summed[name]).as_py() or 0 for name in ("published", "ambiguous")}
+    parts = [summed, _deliveries(delivered), pa.Table.from_batches([count_facts(totals)])]
     accepted = pc.is_null(published["refused"])
     nobody = pc.equal(pc.fill_null(published["deliveries"], 1), 0)
     here = pc.equal(pc.fill_null(published["forwarded"], 1), 0)

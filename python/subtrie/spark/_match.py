@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from .. import SubjectTrie
+from .. import Pattern, SubjectTrie
 from .._errors import SubtrieError
+from ._columns import text_column
+from ._shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _opened: dict[str, Any] = {}
 
 
-def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> DataFrame:
+def match(
+    df: DataFrame, subscriptions: DataFrame | Iterable[str], subject: str = "subject"
+) -> DataFrame:
     """Add the patterns that match each subject, or the nearest pattern.
 
     The added columns are ``matched`` (array of patterns) and, if that is empty, ``nearest`` and
@@ -29,9 +31,13 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
 
     Args:
         df: The rows.
-        subscriptions: A DataFrame with the column ``pattern``. Patterns are ordered by its columns
-            ``server`` and ``start`` if it has them, else by text.
+        subscriptions: The patterns, or a DataFrame with the column ``pattern``. Patterns are
+            ordered by its columns ``server`` and ``start`` if it has them, else by text.
         subject: The column of ``df`` with the subjects.
+
+    Raises:
+        PatternError: A pattern is not one that nats-server accepts.
+        ValueError: A column is missing, or does not hold strings.
     """
     from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
@@ -41,19 +47,15 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
         StructField("differs_at", IntegerType()),
     ]
     schema = StructType([*df.schema.fields, *added])
-    position = df.columns.index(subject)
+    position = text_column(df, subject)
     patterns = pattern_lines(subscriptions)
     digest = hashlib.sha256(patterns).hexdigest()
-    name = f"subtrie-{digest[:16]}.patterns"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, name)
-        with open(path, "wb") as file:
-            file.write(patterns)
-        df.sparkSession.addArtifact(path, file=True)
+    shipped = f"subtrie-{digest[:16]}.patterns"
+    send_file(df.sparkSession, shipped, patterns)
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the columns to each batch."""
-        trie = _open(digest, lambda: _read_shipped(name))
+        trie = _open(digest, lambda: _read_shipped(shipped))
         for batch in batches:
             for name, column in match_column(trie, batch.column(position)).items():
                 batch = batch.append_column(name, column)
@@ -62,16 +64,28 @@ def match(df: DataFrame, subscriptions: DataFrame, subject: str = "subject") -> 
     return df.mapInArrow(matched, schema)
 
 
-def pattern_lines(subscriptions: DataFrame) -> bytes:
-    """Return the distinct patterns, oldest first, one per line."""
+def pattern_lines(subscriptions: DataFrame | Iterable[str]) -> bytes:
+    """Return the distinct patterns, oldest first, one per line.
+
+    Raises:
+        PatternError: A pattern of a list is not one that nats-server accepts.
+        ValueError: The column ``pattern`` is missing, or one string was given.
+    """
     from pyspark.sql import functions as F
 
-    oldest: tuple[str, ...] = tuple(c for c in ("server", "start") if c in subscriptions.columns)
+    if isinstance(subscriptions, str):
+        raise ValueError("the patterns must be a list of strings or a DataFrame, not one string")
+    table = cast("DataFrame", subscriptions)
+    if not hasattr(table, "columns"):
+        listed = dict.fromkeys(subscriptions)  # type: ignore[arg-type]
+        return "\n".join(Pattern(text, dialect="server") for text in listed).encode()
+    text_column(table, "pattern")
+    oldest: tuple[str, ...] = tuple(c for c in ("server", "start") if c in table.columns)
     if oldest:
-        ranked = subscriptions.groupBy("pattern").agg(F.min(F.struct(*oldest)).alias("first"))
+        ranked = table.groupBy("pattern").agg(F.min(F.struct(*oldest)).alias("first"))
         patterns = ranked.orderBy("first", "pattern").select("pattern")
     else:
-        patterns = subscriptions.select("pattern").distinct().orderBy("pattern")
+        patterns = table.select("pattern").distinct().orderBy("pattern")
     return "\n".join(row[0] for row in patterns.toLocalIterator()).encode()
 
 
@@ -107,9 +121,7 @@ def match_column(trie: Any, subjects: pa.Array) -> dict[str, pa.Array]:
 
 def _read_shipped(name: str) -> bytes:
     """Return a file that the driver sent."""
-    from pyspark import SparkFiles
-
-    with open(os.path.join(SparkFiles.getRootDirectory(), name), "rb") as file:
+    with open(worker_path(name), "rb") as file:
         return file.read()
 
 

@@ -56,8 +56,8 @@ class PatternIndex:
         return self._spans.get(number, [])
 
 
-def write_files(folder: str, subscriptions: pa.Table) -> tuple[str, str]:
-    """Write the files to a folder, and return their paths.
+def index_files(subscriptions: pa.Table) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
+    """Return the names and the contents of the files: the image, and the table.
 
     Patterns that no server accepts are left out of the index, with their subscriptions.
     """
@@ -83,12 +83,7 @@ def write_files(folder: str, subscriptions: pa.Table) -> tuple[str, str]:
         writer.write_table(table)
     rows = sink.getvalue().to_pybytes()
     digest = hashlib.sha256(image + rows).hexdigest()[:16]
-    paths = []
-    for data, kind in ((image, "image"), (rows, "arrow")):
-        paths.append(os.path.join(folder, f"subtrie-{digest}.{kind}"))
-        with open(paths[-1], "wb") as file:
-            file.write(data)
-    return paths[0], paths[1]
+    return (f"subtrie-{digest}.image", image), (f"subtrie-{digest}.arrow", rows)
 
 
 def open_files(image: str, table: str) -> PatternIndex:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ._decode import plane_of_pattern
 from ._facts import EVENT_COLUMNS, FACTS, count_facts, facts_of
 from ._log_files import resolve_path
-from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_log
+from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
 from ._merge import merged
-from ._pattern_index import open_files, write_files
+from ._pattern_index import PatternIndex, index_files, open_files
 from ._run_folder import RunFolder, TableFile, read_manifest, rows_of_table, stage_file
 from ._schema import TABLES, arrow_schema, spark_schema
+from ._shipped_files import send_file, worker_path
 from ._subscriptions import subscriptions_of
 from ._tables import ROWS, TOTALS, rows_of, subscription_rows
 
@@ -35,6 +36,7 @@ _FOR_DRIVER = ("subscription", "plane", "count")
 _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
 _WRITERS = 4
+_Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
 
@@ -86,7 +88,7 @@ class Audit:
 
 def audit(
     spark: SparkSession,
-    logs: Sequence[str],
+    logs: Sequence[str] | DataFrame,
     *,
     planes: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
@@ -94,11 +96,12 @@ def audit(
     split_bytes: int | None = None,
     step: Callable[[str], None] = lambda name: None,
 ) -> Audit:
-    """Audit trace logs of nats-server.
+    """Audit trace logs of nats-server, or a table of events.
 
     Args:
         spark: The session that runs the job, classic or of Spark Connect.
-        logs: The logs, one for each server: paths that the driver and the workers can read.
+        logs: The logs of one or more servers: paths that the driver and the workers can read.
+            Rotated files of one server are one log. Or a DataFrame with the columns ``EVENTS``.
         planes: The planes to audit. Without them they are detected from the traffic.
         out: A directory for the tables that the workers can write to, as a path or as a URI that
             ``pyarrow.fs`` can open. Without it they are temporary.
@@ -118,12 +121,17 @@ def audit(
     cached: list[DataFrame] = []
     try:
         step("reading lines")
-        whole = [whole_log(resolve_path(path)) for path in logs]
-        _check_distinct(whole)
-        parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
-        facts = read_facts(spark, parts, window=window, follow=len(logs) > 1).persist()
+        if isinstance(logs, list | tuple):
+            whole = whole_logs([resolve_path(path) for path in logs])
+            parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
+            facts = read_facts(spark, parts, window=window, follow=len(whole) > 1)
+            size = sum(log.size for log in whole)
+            tasks = 1 if len(parts) == 1 else max(2, -(-size // _SHUFFLED))
+        else:
+            facts = event_facts(logs, window=window)  # type: ignore[arg-type]
+            tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
+        facts = facts.persist()
         cached.append(facts)
-        tasks = max(2, -(-sum(log.size for log in whole) // _SHUFFLED))
         summary = _write_tables(spark, facts, folder, tuple(planes), tasks, step)
     except BaseException:
         folder.discard()
@@ -133,17 +141,6 @@ def audit(
         for df in cached:
             df.unpersist()
     return Audit(summary, folder)
-
-
-def _check_distinct(logs: Sequence[LogRange]) -> None:
-    """Refuse two copies of one log, which would count its traffic twice."""
-    known: dict[str, str] = {}
-    for log in logs:
-        if log.size and log.server in known:
-            raise ValueError(
-                f"{known[log.server]} and {log.path} begin with the same line: give each log once"
-            )
-        known[log.server] = log.path
 
 
 def read_facts(
@@ -165,6 +162,33 @@ def read_facts(
     return ranges.mapInArrow(read, spark_schema(FACTS))
 
 
+def event_facts(events: DataFrame, *, window: int | None) -> DataFrame:
+    """Return the facts of a table of events.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    missing = [name for name in EVENT_COLUMNS if name not in events.columns]
+    if missing:
+        raise ValueError(
+            f"not a table of events, it has no column {missing[0]!r}: make one with "
+            "subtrie.spark.events(df, subject=...)"
+        )
+    micros = None if window is None else window * 1_000_000
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the facts of the batches of a task."""
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            yield from facts_of([batch], window=micros, follow=True)
+            damaged = int(pc.sum(pc.is_valid(batch.column("reason"))).as_py() or 0)
+            lines = {"operations": batch.num_rows - damaged, "unparseable_lines": damaged}
+            yield count_facts(lines)
+
+    return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACTS))
+
+
 def _write_tables(
     spark: SparkSession,
     facts: DataFrame,
@@ -178,10 +202,8 @@ def _write_tables(
     from pyspark.sql import functions as F
 
     fact = F.col("fact")
-    sums = facts.where(fact == "publish").agg(F.sum("published"), F.sum("ambiguous"))
     small = facts.where(fact.isin(*_FOR_DRIVER)).toArrow()
     subscriptions = subscriptions_of(small.filter(pc.equal(small["fact"], "subscription")))
-    published, ambiguous = (int(value or 0) for value in sums.collect()[0])
     counted = small.filter(pc.equal(small["fact"], "count"))
     counts: dict[str, int] = {}
     for name, count in zip(
@@ -193,30 +215,29 @@ def _write_tables(
     traffic |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
     known = sorted(set(planes)) or sorted(traffic)
     step("writing tables")
-    with tempfile.TemporaryDirectory() as local:
-        shipped = tuple(os.path.basename(path) for path in _ship(spark, local, subscriptions))
+    files = index_files(subscriptions)
+    for name, data in files:
+        send_file(spark, name, data)
+    shipped = tuple(name for name, _ in files)
+    write = _writer(folder, counts.get("published", 0))
+    if tasks == 1:
+        written = facts.mapInArrow(_in_one_task(shipped, known, write), _WRITTEN)
+    else:
         rows = _rows(spark, facts.where(~fact.isin(*_FOR_DRIVER)), shipped, known, tasks)
-        written = _written(rows, folder, published, tasks)
-        entries = [row.asDict() for row in written.collect()]
+        writers = rows.repartition(min(_WRITERS, tasks), "table")
+        written = writers.sortWithinPartitions("table", "key").mapInArrow(write, _WRITTEN)
+    entries = [row.asDict() for row in written.collect()]
     forwarded = sum(row["rows"] for row in entries if row["table"] == TOTALS)
     summary = {
         "lines": sum(counts.get(name, 0) for name in _LINES),
         **{name: counts.get(name, 0) for name in _LINES},
         "planes": known,
-        "ambiguous": ambiguous,
+        "ambiguous": counts.get("ambiguous", 0),
         "unmatched": counts.get("unmatched", 0),
         "forwarded": forwarded,
     }
     folder.commit([row for row in entries if row["table"] != TOTALS], summary)
     return summary
-
-
-def _ship(spark: SparkSession, local: str, subscriptions: pa.Table) -> tuple[str, str]:
-    """Send the index of the patterns to the workers, as files."""
-    paths = write_files(local, subscriptions)
-    for path in paths:
-        spark.addArtifact(path, file=True)
-    return paths
 
 
 def _rows(
@@ -246,17 +267,29 @@ def _rows(
     return about_subjects.unionByName(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
 
 
-def _open(names: Sequence[str]) -> Any:
+def _open(names: Sequence[str]) -> PatternIndex:
     """Return the index of the patterns in a worker."""
-    from pyspark import SparkFiles
-
-    root = SparkFiles.getRootDirectory()
-    image, table = (os.path.join(root, name) for name in names)
+    image, table = map(worker_path, names)
     return open_files(image, table)
 
 
-def _written(rows: DataFrame, folder: RunFolder, published: int, tasks: int) -> DataFrame:
-    """Write each table in one task; return what was written.
+def _in_one_task(shipped: Sequence[str], planes: Sequence[str], write: _Task) -> _Task:
+    """Return a task that makes and writes all tables: a small log needs no shuffle."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the rows of all facts, and write them."""
+        import pyarrow as pa
+
+        facts = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
+        index = _open(shipped)
+        rows = pa.concat_tables([rows_of(facts, index, planes), subscription_rows(index)])
+        yield from write(rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches())
+
+    return run
+
+
+def _writer(folder: RunFolder, published: int) -> _Task:
+    """Return the task that writes tables, from rows sorted by table and key.
 
     The bytes of a temporary result come back to the driver, as workers may share no folder with it.
     """
@@ -293,7 +326,4 @@ def _written(rows: DataFrame, folder: RunFolder, published: int, tasks: int) -> 
             arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
             yield pa.record_batch(arrays, names=names)
 
-    sorted_rows = rows.repartition(min(_WRITERS, tasks), "table").sortWithinPartitions(
-        "table", "key"
-    )
-    return sorted_rows.mapInArrow(write, _WRITTEN)
+    return write

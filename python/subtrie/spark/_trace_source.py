@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from ._file_source import lower_keys, mode_of, paths_of
 from ._log_files import log_files
-from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_log
+from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
 from ._schema import EVENTS, spark_schema
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class TraceSourceReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of all logs."""
-        logs = [whole_log(path) for path in log_files(self._paths)]
+        logs = whole_logs(log_files(self._paths))
         return [RangePartition(p) for log in logs for p in divide(log, self._split_bytes)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -53,13 +53,17 @@ class TraceSourceReader(DataSourceReader):
         import pyarrow.compute as pc
 
         part = cast(RangePartition, partition).part
-        needed = self._names if self._mode == "PERMISSIVE" else [*self._names, "reason", "offset"]
+        needed = (
+            self._names
+            if self._mode == "PERMISSIVE"
+            else [*self._names, "reason", "file", "offset"]
+        )
         for batch in read_range(part, list(dict.fromkeys(needed))):
             if self._mode != "PERMISSIVE":
                 damaged = pc.is_valid(batch.column("reason"))
                 if self._mode == "FAILFAST" and pc.any(damaged).as_py():
                     row = batch.filter(damaged).slice(0, 1).to_pylist()[0]
-                    raise ValueError(f"{part.path}, byte {row['offset']}: {row['reason']}")
+                    raise ValueError(f"{row['file']}, byte {row['offset']}: {row['reason']}")
                 batch = batch.filter(pc.invert(damaged)).select(self._names)
             yield batch
 

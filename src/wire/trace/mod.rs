@@ -9,6 +9,7 @@ mod connection;
 mod event;
 mod lines;
 mod matching;
+mod messages;
 mod operation;
 mod prefix;
 mod reader;

@@ -21,11 +21,11 @@ use foldhash::fast::RandomState;
 use memchr::memchr;
 
 use super::clock::Clock;
-use super::connection::{conn_name, pid_name, who};
+use super::connection::{conn_name, who};
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::lines::LONGEST;
 use super::matching::{Groups, WindowId, write_key, write_subscriber};
-use super::operation::{self, Operation, Refusal};
+use super::operation::{self, Operation};
 use super::prefix::{self, Line};
 use super::subscriptions::Subscriptions;
 use super::windows::{WINDOW, Window};
@@ -228,7 +228,12 @@ impl Reader {
         }
     }
 
-    fn prefix(&mut self, found: &Line<'_>, direction: Direction, payload: bool) -> Prefix {
+    pub(super) fn prefix(
+        &mut self,
+        found: &Line<'_>,
+        direction: Direction,
+        payload: bool,
+    ) -> Prefix {
         let conn = conn_name(found);
         let conn_id = self.conn_id(&conn);
         let client = matches!(found.kind, b'c' | b'w' | b'm');
@@ -296,9 +301,8 @@ impl Reader {
         self.expire(time, position);
         self.counts.operations += u64::from(own);
         if prefix.direction == Direction::In {
-            if let Some(id) = self.open_by_conn.remove(&prefix.conn_id) {
-                self.closing.push(id);
-            }
+            self.closing
+                .extend(self.open_by_conn.remove(&prefix.conn_id));
         }
         self.close_all(position);
         self.operation(position, prefix, time, &found, sink);
@@ -374,88 +378,6 @@ impl Reader {
         }
         if self.range.contains(&position) {
             sink.add(&event);
-        }
-    }
-
-    /// Read a message about a connection: a refusal, or that the connection closed.
-    fn message(
-        &mut self,
-        position: u64,
-        time: Option<i64>,
-        found: &Line<'_>,
-        sink: &mut impl Sink,
-    ) {
-        let own = self.range.contains(&position);
-        let prefix = self.prefix(found, Direction::Local, false);
-        let base = Event {
-            position,
-            time,
-            prefix: Some(&prefix),
-            ..Event::default()
-        };
-        let Some(violation) = operation::violation(found.rest) else {
-            if prefix.client && operation::is_closing(found.rest) {
-                self.subscriptions.close(prefix.conn_id);
-                if own {
-                    sink.add(&Event {
-                        op: b"CLOSED",
-                        ..base
-                    });
-                }
-            }
-            return;
-        };
-        let sid = violation.sid.as_deref().unwrap_or_default();
-        if violation.kind == Refusal::Subscribe {
-            self.subscriptions.end(prefix.conn_id, sid);
-        } else if let Some(&id) = self.open_by_conn.get(&prefix.conn_id) {
-            let refused = violation.kind == Refusal::Reply
-                || self
-                    .windows
-                    .get(&id)
-                    .is_some_and(|window| *window.subject == *violation.subject);
-            if refused {
-                self.open_by_conn.remove(&prefix.conn_id);
-                self.close(id, position, Some(violation.kind));
-            }
-        }
-        if own {
-            sink.add(&Event {
-                op: b"VIOLATION",
-                subject: &violation.subject,
-                queue: violation.queue.as_deref().unwrap_or_default(),
-                sid,
-                refused: Some(violation.kind),
-                ..base
-            });
-        }
-    }
-
-    /// End all connections of a server that starts again with the same process id.
-    fn restart(
-        &mut self,
-        position: u64,
-        time: Option<i64>,
-        pid: Option<&[u8]>,
-        sink: &mut impl Sink,
-    ) {
-        let server = format!("{}/", pid_name(pid));
-        let ended = self
-            .conns
-            .iter()
-            .filter(|(conn, _)| conn.starts_with(&server));
-        for (_, conn) in ended {
-            self.subscriptions.close(*conn);
-        }
-        if self.range.contains(&position) {
-            let conn = format!("{server}server");
-            sink.add(&Event {
-                position,
-                time,
-                conn: &conn,
-                op: b"START",
-                ..Event::default()
-            });
         }
     }
 }

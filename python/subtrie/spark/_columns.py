@@ -1,0 +1,30 @@
+"""Checks of the columns that a caller names, before any job starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def text_column(df: DataFrame, name: str) -> int:
+    """Return the position of a column of texts.
+
+    Args:
+        df: The rows.
+        name: The column, as it is written in the schema.
+
+    Raises:
+        ValueError: There is no such column, or it does not hold strings.
+    """
+    from pyspark.sql.types import StringType
+
+    if name not in df.columns:
+        there = ", ".join(df.columns) or "none"
+        raise ValueError(f"there is no column {name!r}; the columns are: {there}")
+    position = df.columns.index(name)
+    kind = df.schema.fields[position].dataType
+    if not isinstance(kind, StringType):
+        raise ValueError(f"column {name!r} must hold strings, not {kind.simpleString()}: cast it")
+    return position

@@ -1,0 +1,49 @@
+"""Files that the driver sends to the workers of a session, and their paths there.
+
+A classic driver serves a file from its path whenever an executor starts, so the files stay until
+this process ends. The name of a file has a digest of its content: one that was sent is not sent
+again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The names of the files sent to each session.
+_sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+
+
+def send_file(spark: SparkSession, name: str, data: bytes) -> None:
+    """Send a file to the workers of a session, classic or of Spark Connect."""
+    sent = _sent.setdefault(spark, set())
+    if name in sent:
+        return
+    path = os.path.join(_folder(), name)
+    with open(path, "wb") as file:
+        file.write(data)
+    spark.addArtifact(path, file=True)
+    sent.add(name)
+
+
+def worker_path(name: str) -> str:
+    """Return the path of a file in a worker."""
+    from pyspark import SparkFiles
+
+    return os.path.join(SparkFiles.getRootDirectory(), name)
+
+
+@cache
+def _folder() -> str:
+    """Return a folder that is removed when this process ends."""
+    folder = tempfile.mkdtemp(prefix="subtrie-files-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
