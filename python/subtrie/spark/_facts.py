@@ -200,7 +200,9 @@ def _publishes(rows: pa.Table) -> pa.Table:
     taken = pc.and_(accepted, pc.greater(pc.fill_null(rows["deliveries"], 0), 0))
     hopped = pc.greater(pc.fill_null(rows["forwarded"], 0), 0)
     left = pc.and_(accepted, pc.invert(taken))
-    lost = pc.and_(left, pc.invert(hopped))
+    # A table of messages does not say how many of them were delivered.
+    known = pc.is_valid(rows["deliveries"])
+    lost = pc.and_(pc.and_(left, known), pc.invert(hopped))
     number = pa.int64()
     nothing = pa.scalar(None, arrow_type("timestamp"))
     columns = {name: rows[name] for name in _PUBLISH} | {

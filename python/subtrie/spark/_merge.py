@@ -92,8 +92,9 @@ def _added(name: str, rows: pa.Table) -> pa.Table:
     how: list[Any] = [*((c, "sum") for c in sums), *spans]
     if "instances" in columns:
         how.append(("server_conn", "count_distinct"))
-    # The key of partial rows of the call graph also holds the connection, so it is not compared.
-    found = rows.group_by(keys, use_threads=False).aggregate(how)
+    # The order of groups is not promised, so they are sorted again.
+    how.append(("key", "min"))
+    found = rows.group_by(keys).aggregate(how).sort_by("key_min")
     names = [f"{column}_{function}" for column, function in how]
     found = found.rename_columns(
         [_renamed(column) if column in names else column for column in found.column_names]

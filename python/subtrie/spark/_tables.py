@@ -161,7 +161,7 @@ def _edges(publishes: pa.Table, deliveries: pa.Table, subjects: _Subjects) -> li
             columns["route"] = pc.take(subjects.route, where)
             columns |= {name: some[name] for name in ("window", "server_conn")}
         summed = add_up(pa.table(columns | {name: some[name] for name in values}), keys)
-        found.append(rows(table, summed, keys))
+        found.append(rows(table, summed, [key for key in keys if key != "server_conn"]))
     return found
 
 
