@@ -18,7 +18,7 @@ from ._errors import AckTimeout, RequestTimeout
 from ._message import Response, ResponseEnvelope
 from ._metrics import Metrics
 from ._routing import KnownResponders
-from ._timers import Timeout, Timers
+from ._timers import Timeout, Timers, has_begun
 from ._transport import Transport
 
 _GRACE = 0.1  # of the timeout: time to process what was read
@@ -235,6 +235,9 @@ class PendingRequest:
 
     def _on_time(self) -> None:
         if self._handling and not self._passed and self._handler is not None:
+            if not has_begun(self._handler):
+                self.loop.call_soon(self._on_time)
+                return
             self._passed = True
             self._handler.cancel()
             self._timeout = self._timers.at(self.expires, self._on_time)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from inspect import CORO_CREATED, getcoroutinestate
 from math import inf
+from types import CoroutineType
 
 #: Time, sequence number, and the function to call; None once cancelled.
 Timeout = list[object]
@@ -96,6 +98,12 @@ class Timers:
             heap = self._heap  # a callback may have rebuilt it
 
 
+def has_begun(task: asyncio.Task[None]) -> bool:
+    """Return whether a task has run at all: cancelled before, it could not respond."""
+    work = task.get_coro()
+    return not isinstance(work, CoroutineType) or getcoroutinestate(work) != CORO_CREATED
+
+
 class Deadline:
     """Cancels a task at a time on its loop's clock: as ``asyncio.timeout``, at less cost."""
 
@@ -108,6 +116,9 @@ class Deadline:
         self._timeout = timers.at(when, self._on_timeout)
 
     def _on_timeout(self) -> None:
+        if not has_begun(self._task):
+            self._task.get_loop().call_soon(self._on_timeout)
+            return
         self._passed = True
         self._task.cancel()
 
