@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,7 +59,7 @@ class RequestClient:
         self._runtime, self._transport = runtime, transport
         self.nearest: NearestReplicas | None = None
         self.known_responders = KnownResponders()
-        self.responses = ResponseReceiver(runtime)
+        self.responses = ResponseReceiver(runtime, transport)
         self._unwaited = 0  # answers since other tasks had their turn
 
     @property
@@ -201,7 +202,7 @@ class RequestClient:
             transport.deliver(subject, request)
         else:
             self._publish(request, call)
-        call.await_acks(runtime.round_trip, transport)
+        call.await_acks(transport.ack_limit(runtime.round_trip), transport)
         return call
 
     def _retire(self, message_id: str) -> None:
@@ -317,7 +318,7 @@ class RequestClient:
         elif transport.nats is not None:
             request.caller = None
             self.responses.waiting[request.message_id] = call
-            call.await_ack(runtime.round_trip, transport)
+            call.await_ack(transport.ack_limit(runtime.round_trip), transport)
             self._publish(request, call)
         else:
             call.fail(AckTimeout())
@@ -369,6 +370,8 @@ class RequestClient:
                     self._publish_rest(request, parts, call, ack.id)
 
             call.on_ack = send_rest
+        if isinstance(call, PendingRequest):
+            call.sent = time.monotonic()
         transport.publish(call.subject, first, call.fail_threadsafe)
 
     def _publish_rest(

@@ -18,6 +18,7 @@ from ssl import SSLError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _io_thread
+from ._ack_times import AckTimes
 from ._credentials import Credentials
 from ._errors import HTTPError
 
@@ -49,6 +50,7 @@ class NatsConnection:
         self._lost_pings: set[asyncio.Task[None]] = set()  # pings of a connection that was lost
         self._last_error: Exception | None = None
         self._fatal_error: asyncio.Future[None]
+        self.ack_times = AckTimes()
         self._outbox: deque[tuple[str, bytes, Failed] | Callable[[], None]] = deque()
         self._writing = False  # whether a writer of the outbox is about to begin
         self._writer: asyncio.Task[None] | None = None

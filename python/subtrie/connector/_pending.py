@@ -107,7 +107,7 @@ class PendingRequest:
         response: The response, or None.
         error: The error, or None.
         on_ack: Called with each acknowledgement, unless None.
-        sent: When it was sent over the bus, on the loop's clock; 0 if it was not.
+        sent: When it was sent over the bus, on the monotonic clock; 0 if it was not.
     """
 
     __slots__ = (

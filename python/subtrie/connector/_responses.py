@@ -7,6 +7,7 @@ response that comes too late is dropped.
 from __future__ import annotations
 
 import asyncio
+import time
 
 from .. import _control_headers
 from .._errors import SubtrieError
@@ -17,6 +18,7 @@ from ._identity import reply_address
 from ._message import Message, Request, ResponseEnvelope
 from ._pending import PendingRequest, ResponseStream
 from ._runtime import Runtime
+from ._transport import Transport
 
 
 class ResponseReceiver:
@@ -29,8 +31,8 @@ class ResponseReceiver:
 
     transfers: Reassembler[ResponseEnvelope]
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, transport: Transport) -> None:
+        self._runtime, self._transport = runtime, transport
         self.waiting: dict[str, PendingRequest | ResponseStream] = {}
 
     def open(self) -> None:
@@ -98,9 +100,12 @@ class ResponseReceiver:
         if call is None:
             return  # too late: the caller has stopped waiting
         if op == _control_headers.ACK:
-            if isinstance(call, PendingRequest) and call.on_ack is None:
-                call.acked = True  # the acknowledgement timer reads it: no other thread to wake
-                return
+            if isinstance(call, PendingRequest):
+                if call.sent and not call.acked:
+                    self._transport.note_ack(time.monotonic() - call.sent)
+                if call.on_ack is None:
+                    call.acked = True  # the timer reads it: no other thread is woken
+                    return
         elif _control_headers.FRAGMENT in values:
             index, count = _control_headers.fragment_of(values[_control_headers.FRAGMENT][0])
             if count > 1:

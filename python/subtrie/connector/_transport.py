@@ -302,6 +302,15 @@ class Transport:
         """Return how long an acknowledgement may take, in seconds."""
         return await self.nats.round_trip() if self.nats else _LOCAL_ROUND_TRIP
 
+    def ack_limit(self, least: float) -> float:
+        """Return how long to wait for an acknowledgement in seconds, at least ``least``."""
+        return least if self.nats is None else self.nats.ack_times.limit(least)
+
+    def note_ack(self, seconds: float) -> None:
+        """Note how long an acknowledgement from the bus took, in seconds."""
+        if self.nats is not None:
+            self.nats.ack_times.note(seconds)
+
     def disconnected(self) -> bool:
         """Return whether the connection to the broker is lost and being re-established."""
         return self.nats is not None and not self.nats.connected
