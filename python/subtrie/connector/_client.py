@@ -11,14 +11,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from .. import _control_headers
+from .. import _control_headers, _engine, microbus
 from .._errors import SubtrieError, refusal
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
 from ._fragments import cut, fragment_of
 from ._headers import Headers, HeaderValues
-from ._identity import request_address, request_subject
+from ._identity import request_address
 from ._json import json_bytes
 from ._message import (
     RequestEnvelope,
@@ -32,9 +33,9 @@ from ._responses import ResponseReceiver
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
-from ._tracing import client_span, inject, trace_of, tracing_enabled
+from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, ParsedURL, decode_path, fill_path, parse_url, with_params
+from ._url import Params, fill_path, with_params
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -44,6 +45,34 @@ _YIELD_EVERY = 64  # answers without waiting, before other tasks have their turn
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
 _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
+
+
+class Target(NamedTuple):
+    """A parsed URL, its decoded path, and the subject of a request to it."""
+
+    text: str
+    scheme: str
+    host: str
+    port: str
+    path: str
+    query: str
+    decoded_path: str
+    subject: str
+
+    def within(self, label: str) -> str:
+        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
+        return self.text.replace("://", f"://{label}.", 1)
+
+
+@lru_cache(maxsize=8192)
+def _target_of(plane: str, source: str, method: str, url: str) -> Target:
+    """Return the target of a request. Raises ``AddressError``."""
+    target = Target._make(
+        _engine.request_target(plane=plane, source=source, method=method, url=url)
+    )
+    if target.port == "0":  # warns
+        microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
+    return target
 
 
 class RequestClient:
@@ -92,9 +121,9 @@ class RequestClient:
     ) -> Response:
         """Send a request to one instance and return its response. See ``Connector.request``."""
         request, target = self._build(method, url, params, json, body, headers, timeout)
-        if self.nearest is not None or tracing_enabled():
+        if self.nearest is not None or self._runtime.traced:
             return await self._traced(request, target)
-        call = self._send(request, request.url)
+        call = self._send(request, target.subject)
         try:
             if call.response is None and call.error is None:
                 await call.wait()
@@ -108,10 +137,10 @@ class RequestClient:
         return self._outcome(request, call)
 
     async def _once(
-        self, request: RequestEnvelope, url: str, *, kept: bool = False
+        self, request: RequestEnvelope, subject: str, *, kept: bool = False
     ) -> ResponseEnvelope:
         """Send to one instance and return its response, or raise its error."""
-        call = self._send(request, url, kept=kept)
+        call = self._send(request, subject, kept=kept)
         try:
             if not call.done:
                 await call.wait()
@@ -119,13 +148,13 @@ class RequestClient:
             self._end(request, call)
         return self._outcome(request, call)
 
-    async def _traced(self, request: RequestEnvelope, target: ParsedURL) -> Response:
+    async def _traced(self, request: RequestEnvelope, target: Target) -> Response:
         """Send within a span, to the nearest replica first."""
         with client_span(request.method, target.text, self._runtime.host) as span:
             inject(Headers.of(request.given))
             try:
                 if self.nearest is None or has_slot(target.host):
-                    response = await self._once(request, target.text)
+                    response = await self._once(request, target.subject)
                 else:
                     response = await self._nearest(self.nearest, request, target)
             except HTTPError as error:
@@ -136,7 +165,7 @@ class RequestClient:
             return response
 
     async def _nearest(
-        self, nearest: NearestReplicas, request: RequestEnvelope, target: ParsedURL
+        self, nearest: NearestReplicas, request: RequestEnvelope, target: Target
     ) -> ResponseEnvelope:
         key = (request.method, target.text.partition("?")[0])
         known = nearest.nearest(key)
@@ -144,33 +173,34 @@ class RequestClient:
         ends = loop.time() + request.budget
         if known:
             try:
-                response = await self._once(request, target.within(f"loc-{known}"), kept=True)
+                near = self._target(request.method, target.within(f"loc-{known}"))
+                request.url = near.text
+                response = await self._once(request, near.subject, kept=True)
             except AckTimeout:
                 nearest.forget(key)
                 left = ends - loop.time()
                 if left <= 0:
                     raise RequestTimeout("timeout") from None
-                request = self._again(request, left)
-                response = await self._once(request, target.text)
+                request = self._again(request, target, left)
+                response = await self._once(request, target.subject)
         else:
-            response = await self._once(request, target.text)
+            response = await self._once(request, target.subject)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
 
-    def _again(self, request: RequestEnvelope, budget: float) -> RequestEnvelope:
+    def _again(self, request: RequestEnvelope, target: Target, budget: float) -> RequestEnvelope:
         """Return a request to be sent once more, with the time that is left."""
         return RequestEnvelope(
             request.method,
-            request.url,
-            request.path,
-            request.url_query,
+            target.text,
+            target.decoded_path,
+            target.query,
             request.body,
             request.given,
             self._runtime,
             budget,
             request.depth,
-            self._new_id(),
         )
 
     def publish(
@@ -186,10 +216,9 @@ class RequestClient:
     ) -> ResponseStream:
         """Send a request to all instances that subscribe to it. See ``Connector.publish``."""
         request, target = self._build(method, url, params, json, body, headers, timeout)
-        runtime, transport = self._runtime, self._transport
-        subject = request_subject(runtime.plane, runtime.host, request.method, target.text)
+        runtime, transport, subject = self._runtime, self._transport, target.subject
         inject(Headers.of(request.given))
-        message_id = request.message_id
+        message_id = self._identify(request)
         call = ResponseStream(
             asyncio.get_running_loop(),
             subject,
@@ -227,7 +256,7 @@ class RequestClient:
         body: bytes | str | None,
         headers: Mapping[str, str] | None,
         timeout: float | None,
-    ) -> tuple[RequestEnvelope, ParsedURL]:
+    ) -> tuple[RequestEnvelope, Target]:
         """Return the request and its parsed URL.
 
         Raises:
@@ -259,7 +288,8 @@ class RequestClient:
             budget = _control_headers.MAX_BUDGET
         if params or "{" in url:
             url = fill_path(with_params(url, params))
-        target = parse_url(url)
+        method = method.upper()
+        target = self._target(method, url)
         content = b""
         if json is not None:
             content = json_bytes(json)
@@ -280,44 +310,48 @@ class RequestClient:
                 if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length")
             }
         request = RequestEnvelope(
-            method.upper(),
+            method,
             target.text,
-            decode_path(target.path),
+            target.decoded_path,
             target.query,
             content,
             given if given is not _NO_HEADERS else {},
             runtime,
             budget,
             depth + 1,
-            self._new_id(),
         )
         return request, target
 
-    def _new_id(self) -> str:
+    def _target(self, method: str, url: str) -> Target:
+        runtime = self._runtime
+        return _target_of(runtime.plane, runtime.host, method, url)
+
+    def _identify(self, request: RequestEnvelope) -> str:
+        """Give a request a message id that no pending request has, and return it."""
         message_id = self._runtime.ids.message()
         while message_id in self.responses.waiting:
             message_id = self._runtime.ids.message()
+        request.message_id = message_id
         return message_id
 
     # --- sending
 
-    def _send(self, request: RequestEnvelope, url: str, *, kept: bool = False) -> PendingRequest:
+    def _send(
+        self, request: RequestEnvelope, subject: str, *, kept: bool = False
+    ) -> PendingRequest:
         """Send to one instance; ``kept`` if the request is used again."""
         runtime, transport = self._runtime, self._transport
-        subject = request_subject(runtime.plane, runtime.host, request.method, url)
-        request.url = url
         loop = asyncio.get_running_loop()
         timers = runtime.timers if loop is runtime.loop else Timers(loop)
         call = PendingRequest(loop, timers, runtime.metrics, subject, request.budget)
         request.caller = call
         # Without a local subscriber the message is not consumed.
         if transport.deliver(subject, request, kept=kept):
-            if not call.done:
-                self.responses.waiting[request.message_id] = call
-                call.await_ack(runtime.round_trip, transport)
+            if call.response is None and call.error is None:
+                self.responses.local.add(call)
         elif transport.nats is not None:
             request.caller = None
-            self.responses.waiting[request.message_id] = call
+            self.responses.waiting[self._identify(request)] = call
             call.await_ack(transport.ack_limit(runtime.round_trip), transport)
             self._publish(request, call)
         else:
@@ -325,7 +359,11 @@ class RequestClient:
         return call
 
     def _end(self, request: RequestEnvelope, call: PendingRequest) -> None:
-        self.responses.waiting.pop(request.message_id, None)
+        responses = self.responses
+        if request.caller is None:
+            responses.waiting.pop(request.message_id, None)
+        else:
+            responses.local.discard(call)
         call.close()
 
     def _outcome(self, request: RequestEnvelope, call: PendingRequest) -> ResponseEnvelope:

@@ -1,4 +1,6 @@
-"""HTTP/1.1 encoding of messages: read strictly by ``h11``, written line for line as Go does.
+"""HTTP/1.1 encoding of messages: read strictly, written line for line as Go does.
+
+Plain messages are read natively; ``h11`` judges every other one, and all of them in the reference.
 
 A request has the request line with the whole URL, ``Host``, ``Content-Length`` if there is a body
 or the method expects one, then the other headers by name. A response has ``Content-Length`` first
@@ -8,50 +10,40 @@ its body. One payload is one message: bytes after its end are refused.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import quote
 
-from .. import _control_headers
+from .. import _control_headers, _engine
 from .._errors import refusal
 from ._errors import reason_phrase
 from ._headers import Headers, HeaderValues, canonical
 from ._message import Message, Request, RequestEnvelope, Response, ResponseEnvelope
-from ._url import decode_path, parse_url
+from ._url import decode_path
 
 _ASCII = bytes(range(128))
 _HEAD_LIMIT = 1 << 16  # bytes of request line and headers
-_EXPECT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 _METHODS = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 )
-_NOT_REPEATED = frozenset(("Host", "Content-Length", "Transfer-Encoding", "Trailer", "User-Agent"))
-_RESPONSE_NOT_REPEATED = frozenset(("Content-Length", "Transfer-Encoding", "Trailer"))
 
 
 def write_request(request: Request) -> bytes:
     """Return the bytes of a request."""
-    body, headers = request.body, request.headers.lists
-    authority = request.url.split("/", 3)[2]
-    lines = [f"{request.method} {request.url} HTTP/1.1", f"Host: {authority}"]
-    if agent := request.headers.get("User-Agent"):
-        lines.append(f"User-Agent: {agent}")
-    if body or request.method in _EXPECT_LENGTH:
-        lines.append(f"Content-Length: {len(body)}")
-    lines += _header_lines(headers, _NOT_REPEATED)
-    return _joined(lines) + body
+    return _engine.write_http_request(
+        request.method, request.url, request.headers.lists, request.body
+    )
 
 
 def write_response(response: Response) -> bytes:
     """Return the bytes of a response."""
-    status, body = response.status, response.body
-    bodiless = status < 200 or status in (204, 304)
-    lines = [f"HTTP/1.1 {status:03d} {reason_phrase(status)}"]
-    if body and not bodiless:
-        lines.append(f"Content-Length: {len(body)}")
-    lines += _header_lines(response.headers.lists, _RESPONSE_NOT_REPEATED)
-    if not body and not bodiless:
-        lines.append("Content-Length: 0")
-    return _joined(lines) + (b"" if bodiless else body)
+    status = response.status
+    return _engine.write_http_response(
+        status, _phrase(status), response.headers.lists, response.body
+    )
+
+
+_phrase = lru_cache(maxsize=1024)(reason_phrase)
 
 
 def write_message(message: Message) -> bytes:
@@ -59,34 +51,24 @@ def write_message(message: Message) -> bytes:
     return write_request(message) if isinstance(message, Request) else write_response(message)
 
 
-def _header_lines(headers: dict[str, list[str]], omit: frozenset[str]) -> list[str]:
-    return [
-        f"{name}: {value}"
-        for name in sorted(headers)
-        if name not in omit
-        for value in headers[name]
-    ]
-
-
-def _joined(lines: list[str]) -> bytes:
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-
 def read_request(data: bytes) -> RequestEnvelope:
     """Parse a request. Raises ``BusError`` (``malformed``) if it is not a valid one."""
-    _check_head(data)
-    method, target, values, body = _parsed_request(data)
+    plain = _engine.read_http_request(data)
+    if plain is None:
+        _check_head(data)
+        plain = _parsed_request(data)
+    method, target, values, body = plain
     if method not in _METHODS:
         _refuse(data)
     if target.startswith("/"):
         target = f"https://{values.get('Host', [''])[0]}{target}"
-    url = parse_url(target)
+    text, _, _, _, path, query = _engine.absolute_url(target)
     values.pop("Host", None)
     values.pop("Content-Length", None)
     # Added by Go's HTTP client, not by the sender.
     if values.get("User-Agent") == ["Go-http-client/1.1"]:
         del values["User-Agent"]
-    request = RequestEnvelope(method, url.text, decode_path(url.path), url.query, body)
+    request = RequestEnvelope(method, text, decode_path(path), query, body)
     request.headers = Headers.of(values)
     return request
 
@@ -113,8 +95,11 @@ def _parsed_request(data: bytes) -> tuple[str, str, HeaderValues, bytes]:
 
 def read_response(data: bytes) -> ResponseEnvelope:
     """Parse a response. Raises ``BusError`` (``malformed``) if it is not a valid one."""
-    _check_head(data)
-    status, values, body = _parsed_response(data)
+    plain = _engine.read_http_response(data)
+    if plain is None:
+        _check_head(data)
+        plain = _parsed_response(data)
+    status, values, body = plain
     values.pop("Content-Length", None)
     response = ResponseEnvelope(status, body)
     response.headers = Headers.of(values)

@@ -158,15 +158,6 @@ class Endpoint:
         if self.on_unsubscribe is not None:
             await self.on_unsubscribe(self)
 
-    def fill_arguments(self, request: Request) -> None:
-        """Set the path arguments of a request from its path."""
-        if not self.path_arguments:
-            return
-        parts = request.path.split("/")
-        for index, name, greedy in self.path_arguments:
-            if index < len(parts):
-                request.arguments[name] = "/".join(parts[index:]) if greedy else parts[index]
-
     async def call(self, request: Request) -> Any:
         """Call the handler: on this loop, or in a thread if it is not a coroutine function."""
         positional, named = self.bind(request)

@@ -44,9 +44,3 @@ def return_subject(plane: str, source: str, host: str, instance: str) -> str | N
         return microbus.encode_reply(plane=plane, source=source, host=host, id=instance)
     except SubtrieError:
         return None
-
-
-@lru_cache(maxsize=8192)
-def request_subject(plane: str, source: str, method: str, url: str) -> str:
-    """Return the subject of a request to a URL. Raises ``AddressError``."""
-    return microbus.request_from_url(plane=plane, source=source, method=method, url=url)

@@ -30,7 +30,7 @@ from ._settings import shown_url
 from ._tail_sampling import claim_export
 from ._telemetry import watch
 from ._tickers import Ticker
-from ._tracing import detect_provider
+from ._tracing import detect_provider, tracing_enabled
 from ._transport import Registration, Transport
 
 logger = logging.getLogger("subtrie.connector")
@@ -106,6 +106,7 @@ class Lifecycle:
         if _settings.debugging():
             logger.setLevel(logging.DEBUG)
         detect_provider()
+        runtime.traced = tracing_enabled()
         watch(runtime)
         try:
             limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)

@@ -177,8 +177,14 @@ class RequestEnvelope(Request):
             values |= self.sender.sender_headers(_control_headers.REQUEST)
             values[_control_headers.CALL_DEPTH] = [str(self.depth)]
             values[_control_headers.TIME_BUDGET] = [_control_headers.duration(self.budget)]
-            values[_control_headers.MSG_ID] = [self.message_id]
+            values[_control_headers.MSG_ID] = [self.identified()]
         return Headers.of(values)
+
+    def identified(self) -> str:
+        """Return the message id; one that stays in this process has none until it is read."""
+        if not self.message_id and self.sender is not None:
+            self.message_id = self.sender.ids.message()
+        return self.message_id
 
     def header(self, name: str) -> str:
         """Return the first value of a header that the sender gave; empty if there is none.
@@ -318,23 +324,25 @@ class ResponseEnvelope(Response):
 
     Attributes:
         op: The operation code.
-        message_id: The id of the request.
+        message_id: The id of the request, once it was received.
+        request: The request, on the side of the responder.
         given: The headers that the handler gave; never modified.
         sender: The runtime of the responder, if the headers are not written yet.
         group: The queue name of the endpoint, or None.
     """
 
-    __slots__ = ("given", "group", "message_id", "op", "sender")
+    __slots__ = ("given", "group", "message_id", "op", "request", "sender")
 
     def __init__(self, status: int, body: bytes, given: HeaderValues = _NO_VALUES) -> None:
         self.status, self.body, self.given = status, body, given
         self.source = self.op = self.message_id = ""
         self.error = self._headers = None
         self.sender: Runtime | None = None
+        self.request: RequestEnvelope | None = None
         self.group: str | None = None
 
     def sealed(
-        self, op: str, sender: Runtime, group: str | None, message_id: str
+        self, op: str, sender: Runtime, group: str | None, request: RequestEnvelope
     ) -> ResponseEnvelope:
         """Say who responds to which request; returns the response itself.
 
@@ -342,9 +350,9 @@ class ResponseEnvelope(Response):
             op: The operation code.
             sender: The responder.
             group: The queue name of the endpoint, or None.
-            message_id: The id of the request.
+            request: The request.
         """
-        self.op, self.sender, self.group, self.message_id = op, sender, group, message_id
+        self.op, self.sender, self.group, self.request = op, sender, group, request
         self.source = sender.host
         return self
 
@@ -352,7 +360,8 @@ class ResponseEnvelope(Response):
         values = self.given.copy()
         if self.sender is not None:
             values |= self.sender.sender_headers(self.op, self.group)
-            values[_control_headers.MSG_ID] = [self.message_id]
+            assert self.request is not None
+            values[_control_headers.MSG_ID] = [self.request.identified()]
         return Headers.of(values)
 
     @property

@@ -25,7 +25,8 @@ class ResponseReceiver:
     """The pending requests of one connector, and its partially received responses.
 
     Attributes:
-        waiting: The pending requests by message id.
+        waiting: The pending requests over the bus, and all multicasts, by message id.
+        local: The pending requests to handlers in this process.
         transfers: The partially received responses.
     """
 
@@ -34,6 +35,7 @@ class ResponseReceiver:
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.waiting: dict[str, PendingRequest | ResponseStream] = {}
+        self.local: set[PendingRequest] = set()
 
     def open(self) -> None:
         """Prepare to receive, once the round trip is known."""
@@ -47,7 +49,7 @@ class ResponseReceiver:
 
     def close(self) -> None:
         """Fail every pending request: the connector shuts down."""
-        for call in list(self.waiting.values()):
+        for call in [*self.waiting.values(), *self.local]:
             if isinstance(call, PendingRequest):
                 call.fail_threadsafe(HTTPError("the connector is shutting down", status=503))
             else:

@@ -27,7 +27,7 @@ from ._message import RequestEnvelope, ResponseEnvelope, current_request
 from ._middleware import Middleware, around
 from ._runtime import Runtime
 from ._timers import Deadline
-from ._tracing import NO_SPAN, Span, server_span, trace_of, tracing_enabled
+from ._tracing import NO_SPAN, Span, server_span, trace_of
 from ._transport import Transport
 
 logger = logging.getLogger("subtrie.connector")
@@ -125,7 +125,7 @@ class HandlerRunner:
         span: Span = NO_SPAN
         begun = time.perf_counter()
         try:
-            if not endpoint.control and tracing_enabled():
+            if not endpoint.control and runtime.traced:
                 span = server_span(runtime.host, endpoint.port, endpoint.path, request)
             response: ResponseEnvelope | None = None
             cause: BaseException | None = None
@@ -163,7 +163,7 @@ class HandlerRunner:
             if span is not NO_SPAN:
                 span.end(response.status, failed)
                 span.close()
-            response.sealed(op, runtime, endpoint.queue, request.message_id)
+            response.sealed(op, runtime, endpoint.queue, request)
             if request.caller is not None:
                 request.caller.take(response)
             else:
@@ -177,7 +177,8 @@ class HandlerRunner:
                 len(response.body),
             )
         finally:
-            span.close()
+            if span is not NO_SPAN:
+                span.close()
             if request.limit is not None:
                 request.limit.stop()
             if self.tasks:
@@ -186,7 +187,10 @@ class HandlerRunner:
     def _result(self, endpoint: Endpoint, request: RequestEnvelope) -> Awaitable[Any]:
         """Return what the handler returns, to be awaited."""
         if endpoint.path_arguments:
-            endpoint.fill_arguments(request)
+            parts = request.path.split("/")
+            for index, name, greedy in endpoint.path_arguments:
+                if index < len(parts):
+                    request.arguments[name] = "/".join(parts[index:]) if greedy else parts[index]
         if endpoint.control:
             return endpoint.call(request)
         if self.check is not None and (

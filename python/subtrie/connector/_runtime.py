@@ -41,6 +41,7 @@ class Runtime:
         loop: The event loop, or None while the connector does not run.
         timers: The timeouts of the loop.
         running: Whether requests are served.
+        traced: Whether spans are created.
         round_trip: The time in seconds in which an acknowledgement is expected.
     """
 
@@ -65,7 +66,7 @@ class Runtime:
         self.ids = ids
         self.metrics = Metrics()
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.running = False
+        self.running = self.traced = False
         self.round_trip = 0.0
         self._sender_headers: dict[tuple[str, str | None], HeaderValues] = {}
         self._background: set[asyncio.Task[Any]] = set()

@@ -183,9 +183,7 @@ class RequestServer:
         fragment = request.headers.lists.get(_control_headers.FRAGMENT)
         whole = not fragment or _control_headers.fragment_of(fragment[0])[1] <= 1
         acknowledgement = ResponseEnvelope(202 if whole else 100, b"", _CLOSE)
-        acknowledgement.sealed(
-            _control_headers.ACK, self._runtime, endpoint.queue, request.message_id
-        )
+        acknowledgement.sealed(_control_headers.ACK, self._runtime, endpoint.queue, request)
         if not self._transport.deliver(reply_to, acknowledgement, kept=False):
             self._transport.publish(reply_to, acknowledgement, _not_acknowledged)
 

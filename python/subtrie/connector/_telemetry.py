@@ -32,10 +32,9 @@ def watch(connector: Runtime) -> None:
     _watched.add(connector)
     if metrics is None:
         return
-    connector.metrics.on_served = _record(connector.host)
     provider = type(metrics.get_meter_provider()).__module__
-    if not _collected and not provider.startswith("opentelemetry.metrics"):  # not a placeholder
-        _collected.append(True)
+    if _collected or not provider.startswith("opentelemetry.metrics"):  # not a placeholder
+        _record_all()
     if not _instruments:
         meter = metrics.get_meter("subtrie.connector")
         histogram: Any = partial(
@@ -69,7 +68,7 @@ Measurement = tuple[dict[str, str | int], float]
 def _callback(rows: Any) -> Any:
     def observe(_: object) -> Iterator[Any]:
         if not _collected:
-            _collected.append(True)
+            _record_all()
         for connector in list(_watched):
             for labels, value in rows(connector):
                 labelled = {"service": connector.host, "id": connector.id, **labels}
@@ -113,12 +112,17 @@ def _sums(connector: Runtime, value: Callable[[Served], float]) -> Iterable[Meas
     ]
 
 
+def _record_all() -> None:
+    """Record the durations of every connector from now on: a meter provider reads them."""
+    _collected[:] = [True]
+    for each in list(_watched):
+        each.metrics.on_served = _record(each.host)
+
+
 def _record(service: str) -> Callable[[ServedKey, float], None]:
     """Return a function that records ``http.server.request.duration`` of a service."""
 
     def record(key: ServedKey, seconds: float) -> None:
-        if not _collected:  # no meter provider has read anything yet
-            return
         endpoint, method, status, _ = key
         attributes: dict[str, str | int] = {
             "http.request.method": method,
