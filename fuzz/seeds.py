@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 VECTORS = ROOT / "tests" / "vectors"
 CAPTURES = ROOT / "examples" / "captures" / "go_live"
+RECORDING = ROOT / "tests" / "recordings" / "go_live"
 
 CONNS = ("client", "server_to_client", "route", "leaf", "route_legacy")
 #: All options as usual; the short limits and the strict dialect; a route with its own account.
@@ -83,6 +84,12 @@ def _addresses() -> Iterator[tuple[str, bytes]]:
                 yield "microbus", text.encode("utf-8", "surrogatepass")
 
 
+def _messages() -> Iterator[tuple[str, bytes]]:
+    with gzip.open(RECORDING / "messages.jsonl.gz", "rt") as lines:
+        for line in lines:
+            yield "http", b64decode(json.loads(line)["bytes"])[:4096]
+
+
 def _images() -> Iterator[tuple[str, bytes]]:
     for row in rows("nats_match"):
         patterns = row.get("patterns")
@@ -138,7 +145,7 @@ _ANSWERS: tuple[dict[str, Any], ...] = (
 
 def seeds() -> Iterator[tuple[str, bytes]]:
     """Every seed, with the target it is for."""
-    for source in (_streams, _grammar, _addresses, _images, _captures, _texts):
+    for source in (_streams, _grammar, _addresses, _messages, _images, _captures, _texts):
         yield from source()
 
 

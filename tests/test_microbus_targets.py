@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import pickle
+import subprocess
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -137,3 +140,42 @@ def test_a_decoded_address_is_the_dataclass(engine, function, text, made):
         decoded.host = "x"
     with pytest.raises(AttributeError):
         decoded.__dict__  # noqa: B018
+
+
+def test_objects_created_without_init_are_freed():
+    native = subtrie._subtrie
+
+    def use() -> None:
+        for number in range(1000):
+            address = native.decode(f"p.safe.1{number}.a_b.c_d._.PUT.x.{number}")
+            assert native.decode(f"p.reply._.a.b.id-{number}").id == f"id-{number}"
+            native.decode_subscription(f"p.safe.1{number}.*.c_d._.PUT.x.{number}")
+            subject = native.encode_request(
+                plane="p", port=1, source="a", host=f"b{number}", method="PUT", path=address.path
+            )
+            assert subject.dialect == "strict"
+            native.encode_subscription(
+                plane="p", port=1, host=f"b{number}", method="PUT", path=address.path
+            )
+
+    use()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    use()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 200  # one leaked object a call would be 1,000
+
+
+def test_a_class_without_the_slots_is_refused():
+    program = (
+        "import subtrie._address as module\n"
+        "class RequestAddress: __slots__ = ('plane',)\n"
+        "module.RequestAddress = RequestAddress\n"
+        "import subtrie._subtrie as native\n"
+        "try:\n"
+        "    native.decode('p.safe.80.a.b._.GET.c')\n"
+        "except (AttributeError, TypeError) as error:\n"
+        "    print(type(error).__name__)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.stdout.strip(), run.stderr) == ("AttributeError", "")

@@ -31,30 +31,75 @@ pub struct AbsoluteUrl {
 
 impl AbsoluteUrl {
     /// Return the scheme, in lower case.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::absolute_url;
+    ///
+    /// assert_eq!(absolute_url("HTTP://a.b")?.scheme(), "http");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn scheme(&self) -> &str {
         self.part(0, self.scheme)
     }
 
     /// Return the host as it was written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::absolute_url;
+    ///
+    /// assert_eq!(absolute_url("//a.b/c")?.host(), "a.b");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn host(&self) -> &str {
         self.part(self.scheme + "://".len(), self.host)
     }
 
     /// Return the digits of the port.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::absolute_url;
+    ///
+    /// assert_eq!(absolute_url("//a.b/c")?.port(), "443");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn port(&self) -> &str {
         self.part(self.host + 1, self.port)
     }
 
     /// Return the path, percent-encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::absolute_url;
+    ///
+    /// assert_eq!(absolute_url("//a.b/c d")?.path(), "/c%20d");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn path(&self) -> &str {
         self.part(self.port, self.path)
     }
 
     /// Return the query without its question mark.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::microbus::absolute_url;
+    ///
+    /// assert_eq!(absolute_url("//a.b?c")?.query(), "c");
+    /// # Ok::<(), subtrie::error::Error>(())
+    /// ```
     #[must_use]
     pub fn query(&self) -> &str {
         self.part(self.path + 1, self.text.len())
