@@ -63,7 +63,7 @@ impl DotSink for [u32] {
     }
 }
 
-/// Scans a text. Cost: 17 ns for a subject of 66 bytes with AVX2, 30 with SSE2.
+/// Scans a text. Cost: one pass, 64 bytes at a time.
 #[inline]
 pub(crate) fn scan<S: DotSink + ?Sized>(
     text: &[u8],
