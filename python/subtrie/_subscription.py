@@ -6,9 +6,9 @@ Both engines share these classes and create their instances.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, overload
 
 from . import _engine
 from ._subject import Dialect, Pattern, Subject
@@ -99,6 +99,38 @@ def subscribed(
     pattern = text if type(text) is Pattern else Pattern._of(text, dialect)
     _fill(made, pattern, value, queue, number)
     return made
+
+
+class SubscriptionSequence(Sequence[Subscription]):
+    """The subscriptions of one ``update``, in the order of the rows.
+
+    Each is created when it is asked for, and then stays the same.
+    """
+
+    __slots__ = ("_length", "_subscription")
+
+    def __init__(self, subscription: Callable[[int], Subscription], length: int) -> None:
+        self._subscription = subscription
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Subscription: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Subscription]: ...
+    def __getitem__(self, index: int | slice) -> Subscription | list[Subscription]:
+        if isinstance(index, slice):
+            return [self._subscription(row) for row in range(self._length)[index]]
+        try:
+            row = range(self._length)[index]
+        except IndexError:
+            raise IndexError("no such row") from None
+        return self._subscription(row)
+
+    def __repr__(self) -> str:
+        return f"<SubscriptionSequence of {self._length} subscriptions>"
 
 
 class Groups(NamedTuple, Generic[T]):

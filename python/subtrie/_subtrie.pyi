@@ -4,7 +4,7 @@
 shows for both engines.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, final
 
 from typing_extensions import Buffer, TypeVar
@@ -168,19 +168,30 @@ class SubjectTrie(Generic[_T]):
             InvalidName: The queue name is not valid.
         """
 
-    def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
-        """Add many subscriptions, all or none.
+    def update(
+        self,
+        rows: Iterable[Iterable[Any]] | None = None,
+        *,
+        patterns: Any = None,
+        values: Iterable[_T] | None = None,
+        queues: Any = None,
+    ) -> Sequence[Subscription]:
+        """Add many subscriptions, all or none: rows, or columns.
 
         Args:
             rows: ``(pattern, value)`` or ``(pattern, value, queue)`` for each.
+            patterns: The patterns: a sequence, or an Arrow string array or stream.
+            values: As many values.
+            queues: As many queue names or ``None``, as a sequence or in Arrow.
 
         Returns:
-            The subscriptions, in the order of the rows.
+            The subscriptions, in the order of the rows; those of columns are created when they
+            are asked for.
 
         Raises:
-            PatternError: A pattern is not valid.
+            PatternError: A pattern is not valid. A note says in which row of the columns.
             InvalidName: A queue name is not valid.
-            ValueError: A row has another number of parts.
+            ValueError: A row has another number of parts, or the columns differ in length.
         """
 
     def remove(self, subscription: Subscription) -> bool:

@@ -29,17 +29,27 @@ const STREAM: &CStr = c"arrow_array_stream";
 ///
 /// Arrow memory is borrowed; an iterable is copied once. A stream gives one column for each chunk.
 pub fn columns(subjects: &Bound<'_, PyAny>) -> PyResult<Vec<Column>> {
-    let chunks = if subjects.hasattr("__arrow_c_array__")? {
-        vec![import_array(&subjects.call_method0("__arrow_c_array__")?)?]
-    } else if subjects.hasattr("__arrow_c_stream__")? {
-        import_stream(&subjects.call_method0("__arrow_c_stream__")?)?
+    match arrow_columns(subjects)? {
+        Some(columns) => Ok(columns),
+        None => Ok(vec![column(from_iterable(subjects)?)?]),
+    }
+}
+
+/// Borrow the texts of an object with the Arrow C interface; `None` for any other object.
+pub fn arrow_columns(texts: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Column>>> {
+    let chunks = if texts.hasattr("__arrow_c_array__")? {
+        vec![import_array(&texts.call_method0("__arrow_c_array__")?)?]
+    } else if texts.hasattr("__arrow_c_stream__")? {
+        import_stream(&texts.call_method0("__arrow_c_stream__")?)?
     } else {
-        vec![from_iterable(subjects)?]
+        return Ok(None);
     };
-    chunks
-        .into_iter()
-        .map(|data| Column::new(data).map_err(arrow_error))
-        .collect()
+    let columns: PyResult<_> = chunks.into_iter().map(column).collect();
+    columns.map(Some)
+}
+
+fn column(data: ArrayData) -> PyResult<Column> {
+    Column::new(data).map_err(arrow_error)
 }
 
 /// Convert an error of Arrow to a `ValueError`.

@@ -13,15 +13,17 @@ from ._grammar import encoded
 
 
 class NotText(NamedTuple):
-    """A row that is not text, and why."""
+    """A row that is not text: why, where, and the text with replacements."""
 
     reason: str
+    position: int | None = None
+    text: str = ""
 
 
 def rows_of(subjects: Any) -> Iterator[str | NotText | None]:
     """Iterate over an Arrow string array or stream, or an iterable of ``str`` and ``None``."""
     if hasattr(subjects, "__arrow_c_array__") or hasattr(subjects, "__arrow_c_stream__"):
-        yield from _arrow_rows(subjects)
+        yield from arrow_rows(subjects)
         return
     wanted = "subjects must be an Arrow string array or an iterable of str"
     if isinstance(subjects, str):
@@ -42,7 +44,8 @@ def rows_of(subjects: Any) -> Iterator[str | NotText | None]:
             yield subject
 
 
-def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
+def arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
+    """Iterate over an Arrow string array or stream."""
     import pyarrow as pa
 
     column = (
@@ -76,7 +79,8 @@ def _arrow_rows(subjects: Any) -> Iterator[str | NotText | None]:
         except UnicodeDecodeError as error:
             bad = data[error.start : error.start + 2]
             surrogate = bad[:1] == b"\xed" and bad[1:] >= b"\xa0"
-            yield NotText("surrogate" if surrogate else "utf8")
+            reason = "surrogate" if surrogate else "utf8"
+            yield NotText(reason, error.start, data.decode(errors="replace"))
 
 
 def _text_kinds(pa: Any) -> tuple[Any, ...]:

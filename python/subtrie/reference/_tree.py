@@ -63,6 +63,11 @@ class Node:
             nodes.extend(node.children.values())
 
 
+def handles(rows: list[Entry]) -> tuple[Subscription, ...]:
+    """Return the subscriptions of entries."""
+    return tuple([row.subscription for row in rows])
+
+
 def sorted_by_id(rows: list[Entry]) -> list[Entry]:
     if len(rows) > 1:
         rows.sort(key=_id)

@@ -7,16 +7,16 @@ may see a part of an ``update``; with the native engine it sees all of it or not
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import GenericAlias
 from typing import Any, ClassVar, final
 
 from .._drawing import draw
-from .._errors import refusal
 from .._subscription import (
     Explanation,
     Groups,
     Subscription,
+    SubscriptionSequence,
     TrieStats,
     blank_subscription,
     empty_trie,
@@ -24,6 +24,7 @@ from .._subscription import (
     subscribed,
 )
 from . import _tree as tree
+from ._bulk_load import entries_of, rows_given
 from ._column import rows_of
 from ._grammar import bound, bounds, check_pattern, encoded
 from ._image import attach_values, image_of, read_image
@@ -31,8 +32,8 @@ from ._match_batch import Matches, matches_of
 from ._queue_groups import group_values, select_members
 from ._stats import stats_of
 from ._text_drawing import text_of
-from ._tree import Entry, Node, sorted_by_id
-from ._validation import check_queue, row_parts, subject_tokens
+from ._tree import Entry, Node, handles, sorted_by_id
+from ._validation import check_queue, check_room, subject_tokens
 from ._write_lock import write_lock
 
 
@@ -130,34 +131,44 @@ class SubjectTrie:
             PatternError: The pattern is not valid.
             InvalidName: The queue name is not valid.
         """
-        pattern, queue = self._validated(pattern, queue)
+        pattern = self._checked(pattern)
+        queue = None if queue is None else self._checked_queue(queue)
         self._load_values()
         with write_lock:
-            self._make_room(1)
+            check_room(self._next, 1)
             return self._insert(pattern, value, queue)
 
-    def update(self, rows: Iterable[Iterable[Any]]) -> list[Subscription]:
-        """Add many subscriptions, all or none.
+    def update(
+        self,
+        rows: Iterable[Iterable[Any]] | None = None,
+        *,
+        patterns: Any = None,
+        values: Any = None,
+        queues: Any = None,
+    ) -> Sequence[Subscription]:
+        """Add many subscriptions, all or none: rows, or columns.
 
         Args:
             rows: ``(pattern, value)`` or ``(pattern, value, queue)`` for each.
+            patterns: The patterns: a sequence, or an Arrow string array or stream.
+            values: As many values.
+            queues: As many queue names or ``None``, as a sequence or in Arrow.
 
         Returns:
             The subscriptions, in the order of the rows.
 
         Raises:
-            PatternError: A pattern is not valid.
+            PatternError: A pattern is not valid. A note says in which row of the columns.
             InvalidName: A queue name is not valid.
-            ValueError: A row has another number of parts.
+            ValueError: A row has another number of parts, or the columns differ in length.
         """
-        validated = []
-        for pattern, value, queue in map(row_parts, rows):
-            pattern, queue = self._validated(pattern, queue)
-            validated.append((pattern, value, queue))
+        columns = (patterns, values, queues)
+        valid = rows_given(rows, columns, self._checked, self._checked_queue)
         self._load_values()
         with write_lock:
-            self._make_room(len(validated))
-            return [self._insert(*row) for row in validated]
+            check_room(self._next, len(valid))
+            made = [self._insert(*row) for row in valid]
+        return made if rows is not None else SubscriptionSequence(made.__getitem__, len(made))
 
     def remove(self, subscription: Subscription) -> bool:
         """Remove a subscription; return False if it is not in this index."""
@@ -194,7 +205,7 @@ class SubjectTrie:
     def subscriptions(self, subject: str) -> tuple[Subscription, ...]:
         """Return all matching subscriptions, in insertion order."""
         self._load_values()
-        return _handles(self._matching(subject))
+        return handles(self._matching(subject))
 
     def groups(self, subject: str) -> Groups:
         """Return the matching values, those of queue groups by the name of their queue."""  # A18
@@ -222,13 +233,13 @@ class SubjectTrie:
         """Return the subscriptions whose pattern has a subject in common with ``pattern``."""
         text = self._checked(pattern)
         self._load_values()
-        return _handles(sorted_by_id(tree.overlapping(self._root, text)))
+        return handles(sorted_by_id(tree.overlapping(self._root, text)))
 
     def covered_by(self, pattern: str) -> tuple[Subscription, ...]:
         """Return the subscriptions that match only subjects that ``pattern`` matches."""
         text = self._checked(pattern)
         self._load_values()
-        return _handles(sorted_by_id(tree.covered(self._root, text)))
+        return handles(sorted_by_id(tree.covered(self._root, text)))
 
     def match_batch(self, subjects: Any, *, threads: int = 1) -> Matches:
         """Match a column of subjects.
@@ -268,7 +279,7 @@ class SubjectTrie:
         return explained(
             str.__str__(subject),
             self._dialect,
-            _handles(hits),
+            handles(hits),
             [(row.subscription, place) for row, place in near],
         )
 
@@ -369,13 +380,7 @@ class SubjectTrie:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         following, rows = state
-        validated, last = [], -1
-        for handle, pattern, value, queue, number, turn in rows:
-            pattern, queue = self._validated(pattern, queue)
-            if not last < number < following or turn < 0 or not isinstance(handle, Subscription):
-                raise ValueError("not the state of a SubjectTrie")
-            last = number
-            validated.append(Entry(handle, pattern, value, queue, number, turn))
+        validated = entries_of(rows, following, self._checked, self._checked_queue)
         with write_lock:
             self._root, self._rows, self._next, self._lazy_values = Node(), {}, following, None
             self._install(validated)
@@ -388,11 +393,6 @@ class SubjectTrie:
         return copy
 
     # Private
-
-    def _make_room(self, count: int) -> None:
-        """Raise if there are not enough ids, which have 64 bits in both engines."""
-        if self._next + count >= 1 << 64:
-            raise refusal("PatternError", "index-full", "")
 
     def _insert(self, pattern: str, value: object, queue: str | None) -> Subscription:
         number = self._next
@@ -439,18 +439,11 @@ class SubjectTrie:
         check_pattern(pattern, self._dialect, self._max_tokens, self._max_length)
         return str.__str__(pattern)  # the text itself: str() of a subclass may return another one
 
-    def _validated(self, pattern: str, queue: str | None) -> tuple[str, str | None]:
-        pattern = self._checked(pattern)
-        if queue is not None:
-            check_queue(queue, self._dialect)
-            queue = str.__str__(queue)
-        return pattern, queue
+    def _checked_queue(self, queue: str) -> str:
+        check_queue(queue, self._dialect)
+        return str.__str__(queue)
 
 
 def _empty(dialect: str, max_tokens: int | None, max_length: int | None) -> SubjectTrie:
     """Return an empty index of this engine, whichever is in use."""
     return SubjectTrie(dialect=dialect, max_tokens=max_tokens, max_length=max_length)
-
-
-def _handles(rows: list[Entry]) -> tuple[Subscription, ...]:
-    return tuple([row.subscription for row in rows])

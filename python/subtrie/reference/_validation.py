@@ -62,3 +62,9 @@ def check_queue(name: str, dialect: str) -> None:
         if dialect == "strict" and token in ("*", ">"):
             raise refusal("InvalidName", "queue-wildcard", name, start, "queue")
         start += len(token.encode()) + 1
+
+
+def check_room(following: int, count: int) -> None:
+    """Raise if there are not enough ids, which have 64 bits in both engines."""
+    if following + count >= 1 << 64:
+        raise refusal("PatternError", "index-full", "")

@@ -2,16 +2,14 @@
 //! pickle, or from an image.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::image::OpenedImage;
-use super::shared_state::SharedState;
 use super::state::{NewRow, Objects, State};
-use crate::error::Error;
+use super::subject_trie::SubjectTrie;
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::python::args::{field_text, text};
 use crate::python::errors::{ErrorClass, exception};
@@ -105,20 +103,12 @@ impl StateBuilder {
     pub fn subscribe<'py>(
         self,
         py: Python<'py>,
-        state: &SharedState<State>,
-        next_id: &AtomicU64,
+        trie: &SubjectTrie,
         valid: Vec<ValidRow<'py>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let bytes = valid.iter().map(|row| row.pattern.len()).sum();
         let count = valid.len();
-        let has_room = state.read(py, |state| state.index.has_room(count, bytes));
-        let reserved = next_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-            next.checked_add(count as u64).filter(|_| has_room)
-        });
-        let Ok(first) = reserved else {
-            let full = Error::new("index-full");
-            return Err(exception(py, &full, ErrorClass::Pattern, ""));
-        };
+        let first = trie.reserve(py, count, bytes)?;
         let subscribed = shared!(py, "subscribed")?;
         let mut rows = Vec::with_capacity(valid.len());
         let mut made = Vec::with_capacity(valid.len());
@@ -136,11 +126,11 @@ impl StateBuilder {
                 pattern: row.pattern.into(),
                 queue: row.queue.map(Into::into),
                 turn: 0,
-                objects: Objects::new(row.value, handle.clone().unbind())?,
+                objects: Objects::new(row.value, Some(handle.clone().unbind()))?,
             });
             made.push(handle);
         }
-        state.write(py, |state| state.insert(rows));
+        trie.state.write(py, |state| state.insert(rows));
         Ok(made)
     }
 
@@ -159,7 +149,7 @@ impl StateBuilder {
                 pattern: row.pattern.into(),
                 queue: row.queue.map(Into::into),
                 turn,
-                objects: Objects::new(row.value, handle.unbind())?,
+                objects: Objects::new(row.value, Some(handle.unbind()))?,
             });
         }
         let mut state = self.empty();
@@ -193,7 +183,7 @@ impl StateBuilder {
                 let pattern = handle.getattr("pattern")?.unbind();
                 patterns.insert(one.pattern.as_ptr(), pattern);
             }
-            objects.push(Objects::new(value, handle.unbind())?);
+            objects.push(Objects::new(value, Some(handle.unbind()))?);
         }
         // In the index of an image, slots are in ascending order of ids.
         let mut state = State::new(image.to_index(py)?);

@@ -10,10 +10,12 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, PyType};
 
 use super::build::{id_of, is_subscription, shared};
+use super::collector::CollectorPause;
 use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
+use super::pickle;
 use super::scratch::LookupScratch;
-use super::state::{NewRow, ObjectKind, Objects, State, replace};
+use super::state::{Objects, State, replace};
 use super::subject_trie::{SubjectTrie, look_up};
 use crate::python::args::{Limit, Threads, bound, dialect, text};
 use crate::python::errors::{ErrorClass, type_error};
@@ -78,26 +80,44 @@ impl SubjectTrie {
         let py = pattern.py();
         let row = self.builder.validate(pattern, value, queue)?;
         self.ensure_index(py)?;
-        let made = self
-            .builder
-            .subscribe(py, &self.state, &self.next_id, vec![row])?;
+        let made = self.builder.subscribe(py, self, vec![row])?;
         made.into_iter()
             .next()
             .ok_or_else(|| PyTypeError::new_err("no row"))
     }
 
-    /// Add rows `(pattern, value[, queue])`: all of them, or on an error none.
-    fn update<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let py = rows.py();
-        let mut valid = Vec::new();
-        for row in rows.try_iter()? {
-            valid.push(self.builder.validate_row(&row?)?);
+    /// Add rows `(pattern, value[, queue])`, or columns: all of them, or on an error none.
+    #[pyo3(
+        signature = (rows=None, *, patterns=None, values=None, queues=None),
+        text_signature = "($self, rows=None, *, patterns=None, values=None, queues=None)"
+    )]
+    fn update<'py>(
+        slf: &Bound<'py, Self>,
+        rows: Option<&Bound<'py, PyAny>>,
+        patterns: Option<&Bound<'py, PyAny>>,
+        values: Option<&Bound<'py, PyAny>>,
+        queues: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let _pause = CollectorPause::begin(py)?;
+        match (rows, patterns, values, queues) {
+            (Some(rows), None, None, None) => {
+                let mut valid = Vec::new();
+                for row in rows.try_iter()? {
+                    valid.push(this.builder.validate_row(&row?)?);
+                }
+                this.ensure_index(py)?;
+                let made = this.builder.subscribe(py, this, valid)?;
+                Ok(PyList::new(py, made)?.into_any())
+            }
+            (None, Some(patterns), Some(values), queues) => {
+                this.builder.load(slf, patterns, values, queues)
+            }
+            _ => Err(PyTypeError::new_err(
+                "update takes rows, or patterns and values with or without queues",
+            )),
         }
-        self.ensure_index(py)?;
-        let made = self
-            .builder
-            .subscribe(py, &self.state, &self.next_id, valid)?;
-        PyList::new(py, made)
     }
 
     /// Remove a subscription. Return False if it is not in this index, or no longer.
@@ -146,10 +166,10 @@ impl SubjectTrie {
             self.state.read(py, |state| {
                 let LookupScratch { lookup, found, .. } = scratch;
                 state.index.match_into(text, lookup, found)?;
-                Ok(state.objects(py, found, ObjectKind::Handle))
+                Ok(state.handles(py, found))
             })
         })?;
-        PyTuple::new(py, handles)
+        PyTuple::new(py, self.made(py, handles)?)
     }
 
     /// Return the values that a broker would deliver to: those of all subscriptions without a queue,
@@ -175,11 +195,11 @@ impl SubjectTrie {
                         let name = members
                             .first()
                             .and_then(|&oldest| state.index.queue(oldest));
-                        let values = state.objects(py, members, ObjectKind::Value);
+                        let values = state.values(py, members);
                         (name.unwrap_or_default().to_owned(), values)
                     })
                     .collect();
-                Ok((state.objects(py, &groups.plain, ObjectKind::Value), queues))
+                Ok((state.values(py, &groups.plain), queues))
             })
         })?;
         let mapping = PyDict::new(py);
@@ -246,17 +266,17 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
         self.ensure_index(py)?;
-        let (matches, nearest) = look_up(subject, |scratch, text| {
+        let (matches, nearest, tokens) = look_up(subject, |scratch, text| {
             self.state.read(py, |state| {
                 let explanation = state.index.explain(text, limit.0, &mut scratch.lookup)?;
                 let (found, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
                     explanation.nearest.into_iter().unzip();
-                let nearest = state.objects(py, &found, ObjectKind::Handle);
-                let nearest: Vec<_> = nearest.into_iter().zip(tokens).collect();
-                let matches = state.objects(py, &explanation.matches, ObjectKind::Handle);
-                Ok((matches, nearest))
+                let matches = state.handles(py, &explanation.matches);
+                Ok((matches, state.handles(py, &found), tokens))
             })
         })?;
+        let nearest: Vec<_> = self.made(py, nearest)?.into_iter().zip(tokens).collect();
+        let matches = self.made(py, matches)?;
         let text = text(subject, "subject", ErrorClass::Subject)?;
         shared!(py, "explained")?.call1((text, self.builder.dialect.name(), matches, nearest))
     }
@@ -270,11 +290,7 @@ impl SubjectTrie {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.ensure_index(py)?;
-        let handles = self.state.read(py, |state| {
-            state.objects(py, &state.index.subscriptions(), ObjectKind::Handle)
-        });
-        PyList::new(py, handles)?.try_iter()
+        PyList::new(py, self.all_handles(py)?)?.try_iter()
     }
 
     fn __contains__(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -287,7 +303,7 @@ impl SubjectTrie {
         let py = subscription.py();
         Ok(self.state.read(py, |state| {
             let objects = state.index.find(id).and_then(|found| state.get(found));
-            objects.is_some_and(|objects| objects.handle.is(subscription))
+            objects.is_some_and(|objects| objects.is_handle(subscription))
         }))
     }
 
@@ -370,7 +386,7 @@ impl SubjectTrie {
 
     /// Return an independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        self.ensure_index(py)?;
+        self.all_handles(py)?; // both have the same
         let copy = Self::empty(self.builder.dialect, self.given);
         let fresh = self.state.read(py, |state| state.copy(py));
         drop(replace(py, &copy.state, fresh));
@@ -383,35 +399,8 @@ impl SubjectTrie {
         self.copy(py)
     }
 
-    // The pickle is the same in both engines. A value may refer to this trie, so values are state.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.ensure_index(py)?;
-        let rows: Vec<NewRow> = self.state.read(py, |state| {
-            let index = &state.index;
-            let row = |found: SubscriptionRef| {
-                let objects = state.get(found)?;
-                Some(NewRow {
-                    id: found.id,
-                    pattern: index.pattern(found)?.into(),
-                    queue: index.queue(found).map(Into::into),
-                    turn: index.turn(found),
-                    objects: objects.clone_ref(py),
-                })
-            };
-            index.subscriptions().into_iter().filter_map(row).collect()
-        });
-        let next = self.next_id.load(Ordering::Relaxed);
-        let rows = rows
-            .into_iter()
-            .map(|row| {
-                let Objects { handle, value, .. } = row.objects;
-                let queue = row.queue.as_deref();
-                (handle, &*row.pattern, value, queue, row.id, row.turn).into_pyobject(py)
-            })
-            .collect::<PyResult<Vec<_>>>()?;
-        let state = (next, PyTuple::new(py, rows)?);
-        let arguments = (self.builder.dialect.name(), self.given.0, self.given.1);
-        (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)
+        pickle::reduce(self, py)
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
@@ -424,17 +413,7 @@ impl SubjectTrie {
         slf: &Bound<'py, Self>,
         memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Self>> {
-        static DEEPCOPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = slf.py();
-        let this = slf.get();
-        let copy = Bound::new(py, Self::empty(this.builder.dialect, this.given))?;
-        memo.set_item(slf.as_ptr() as usize, &copy)?;
-        let state = this.__reduce__(py)?.get_item(2)?;
-        let state = DEEPCOPY
-            .import(py, "copy", "deepcopy")?
-            .call1((state, memo))?;
-        copy.call_method1("__setstate__", (state,))?;
-        Ok(copy)
+        pickle::deepcopy(slf, memo)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -442,7 +421,9 @@ impl SubjectTrie {
         // During a change nothing is visited: the objects are in use, so they stay.
         let visited = self.state.read_for_collector(&visit, |state| {
             for objects in &state.objects {
-                visit.call(&objects.handle)?;
+                if let Some(handle) = objects.handle.get() {
+                    visit.call(handle)?;
+                }
                 visit.call(&objects.value)?;
                 visit.call(&objects.singleton)?;
             }

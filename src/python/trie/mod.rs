@@ -2,14 +2,17 @@
 //!
 //! From the bottom up: `retained_values` and `image`; `shared_state`, how readers and writers share a
 //! state; `state`, the index and its Python objects;
-//! `build`, which validates rows and builds states; `subject_trie`, the class; `matches`, the
+//! `build` and `bulk_load`, which validate rows and build states; `subject_trie`, the class; `matches`, the
 //! result of a batch; and `methods` and `fast_methods`, what Python calls.
 
 mod build;
+mod bulk_load;
+mod collector;
 mod fast_methods;
 mod image;
 mod matches;
 mod methods;
+mod pickle;
 mod retained_values;
 mod scratch;
 mod shared_state;

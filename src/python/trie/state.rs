@@ -3,7 +3,7 @@
 //! Objects that a change removes are returned and dropped later, because no Python code may run
 //! during a change ([`SharedState`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -21,38 +21,42 @@ pub struct Objects {
     pub value: Py<PyAny>,
     /// The result of a lookup that finds this subscription only.
     pub singleton: Py<PyTuple>,
-    pub handle: Py<PyAny>,
+    /// Made when it is asked for.
+    pub handle: OnceLock<Py<PyAny>>,
 }
 
-/// The object of a subscription that a method returns.
-#[derive(Clone, Copy)]
-pub enum ObjectKind {
-    Handle,
-    Value,
+/// A handle, or what it is made of.
+pub enum Handle {
+    Made(Py<PyAny>),
+    ToMake {
+        id: u64,
+        pattern: String,
+        value: Py<PyAny>,
+        queue: Option<String>,
+    },
 }
 
 impl Objects {
-    pub fn new(value: Bound<'_, PyAny>, handle: Py<PyAny>) -> PyResult<Self> {
+    pub fn new(value: Bound<'_, PyAny>, handle: Option<Py<PyAny>>) -> PyResult<Self> {
         Ok(Self {
             singleton: PyTuple::new(value.py(), [&value])?.unbind(),
             value: value.unbind(),
-            handle,
+            handle: handle.map_or_else(OnceLock::new, OnceLock::from),
         })
     }
 
-    pub fn object(&self, py: Python<'_>, kind: ObjectKind) -> Py<PyAny> {
-        match kind {
-            ObjectKind::Handle => self.handle.clone_ref(py),
-            ObjectKind::Value => self.value.clone_ref(py),
-        }
-    }
-
     pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        let handle = self.handle.get().map(|handle| handle.clone_ref(py));
         Self {
             value: self.value.clone_ref(py),
             singleton: self.singleton.clone_ref(py),
-            handle: self.handle.clone_ref(py),
+            handle: handle.map_or_else(OnceLock::new, OnceLock::from),
         }
+    }
+
+    /// Whether this is the handle.
+    pub fn is_handle(&self, handle: &Bound<'_, PyAny>) -> bool {
+        self.handle.get().is_some_and(|own| own.is(handle))
     }
 }
 
@@ -96,27 +100,44 @@ impl State {
         self.objects.get(found.slot.index())
     }
 
-    /// The objects of one kind of several subscriptions.
-    pub fn objects(
-        &self,
-        py: Python<'_>,
-        found: &[SubscriptionRef],
-        kind: ObjectKind,
-    ) -> Vec<Py<PyAny>> {
-        let mut objects = Vec::with_capacity(found.len());
-        self.objects_into(py, found, kind, &mut objects);
-        objects
+    /// The values of several subscriptions.
+    pub fn values(&self, py: Python<'_>, found: &[SubscriptionRef]) -> Vec<Py<PyAny>> {
+        let objects = found.iter().filter_map(|&found| self.get(found));
+        objects.map(|objects| objects.value.clone_ref(py)).collect()
     }
 
-    pub fn objects_into(
-        &self,
-        py: Python<'_>,
-        found: &[SubscriptionRef],
-        kind: ObjectKind,
-        into: &mut Vec<Py<PyAny>>,
+    /// The handles of several subscriptions, as far as they are made.
+    pub fn handles(&self, py: Python<'_>, found: &[SubscriptionRef]) -> Vec<Handle> {
+        let handle = |&found: &SubscriptionRef| {
+            let objects = self.get(found)?;
+            Some(match objects.handle.get() {
+                Some(handle) => Handle::Made(handle.clone_ref(py)),
+                None => Handle::ToMake {
+                    id: found.id,
+                    pattern: self.index.pattern(found)?,
+                    value: objects.value.clone_ref(py),
+                    queue: self.index.queue(found).map(Into::into),
+                },
+            })
+        };
+        found.iter().filter_map(handle).collect()
+    }
+
+    /// Inserts valid rows with consecutive ids. `queues` is empty if there are none.
+    pub fn insert_columns(
+        &mut self,
+        first: u64,
+        patterns: &[&str],
+        queues: &[Option<&str>],
+        objects: Vec<Objects>,
     ) {
-        let objects = found.iter().filter_map(|&found| self.get(found));
-        into.extend(objects.map(|objects| objects.object(py, kind)));
+        self.index.prepare_bulk_load(patterns.iter().copied());
+        self.objects.reserve_exact(objects.len());
+        for (row, (id, pattern)) in (first..).zip(patterns).enumerate() {
+            let queue = queues.get(row).copied().flatten();
+            self.index.insert_reserved(id, pattern, queue, 0);
+        }
+        self.objects.extend(objects);
     }
 
     /// Inserts rows. Cannot fail.
@@ -136,7 +157,7 @@ impl State {
     /// Removes the subscription with this id if `handle` is its handle.
     pub fn remove(&mut self, id: u64, handle: &Bound<'_, PyAny>) -> Option<Objects> {
         let found = self.index.find(id)?;
-        if !self.get(found)?.handle.is(handle) {
+        if !self.get(found)?.is_handle(handle) {
             return None;
         }
         let slot = self.index.remove(id)?;

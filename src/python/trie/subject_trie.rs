@@ -6,11 +6,11 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::build::StateBuilder;
+use super::build::{StateBuilder, shared};
 use super::retained_values::RetainedValues;
 use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
-use super::state::{ObjectKind, State, replace};
+use super::state::{Handle, State, replace};
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::args::text;
@@ -65,6 +65,69 @@ impl SubjectTrie {
             .ok_or_else(|| PyKeyError::new_err(id))
     }
 
+    /// Reserves consecutive ids, if there is room for so many rows and bytes of patterns.
+    pub(super) fn reserve(&self, py: Python<'_>, count: usize, bytes: usize) -> PyResult<u64> {
+        let has_room = self
+            .state
+            .read(py, |state| state.index.has_room(count, bytes));
+        let next = |next: u64| next.checked_add(count as u64).filter(|_| has_room);
+        let reserved = self
+            .next_id
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        reserved.map_err(|_| exception(py, &Error::new("index-full"), ErrorClass::Pattern, ""))
+    }
+
+    /// Makes the handles that are not made yet.
+    pub(super) fn made<'py>(
+        &self,
+        py: Python<'py>,
+        handles: Vec<Handle>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let make = |handle| match handle {
+            Handle::Made(handle) => Ok(handle.into_bound(py)),
+            Handle::ToMake {
+                id,
+                pattern,
+                value,
+                queue,
+            } => {
+                let dialect = self.builder.dialect.name();
+                let arguments = (pattern, dialect, value, queue, id);
+                let made = shared!(py, "subscribed")?.call1(arguments)?;
+                // Another thread may have made it meanwhile, or removed the subscription.
+                Ok(self.state.read(py, |state| {
+                    let objects = state.index.find(id).and_then(|found| state.get(found));
+                    let Some(objects) = objects else { return made };
+                    let own = objects.handle.get_or_init(|| made.unbind());
+                    own.clone_ref(py).into_bound(py)
+                }))
+            }
+        };
+        handles.into_iter().map(make).collect()
+    }
+
+    /// All handles, in ascending id.
+    pub(super) fn all_handles<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.ensure_index(py)?;
+        let handles = self
+            .state
+            .read(py, |state| state.handles(py, &state.index.subscriptions()));
+        self.made(py, handles)
+    }
+
+    /// The handle of the subscription with this id, if it is in the index.
+    pub(super) fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        id: u64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let handles = self.state.read(py, |state| {
+            let found = state.index.find(id);
+            state.handles(py, found.as_slice())
+        });
+        Ok(self.made(py, handles)?.pop())
+    }
+
     /// Builds the index if subjects are looked up in an image instead.
     pub(super) fn ensure_index(&self, py: Python<'_>) -> PyResult<()> {
         if !self.is_image.load(Ordering::Acquire) {
@@ -107,7 +170,7 @@ impl SubjectTrie {
                         .get(one)
                         .map(|objects| objects.singleton.clone_ref(py))),
                     _ => {
-                        state.objects_into(py, found, ObjectKind::Value, &mut scratch.objects);
+                        scratch.objects.extend(state.values(py, found));
                         Ok(None)
                     }
                 }
@@ -148,10 +211,10 @@ impl SubjectTrie {
         let text = text(pattern, "pattern", ErrorClass::Pattern)?;
         self.ensure_index(py)?;
         let handles = self.state.read(py, |state| {
-            query(&state.index, text).map(|found| state.objects(py, &found, ObjectKind::Handle))
+            query(&state.index, text).map(|found| state.handles(py, &found))
         });
         match handles {
-            Ok(handles) => PyTuple::new(py, handles),
+            Ok(handles) => PyTuple::new(py, self.made(py, handles)?),
             Err(error) => Err(exception(py, &error, ErrorClass::Pattern, text)),
         }
     }
