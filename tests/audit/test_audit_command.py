@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from subtrie._cli.app import app
 from subtrie.spark import TABLES, OutputFolderError
 from subtrie.spark._run_folder import RunFolder, read_manifest
+from subtrie.spark._slot_redaction import Redaction
 
 BLOCKED = """
 import sys
@@ -223,6 +224,39 @@ def test_a_file_that_is_not_a_log_is_refused_before_spark_starts(tmp_path) -> No
     done = CliRunner().invoke(app, ["audit", str(path)])
     assert done.exit_code == 2
     assert "no line of nats-server" in done.stderr
+
+
+@pytest.mark.requirement("P-11")
+def test_paths_are_redacted_and_counts_stay(run, mixed, monkeypatch) -> None:
+    plain = json.loads(run(mixed, "--json").stdout)
+    monkeypatch.setenv("SUBTRIE_REDACT_KEY", "a key of 16 bytes")
+    done = run(mixed, "--json", "--redact", "path")
+    told = json.loads(done.stdout)
+    assert json.loads(run(mixed, "--json", "--redact", "path").stdout) == told
+    subjects = [row["subject"] for name in ("undelivered", "malformed") for row in told[name]]
+    assert all(subject.split(".")[7] not in ("x", "y") for subject in subjects)
+    assert told["undelivered"][0]["nearest"].split(".")[7] not in ("x", "*")
+    for edge in (*told["call_graph"], *plain["call_graph"]):
+        edge["route"] = edge["route"] is not None
+    assert told["call_graph"] == plain["call_graph"]
+    assert "b_c" not in json.dumps(told["unparseable"])
+    monkeypatch.setenv("SUBTRIE_REDACT_KEY", "another key of 16 bytes")
+    assert json.loads(run(mixed, "--json", "--redact", "path").stdout) != told
+    monkeypatch.setenv("SUBTRIE_REDACT_KEY", "short")
+    assert run(mixed, "--json", "--redact", "path").exit_code == 2
+
+
+def test_ids_are_redacted_in_replies_and_slots() -> None:
+    hidden = Redaction(("id",), b"0123456789abcdef")
+    reply = hidden.text("p1.reply._.a_com.b_com.id-7f3c")
+    assert reply is not None
+    assert reply.startswith("p1.reply._.a_com.b_com.id-")
+    assert "7f3c" not in reply
+    assert hidden.text("p1.safe.443.a_com.b_com._.GET.x") == "p1.safe.443.a_com.b_com._.GET.x"
+    assert hidden.text("p1.safe.443.*.b_com.id-7f3c.GET.>").split(".")[5] == reply.split(".")[5]
+    assert hidden.text("orders.new") == "orders.new"
+    with pytest.raises(ValueError, match="one of path, id"):
+        Redaction(("host",), b"0123456789abcdef")
 
 
 def test_periods_of_the_call_graph(run, mixed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import os
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,13 @@ _RANKED_BY = ("published", "count")
     type=click.IntRange(min=1),
     help="Divide the call graph into periods (s).",
 )
+@click.option(
+    "--redact",
+    "slots",
+    multiple=True,
+    type=click.Choice(["path", "id"]),
+    help="Replace paths or ids in subjects by digests; may be repeated.",
+)
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 def audit(
     logs: tuple[str, ...],
@@ -65,6 +73,7 @@ def audit(
     rows: int,
     long: bool,
     window: int | None,
+    slots: tuple[str, ...],
     memory: str,
 ) -> None:
     """Audit the traffic in trace logs of nats-server.
@@ -90,7 +99,17 @@ def audit(
             progress.step("starting Spark")
             spark = local_session(memory=memory, log_bytes=size)
             progress.watch(spark)
-            result = run(spark, logs, planes=planes, out=out, window=window, step=progress.step)
+            key = os.environ.get("SUBTRIE_REDACT_KEY")
+            result = run(
+                spark,
+                logs,
+                planes=planes,
+                out=out,
+                window=window,
+                redact=slots,
+                redact_key=None if key is None else key.encode(),
+                step=progress.step,
+            )
         except (SparkStartError, OSError, ValueError) as error:
             _bad(str(error))
     with result:

@@ -9,6 +9,7 @@ the tables of a result that has no output directory.
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ._pattern_index import PatternIndex, index_files, open_files
 from ._run_folder import RunFolder, TableFile, read_manifest, rows_of_table, stage_file
 from ._schema import TABLES, arrow_schema, spark_schema
 from ._shipped_files import send_file, worker_path
+from ._slot_redaction import Redaction
 from ._subscriptions import subscriptions_of
 from ._tables import ROWS, TOTALS, rows_of, subscription_rows
 
@@ -36,6 +38,7 @@ _FOR_DRIVER = ("subscription", "plane", "count")
 _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
 _WRITERS = 4
+_WITH_SLOTS = ("subject", "reply", "_corrupt_record")
 _Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
@@ -93,6 +96,8 @@ def audit(
     planes: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
     window: int | None = None,
+    redact: Sequence[str] = (),
+    redact_key: bytes | None = None,
     split_bytes: int | None = None,
     step: Callable[[str], None] = lambda name: None,
 ) -> Audit:
@@ -106,6 +111,10 @@ def audit(
         out: A directory for the tables that the workers can write to, as a path or as a URI that
             ``pyarrow.fs`` can open. Without it they are temporary.
         window: The length of a period of the call graph, in seconds.
+        redact: The slots of Microbus subjects (``path``, ``id``) whose tokens are replaced by keyed
+            digests where the logs are read. The text of unparseable lines is then left out.
+        redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
+            of two runs cannot be compared.
         split_bytes: The size of the ranges in which a log is read.
         step: Is called with the name of each step as it begins.
 
@@ -117,6 +126,7 @@ def audit(
         ValueError: Two logs are copies of one.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
+    hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     try:
@@ -124,11 +134,11 @@ def audit(
         if isinstance(logs, list | tuple):
             whole = whole_logs([resolve_path(path) for path in logs])
             parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
-            facts = read_facts(spark, parts, window=window, follow=len(whole) > 1)
+            facts = read_facts(spark, parts, window=window, follow=len(whole) > 1, redaction=hidden)
             size = sum(log.size for log in whole)
             tasks = 1 if len(parts) == 1 else max(2, -(-size // _SHUFFLED))
         else:
-            facts = event_facts(logs, window=window)  # type: ignore[arg-type]
+            facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
         facts = facts.persist()
         cached.append(facts)
@@ -144,7 +154,12 @@ def audit(
 
 
 def read_facts(
-    spark: SparkSession, parts: Sequence[LogRange], *, window: int | None, follow: bool
+    spark: SparkSession,
+    parts: Sequence[LogRange],
+    *,
+    window: int | None,
+    follow: bool,
+    redaction: Redaction | None = None,
 ) -> DataFrame:
     """Return the facts of ranges of logs, one task for each range."""
     micros = None if window is None else window * 1_000_000
@@ -155,6 +170,8 @@ def read_facts(
             for number in batch.column(0).to_pylist():
                 counts: dict[str, int] = {}
                 events = read_range(parts[number], EVENT_COLUMNS, counts)
+                if redaction is not None:
+                    events = (redaction.columns(each, _WITH_SLOTS) for each in events)
                 yield from facts_of(events, window=micros, follow=follow)
                 yield count_facts(counts)
 
@@ -162,7 +179,9 @@ def read_facts(
     return ranges.mapInArrow(read, spark_schema(FACTS))
 
 
-def event_facts(events: DataFrame, *, window: int | None) -> DataFrame:
+def event_facts(
+    events: DataFrame, *, window: int | None, redaction: Redaction | None = None
+) -> DataFrame:
     """Return the facts of a table of events.
 
     Raises:
@@ -181,7 +200,8 @@ def event_facts(events: DataFrame, *, window: int | None) -> DataFrame:
         import pyarrow.compute as pc
 
         for batch in batches:
-            yield from facts_of([batch], window=micros, follow=True)
+            shown = batch if redaction is None else redaction.columns(batch, _WITH_SLOTS)
+            yield from facts_of([shown], window=micros, follow=True)
             damaged = int(pc.sum(pc.is_valid(batch.column("reason"))).as_py() or 0)
             lines = {"operations": batch.num_rows - damaged, "unparseable_lines": damaged}
             yield count_facts(lines)
