@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from plain_tables import audit as plain_audit
-from truth import differences, tables_differ
+from truth import differences, read_truth, tables_differ
 
 from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES, audit
@@ -27,7 +27,7 @@ def worlds(tmp_path_factory) -> list[Path]:
 
 
 @pytest.mark.requirement("P-03", "P-07", "P-08")
-@pytest.mark.parametrize(("split_bytes", "batch"), [(None, 10_000), (30_000, 7), (4_000, 100)])
+@pytest.mark.parametrize(("split_bytes", "batch"), [(None, 10_000), (30_000, 7), (60_000, 100)])
 def test_the_answers_are_the_truth_for_any_split_and_batch(spark, worlds, split_bytes, batch):
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(setting)
@@ -63,3 +63,14 @@ def test_recordings_come_out_as_in_plain_python(spark, captures, name):
     summary, tables = result(spark, log, split_bytes=300_000)
     assert {key: summary[key] for key in expected[0]} == expected[0]
     assert tables_differ(tables, expected[1]) == []
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_a_table_of_events_gives_the_same_tables_as_the_log(spark, tmp_path, partitions):
+    world = tmp_path / "world"
+    write_traffic(world, seed=73, rows=1500, events=True)
+    events = spark.read.parquet(str(world / "events.parquet")).repartition(partitions)
+    with audit(spark, events) as found:
+        tables = {name: list(found.rows(name)) for name in TABLES}
+        assert found.summary["planes"] == ["prod", "staging"]
+    assert tables_differ(tables, read_truth(world)) == []
