@@ -68,4 +68,9 @@ BUS: dict[str, Reason] = {
         "set them in config.yaml or config=, or pass configurator='optional'",
         503,
     ),
+    "subscription-refused": Reason(
+        "the broker refuses the service's own subscription",
+        "use the creds that gencreds made for this host, and compare with subtrie why",
+        403,
+    ),
 }

@@ -254,7 +254,7 @@ def test_the_number_of_open_transfers_is_limited():
     for number in range(1024):
         assembly.begin(("a.b", "id-1", f"{number:08}"), 2, now=0, ends=9)
     with pytest.raises(HTTPError) as refused:
-        assembly.begin(KEY, 2, now=0, ends=9)
+        assembly.begin(("a.b", "id-1", "more"), 2, now=0, ends=9)
     assert refused.value.status == 503
     assert len(assembly.overdue(2.0)) == 1024
     assert len(assembly) == 0

@@ -118,9 +118,11 @@ class RequestClient:
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        source: str = "",
     ) -> Response:
         """Send a request to one instance and return its response. See ``Connector.request``."""
         request, target = self._build(method, url, params, json, body, headers, timeout)
+        request.expects = source
         if self.nearest is not None or self._runtime.traced:
             return await self._traced(request, target)
         call = self._send(request, target.subject)
@@ -191,7 +193,7 @@ class RequestClient:
 
     def _again(self, request: RequestEnvelope, target: Target, budget: float) -> RequestEnvelope:
         """Return a request to be sent once more, with the time that is left."""
-        return RequestEnvelope(
+        again = RequestEnvelope(
             request.method,
             target.text,
             target.decoded_path,
@@ -202,6 +204,8 @@ class RequestClient:
             budget,
             request.depth,
         )
+        again.expects = request.expects
+        return again
 
     def publish(
         self,
@@ -344,6 +348,7 @@ class RequestClient:
         loop = asyncio.get_running_loop()
         timers = runtime.timers if loop is runtime.loop else Timers(loop)
         call = PendingRequest(loop, timers, runtime.metrics, subject, request.budget)
+        call.expects = request.expects
         request.caller = call
         # Without a local subscriber the message is not consumed.
         if transport.deliver(subject, request, kept=kept):
@@ -378,12 +383,21 @@ class RequestClient:
                     self._runtime.metrics.timeouts += 1
                     what = "timeout"
                 error.set_message(f"{what}: {request.url.partition('?')[0]}")
+                if isinstance(error, AckTimeout):
+                    error.hint = self._hint()
                 error.trace = trace_of(request)
             raise error
         assert response is not None
         if response.op == _control_headers.ERROR:
             raise read_error(response.body, response.status)
         return response
+
+    def _hint(self) -> str:
+        """Return what to look at when nothing acknowledges a request."""
+        plane = f"is the service running, on the plane {self._runtime.plane}?"
+        if self._transport.nats is None:
+            return f"{plane} There is no broker: only this process is reached (MICROBUS_NATS)"
+        return plane
 
     def _publish(self, request: RequestEnvelope, call: PendingRequest | ResponseStream) -> None:
         """Publish over the bus, in fragments if needed.

@@ -62,6 +62,8 @@ class Connector:
         short_circuit: Whether messages within the process bypass the broker; true by default.
         max_body: The largest body in bytes, in and out, whole and not per fragment.
         max_fragments: The largest number of fragments of one message.
+        max_at_work: The largest number of requests whose handlers run; further ones are answered
+            with 503. Sources share the places.
         ids: The source of identifiers; give ``FixedIds`` for reproducible runs.
         round_trip: The time to wait for an acknowledgement in seconds; measured by default.
         config: Configuration values by name, which no other source overrides.
@@ -89,6 +91,7 @@ class Connector:
         short_circuit: bool | None = None,
         max_body: int = 67_108_864,
         max_fragments: int = 1024,
+        max_at_work: int = 10_000,
         ids: Ids | None = None,
         round_trip: float | None = None,
         config: Mapping[str, str] | None = None,
@@ -107,6 +110,7 @@ class Connector:
             ids=ids,
             max_body=max_body,
             max_fragments=max_fragments,
+            max_at_work=max_at_work,
         )
         self._transport = Transport(
             host,
@@ -460,6 +464,7 @@ class Connector:
         body: bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        source: str = "",
     ) -> Coroutine[Any, Any, Response]:
         """Send a request to one instance and return its response.
 
@@ -472,6 +477,7 @@ class Connector:
             headers: Headers of the request.
             timeout: The time budget in seconds, 20 by default; at most what is left of the request
                 being handled.
+            source: The host that must respond: what others send as a response is not taken.
 
         Returns:
             The response, whatever its status.
@@ -492,6 +498,7 @@ class Connector:
             body=body,
             headers=headers,
             timeout=timeout,
+            source=source,
         )
 
     def publish(

@@ -10,7 +10,7 @@ source, so that no other host can add to a transfer.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -20,6 +20,7 @@ from ._message import Request, RequestEnvelope, Response, ResponseEnvelope
 
 MAX_SILENCE = 8  # round trips without a fragment
 _REMEMBERED = 4096  # ended transfers whose late fragments are dropped
+_MOST_BODIES = 8  # bodies of the largest size that all open transfers may hold together
 _MAX_OPEN = 1024  # transfers
 
 TransferKey = tuple[str, str, str]  # verified source, instance, message id
@@ -71,6 +72,10 @@ class Reassembler(Generic[Part]):
         self.max_body, self.max_fragments, self.silence = max_body, max_fragments, silence
         self._open: dict[TransferKey, _Transfer[Part]] = {}
         self._ended: OrderedDict[TransferKey, None] = OrderedDict()
+        self.max_size = _MOST_BODIES * max_body
+        self._size = 0  # bytes held
+        self._places: Counter[str] = Counter()  # open transfers by source
+        self._bytes: Counter[str] = Counter()  # bytes held by source
         self._on_overdue = overdue
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -101,10 +106,11 @@ class Reassembler(Generic[Part]):
             raise HTTPError(
                 f"{count} fragments exceed the limit of {self.max_fragments}", status=413
             )
-        if len(self._open) >= _MAX_OPEN:
+        if len(self._open) >= _MAX_OPEN and not self._make_room(key[0]):
             self._end(key)
             raise HTTPError("too many fragmented messages at once", status=503)
         self._open[key] = _Transfer(count, now, ends)
+        self._places[key[0]] += 1
         if self._on_overdue is not None and self._sweep is None:
             self._sweep_later()
 
@@ -131,6 +137,11 @@ class Reassembler(Generic[Part]):
             self._end(key)
             raise HTTPError(f"fragment {index}/{count} does not fit", status=400)
         transfer.size += len(part.body)
+        self._bytes[key[0]] += len(part.body)
+        self._size += len(part.body)
+        if self._size > self.max_size and not self._give_back(key):
+            self._end(key)
+            raise HTTPError("too many bytes of fragmented messages at once", status=503)
         if transfer.size > self.max_body:
             self._end(key)
             raise HTTPError(f"the body exceeds {self.max_body} bytes (max_body)", status=413)
@@ -142,6 +153,23 @@ class Reassembler(Generic[Part]):
         whole.body = b"".join(transfer.parts[number].body for number in range(1, count + 1))
         del whole.headers[FRAGMENT]
         return whole
+
+    def _make_room(self, source: str) -> bool:
+        """End the oldest transfer of the source that has the most, if ``source`` has fewer."""
+        most, places = self._places.most_common(1)[0]
+        if most == source or places <= self._places[source] + 1:
+            return False
+        self._end(next(key for key in self._open if key[0] == most))
+        return True
+
+    def _give_back(self, key: TransferKey) -> bool:
+        """End transfers of sources that hold more bytes than that of ``key``, until all fit."""
+        while self._size > self.max_size:
+            most, size = self._bytes.most_common(1)[0]
+            if most == key[0] or size <= self._bytes[key[0]]:
+                return False
+            self._end(next(each for each in self._open if each[0] == most))
+        return True
 
     def overdue(self, now: float) -> list[TransferKey]:
         """End the transfers that are silent or past their budget, and return their keys."""
@@ -173,7 +201,14 @@ class Reassembler(Generic[Part]):
             self._sweep_later()
 
     def _end(self, key: TransferKey) -> None:
-        self._open.pop(key, None)
+        transfer = self._open.pop(key, None)
+        if transfer is not None:
+            source = key[0]
+            self._size -= transfer.size
+            self._places[source] -= 1
+            self._bytes[source] -= transfer.size
+            if not self._places[source]:
+                del self._places[source], self._bytes[source]
         self._ended[key] = None
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)

@@ -37,9 +37,16 @@ def reply_address(subject: str) -> ReplyAddress | None:
     return address if isinstance(address, ReplyAddress) else None
 
 
-@lru_cache(maxsize=8192)
+_LONGEST_ID = 128  # characters of an instance id; bounds the memory of the cache
+
+
 def return_subject(plane: str, source: str, host: str, instance: str) -> str | None:
     """Return the subject of responses to an instance, or None if the instance id is not valid."""
+    return None if len(instance) > _LONGEST_ID else _return_subject(plane, source, host, instance)
+
+
+@lru_cache(maxsize=8192)
+def _return_subject(plane: str, source: str, host: str, instance: str) -> str | None:
     try:
         return microbus.encode_reply(plane=plane, source=source, host=host, id=instance)
     except SubtrieError:

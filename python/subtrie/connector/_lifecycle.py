@@ -90,6 +90,7 @@ class Lifecycle:
         self.on_startup: list[Hook] = []
         self.on_shutdown: list[Hook] = []
         server.runner.on_failure = self._failed
+        transport.on_refused = client.responses.refuse
 
     def _reply_pattern(self) -> str:
         runtime = self._runtime
@@ -137,11 +138,22 @@ class Lifecycle:
         for endpoint in [*server.own_endpoints, *server.endpoints]:
             await server.activate(endpoint)
         await self._transport.flush()
+        self._check_refused()
+
+    def _check_refused(self) -> None:
+        """Raise if the broker refused subscriptions: the service would not be reached."""
+        refused = sorted(self._transport.refused)
+        if refused:
+            error = refusal("BusError", "subscription-refused", refused[0], field="subscription")
+            if len(refused) > 1:
+                error.args = (f"{error.args[0]} ({len(refused)} are refused)",)
+            raise error
 
     async def _open(self) -> None:
         runtime, transport = self._runtime, self._transport
         if self._configured_locality in CLOUDS:
             runtime.locality = await locality_in(self._configured_locality)
+        transport.refused.clear()
         await transport.open()
         round_trip = self._fixed_round_trip
         runtime.round_trip = await transport.round_trip() if round_trip is None else round_trip

@@ -142,9 +142,10 @@ class RequestEnvelope(Request):
         caller: The pending request, if the sender is in this process.
         deadline: When the handler must be done, on the clock of its loop.
         limit: The deadline that is armed, or None.
+        expects: The host that must respond; empty for any.
     """
 
-    __slots__ = ("caller", "deadline", "depth", "given", "limit", "message_id", "sender")
+    __slots__ = ("caller", "deadline", "depth", "expects", "given", "limit", "message_id", "sender")
 
     def __init__(
         self,
@@ -169,6 +170,7 @@ class RequestEnvelope(Request):
         self.given, self.sender = given, sender
         self.caller: LocalCaller | None = None
         self.deadline = 0.0
+        self.expects = ""
         self.limit: Limit | None = None
 
     def _written_headers(self) -> Headers:

@@ -14,13 +14,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from ssl import SSLError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _io_thread
 from ._ack_times import AckTimes
+from ._broker_errors import Violation, refuses_connection, violation
 from ._credentials import Credentials
 from ._errors import HTTPError
+from ._settings import shown_url
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -49,6 +50,8 @@ class NatsConnection:
         self._pings: set[asyncio.Task[None]] = set()
         self._lost_pings: set[asyncio.Task[None]] = set()  # pings of a connection that was lost
         self._last_error: Exception | None = None
+        #: Called with each publish or subscription that the broker refuses, on this loop.
+        self.on_violation: list[Callable[[Violation], None]] = []
         self._fatal_error: asyncio.Future[None]
         self.ack_times = AckTimes()
         self._outbox: deque[tuple[str, bytes, Failed] | Callable[[], None]] = deque()
@@ -259,6 +262,7 @@ class NatsConnection:
         import nats
         from nats.errors import Error
 
+        shown = ", ".join(shown_url(url) for url in credentials.url.split(","))
         self._fatal_error = self.loop.create_future()
         connecting = self.loop.create_task(
             nats.connect(
@@ -282,31 +286,40 @@ class NatsConnection:
                 self.client = connecting.result()
                 return
         except Error as error:
-            raise ConnectionError(f"no connection to {credentials.url}: {error}") from error
+            raise ConnectionError(f"no connection to {shown}: {error}") from error
         finally:
             connecting.cancel()
             self._fatal_error.cancel()
         raise ConnectionError(
-            f"no connection to {credentials.url}: {self._last_error or 'no answer'}"
+            f"no connection to {shown}: {self._last_error or 'no answer'}"
         ) from self._last_error
 
     async def _on_error(self, error: Exception) -> None:
-        from nats.errors import AuthorizationError
+        from nats.errors import StaleConnectionError, UnexpectedEOF
 
         self._last_error = error
-        if isinstance(error, SSLError | AuthorizationError) and not self._fatal_error.done():
+        if refuses_connection(error) and not self._fatal_error.done():
             self._fatal_error.set_result(None)  # another attempt would fail too
-        logger.warning("%s: NATS error: %r", self._host, error)
+        refused = violation(error)
+        if refused is not None:
+            for each in list(self.on_violation):
+                each(refused)
+        # The first connection fails with an exception, and a lost one is reported once.
+        lost = isinstance(error, OSError | StaleConnectionError | UnexpectedEOF)
+        ready = self._ready.done() and self.connected
+        level = logging.WARNING if ready and not lost else logging.DEBUG
+        logger.log(level, "%s: NATS error: %s", self._host, error)
 
     async def _on_disconnect(self) -> None:
         self._lost_pings |= self._pings
-        logger.info("%s: disconnected from NATS", self._host)
+        if not self.client.is_closed:
+            logger.warning("%s: the connection to the broker is lost", self._host)
 
     async def _on_reconnect(self) -> None:
         for ping in self._lost_pings:  # the new connection has no pong for them
             ping.cancel()
         self._lost_pings.clear()
-        logger.info("%s: reconnected to NATS", self._host)
+        logger.info("%s: the broker is back", self._host)
 
 
 _pool: dict[str, NatsConnection] = {}

@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Callable
 
 from .. import _control_headers
 from .._errors import SubtrieError
-from ._errors import AckTimeout, RequestTimeout
+from ._errors import AckTimeout, HTTPError, RequestTimeout
 from ._message import Response, ResponseEnvelope
 from ._metrics import Metrics
 from ._routing import KnownResponders
 from ._timers import Timeout, Timers, has_begun
 from ._transport import Transport
 
+_MOST_INSTANCES = 16_384  # responders of one multicast; bounds the memory of its caller
 _GRACE = 0.1  # of the timeout: time to process what was read
 _LATE = 0.25  # of the timeout: a loop that is later than this was blocked
 
@@ -108,6 +109,7 @@ class PendingRequest:
         error: The error, or None.
         on_ack: Called with each acknowledgement, unless None.
         sent: When it was sent over the bus, on the monotonic clock; 0 if it was not.
+        expects: The host that must respond; empty for any.
     """
 
     __slots__ = (
@@ -123,6 +125,7 @@ class PendingRequest:
         "_timers",
         "acked",
         "error",
+        "expects",
         "expires",
         "loop",
         "on_ack",
@@ -146,6 +149,7 @@ class PendingRequest:
         self.error: SubtrieError | None = None
         self.on_ack: Callable[[ResponseEnvelope], None] | None = None
         self.sent = 0.0
+        self.expects = ""
         self._future: asyncio.Future[None] | None = None
         self._ack_timer: AckTimer | None = None
         self._timeout: Timeout | None = None
@@ -188,6 +192,10 @@ class PendingRequest:
     def take(self, response: ResponseEnvelope) -> None:
         """Take the response of a handler in this process, in the handler's thread."""
         self._metrics.deliveries["memory"] += 1
+        if self.expects not in ("", response.source):
+            why = f"{response.source} responded, not {self.expects}"
+            self.fail_threadsafe(HTTPError(why, status=502))
+            return
         if asyncio._get_running_loop() is self.loop:
             if self.response is None and self.error is None:
                 self.response = response
@@ -301,7 +309,11 @@ class ResponseStream(AsyncIterator[Response]):
                 self._known.drop(self.subject)
             return
         instance = f"{response.id}.{response.source}"
-        self._queues.add(response.queue or instance)
+        if instance not in self._instances and len(self._instances) >= _MOST_INSTANCES:
+            return
+        # A queue name is what the responder says; its host is verified.
+        queue = response.queue
+        self._queues.add(instance if queue is None else f"{response.source} {queue}")
         if self._expected and self._queues == self._expected:
             self._no_more_acks = True
         if response.op == _control_headers.ACK:

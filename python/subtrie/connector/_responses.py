@@ -47,6 +47,17 @@ class ResponseReceiver:
             overdue=self._on_overdue,
         )
 
+    def refuse(self, subject: str, why: str) -> None:
+        """Fail the requests to a subject to which the broker does not let this service publish.
+
+        Args:
+            subject: The subject in lower case.
+            why: The text of the error.
+        """
+        for call in list(self.waiting.values()):
+            if call.subject.lower() == subject:
+                call.fail_threadsafe(HTTPError(why, status=403))
+
     def close(self) -> None:
         """Fail every pending request: the connector shuts down."""
         for call in [*self.waiting.values(), *self.local]:
@@ -101,6 +112,9 @@ class ResponseReceiver:
         call = self.waiting.get(message_id)
         if call is None:
             return  # too late: the caller has stopped waiting
+        if isinstance(call, PendingRequest) and call.expects not in ("", response.source):
+            runtime.metrics.reject(runtime.plane, "other-source", subject)
+            return  # another host responds for the one that was asked
         if op == _control_headers.ACK:
             if isinstance(call, PendingRequest):
                 if call.sent and not call.acked:

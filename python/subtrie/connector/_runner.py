@@ -25,6 +25,7 @@ from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
 from ._message import RequestEnvelope, ResponseEnvelope, current_request
 from ._middleware import Middleware, around
+from ._places import Places
 from ._runtime import Runtime
 from ._timers import Deadline
 from ._tracing import NO_SPAN, Span, server_span, trace_of
@@ -53,6 +54,7 @@ class HandlerRunner:
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.middleware: list[Middleware] = []
+        self.places = Places(runtime.max_at_work)
         self.check: Check | None = None
         self.on_failure: Callable[[str], None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
@@ -62,6 +64,7 @@ class HandlerRunner:
         """Take the context of the caller as that of the handlers."""
         self._context = contextvars.copy_context()
         self._context.run(current_request.set, None)
+        self.places = Places(self._runtime.max_at_work)
 
     def start(
         self,
@@ -91,11 +94,14 @@ class HandlerRunner:
         if request.sender is None:  # the headers are written already
             budget_text = _control_headers.duration(budget)
             request.headers.lists[_control_headers.TIME_BUDGET] = [budget_text]
+        counted = not endpoint.control and failed is None
+        if counted and not self.places.take(request.source):
+            counted, failed = False, HTTPError("too many requests at work", status=503)
         left = budget - runtime.round_trip
         if left <= 0 and failed is None:
             failed = RequestTimeout("timeout")
         request.deadline = loop.time() + left
-        work = self._handle(endpoint, request, reply_to, failed)
+        work = self._handle(endpoint, request, reply_to, failed, counted)
         context = self._context.copy()
         task: asyncio.Task[None]
         if _EAGER and request.depth <= _EAGER_DEPTH:
@@ -119,6 +125,7 @@ class HandlerRunner:
         request: RequestEnvelope,
         reply_to: str,
         failed: HTTPError | None,
+        counted: bool,
     ) -> None:
         runtime = self._runtime
         current_request.set(request)
@@ -177,6 +184,8 @@ class HandlerRunner:
                 len(response.body),
             )
         finally:
+            if counted:
+                self.places.give(request.source)
             if span is not NO_SPAN:
                 span.close()
             if request.limit is not None:

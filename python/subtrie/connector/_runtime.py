@@ -36,6 +36,7 @@ class Runtime:
         deployment: ``PROD``, ``LAB``, ``LOCAL`` or ``TESTING``.
         max_body: The largest body in bytes.
         max_fragments: The largest number of fragments of one message.
+        max_at_work: The largest number of requests whose handlers run.
         ids: The source of identifiers.
         metrics: The counters.
         loop: The event loop, or None while the connector does not run.
@@ -59,10 +60,12 @@ class Runtime:
         ids: Ids,
         max_body: int,
         max_fragments: int,
+        max_at_work: int,
     ) -> None:
         self.host, self.id, self.plane, self.version = host, id, plane, version
         self.locality, self.deployment = locality, deployment
         self.max_body, self.max_fragments = max_body, max_fragments
+        self.max_at_work = max_at_work
         self.ids = ids
         self.metrics = Metrics()
         self.loop: asyncio.AbstractEventLoop | None = None

@@ -23,11 +23,13 @@ from typing import Any
 
 from .._dispatcher import Dispatcher, HandlerSubscription
 from .._errors import refusal
+from ._broker_errors import Violation
 from ._codec import write_message
 from ._credentials import load_credentials
 from ._errors import HTTPError
 from ._message import Message
 from ._nats import NatsConnection, PayloadReceiver, connect
+from ._refused_publish import explained, publish_rules
 
 #: Takes a subject and a message of its own; returns False once its connector has stopped.
 MessageReceiver = Callable[[str, Any], bool]
@@ -140,6 +142,17 @@ class Transport:
         self.nats: NatsConnection | None = None
         self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
         self._watchers: list[Watcher] = []
+        self._rules: tuple[str, ...] | None = None
+        #: Subscriptions that the broker refused, in lower case.
+        self.refused: set[str] = set()
+        #: Called with the lower-case subject of a publish that the broker refused, and why.
+        self.on_refused: Callable[[str, str], None] | None = None
+
+    def _on_violation(self, found: Violation) -> None:
+        if found.verb == "subscribe":
+            self.refused.add(found.subject)
+        elif self.on_refused is not None:
+            self.on_refused(found.subject, explained(found.subject, self._rules))
 
     @property
     def is_open(self) -> bool:
@@ -174,6 +187,8 @@ class Transport:
                     self.host,
                 )
             self.nats = await connect(credentials, self.host)
+            self._rules = publish_rules(credentials.creds)
+            self.nats.on_violation.append(self._on_violation)
         self.in_process = InProcessTransport() if self.short_circuit else None
         _open.add(self)
         largest = self.nats.max_payload if self.nats is not None else _LOCAL_PAYLOAD
@@ -186,6 +201,8 @@ class Transport:
         nats, self.nats, self.in_process = self.nats, None, None
         _open.discard(self)
         if nats is not None:
+            if self._on_violation in nats.on_violation:
+                nats.on_violation.remove(self._on_violation)
             await nats.release()
 
     async def subscribe(

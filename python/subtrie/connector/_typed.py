@@ -25,11 +25,20 @@ class Call(Generic[P, R]):
         url: The URL, with path arguments in braces.
     """
 
-    def __init__(self, host: str, method: str, route: str, stub: Callable[P, Awaitable[R]]) -> None:
+    def __init__(
+        self,
+        host: str,
+        method: str,
+        route: str,
+        stub: Callable[P, Awaitable[R]],
+        source: str | None = "",
+    ) -> None:
         method = microbus.check_method(method)
         self.method = "POST" if method == "ANY" else method  # as in Go
         self.host, port, path = microbus.resolve_route(host=host, route=route)
         path = path if path.startswith("/") else f"/{path}"
+        asked = microbus.cut_slot(self.host)[0].lower()
+        self._source = "" if source is None else source or asked
         self.url = f"https://{self.host}:{port}{path}"
         self._signature = inspect.signature(stub)
         self._hints = type_hints(stub)
@@ -87,7 +96,7 @@ class Call(Generic[P, R]):
             sent["json"] = {name.rstrip("_"): value for name, value in bodies.items()}
         params = {name: value for name, value in values.items() if value is not None}
         response = await connector.request(
-            self.method, self.url, params=params, timeout=timeout, **sent
+            self.method, self.url, params=params, timeout=timeout, source=self._source, **sent
         )
         return cast(R, read_as(self._result, response))
 
@@ -107,10 +116,12 @@ class Client:
 
     Args:
         host: The host name of the service.
+        source: The service whose responses are taken: the host that is asked, unless it serves
+            the routes of another host; None for any.
     """
 
-    def __init__(self, host: str) -> None:
-        self.host = host
+    def __init__(self, host: str, *, source: str | None = "") -> None:
+        self.host, self._source = host, source
 
     def call(self, method: str, route: str) -> Callable[[Callable[P, Awaitable[R]]], Call[P, R]]:
         """Return a decorator that turns a function declaration into a request.
@@ -127,7 +138,7 @@ class Client:
         microbus.resolve_route(host=self.host, route=route)
 
         def make(stub: Callable[P, Awaitable[R]]) -> Call[P, R]:
-            call = Call(self.host, method, route, stub)
+            call = Call(self.host, method, route, stub, self._source)
             setattr(self, call.__name__, call)
             return call
 

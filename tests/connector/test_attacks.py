@@ -1,0 +1,176 @@
+"""What hostile peers tried: places, bytes, answers for others, long headers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from subtrie.connector import Client, Headers, HTTPError, RequestTimeout
+from subtrie.connector._fragments import Reassembler
+from subtrie.connector._identity import _return_subject, return_subject
+from subtrie.connector._message import Request, ResponseEnvelope
+from subtrie.connector._pending import ResponseStream
+from subtrie.connector._places import Places
+from subtrie.connector._routing import KnownResponders
+
+HOST = "shop.example"
+
+
+def part(size=1):
+    headers = Headers({"Microbus-Fragment": "1/2"})
+    return Request("POST", "https://shop.example/", headers=headers, body=b"x" * size)
+
+
+def test_one_source_does_not_lock_others_out_of_fragmented_requests():
+    held = Reassembler(max_body=1000, max_fragments=8, silence=1.0)
+    for n in range(1024):
+        held.begin(("evil.example", "id-e", str(n)), 2, now=0, ends=9)
+    with pytest.raises(HTTPError) as caught:
+        held.begin(("evil.example", "id-e", "more"), 2, now=0, ends=9)
+    assert caught.value.status == 503
+    for n in range(400):
+        key = (f"shop{n % 4}.example", "id-s", str(n))
+        held.begin(key, 2, now=0, ends=9)
+        assert key in held
+    assert len(held) == 1024
+    with pytest.raises(RequestTimeout):
+        held.add(("evil.example", "id-e", "0"), 1, 2, part(), now=0)
+
+
+def test_bytes_of_fragments_are_bounded_and_shared():
+    held = Reassembler(max_body=1000, max_fragments=8, silence=1.0)
+    for n in range(8):
+        key = ("evil.example", "id-e", str(n))
+        held.begin(key, 3, now=0, ends=9)
+        held.add(key, 1, 3, part(990), now=0)
+    key = ("shop.example", "id-s", "1")
+    held.begin(key, 2, now=0, ends=9)
+    assert held.add(key, 1, 2, part(500), now=0) is None
+    assert held.add(key, 2, 2, part(400), now=0).body == b"x" * 900
+    assert len(held) == 7
+    key = ("evil.example", "id-e", "more")
+    held.begin(key, 3, now=0, ends=9)
+    held.add(key, 1, 3, part(990), now=0)
+    held.begin(("evil.example", "id-e", "last"), 3, now=0, ends=9)
+    with pytest.raises(HTTPError) as caught:
+        held.add(("evil.example", "id-e", "last"), 1, 3, part(990), now=0)
+    assert caught.value.status == 503
+    for key in list(held._open):
+        held._end(key)
+    assert (held._size, dict(held._places), dict(held._bytes)) == (0, {}, {})
+
+
+async def test_requests_at_work_are_bounded_and_shared(make):
+    shop, evil, web = make(HOST, max_at_work=4), make("evil.example"), make("web.example")
+    go = asyncio.Event()
+
+    @shop.endpoint("GET", "/slow")
+    async def slow():
+        await go.wait()
+
+    async def status(caller):
+        try:
+            return (await caller.request("GET", f"https://{HOST}/slow", timeout=10)).status
+        except HTTPError as error:
+            return error.status
+
+    async with shop, evil, web:
+        evils = [asyncio.ensure_future(status(evil)) for _ in range(10)]
+        while sum(each.done() for each in evils) < 6:
+            await asyncio.sleep(0.01)
+        webs = [asyncio.ensure_future(status(web)) for _ in range(4)]
+        while sum(each.done() for each in webs) < 2:
+            await asyncio.sleep(0.01)
+        assert (await web.request("GET", f"https://{HOST}:888/ping")).status == 200
+        go.set()
+        assert sorted(await asyncio.gather(*evils)) == [200] * 4 + [503] * 6
+        assert sorted(await asyncio.gather(*webs)) == [200] * 2 + [503] * 2
+        assert shop._server.runner.places.taken == 0
+        assert await status(web) == 200
+
+
+def test_places_are_given_back():
+    places = Places(2)
+    assert [places.take("a") for _ in range(3)] == [True, True, False]
+    assert places.take("b")
+    assert not places.take("b")
+    for source in "aab":
+        places.give(source)
+    assert (places.taken, dict(places._by_source)) == (0, {})
+    with pytest.raises(ValueError, match="max_at_work"):
+        Places(0)
+
+
+async def test_a_typed_client_takes_no_response_of_another_host(make):
+    shop, evil, web = make(HOST), make("evil.example"), make("web.example")
+    client, lenient = Client(HOST), Client(HOST, source=None)
+    delegated = Client(HOST, source="evil.example")
+
+    async def who() -> str:
+        raise NotImplementedError
+
+    calls = [each.call("GET", "/who")(who) for each in (client, lenient, delegated)]
+    shop.endpoint("GET", "/who", queue=None)(lambda: "shop")
+
+    @evil.endpoint("GET", f"//{HOST}/who", queue=None)
+    async def forged():
+        return "evil"
+
+    async with evil, web:
+        with pytest.raises(HTTPError) as caught:
+            await calls[0].within(1.0)(web)
+        assert caught.value.status in (404, 408, 502)
+        assert await calls[1](web) == await calls[2](web) == "evil"
+        assert (await web.request("GET", f"https://{HOST}/who")).source == "evil.example"
+        if web._transport.nats is not None:  # the true answer comes, and the other is not taken
+            async with shop:
+                for _ in range(10):
+                    assert await calls[0](web) == "shop"
+
+
+async def test_a_queue_name_of_another_service_suppresses_no_responses():
+    known = KnownResponders()
+
+    def response(source, queue, op):
+        made = ResponseEnvelope(200, source.encode())
+        made.headers = Headers({"Microbus-Queue": queue, "Microbus-From-Id": "id-1"})
+        made.source, made.op = source, op
+        return made
+
+    def stream():
+        return ResponseStream(asyncio.get_running_loop(), "s", 1.0, known, lambda: None)
+
+    first = stream()
+    for op in ("Ack", "Res"):
+        first.receive(response(HOST, HOST, op))
+    first._on_ack_timeout()
+    assert [each.source async for each in first] == [HOST]
+    second = stream()
+    for op in ("Ack", "Res"):
+        second.receive(response("evil.example", HOST, op))
+    for op in ("Ack", "Res"):
+        second.receive(response(HOST, HOST, op))
+    second._on_ack_timeout()
+    assert [each.source async for each in second] == ["evil.example", HOST]
+
+
+async def test_known_responders_end_a_multicast_early(make):
+    shop, web = make(HOST), make("web.example", round_trip=0.5)
+    shop.endpoint("GET", "/all")(lambda: "shop")
+    async with shop, web:
+        spent = []
+        for _ in range(3):
+            begun = asyncio.get_running_loop().time()
+            answers = [each.body async for each in web.publish("GET", f"https://{HOST}/all")]
+            assert answers == [b"shop"]
+            spent.append(asyncio.get_running_loop().time() - begun)
+        assert spent[0] >= 0.5  # waits for further acknowledgements
+        assert min(spent[1:]) < 0.5
+
+
+def test_a_long_instance_id_fills_no_cache():
+    before = _return_subject.cache_info().currsize
+    for n in range(50):
+        assert return_subject("p", "a.b", "c.d", "id-" + "x" * 60_000 + str(n)) is None
+    assert _return_subject.cache_info().currsize == before
