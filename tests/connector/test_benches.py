@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benches import connector_load, connector_speed
+from benches import connector_compare, connector_load, connector_speed
 from benches.plain_broker import running
 
 RECORDS = Path(connector_speed.RECORDS)
@@ -60,3 +60,23 @@ def test_a_record_names_no_machine():
             "load",
             "figures",
         }
+
+
+def test_two_trees_are_compared():
+    record = connector_compare.compared(connector_compare.HERE, 1, 50, 10)
+    figures = ["in process, new URLs", "in process, repeated URLs"]
+    figures += ["over NATS, caller", "over NATS, service"]
+    assert list(record["ratios"]) == figures
+    assert all(value > 0 for value in record["endpoints"].values())
+
+
+def test_a_ratio_above_its_floor_is_a_miss():
+    now = {"in process, new URLs": 20.0, "in process, repeated URLs": 10.0}
+    record = {
+        "ratios": {"in process, new URLs": 0.2, "over NATS, caller": 0.5},
+        "microseconds": {"now": now},
+        "endpoints": {"start": 1.0, "stop": 4.0},
+    }
+    said = connector_compare.missed(record)
+    assert [each.partition(":")[0] for each in said[:1]] == ["over NATS, caller"]
+    assert len(said) == 3

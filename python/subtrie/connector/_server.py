@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from functools import partial
 
 from .. import _control_headers
 from .._errors import SubtrieError
-from ._codec import read_request
+from ._codec import read_request, write_response
 from ._endpoint import Endpoint
 from ._errors import HTTPError
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
@@ -32,6 +33,7 @@ from ._transport import Transport
 logger = logging.getLogger("subtrie.connector")
 
 _AT_ONCE = 256  # endpoints unsubscribed concurrently
+_LONGEST_HOLD = 0.05  # seconds in which requests that arrive are acknowledged before handlers run
 
 
 class RequestServer:
@@ -52,10 +54,14 @@ class RequestServer:
         self.own_endpoints: list[Endpoint] = []
         self.runner = HandlerRunner(runtime, transport)
         self._arrived: list[tuple[Endpoint, RequestEnvelope, str]] = []
+        self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
+        self._seen = 0  # of what has arrived, at the last look
+        self._held_since = 0.0  # on the monotonic clock
 
     def open(self) -> None:
         """Prepare to receive, once the round trip is known."""
         runtime = self._runtime
+        self._written_acks.clear()  # the locality may have changed
         self.runner.open()
         self.transfers = Reassembler(
             max_body=runtime.max_body,
@@ -138,15 +144,23 @@ class RequestServer:
         if reply_to is None:
             return
         self._acknowledge(endpoint, request, reply_to)
-        first = not self._arrived
         self._arrived.append((endpoint, request, reply_to))
-        if first:
+        if len(self._arrived) == 1:
+            self._seen, self._held_since = 1, time.monotonic()
             self._transport.after_writes(self._hand_over)
 
     def _hand_over(self) -> None:
-        """Hand what has arrived to the connector's loop: all of it is acknowledged."""
-        arrived, self._arrived = self._arrived, []
-        for endpoint, request, reply_to in arrived:
+        """Hand what has arrived to the connector's loop: all of it is acknowledged.
+
+        While more arrives, handlers wait for a moment: they would compete with its acknowledgement.
+        """
+        arrived = len(self._arrived)
+        if arrived > self._seen and time.monotonic() - self._held_since < _LONGEST_HOLD:
+            self._seen = arrived
+            self._transport.after_writes(self._hand_over)
+            return
+        taken, self._arrived = self._arrived, []
+        for endpoint, request, reply_to in taken:
             self._runtime.hand_over(self._begin, endpoint, request, reply_to)
 
     def _admitted(self, subject: str, request: RequestEnvelope) -> str | None:
@@ -182,10 +196,25 @@ class RequestServer:
     def _acknowledge(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
         fragment = request.headers.lists.get(_control_headers.FRAGMENT)
         whole = not fragment or _control_headers.fragment_of(fragment[0])[1] <= 1
-        acknowledgement = ResponseEnvelope(202 if whole else 100, b"", _CLOSE)
-        acknowledgement.sealed(_control_headers.ACK, self._runtime, endpoint.queue, request)
-        if not self._transport.deliver(reply_to, acknowledgement, kept=False):
-            self._transport.publish(reply_to, acknowledgement, _not_acknowledged)
+        status = 202 if whole else 100
+        if self._transport.in_process is not None:
+            acknowledgement = self._acknowledgement(status, endpoint.queue, request)
+            if self._transport.deliver(reply_to, acknowledgement, kept=False):
+                return
+        parts = self._written_acks.get((status, endpoint.queue))
+        if parts is None:  # they differ in the message id alone
+            placeholder = RequestEnvelope("GET", "", "", "", b"", message_id=_PLACEHOLDER)
+            written = write_response(self._acknowledgement(status, endpoint.queue, placeholder))
+            before, _, after = written.partition(_PLACEHOLDER.encode())
+            parts = self._written_acks[status, endpoint.queue] = before, after
+        payload = parts[0] + request.message_id.encode() + parts[1]
+        self._transport.publish_bytes(reply_to, payload, _not_acknowledged)
+
+    def _acknowledgement(
+        self, status: int, queue: str | None, request: RequestEnvelope
+    ) -> ResponseEnvelope:
+        acknowledgement = ResponseEnvelope(status, b"", _CLOSE)
+        return acknowledgement.sealed(_control_headers.ACK, self._runtime, queue, request)
 
     # --- on the connector's loop
 
@@ -223,6 +252,7 @@ class RequestServer:
 
 
 _CLOSE = {"Connection": ["close"]}
+_PLACEHOLDER = "placeholder-of-the-message-id"
 
 
 def _not_acknowledged(error: HTTPError) -> None:

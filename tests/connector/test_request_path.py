@@ -1,0 +1,155 @@
+"""The path of a request: few files in process; acknowledgements do not wait for handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+import subtrie
+from subtrie import Subject, _control_headers, engine
+from subtrie.connector import Request, write_request
+from subtrie.connector._ack_times import AckTimes
+from subtrie.connector._codec import read_response
+
+HOST = "shop.example"
+PACKAGE = Path(subtrie.__file__).parent
+
+
+@pytest.mark.skipif(engine().name != "native", reason="counts the files of the native engine")
+async def test_a_request_in_process_crosses_at_most_twelve_files(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("POST", "/order/{id}")
+    async def place(id: int, body: dict[str, str]) -> dict[str, Any]:
+        return {"id": id, "item": body["item"]}
+
+    async with shop, web:
+        await asyncio.sleep(0.05)  # announcements are over
+        crossed: set[str] = set()
+
+        def follow(frame: Any, event: str, _: object) -> None:
+            file = Path(frame.f_code.co_filename)
+            if event == "call" and file.is_relative_to(PACKAGE):
+                crossed.add(file.relative_to(PACKAGE).as_posix())
+
+        sys.setprofile(follow)
+        try:
+            url = f"https://{HOST}/order/7"
+            answer = (await web.request("POST", url, json={"item": "tea"})).json()
+        finally:
+            sys.setprofile(None)
+    assert answer == {"id": 7, "item": "tea"}
+    assert "connector/_client.py" in crossed
+    assert len(crossed) <= 12, sorted(crossed)
+
+
+def test_the_limit_follows_the_slowest_of_the_last_acknowledgements():
+    times = AckTimes()
+    assert times.limit(0.1) == 0.1
+    for _ in range(128):
+        times.note(0.01)
+    assert times.limit(0.1) == 0.1, "Go's limit is the least"
+    for _ in range(16):
+        times.note(0.2)
+    assert times.limit(0.1) == pytest.approx(0.6)
+    for _ in range(16):
+        times.note(5.0)
+    assert times.limit(0.1) == 1.0, "never over a second"
+    for _ in range(128):
+        times.note(0.001)
+    assert times.limit(0.1) == 0.1, "only the last 128 count"
+
+
+async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_route(
+    make_nats, broker, plane
+):
+    shop = make_nats(HOST)
+    blocking, released = threading.Event(), threading.Event()
+
+    @shop.endpoint("GET", "/block")
+    async def block() -> None:
+        blocking.set()
+        released.wait(20)
+
+    shop.endpoint("GET", "/quick")(lambda: "here")
+    acknowledged: list[float] = []
+
+    async def call() -> None:
+        """Act as a caller in a thread of its own, whose loop is not the blocked one."""
+        client = await nats.connect(broker.url)
+        arrived: asyncio.Queue[str] = asyncio.Queue()
+
+        async def hear(message: Any) -> None:
+            response = read_response(message.data)
+            arrived.put_nowait(response.headers[_control_headers.MSG_ID])
+
+        await client.subscribe(f"{plane}.reply._.*.web_example.id-1", cb=hear)
+        await _send(client, plane, "block", "AAAAAAAA")
+        await asyncio.to_thread(blocking.wait, 20)
+        for number in range(5):
+            await _send(client, plane, "quick", f"{number:08}")
+            begun = time.monotonic()
+            while await asyncio.wait_for(arrived.get(), 20) != f"{number:08}":
+                pass
+            acknowledged.append(time.monotonic() - begun)
+        assert not released.is_set()
+        released.set()
+        await client.close()
+
+    async with shop:
+        await asyncio.to_thread(asyncio.run, call())
+    assert len(acknowledged) == 5, "all while the loop was blocked"
+
+
+async def _send(client: Any, plane: str, path: str, message_id: str) -> None:
+    request = Request("GET", f"https://{HOST}:443/{path}")
+    for name, value in (
+        (_control_headers.OP_CODE, "Req"),
+        (_control_headers.MSG_ID, message_id),
+        (_control_headers.FROM_ID, "id-1"),
+    ):
+        request.headers[name] = value
+    subject = Subject(f"{plane}.safe.443.web_example.shop_example._.GET.{path}")
+    await client.publish(subject, write_request(request))
+    await client.flush()
+
+
+async def test_handlers_start_after_all_that_arrived_together_is_acknowledged(
+    make_nats, broker, plane
+):
+    shop = make_nats(HOST)
+    order: list[str] = []
+
+    @shop.endpoint("GET", "/{name}")
+    async def handle(name: str) -> None:
+        order.append("handled")
+
+    shop.watch(lambda direction, subject, payload: order.append(payload[9:12].decode()))
+    async with shop:
+        client = await nats.connect(broker.url)
+        await asyncio.sleep(0.5)  # announcements are over
+        order.clear()
+        for number in range(20):
+            request = Request("GET", f"https://{HOST}:443/x")
+            request.headers[_control_headers.OP_CODE] = "Req"
+            request.headers[_control_headers.MSG_ID] = f"{number:08}"
+            request.headers[_control_headers.FROM_ID] = "id-1"
+            await client.publish(
+                f"{plane}.safe.443.web_example.shop_example._.GET.x", write_request(request)
+            )
+        await client.flush()
+        while order.count("handled") < 20:
+            await asyncio.sleep(0.01)
+        await client.close()
+    assert order.count("202") == 20
+    for place, step in enumerate(order):
+        if step == "handled":
+            acks = order[:place].count("202")
+            assert acks > order[:place].count("handled"), "none runs before its acknowledgement"
