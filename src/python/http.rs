@@ -50,13 +50,12 @@ fn headers_dict<'py>(py: Python<'py>, headers: &[Header<'_>]) -> PyResult<Bound<
         } else {
             PyString::new(py, &http::canonical_name(header.name))
         };
-        let value = match std::str::from_utf8(header.value) {
-            Ok(value) => PyString::new(py, value),
+        let value = if let Ok(value) = std::str::from_utf8(header.value) {
+            PyString::new(py, value)
+        } else {
             // Latin-1, as every byte is the code point of this number.
-            Err(_) => {
-                let text: String = header.value.iter().copied().map(char::from).collect();
-                PyString::new(py, &text)
-            }
+            let text: String = header.value.iter().copied().map(char::from).collect();
+            PyString::new(py, &text)
         };
         match found.get_item(&name)? {
             Some(values) => values.cast_into::<PyList>()?.append(value)?,
