@@ -11,8 +11,8 @@ from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
 from subtrie.connector._message import Request, ResponseEnvelope
 from subtrie.connector._pending import ResponseStream
-from subtrie.connector._places import Places
 from subtrie.connector._routing import KnownResponders
+from subtrie.connector._runner import Places
 
 HOST = "shop.example"
 
