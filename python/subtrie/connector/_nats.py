@@ -297,7 +297,8 @@ class NatsConnection:
     async def _on_error(self, error: Exception) -> None:
         from nats.errors import StaleConnectionError, UnexpectedEOF
 
-        self._last_error = error
+        if not self._fatal_error.done():  # what follows a refusal, such as a reset, says less
+            self._last_error = error
         if refuses_connection(error) and not self._fatal_error.done():
             self._fatal_error.set_result(None)  # another attempt would fail too
         refused = violation(error)
