@@ -11,11 +11,15 @@
 
 use std::ops::Range;
 
+use super::huge_words::HugeWords;
 use crate::trie::hash::NodeKey;
 use crate::trie::node::Node;
 
 /// A key and its node, as they stand in memory and in an image. Key 0 marks a vacant position.
 pub(crate) type Entry = [u64; 2];
+
+/// Entries of a cache line.
+const IN_LINE: usize = 4;
 
 /// The table grows when more of its positions are taken. Higher saves memory, lower shortens
 /// probes: at three quarters an entry is two positions from home on average, within a cache line.
@@ -60,7 +64,7 @@ pub(crate) struct HashTable {
 /// Positions for entries.
 #[derive(Clone, Default)]
 struct Table {
-    entries: Box<[Entry]>,
+    words: HugeWords,
     /// The number of positions that can be home positions; those behind take the overflow.
     homes: u64,
 }
@@ -87,30 +91,43 @@ pub(crate) fn position(entries: &[Entry], home: usize, key: u64) -> usize {
         .count()
 }
 
-/// The home position of a key among `homes`, at which its probe begins.
+/// The home position of a key among `homes`, at which its probe begins: the first of a cache line,
+/// so that most probes end within that line.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // below `homes`
 pub(crate) const fn home(key: u64, homes: u64) -> usize {
-    (((key >> 32) * homes) >> 32) as usize
+    (((key >> 32) * homes) >> 32) as usize & !(IN_LINE - 1)
 }
 
 impl Table {
     fn with_homes(homes: usize, overflow: usize) -> Self {
+        // A whole number of lines, so that all of them have as many keys.
+        let homes = homes.next_multiple_of(IN_LINE);
         Self {
-            entries: vec![[0, 0]; homes + overflow].into(),
+            words: HugeWords::zeroed((homes + overflow) * 2),
             homes: homes as u64,
         }
     }
 
     #[inline]
+    fn entries(&self) -> &[Entry] {
+        self.words.as_chunks().0
+    }
+
+    #[inline]
+    fn entries_mut(&mut self) -> &mut [Entry] {
+        self.words.as_chunks_mut().0
+    }
+
+    #[inline]
     fn position(&self, key: u64) -> usize {
-        position(&self.entries, home(key, self.homes), key)
+        position(self.entries(), home(key, self.homes), key)
     }
 
     /// The entries from the first with this key on; empty if there is none.
     #[inline]
     fn run(&self, key: u64) -> &[Entry] {
-        let entries = self.entries.get(self.position(key)..).unwrap_or_default();
+        let entries = self.entries().get(self.position(key)..).unwrap_or_default();
         match entries.first() {
             Some(first) if first[0] == key => entries,
             _ => &[],
@@ -120,19 +137,20 @@ impl Table {
     /// The positions of the entries with a key.
     fn positions(&self, key: u64) -> Range<usize> {
         let start = self.position(key);
-        let same = self.entries[start..].iter();
+        let same = self.entries()[start..].iter();
         start..start + same.take_while(|entry| entry[0] == key).count()
     }
 
     /// Inserts an entry in order.
     fn insert(&mut self, entry: Entry, max_probe: usize) -> Result<(), ProbeLimitExceeded> {
         let at = self.position(entry[0]);
-        let rest = self.entries.get_mut(at..).unwrap_or_default();
+        let homes = self.homes;
+        let rest = self.entries_mut().get_mut(at..).unwrap_or_default();
         let vacant = rest.iter().position(|entry| entry[0] == 0);
         let vacant = vacant.ok_or(ProbeLimitExceeded)?;
         // The entry that moves furthest is the last one.
         let last = if vacant == 0 { entry } else { rest[vacant - 1] };
-        if at + vacant - home(last[0], self.homes) > max_probe {
+        if at + vacant - home(last[0], homes) > max_probe {
             return Err(ProbeLimitExceeded);
         }
         rest.copy_within(..vacant, 1);
@@ -142,23 +160,25 @@ impl Table {
 
     /// Removes an entry and shifts back those behind it that are not at home.
     fn remove_at(&mut self, at: usize) {
+        let homes = self.homes;
+        let entries = self.entries_mut();
         let mut vacant = at;
-        while let Some(&next) = self.entries.get(vacant + 1) {
-            if next[0] == 0 || home(next[0], self.homes) > vacant {
+        while let Some(&next) = entries.get(vacant + 1) {
+            if next[0] == 0 || home(next[0], homes) > vacant {
                 break;
             }
-            self.entries[vacant] = next;
+            entries[vacant] = next;
             vacant += 1;
         }
-        self.entries[vacant] = [0, 0];
+        entries[vacant] = [0, 0];
     }
 
     fn iter(&self) -> impl Iterator<Item = Entry> {
-        self.entries.iter().copied().filter(|entry| entry[0] != 0)
+        self.entries().iter().copied().filter(|entry| entry[0] != 0)
     }
 
     fn memory(&self) -> usize {
-        size_of_val(&*self.entries)
+        size_of_val(&*self.words)
     }
 }
 
@@ -229,14 +249,14 @@ impl HashTable {
     pub fn first_probe(&self, NodeKey(key): NodeKey) -> Option<&u64> {
         let table = self.table(key);
         let home = home(key, table.homes);
-        table.entries.get(home).map(|[found, _]| found)
+        table.entries().get(home).map(|[found, _]| found)
     }
 
     /// Sets the only node of a key, new or not. Fails if keys cluster as chance does not make them.
     pub fn set(&mut self, key: NodeKey, node: Node) -> Result<(), ProbeLimitExceeded> {
         let table = self.table_mut(key.0);
         let at = table.position(key.0);
-        match table.entries.get_mut(at) {
+        match table.entries_mut().get_mut(at) {
             Some(entry) if entry[0] == key.0 => {
                 entry[1] = node.0;
                 Ok(())
@@ -249,7 +269,7 @@ impl HashTable {
     pub fn replace(&mut self, NodeKey(key): NodeKey, from: Node, to: Node) {
         let table = self.table_mut(key);
         let positions = table.positions(key);
-        let entries = table.entries[positions].iter_mut();
+        let entries = table.entries_mut()[positions].iter_mut();
         for entry in entries.filter(|entry| entry[1] == from.0).take(1) {
             entry[1] = to.0;
         }
@@ -282,7 +302,7 @@ impl HashTable {
     pub fn remove(&mut self, NodeKey(key): NodeKey, Node(node): Node) {
         let table = self.table_mut(key);
         let mut positions = table.positions(key);
-        let Some(at) = positions.find(|&at| table.entries[at][1] == node) else {
+        let Some(at) = positions.find(|&at| table.entries()[at][1] == node) else {
             return;
         };
         table.remove_at(at);
@@ -335,7 +355,7 @@ impl HashTable {
         }
         let (mut moved, mut at) = (0, self.next);
         let scanned = at + SCANNED_AT_ONCE;
-        while let Some(&entry) = self.replaced.entries.get(at) {
+        while let Some(&entry) = self.replaced.entries().get(at) {
             at += 1;
             if entry[0] != 0 {
                 if self.table.insert(entry, self.max_probe).is_err() {
@@ -348,8 +368,10 @@ impl HashTable {
         }
         self.next = at;
         // An entry never stands before its home, and a vacant position is behind what was moved. So
-        // what is left has a home from `at` on, and what was moved, and is inserted later, before.
-        let first_left = ((at as u64) << 32).div_ceil(self.replaced.homes);
+        // what is left has a home from the next line on, and what was moved, and is inserted later,
+        // before it.
+        let line = at.next_multiple_of(IN_LINE) as u64;
+        let first_left = (line << 32).div_ceil(self.replaced.homes);
         if first_left > u64::from(u32::MAX) {
             self.replaced = Table::default();
             self.moved = u64::MAX;

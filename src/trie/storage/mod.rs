@@ -1,6 +1,7 @@
 //! Storage of the index: a hash table of nodes, leaf buckets, slabs, and subscriptions.
 
 pub(crate) mod hash_table;
+mod huge_words;
 pub(crate) mod leaf;
 mod paged_vec;
 pub(crate) mod pattern_table;
