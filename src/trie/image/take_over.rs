@@ -21,6 +21,10 @@ use crate::trie::storage::subscriptions::{Record, Slot};
 /// Words of the shortest packed pattern: no two begin within so many words.
 const MIN_BLOCK: usize = 4;
 
+/// Every so many-th entry is inserted in one pass over the table of an image. Higher spreads the first
+/// entries more thinly, lower reads neighbours together; no record compares values.
+const STRIDE: usize = 1024;
+
 /// The addresses in an index of the packed patterns of an image, by their place in it.
 struct Addresses(Vec<BlockAddr>);
 
@@ -166,7 +170,10 @@ impl Image<'_> {
         let moved = |entry: LeafEntry| Some(entry.with_pattern(addresses.get(entry.pattern())?));
         let root = index.hasher.root();
         let (entries, _) = self.table.as_chunks::<2>();
-        let nodes = entries.iter().filter(|entry| entry[0] != 0);
+        // In ascending order the first keys would crowd the beginning of a growing table, as if they
+        // were crafted. So a few far apart are inserted at a time.
+        let spread = (0..STRIDE).flat_map(|start| entries.iter().skip(start).step_by(STRIDE));
+        let nodes = spread.filter(|entry| entry[0] != 0);
         let nodes = nodes.map(|&[key, node]| (crate::trie::hash::NodeKey(key), Node(node)));
         let mut in_leaves = 0;
         for (key, node) in std::iter::once((root, self.header.root)).chain(nodes) {
@@ -205,6 +212,21 @@ impl Image<'_> {
 mod tests {
     use crate::grammar::Dialect;
     use crate::trie::{Image, Index, Scratch, as_words};
+
+    #[test]
+    fn large_tables_are_taken_over_too() {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        for number in 0..20_000 {
+            let pattern = format!("p.{}.*.{}.{number}", number % 97, number % 13);
+            index.insert(&pattern, None).unwrap();
+        }
+        let bytes = index.to_image((None, None));
+        let words = as_words(&bytes);
+        let image = Image::open(&words, bytes.len(), true).unwrap();
+        let opened = image.to_index().unwrap();
+        assert_eq!(opened.hasher, index.hasher);
+        assert_eq!(opened.branch_count, index.branch_count);
+    }
 
     /// Whoever reads an image knows its hash key, and may send tokens that collide under it.
     #[test]
