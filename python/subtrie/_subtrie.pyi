@@ -13,6 +13,7 @@ from ._subject import Dialect
 from ._subscription import Explanation, Groups, Subscription, TrieStats
 from ._subtrie_http import *  # noqa: F403
 from ._subtrie_microbus import *  # noqa: F403
+from ._subtrie_trace import *  # noqa: F403
 from ._subtrie_wire import *  # noqa: F403
 from .names import NameReport
 

@@ -1,0 +1,90 @@
+"""The reader of trace logs: a part of ``_subtrie.pyi``, of the native engine only."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from typing_extensions import Buffer
+
+@final
+class TraceReader:
+    """A reader of the lines of a trace log that begin in a range of positions.
+
+    Feed it the bytes from ``start`` on, until it is done or the log ends; then call ``finish``.
+    It decides which deliveries belong to which publish. ``len(reader)`` is the number of rows that
+    wait to be taken.
+
+    Args:
+        columns: The names of the columns of the rows.
+        start: The position of the first line, in bytes.
+        end: The position before which the lines begin; by default there is no such limit.
+        state: The state of a reader at ``start``, from ``LogDivider``; by default that of a reader
+            at the beginning of a log.
+        base: The position that the column ``offset`` counts from.
+
+    Raises:
+        ValueError: The state or the name of a column is not valid.
+    """
+
+    def __new__(
+        cls,
+        columns: Sequence[str],
+        start: int = 0,
+        end: int | None = None,
+        *,
+        state: Buffer | None = None,
+        base: int = 0,
+    ) -> TraceReader: ...
+    def feed(self, data: Buffer) -> bool:
+        """Read the next bytes of the log, without the GIL.
+
+        Args:
+            data: The bytes that follow those of the call before.
+
+        Returns:
+            Whether the rest of the log is not needed.
+        """
+
+    def finish(self) -> None:
+        """End the log here: read its last line, and close all windows."""
+
+    def take(self) -> EventBatch:
+        """Return the complete rows; those whose outcome is not known come later."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of lines by category, and of deliveries that no publish took.
+
+        The keys are ``operations``, ``payloads``, ``server``, ``unparseable_lines``, ``unmatched``.
+        """
+
+    def __len__(self) -> int: ...
+
+@final
+class EventBatch:
+    """Rows of events, an Arrow struct (``pyarrow.array(batch)``); ``TraceReader.take`` makes it."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> Any: ...
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+@final
+class LogDivider:
+    """A divider of a trace log at lines near given positions, with the state of a reader at each.
+
+    Args:
+        targets: Positions in the log, in bytes; each division is at the first line from there on.
+    """
+
+    def __new__(cls, targets: Sequence[int]) -> LogDivider: ...
+    def feed(self, data: Buffer) -> bool:
+        """Read the next bytes of the log, without the GIL.
+
+        Args:
+            data: The bytes that follow those of the call before.
+
+        Returns:
+            Whether the rest of the log is not needed.
+        """
+
+    def take(self) -> list[tuple[int, bytes]]:
+        """Return the new divisions: the position of a line, and the state before it."""
