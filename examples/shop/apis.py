@@ -22,7 +22,7 @@ class Order:
     pieces: int
 
 
-placed = Event("orders.shop", "/on-placed")
+placed = Event[Order]("orders.shop", "/on-placed")
 
 inventory = Client("inventory.shop")
 ledger = Client("ledger.shop")

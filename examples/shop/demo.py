@@ -160,7 +160,7 @@ def _audit(out: Path) -> int:
 
 def read_tables(folder: Path) -> dict[str, Any]:
     """Return what an audit wrote: the counts, and each Parquet file as a list of rows."""
-    manifest = json.loads((folder / "audit.json").read_text())
+    manifest: dict[str, Any] = json.loads((folder / "audit.json").read_text())
     files = manifest.pop("tables")
     return manifest | {
         name: pq.read_table(folder / entry["file"]).to_pylist() for name, entry in files.items()
