@@ -52,7 +52,7 @@ def test_what_validators_raise_is_a_value_error_below_one_base():
     assert issubclass(subtrie.HostnameCollision, subtrie.AddressError)
 
 
-def test_an_error_of_the_bus_is_no_value_error():
+def test_an_error_of_the_bus_is_not_a_value_error():
     assert issubclass(subtrie.BusError, subtrie.SubtrieError)
     assert not issubclass(subtrie.BusError, ValueError)
     assert not issubclass(subtrie.SubtrieError, ValueError)

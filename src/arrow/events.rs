@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 
 use crate::wire::trace::{Event, Outcome, Sink, escape, redact};
 
-/// What a column holds, and the index of its values among those of its kind.
+/// The kind of a column's values, and their index among those of that kind.
 #[derive(Debug, Clone, Copy)]
 enum Values {
     Number(usize),

@@ -1,4 +1,4 @@
-"""What a service does as a Go service does: actors, trace context, statuses, routes."""
+"""Behaviour of a service that is that of a Go service: actors, trace context, statuses, routes."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_routes_are_checked_against_handlers_and_each_other(make_memory):
         shop.endpoint("GET", "/heard-by-all", queue=None)(lambda: None)
 
 
-async def test_a_response_that_is_no_json_is_not_the_callers_fault(make):
+async def test_a_response_that_is_not_json_is_not_the_callers_fault(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("GET", "/text")

@@ -1,4 +1,4 @@
-"""What hostile peers tried: places, bytes, answers for others, long headers."""
+"""Attacks of hostile peers: places, bytes, answers for others, long headers."""
 
 from __future__ import annotations
 

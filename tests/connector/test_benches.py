@@ -70,7 +70,7 @@ def test_two_trees_are_compared():
     assert all(value > 0 for value in record["endpoints"].values())
 
 
-def test_a_ratio_above_its_floor_is_a_miss():
+def test_a_ratio_above_its_bound_is_a_miss():
     now = {"in process, new URLs": 20.0, "in process, repeated URLs": 10.0}
     record = {
         "ratios": {"in process, new URLs": 0.2, "over NATS, caller": 0.5},

@@ -1,4 +1,4 @@
-"""Where configuration values come from, and what happens without a configurator."""
+"""Sources of configuration values, and the start without a configurator."""
 
 from __future__ import annotations
 

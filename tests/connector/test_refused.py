@@ -1,4 +1,4 @@
-"""What a developer sees when the broker refuses: the call at once, the start, one line each."""
+"""Errors when the broker refuses: of the call at once, of the start, one line each."""
 
 from __future__ import annotations
 

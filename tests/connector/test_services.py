@@ -1,4 +1,4 @@
-"""What a service has besides endpoints: tickers, background tasks, a log, a start and an end."""
+"""Parts of a service besides endpoints: tickers, background tasks, a log, a start and an end."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ async def test_an_absent_argument_of_query_or_path_is_a_400_that_names_it(pair):
             assert caught.value.status == 400
 
 
-async def test_a_body_that_is_no_object_is_a_400(pair):
+async def test_a_body_that_is_not_an_object_is_a_400(pair):
     shop, web = pair
 
     @shop.endpoint("POST", "/both")

@@ -54,7 +54,7 @@ def call(
     The body of the request is JSON if it parses as JSON, else text. With creds, pass the host they
     were issued for as --host.
 
-    Exit code 0 for a status below 400, 1 for an error or if nobody responds, 2 for bad input.
+    Exit code 0 for a status below 400, 1 for an error or if no service responds, 2 for bad input.
 
     \b
     Examples:

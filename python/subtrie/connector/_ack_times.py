@@ -1,4 +1,4 @@
-"""How long acknowledgements take on a connection, and so how long to wait for one.
+"""Times of acknowledgements on a connection, and so the time to wait for one.
 
 The limit is Go's, or three times the 99th percentile of the last 128 acknowledgements if that is
 more, but never over a second: a service that is slow to acknowledge because it is busy is not taken

@@ -1,4 +1,4 @@
-"""What errors of nats-py mean: a refused connection, a refused publish or subscription.
+"""Meaning of the errors of nats-py: a refused connection, a refused publish or subscription.
 
 nats-py gives most errors of the server as text, in lower case once it is connected.
 """

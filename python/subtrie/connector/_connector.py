@@ -181,7 +181,7 @@ class Connector:
 
     @property
     def locality(self) -> str:
-        """Where the instance runs; empty if unknown, or not known before ``startup``."""
+        """The place where the instance runs; empty if unknown, or not known before ``startup``."""
         return self._runtime.locality
 
     @property

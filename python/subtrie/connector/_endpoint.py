@@ -107,7 +107,7 @@ class Endpoint:
 
     @property
     def served(self) -> tuple[str, str, int, str, str | None]:
-        """What it serves: two endpoints that serve the same would answer in turn."""
+        """The requests that it serves: two endpoints that serve the same would answer in turn."""
         path = re.sub(r"\{[^}]*\}", lambda f: "{...}" if f[0].endswith("...}") else "{}", self.path)
         return self.method, self.host, self.port, path, self.queue
 
@@ -126,7 +126,7 @@ class Endpoint:
 
     @property
     def kind(self) -> str:
-        """What Go calls it: ``inboundevent`` on port 417, ``web`` if it takes the raw request."""
+        """The kind, as Go names it: ``inboundevent`` on port 417, ``web`` for a raw request."""
         if self.port == EVENTS:
             return "inboundevent"
         raw = self.control or (

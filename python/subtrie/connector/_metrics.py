@@ -22,7 +22,7 @@ SIZES = tuple(float(1 << n) for n in (10, 12, 14, 16, 18, 20, 22, 24))
 
 
 class EndpointLabels(NamedTuple):
-    """What the metrics say of an endpoint; ``kind``: ``function``, ``web`` or ``inboundevent``."""
+    """Labels of an endpoint in the metrics; ``kind``: ``function``, ``web`` or ``inboundevent``."""
 
     port: str
     route: str

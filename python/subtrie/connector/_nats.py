@@ -116,7 +116,7 @@ class NatsConnection:
 
         if self.connected:
             # nats-py's drain writes its ping ahead of the UNSUB, and so loses messages; therefore
-            # the server hears of all of them first.
+            # the server receives all of them first.
             for each in subscriptions:
                 await self.client._send_unsubscribe(each._id)
             await self._flush()

@@ -1,4 +1,4 @@
-"""What to say of a publish that the broker refuses: the nearest rule of the creds."""
+"""Message for a publish that the broker refuses: the nearest rule of the creds."""
 
 from __future__ import annotations
 

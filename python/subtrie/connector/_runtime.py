@@ -1,4 +1,4 @@
-"""What the parts of a connector share: identity, limits, event loop, timers, background tasks."""
+"""State that the parts of a connector share: identity, limits, event loop, timers, tasks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Runtime:
     def hand_over(self, step: Callable[..., None], *arguments: Any) -> None:
         """Run a step on this connector's event loop soon, in order, from any thread.
 
-        Steps handed over meanwhile share one wake-up of the loop.
+        Steps given meanwhile share one wake-up of the loop.
         """
         self._handed.append((step, arguments))
         loop = self.loop
@@ -142,7 +142,7 @@ class Runtime:
         return bool(self._handed)
 
     def _take(self) -> None:
-        self._taking = False  # first: a step handed over from now on wakes the loop again
+        self._taking = False  # first: a step given from now on wakes the loop again
         handed = self._handed
         for _ in range(_AT_ONCE):
             if not handed:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #:
 #: ``publish``      messages of clients by server, window, conn, identity and subject
 #: ``delivery``     lines to clients by server, window, conn, sid, queue, subscription and subject
-#: ``undelivered``  one message that nobody received: server, subject, position
+#: ``undelivered``  one message that no client received: server, subject, position
 #: ``hop`` / ``arrival``  one message sent to / received from another server
 #: ``refused``      refused operations by identity, conn, subject and reason (its kind)
 #: ``subscription`` one line that begins or ends subscriptions: op, subject (the pattern), queue

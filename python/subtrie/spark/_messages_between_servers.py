@@ -49,7 +49,7 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         changed.append({**row, **sums, "undelivered": int(lost), **(times if lost else {})})
     names = columns_of("publish")
     kinds = {
-        name: arrow_type("timestamp" if name == "window" or name[:4] in ("firs", "last")
+        name: arrow_type("timestamp" if name == "window" or name.startswith(("first", "last"))
                          else "bigint" if name in _SUMS else "string")
         for name in names
     }  # fmt: skip

@@ -25,7 +25,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Redaction:
-    """Which slots are redacted, and the key of the digests."""
+    """The slots that are redacted, and the key of the digests."""
 
     slots: tuple[str, ...]
     key: bytes
@@ -59,7 +59,7 @@ class Redaction:
             place = batch.schema.get_field_index(name)
             if place < 0:
                 continue
-            if name == "_corrupt_record":  # nobody knows which part of it is a slot
+            if name == "_corrupt_record":  # unknown which part of it is a slot
                 column = pa.nulls(batch.num_rows, pa.string())
             else:
                 distinct = batch.column(place).dictionary_encode()

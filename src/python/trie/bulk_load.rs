@@ -25,7 +25,7 @@ pub enum Texts {
     Columns(Vec<Column>),
 }
 
-/// What the errors about texts say.
+/// The words of the errors about texts.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -291,7 +291,7 @@ impl AddedRows {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle for a subscription that was removed before anybody had its handle.
+    /// A handle for a subscription that was removed before the caller had its handle.
     fn handle_of_removed<'py>(
         &self,
         py: Python<'py>,

@@ -20,7 +20,7 @@ impl<'py> CollectorPause<'py> {
 impl Drop for CollectorPause<'_> {
     fn drop(&mut self) {
         if let Some(gc) = &self.0 {
-            // Only fails if somebody has replaced the function.
+            // Only fails if the program has replaced the function.
             let _ = gc.call_method0("enable");
         }
     }

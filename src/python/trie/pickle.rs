@@ -10,7 +10,7 @@ use super::subject_trie::SubjectTrie;
 use crate::trie::SubscriptionRef;
 use std::sync::atomic::Ordering;
 
-/// What `__reduce__` returns. A value may refer to the index, so values are state.
+/// The result of `__reduce__`. A value may refer to the index, so values are state.
 pub fn reduce<'py>(trie: &SubjectTrie, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
     trie.all_handles(py)?;
     let rows: Vec<NewRow> = trie.state.read(py, |state| {

@@ -68,9 +68,9 @@ pub struct SharedState<T> {
 unsafe impl<T: Send + Sync> Sync for SharedState<T> {}
 
 /// Counts a reader, until it is dropped.
-struct Reading<'a>(&'a AtomicUsize);
+struct ReaderCount<'a>(&'a AtomicUsize);
 
-impl<'a> Reading<'a> {
+impl<'a> ReaderCount<'a> {
     #[inline]
     fn begin(borrow: &'a AtomicUsize) -> Self {
         let readers = borrow.load(Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for ReaderCount<'_> {
     #[inline]
     fn drop(&mut self) {
         let readers = self.0.load(Ordering::Relaxed);
@@ -124,8 +124,8 @@ impl<T> SharedState<T> {
         if !has_gil() {
             return self.read_locked(py, read);
         }
-        let _reading = Reading::begin(&self.borrow);
-        // SAFETY: this thread holds the GIL (`py`), and no writer is at work (`Reading::begin`). A
+        let _reading = ReaderCount::begin(&self.borrow);
+        // SAFETY: this thread holds the GIL (`py`), and no writer is at work (`ReaderCount::begin`). A
         // writer that begins before `read` returns panics, as it finds this reader counted.
         read(unsafe { &*self.state.get() })
     }

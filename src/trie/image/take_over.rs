@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(opened.branch_count, index.branch_count);
     }
 
-    /// Whoever reads an image knows its hash key, and may send tokens that collide under it.
+    /// A peer that reads an image knows its hash key, and may send tokens that collide under it.
     #[test]
     fn tokens_chosen_with_the_key_of_an_image_make_the_index_change_its_hash() {
         let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());

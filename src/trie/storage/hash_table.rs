@@ -23,11 +23,11 @@ const IN_LINE: usize = 4;
 
 /// The table grows when more of its positions are taken. Higher saves memory, lower shortens
 /// probes: at three quarters an entry is two positions from home on average, within a cache line.
-const FULL: (usize, usize) = (3, 4);
+const GROW_ABOVE: (usize, usize) = (3, 4);
 
-/// The table shrinks when fewer of its positions are taken. Far below [`FULL`], so that a table at
-/// one bound is not near the other after its replacement.
-const EMPTY: (usize, usize) = (1, 8);
+/// The table shrinks when fewer of its positions are taken. Far below [`GROW_ABOVE`], so that a
+/// table at one bound is not near the other after its replacement.
+const SHRINK_BELOW: (usize, usize) = (1, 8);
 
 /// Entries that a change moves to the replacement, and positions that it looks at. Higher makes the
 /// slowest change slower; lower keeps two tables for longer. At 32 a replacement ends before the
@@ -282,7 +282,7 @@ impl HashTable {
         Node(node): Node,
     ) -> Result<(), ProbeLimitExceeded> {
         self.move_some()?;
-        let (full, of) = FULL;
+        let (full, of) = GROW_ABOVE;
         if self.is_moved() && (self.len + 1) * of > self.homes() * full {
             self.start_replacement(self.homes() * 3 / 2 + 4);
             self.move_some()?;
@@ -313,7 +313,7 @@ impl HashTable {
             self.max_probe = max_probe;
             return;
         }
-        let (empty, of) = EMPTY;
+        let (empty, of) = SHRINK_BELOW;
         if self.is_moved() && self.homes() > 16 && self.len * of < self.homes() * empty {
             self.start_replacement(self.len * 2);
         }

@@ -1,4 +1,4 @@
-//! What the reader tells its sink: events, and later what became of a publish.
+//! Reports of the reader to its sink: events, and later the outcome of a publish.
 
 use super::matching::Served;
 use super::operation::Refusal;
@@ -70,24 +70,24 @@ pub struct Event<'a> {
     pub sid: &'a [u8],
     /// The size of a message.
     pub size: Option<i64>,
-    /// What was refused.
+    /// The operation that was refused.
     pub refused: Option<Refusal>,
     /// The position of the SUB line of the subscription that a message was delivered to.
     pub subscription: Option<u64>,
-    /// Why the line could not be parsed.
+    /// The reason for which the line could not be parsed.
     pub reason: Option<&'static str>,
     /// The line that could not be parsed.
     pub text: &'a [u8],
 }
 
-/// What became of a message that the server received.
+/// The outcome of a message that the server received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// The first position outside its window.
     pub until: u64,
-    /// Why it was refused.
+    /// The kind of the refusal.
     pub refused: Option<Refusal>,
-    /// What it took, unless it was refused.
+    /// The deliveries that it took, unless it was refused.
     pub served: Served,
 }
 

@@ -17,7 +17,7 @@ use foldhash::fast::RandomState;
 /// The number of a window.
 pub type WindowId = u64;
 
-/// What is known of a message when its windows have been served.
+/// The deliveries of a message, once its windows have been served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
     /// The delivery lines that it took.

@@ -1,4 +1,4 @@
-//! What the server says itself: refusals, closed connections, its own start.
+//! Messages of the server itself: refusals, closed connections, its own start.
 
 use super::connection::pid_name;
 use super::event::{Direction, Event, Sink};

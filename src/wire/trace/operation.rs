@@ -3,7 +3,8 @@
 use super::prefix::quoted;
 use super::text::unquote;
 
-/// Why a line is not an operation of the server; the texts are values of the column `reason`.
+/// The line is not an operation of the server. This text and the next are values of the column
+/// `reason`.
 pub const NOT_AN_OPERATION: &str = "not an operation";
 /// The operation has too few or too many arguments.
 pub const WRONG_ARGUMENTS: &str = "wrong number of arguments";
@@ -25,7 +26,7 @@ const fn arity(op: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// What the words of an operation say. Text that an operation does not have is empty.
+/// An operation, with the words of its line. Text that an operation does not have is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Operation<'a> {
     /// The name of the operation.
@@ -227,7 +228,7 @@ impl Refusal {
 /// A permissions violation that the server logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What was refused.
+    /// The kind of operation that was refused.
     pub kind: Refusal,
     /// The subject or pattern.
     pub subject: Vec<u8>,

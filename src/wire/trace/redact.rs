@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
 
-/// What replaces a secret, as in the log of nats-server.
+/// The text that replaces a secret, as in the log of nats-server.
 const REDACTED: &str = "[REDACTED]";
 
 /// Options of CONNECT and INFO whose values are secrets.
