@@ -71,9 +71,11 @@ SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
     (
         "Readers during writes",
         "readers",
-        "Reads of hot subjects, all readers together. The longest read excludes reads during which "
-        "the kernel ran another thread on the core; without a writer it is the noise of the "
-        "machine.",
+        "Reads of hot subjects from Rust, all readers together. The index has one copy, which a "
+        "program in Rust shares by a lock of its choice; rows of left-right are of an earlier "
+        "version, which had two copies ([why not](index-design.md#tried-and-rejected)). The "
+        "longest read excludes reads during which the kernel ran another thread on the core; "
+        "without a writer it is the noise of the machine.",
         [sections.readers],
     ),
     ("Targets of the index", None, "Missed targets are bold.", [sections.wanted]),
