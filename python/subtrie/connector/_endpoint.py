@@ -17,13 +17,14 @@ from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
 from .._nats.ports import EVENTS
-from ._binding import argument_binder, check_path_names, takes_request_only, type_hints
+from ._binding import argument_binder, check_path_names, takes_request_only
 from ._claims import Claims
 from ._message import Request, Response
 from ._metrics import EndpointLabels
 from ._runtime import Runtime
 from ._thread_pool import run_in_thread
 from ._transport import Registration
+from ._type_hints import type_hints
 
 #: What a queue name cannot contain, by reason; the first one found is reported.
 _REFUSED_IN_QUEUE = {

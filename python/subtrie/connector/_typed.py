@@ -9,9 +9,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
-from ._binding import body_parameters, structured, type_hints
+from ._binding import body_parameters, structured
 from ._connector import Connector
 from ._message import Response
+from ._type_hints import type_hints
 
 P = ParamSpec("P")
 R = TypeVar("R")
