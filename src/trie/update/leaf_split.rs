@@ -154,10 +154,10 @@ impl Index {
     /// The leaf of a pattern, or the empty node where it would be.
     pub(super) fn find_leaf(&self, parsed: &mut ParsedPattern) -> Cursor {
         let (mut key, mut node) = (self.hasher.root(), self.root);
-        let mut passed = 0;
+        let mut steps = 0;
         while let Some(branch) = node.branch() {
-            passed += 1;
-            if passed > self.branch_count {
+            steps += 1;
+            if steps > self.branch_count {
                 // Only nodes of a crafted image form a cycle, and no pattern is there.
                 node = Node::EMPTY;
                 break;
@@ -179,10 +179,10 @@ impl Index {
     ) -> Result<Cursor, ProbeLimitExceeded> {
         let mut key = from;
         let mut node = self.node_at(key);
-        let mut passed = 0;
+        let mut steps = 0;
         while let Some(branch) = node.branch() {
-            passed += 1;
-            if passed > self.branch_count {
+            steps += 1;
+            if steps > self.branch_count {
                 return Err(ProbeLimitExceeded); // a cycle: the nodes are built again
             }
             key = match parsed.child(&self.hasher, branch, key) {

@@ -25,12 +25,11 @@ impl Index {
                 return Some(Cursor { key, node });
             };
             key = match parsed.child(&self.hasher, branch, key) {
-                Child::Literal(next) => next,
                 // A lookup goes there for lengths in its range only.
                 Child::Rest(_) if branch.with_rest(parsed.count(), parsed.has_tail()) != branch => {
                     return None;
                 }
-                Child::Rest(next) => next,
+                Child::Literal(next) | Child::Rest(next) => next,
             };
             node = self.nodes.get(key);
         }
