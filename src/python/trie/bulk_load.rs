@@ -165,7 +165,7 @@ fn items<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyTu
 
 /// Adds the row to the notes of an exception.
 fn annotated(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
-    match error.add_note(py, &format!("row {row}")) {
+    match error.add_note(py, format!("row {row}")) {
         Ok(()) => error,
         Err(other) => other,
     }
@@ -190,7 +190,7 @@ impl StateBuilder {
         let count = patterns.len();
         for (name, other) in [
             ("values", Some(values.len())),
-            ("queues", queues.as_ref().map(|queues| queues.len())),
+            ("queues", queues.as_ref().map(Texts::len)),
         ] {
             if let Some(other) = other.filter(|&other| other != count) {
                 return Err(PyValueError::new_err(format!(
@@ -221,7 +221,7 @@ impl StateBuilder {
             .map(|value| super::state::Objects::new(value, None));
         let objects = objects.collect::<PyResult<Vec<_>>>()?;
         this.state.write(py, |state| {
-            state.insert_columns(first, &texts, &names, objects)
+            state.insert_columns(first, &texts, &names, objects);
         });
         let rows = AddedRows {
             trie: trie.clone().unbind(),

@@ -72,7 +72,7 @@ pub fn register(py: Python<'_>) -> PyResult<()> {
 /// # Safety
 ///
 /// Called by the interpreter, with the arguments of a vector call.
-#[inline(always)]
+#[inline]
 unsafe fn call(
     method: usize,
     slf: *mut ffi::PyObject,
@@ -145,7 +145,7 @@ unsafe fn call_original(
             let keywords = PyDict::new(py);
             for (at, name) in names
                 .iter()
-                .flat_map(|names| names.try_iter())
+                .flat_map(PyAnyMethods::try_iter)
                 .flatten()
                 .enumerate()
             {
@@ -167,7 +167,7 @@ unsafe fn call_original(
 }
 
 /// The result of a lookup whose values are returned.
-#[inline(always)]
+#[inline]
 fn values(
     py: Python<'_>,
     trie: &SubjectTrie,

@@ -55,32 +55,29 @@ impl OpenedImage {
     }
 
     /// Its dialect, its bounds, the next id, and whether subjects can be looked up in place.
-    pub fn header(&self, py: Python<'_>) -> PyResult<(Dialect, BoundsOverride, u64, bool)> {
-        let header = self.read(|image| {
+    pub fn header(&self) -> (Dialect, BoundsOverride, u64, bool) {
+        self.read(|image| {
             let next = image.next_id();
             (image.dialect(), image.given(), next, image.has_table())
-        });
-        header.map_err(|error| image_error(py, &error))
+        })
     }
 
     /// Calls `read` with the image.
-    pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> Result<R, Error> {
-        Ok(read(&Image::with_header(&self.words(), &self.header)))
+    pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> R {
+        read(&Image::with_header(&self.words(), &self.header))
     }
 
     /// All its subscriptions, and the next id.
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     pub fn subscriptions(&self, py: Python<'_>) -> PyResult<(Vec<ImageSubscription>, u64)> {
-        let found = self
-            .read(|image| image.subscriptions())
-            .and_then(|found| found);
+        let found = self.read(|image| image.subscriptions());
         found.map_err(|error| image_error(py, &error))
     }
 
     /// The index that takes over its tables.
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     pub fn to_index(&self, py: Python<'_>) -> PyResult<Index> {
-        let index = self.read(|image| image.to_index()).and_then(|index| index);
+        let index = self.read(|image| image.to_index());
         index.map_err(|error| image_error(py, &error))
     }
 
@@ -102,7 +99,7 @@ impl OpenedImage {
     ) -> PyResult<Result<Bound<'py, PyTuple>, Error>> {
         found.clear();
         let done = self.read(|image| image.match_into(subject, scratch, found));
-        if let Err(error) = done.and_then(|done| done) {
+        if let Err(error) = done {
             return Ok(Err(error));
         }
         let values = found.iter().map(|found| self.value(py, found.id));

@@ -46,8 +46,7 @@ struct Trie<'a>(&'a SharedState<State>);
 impl LookupSource for Trie<'_> {
     fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {
         self.0.read_detached(|state| match &state.image {
-            // The image was opened before, so opening its header again cannot fail.
-            Some(image) => drop(image.read(|image| work(LookupTarget::Image(image)))),
+            Some(image) => image.read(|image| work(LookupTarget::Image(image))),
             None => work(LookupTarget::Index(&state.index)),
         });
     }

@@ -227,7 +227,7 @@ impl SubjectTrie {
         let py = subject.py();
         look_up(subject, |scratch, text| {
             self.state.read(py, |state| match &state.image {
-                Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup))?,
+                Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup)),
                 None => state.index.has_interest(text, &mut scratch.lookup),
             })
         })
@@ -238,7 +238,7 @@ impl SubjectTrie {
         let py = subject.py();
         look_up(subject, |scratch, text| {
             self.state.read(py, |state| match &state.image {
-                Some(image) => image.read(|image| image.count(text, &mut scratch.lookup))?,
+                Some(image) => image.read(|image| image.count(text, &mut scratch.lookup)),
                 None => state.index.count(text, &mut scratch.lookup),
             })
         })
@@ -284,7 +284,7 @@ impl SubjectTrie {
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     fn __len__(&self, py: Python<'_>) -> usize {
         self.state.read(py, |state| match &state.image {
-            Some(image) => image.read(|image| image.len()).unwrap_or(0),
+            Some(image) => image.read(|image| image.len()),
             None => state.index.len(),
         })
     }
@@ -355,7 +355,7 @@ impl SubjectTrie {
     ) -> PyResult<Self> {
         let py = image.py();
         let opened = OpenedImage::open(image, values.map(Bound::unbind), verify)?;
-        let (dialect, given, next, has_table) = opened.header(py)?;
+        let (dialect, given, next, has_table) = opened.header();
         let trie = Self::empty(dialect, given);
         let opened = Arc::new(opened);
         trie.state.write(py, |state| state.image = Some(opened));
