@@ -245,7 +245,7 @@ IMAGES: list[Any] = [
     b"", b"a", b"subtrie\n", b"subtrie\n" * 32, "a", None, 7,
     Damage(FLAGS, 0),
     *[Damage(length=length) for length in (7, 8, 16, 255, 256, _SIZE - 8, _SIZE - 1, _SIZE + 8)],
-    Damage(0, 0), Damage(VERSION, 0), Damage(VERSION, 2), Damage(VERSION, 2, keeps_sums=True),
+    Damage(0, 0), Damage(VERSION, 0), Damage(VERSION, 3), Damage(VERSION, 3, keeps_sums=True),
     Damage(FLAGS, 8), Damage(FLAGS, 1, keeps_sums=True), Damage(NEXT_ID, 9, keeps_sums=True),
     Damage(LISTS, 33), Damage(BLOCKS + 1, 2**64 - 1), Damage(BLOCKS + 1, 0), Damage(NAMES + 1, 0),
     Damage(NAMES + 1, 2**61), Damage(ROW_COUNT, 3), Damage(ROW_COUNT, 2**63),

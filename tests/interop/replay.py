@@ -159,6 +159,7 @@ class Replay:
             short_circuit=False,
             ids=self.ids,
             round_trip=ROUND_TRIP,
+            configurator="optional",  # values are not recorded where the configurator has none
         )
         for name in configuration_of(recording, service):
             self.connector.config(name, default="")

@@ -211,7 +211,10 @@ def _blocks(data: bytes) -> Iterator[tuple[str, int, int]]:
             raise _refused("image-damaged")
         form, first, last, _ = _BLOCK.unpack_from(data, at)
         length = form >> 32 if form & 1 else form >> 5 & _MAX_LENGTH
-        yield _text(data, at + _BLOCK.size, length), first, last
+        text = _text(data, at + _BLOCK.size, length)
+        if form != _form_of(text.encode()):
+            raise _refused("image-damaged")
+        yield text, first, last
         at += _BLOCK.size + length + -length % 8
 
 
