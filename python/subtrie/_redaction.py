@@ -66,7 +66,8 @@ def _without_jwts(dotted: str, filler: str | None) -> str:
         part = parts[at]
         start = part.find("eyJ")
         rest = [
-            len(each) >= size for each, size in zip(parts[at + 1 :], _JWT_PARTS[1:], strict=False)
+            len(each) >= size
+            for each, size in zip(parts[at + 1 : at + 3], _JWT_PARTS[1:], strict=False)
         ]
         if start < 0 or len(part) - start - 3 < _JWT_PARTS[0] or not (rest and rest[0]):
             kept.append(part)
