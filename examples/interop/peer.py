@@ -15,11 +15,20 @@ import argparse
 import asyncio
 import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from subtrie._control_headers import seconds_of
 from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
+
+
+@dataclass
+class Item:
+    """An argument and the result of ``POST /join``."""
+
+    name: str = ""
+    number: int = 0
 
 
 def service(connector: Connector) -> None:
@@ -54,6 +63,23 @@ def service(connector: Connector) -> None:
     @connector.endpoint("GET", "/fail")
     async def fail() -> None:
         raise HTTPError("short and stout", status=418, properties={"pot": "small"})
+
+    @connector.endpoint("GET", "/status")
+    async def status(n: int) -> None:
+        raise HTTPError("as asked", status=n)
+
+    @connector.endpoint("GET", "/admin", requires="roles.admin && !suspended")
+    async def admin(request: Request) -> dict[str, Any]:
+        return {"sub": (request.actor or {}).get("sub")}
+
+    @connector.endpoint("GET", "/trace")
+    async def trace(request: Request) -> dict[str, str]:
+        names = ("Traceparent", "Tracestate")
+        return {name.lower(): request.headers.get(name, "") for name in names}
+
+    @connector.endpoint("POST", "/join")
+    async def join(first: Item, second: Item) -> Item:
+        return Item(first.name + second.name, first.number + second.number)
 
     @connector.endpoint("GET", "/slow")
     async def slow(ms: int) -> str:

@@ -82,6 +82,17 @@ def test_an_invalid_response_is_refused(data):
     assert refused.value.reason == "malformed"
 
 
+@pytest.mark.parametrize("status", [204, 304])
+def test_the_body_that_go_writes_after_204_and_304_is_read(status):
+    head = b"HTTP/1.1 %d x\r\nContent-Length: %d\r\nMicrobus-Op-Code: Err\r\n\r\n"
+    body = b'{"err":{"error":"as asked"}}'
+    read = read_response(head % (status, len(body)) + body)
+    assert (read.status, read.body) == (status, body)
+    for length, wrong in ((len(body) - 1, body), (len(body), body[:-1])):
+        with pytest.raises(BusError):
+            read_response(head % (status, length) + wrong)
+
+
 def test_a_header_cannot_contain_a_line_end():
     headers = Headers()
     for name, value in (("X", "a\r\nMicrobus-From-Host: b"), ("X\r\nY", "a"), ("X", "\x00")):

@@ -28,6 +28,8 @@ if not PEER:
 PLANE = "interop1"
 HIS, OURS = "his.example", "ours.example"
 URL = f"https://{HIS}"
+# In TESTING, which a test run may set, unsigned actor tokens are accepted.
+_ENVIRONMENT = {**os.environ, "MICROBUS_DEPLOYMENT": "LOCAL"}
 _LINE = 8 << 20  # bytes: an event may be large
 
 
@@ -41,7 +43,12 @@ class PeerService:
 
     async def __aenter__(self) -> PeerService:
         self.process = await asyncio.create_subprocess_exec(
-            *PEER, *self.arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT, limit=_LINE
+            *PEER,
+            *self.arguments,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=ROOT,
+            limit=_LINE,
+            env=_ENVIRONMENT,
         )
         while not self.id:
             line = (await self.process.stdout.readline()).decode()
@@ -76,6 +83,7 @@ async def call(url: str, *arguments: str) -> list[dict]:
         *(*PEER, "call", "--nats", url, "--plane", PLANE, "--host", HIS, *MORE, *arguments),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
+        env=_ENVIRONMENT,
     )
     out, _ = await asyncio.wait_for(process.communicate(), 60)
     return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]

@@ -11,7 +11,7 @@ its body. One payload is one message: bytes after its end are refused.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 from .. import _control_headers, _engine
@@ -122,12 +122,21 @@ def _parsed_response(data: bytes) -> tuple[int, HeaderValues, bytes]:
                 _refuse(data)
         elif isinstance(head, h11.Response):
             connection.receive_data(b"")
-            body = _body(connection, data)
+            body = _body_of_response(connection, head, data)
         else:
             _refuse(data)
     except h11.ProtocolError:
         _refuse(data)
     return head.status_code, _values(head.headers.raw_items()), body
+
+
+def _body_of_response(connection: Any, head: Any, data: bytes) -> bytes:
+    """Return the body; also one that HTTP does not allow, and Go writes: of an error with 304."""
+    rest: bytes = connection.trailing_data[0]
+    lengths = [value for name, value in head.headers if name == b"content-length"]
+    if head.status_code in (204, 304) and rest and lengths == [b"%d" % len(rest)]:
+        return rest
+    return _body(connection, data)
 
 
 def is_response(message: Request | Response) -> bool:
