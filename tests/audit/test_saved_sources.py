@@ -58,7 +58,8 @@ def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]
     """Return the rows of every partition, as the reader of the data source yields them."""
     kind = MonitorReader if schema == MONITOR else WireReader
     fields = [StructField(column.split(" ")[0], StringType()) for column in schema.split(", ")]
-    reader = kind(StructType(fields), {"path": str(path), **options})
+    given = {"rows": "subscriptions" if schema == MONITOR else "operations", **options}
+    reader = kind(StructType(fields), {"path": str(path), **given})
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return [row for batch in batches for row in batch.to_pylist()]
 
@@ -89,7 +90,8 @@ def test_names_of_options_are_case_insensitive(reader, options, told):
 
 
 def test_every_operation_is_a_row(session, folder):
-    df = session.read.format("nats-wire").option("splits", 3).load(str(folder))
+    wire = session.read.format("nats-wire").option("rows", "operations")
+    df = wire.option("splits", 3).load(str(folder))
     assert df.rdd.getNumPartitions() == 3
     rows = decode(df.drop("payload").where("op != 'PONG'"), "subject").collect()
 
@@ -196,7 +198,8 @@ def test_snapshots(session, tmp_path):
     (tmp_path / "connz.json").write_text(json.dumps(CONNZ))
     routez = {"server_id": "B", "routes": [{"rid": 5, "subscriptions_list": ["c.*"]}]}
     (tmp_path / "routez.json").write_text(json.dumps(routez))
-    df = session.read.format("nats-monitor").load(str(tmp_path))
+    monitor = session.read.format("nats-monitor").option("rows", "subscriptions")
+    df = monitor.load(str(tmp_path))
     assert df.rdd.getNumPartitions() == 2
     one, two, three = sorted(df.collect(), key=lambda row: row.subject)
     assert (one.endpoint, one.complete, one.server, one.kind, one.id) == (

@@ -80,8 +80,9 @@ def audit(
 
     Prints the call graph and the replies, and the subjects that were undelivered, malformed,
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
-    broker. Each line is counted once; lines that nats-server did not write are listed as
-    unparseable. Exit 0: the logs were read; 2: bad input.
+    broker. It may also be a capture of subtrie tap, or a saved /connz, /subsz or /routez. Each line
+    is counted once; lines that nats-server did not write are listed as unparseable. Exit 0:
+    the logs were read; 2: bad input.
     """
     try:
         from ..spark import SparkStartError, local_session
@@ -139,11 +140,11 @@ def _log_files(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def _size(path: str) -> int:
     """Return the size of a log that has lines of nats-server, or exit with 2."""
-    from ..spark import holds_server_lines, log_size
+    from ..spark import holds_server_lines, input_kind, log_size
 
     try:
         size = log_size(path)
-        if not holds_server_lines(path):
+        if input_kind(path) == "log" and not holds_server_lines(path):
             _bad(f"{printable(path)}: no line of nats-server among the first; is it a trace log?")
         return size
     except OSError as error:

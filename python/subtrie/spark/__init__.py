@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._decode import decode
-from ._log_files import log_files, log_size, resolve_path
+from ._log_files import input_kind, log_files, log_size, resolve_path
 from ._log_reader import holds_server_lines
 from ._match import match
 from ._pipeline import Audit, audit
@@ -45,6 +45,7 @@ __all__ = [
     "decode",
     "events",
     "holds_server_lines",
+    "input_kind",
     "local_session",
     "log_files",
     "log_size",

@@ -70,13 +70,22 @@ def mode_of(options: Mapping[str, str]) -> str:
     return mode
 
 
+def rows_of(options: Mapping[str, str], kinds: Sequence[str]) -> str:
+    """Return what the rows are, by default the first kind. Raises ``ValueError`` for another."""
+    kind = lower_keys(options).get("rows", kinds[0]).lower()
+    if kind not in kinds:
+        raise ValueError(f"rows must be one of {', '.join(kinds)}, not {kind!r}")
+    return kind
+
+
 def apply_mode(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
     """Yield the rows that the mode keeps. Raises ``ValueError`` for damage under ``FAILFAST``."""
     for row in rows:
         if row.get("reason") is None or mode == "PERMISSIVE":
             yield row
         elif mode == "FAILFAST":
-            raise ValueError(f"{row.get('file')}: {row.get('text') or row['reason']}")
+            told = row.get("text") or row.get("_corrupt_record") or row["reason"]
+            raise ValueError(f"{row.get('file')}: {told}")
 
 
 def to_batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -1,10 +1,11 @@
-"""The data source ``nats-monitor``: saved monitoring responses as rows, one per subscription.
+"""The data source ``nats-monitor``: saved monitoring responses as events, or as subscriptions.
 
 The path is a file with a response of ``/connz?subs=detail``, ``/subsz?subs=1`` or
 ``/routez?subs=detail``, a directory of such files (``*.json``), or a shell pattern. Options:
-``mode`` (see ``_file_source``), ``reveal``. A file is one partition and is read as a whole: a
-server sends pages of 1,024 entries by default. A file that is not such a response is damage
-(``bad json``, ``monitor``).
+``mode`` (see ``_file_source``), ``rows`` (``events``, the default: a row for each connection and
+subscription; ``subscriptions``: the columns below), ``reveal``. A file is one partition and is read
+as a whole: a server sends pages of 1,024 entries by default. A file that is not such a response is
+damage (``bad json``, ``monitor``).
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from ._file_source import (
     lower_keys,
     mode_of,
     paths_of,
+    rows_of,
     schema_of,
     to_batches,
 )
+from ._schema import EVENTS, spark_schema
+from ._snapshot_events import snapshot_events
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,13 +60,15 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("text", "string"),
 )
 SCHEMA = schema_of(COLUMNS)
+KINDS = ("events", "subscriptions")
 
 
 class SnapshotFile(InputPartition):
-    """One saved response."""
+    """One saved response, and its number among the inputs."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, number: int = 0) -> None:
         self.path = path
+        self.number = number
 
 
 class MonitorReader(DataSourceReader):
@@ -74,23 +80,28 @@ class MonitorReader(DataSourceReader):
         self._paths = paths_of(options)
         self._mode = mode_of(options)
         self._reveal = options.get("reveal", "false").lower() == "true"
+        self._kind = rows_of(options, KINDS)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per file."""
-        found: list[InputPartition] = []
+        found: list[str] = []
         for path in self._paths:
             if os.path.isdir(path):
-                found += [SnapshotFile(str(file)) for file in sorted(Path(path).glob("*.json"))]
+                found += map(str, sorted(Path(path).glob("*.json")))
             else:
                 os.stat(path)  # a missing file fails here, not in a worker
-                found.append(SnapshotFile(path))
+                found.append(path)
         if not found:
             raise FileNotFoundError(f"no *.json in {', '.join(self._paths)}")
-        return found
+        return [SnapshotFile(path, number) for number, path in enumerate(found)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one file."""
-        rows = _rows(cast(SnapshotFile, partition).path, self._reveal)
+        file = cast(SnapshotFile, partition)
+        if self._kind == "events":
+            rows = snapshot_events(file.path, file.number)
+            return to_batches(apply_mode(rows, self._mode), EVENTS, self._names)
+        rows = _rows(file.path, self._reveal)
         return to_batches(apply_mode(rows, self._mode), COLUMNS, self._names)
 
 
@@ -117,7 +128,8 @@ class MonitorSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return SCHEMA
+        events = rows_of(self.options, KINDS) == "events"
+        return spark_schema(EVENTS) if events else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""

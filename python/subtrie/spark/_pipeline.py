@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._decode import plane_of_pattern
-from ._facts import EVENT_COLUMNS, FACTS, count_facts, facts_of
-from ._log_files import resolve_path
-from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
+from ._facts import EVENT_COLUMNS, FACTS, count_facts, event_counts, facts_of
+from ._inputs import Part, plan, read_part
 from ._merge import merged
 from ._pattern_index import PatternIndex, index_files, open_files
 from ._run_folder import RunFolder, TableFile, read_manifest, rows_of_table, stage_file
@@ -101,12 +100,13 @@ def audit(
     split_bytes: int | None = None,
     step: Callable[[str], None] = lambda name: None,
 ) -> Audit:
-    """Audit trace logs of nats-server, or a table of events.
+    """Audit trace logs, captures and snapshots of nats-server, or a table of events.
 
     Args:
         spark: The session that runs the job, classic or of Spark Connect.
-        logs: The logs of one or more servers: paths that the driver and the workers can read.
-            Rotated files of one server are one log. Or a DataFrame with the columns ``EVENTS``.
+        logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
+            responses: paths that the driver and the workers can read. Rotated files of one server
+            are one log. Or a DataFrame with the columns ``EVENTS``.
         planes: The planes to audit. Without them they are detected from the traffic.
         out: A directory for the tables that the workers can write to, as a path or as a URI that
             ``pyarrow.fs`` can open. Without it they are temporary.
@@ -132,11 +132,11 @@ def audit(
     try:
         step("reading lines")
         if isinstance(logs, list | tuple):
-            whole = whole_logs([resolve_path(path) for path in logs])
-            parts = [part for log in whole for part in divide(log, split_bytes or SPLIT_BYTES)]
-            facts = read_facts(spark, parts, window=window, follow=len(whole) > 1, redaction=hidden)
-            size = sum(log.size for log in whole)
-            tasks = 1 if len(parts) == 1 else max(2, -(-size // _SHUFFLED))
+            inputs = plan(logs, split_bytes)
+            facts = read_facts(
+                spark, inputs.parts, window=window, follow=inputs.logs > 1, redaction=hidden
+            )
+            tasks = 1 if len(inputs.parts) == 1 else max(2, -(-inputs.size // _SHUFFLED))
         else:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
@@ -155,21 +155,21 @@ def audit(
 
 def read_facts(
     spark: SparkSession,
-    parts: Sequence[LogRange],
+    parts: Sequence[Part],
     *,
     window: int | None,
     follow: bool,
     redaction: Redaction | None = None,
 ) -> DataFrame:
-    """Return the facts of ranges of logs, one task for each range."""
+    """Return the facts of parts of the inputs, one task for each part."""
     micros = None if window is None else window * 1_000_000
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the ranges whose numbers are given."""
+        """Read the parts whose numbers are given."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 counts: dict[str, int] = {}
-                events = read_range(parts[number], EVENT_COLUMNS, counts)
+                events = read_part(parts[number], EVENT_COLUMNS, counts)
                 if redaction is not None:
                     events = (redaction.columns(each, _WITH_SLOTS) for each in events)
                 yield from facts_of(events, window=micros, follow=follow)
@@ -197,14 +197,10 @@ def event_facts(
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the facts of the batches of a task."""
-        import pyarrow.compute as pc
-
         for batch in batches:
             shown = batch if redaction is None else redaction.columns(batch, _WITH_SLOTS)
             yield from facts_of([shown], window=micros, follow=True)
-            damaged = int(pc.sum(pc.is_valid(batch.column("reason"))).as_py() or 0)
-            lines = {"operations": batch.num_rows - damaged, "unparseable_lines": damaged}
-            yield count_facts(lines)
+            yield count_facts(event_counts(batch))
 
     return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACTS))
 
@@ -253,11 +249,16 @@ def _write_tables(
         **{name: counts.get(name, 0) for name in _LINES},
         "planes": known,
         "ambiguous": counts.get("ambiguous", 0),
-        "unmatched": counts.get("unmatched", 0),
+        "unmatched": counts.get("unmatched", 0) + _unmatched(counts),
         "forwarded": forwarded,
     }
     folder.commit([row for row in entries if row["table"] != TOTALS], summary)
     return summary
+
+
+def _unmatched(counts: Mapping[str, int]) -> int:
+    """Return the deliveries in events that no message took, if the events say what was taken."""
+    return counts["sent"] - counts["matched"] if counts.get("settled") else 0
 
 
 def _rows(

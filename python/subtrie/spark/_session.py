@@ -1,4 +1,4 @@
-"""Start a local Spark session, after checking its requirements.
+"""Start a Spark session on this machine, after checking its requirements.
 
 Library functions never start a session; the command line does, with this module.
 """
@@ -6,13 +6,14 @@ Library functions never start a session; the command line does, with this module
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,29 +49,54 @@ def local_session(
         SparkStartError: PySpark, pyarrow, pandas or Java is missing or too old.
     """
     check()
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()
+    running = running_session()
     if running is not None:
         return running
-    # By default workers run the python3 on PATH, which may lack pyarrow and subtrie.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     parts = min(200, max(os.cpu_count() or 2, -(-log_bytes // _SHUFFLED)))
-    builder = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName(name)
-        .config("spark.driver.memory", memory)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(parts))
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "10000")
-    )
+    conf = {
+        "spark.driver.memory": memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(parts),
+    }
     if log_bytes < _SMALL:
-        builder = builder.config("spark.driver.extraJavaOptions", _QUICK_START)
+        conf["spark.driver.extraJavaOptions"] = _QUICK_START
+    return start(f"local[{cores}]", name, conf)
+
+
+def running_session() -> SparkSession | None:
+    """Return the session that is active in this process, or None."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def start(master: str, name: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start a classic session.
+
+    Args:
+        master: The master, as Spark names it.
+        name: The name of the application.
+        conf: The configuration beside what every session needs.
+
+    Raises:
+        SparkStartError: Spark does not start; the message has the end of its output.
+    """
+    from pyspark.sql import SparkSession
+
+    if master.startswith("local"):
+        # By default workers run the python3 on PATH, which may lack pyarrow and subtrie.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    common = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    }
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**common, **conf}.items():
+        builder = builder.config(key, value)
     with tempfile.TemporaryFile("w+") as output:
         try:
             with _stderr_to(output):
@@ -102,14 +128,9 @@ def check() -> None:
     Raises:
         SparkStartError: One of them is missing or too old.
     """
-    try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-        import pyspark
-    except ImportError as error:
-        raise SparkStartError(
-            f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'"
-        ) from None
+    check_packages()
+    import pyspark
+
     version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if version < _PYSPARK:
         raise SparkStartError(
@@ -117,6 +138,25 @@ def check() -> None:
             f"{pyspark.__version__}: pip install -U 'subtrie[spark]'"
         )
     _check_java()
+
+
+def check_packages(*more: str) -> None:
+    """Check that the packages of the pipeline are installed.
+
+    Args:
+        more: Modules that are needed beside them.
+
+    Raises:
+        SparkStartError: One is missing.
+    """
+    for module in ("pandas", "pyarrow", "pyspark", *more):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            also = " 'pyspark[connect]'" if module in more else ""
+            raise SparkStartError(
+                f"the audit needs {error.name or module}: pip install 'subtrie[spark,cli]'{also}"
+            ) from None
 
 
 def _check_java() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._columns import text_column
 from ._schema import EVENTS
 
 if TYPE_CHECKING:
@@ -14,61 +13,106 @@ if TYPE_CHECKING:
 def events(
     df: DataFrame,
     *,
-    subject: str = "subject",
-    identity: str | None = None,
-    time: str | None = None,
-    direction: str | None = None,
-    size: str | None = None,
-    server: str | None = None,
+    subject: str | Column = "subject",
+    identity: str | Column | None = None,
+    time: str | Column | None = None,
+    direction: str | Column | None = None,
+    size: str | Column | None = None,
+    server: str | Column | None = None,
 ) -> DataFrame:
     """Return messages as the table ``events``.
 
     Each row is a message that a client published, unless ``direction`` says that the server sent
     it to one. What the table does not say is null: without ``deliveries`` nothing is reported as
-    undelivered. Cost: none until the result is used; the columns are computed by Spark.
+    undelivered. A row without a subject has the ``reason`` ``no subject``. Bytes are read as UTF-8,
+    and a value that does not have the type of its column (a time that is not one) is null. Cost:
+    none until the result is used; the columns are computed by Spark.
 
     Args:
-        df: A table with a row for each message.
-        subject: The column with the subjects.
-        identity: The column with the publisher's host; by default ``identity`` if there is one.
-        time: The column with the time, a timestamp; by default ``time`` if there is one.
-        direction: The column with ``in`` (received by the server) or ``out``; by default
-            ``direction`` if there is one.
-        size: The column with the size in bytes; by default ``size`` if there is one.
-        server: The column with the name of the server; by default ``server`` if there is one.
+        df: A table with a row for each message. Each column below is given by its name, by the path
+            of a field of a struct (``message.subject``), or as an expression, as in
+            ``get_json_object(col("value").cast("string"), "$.subject")`` for messages of Kafka.
+        subject: The subjects.
+        identity: The publisher's host; by default the column ``identity`` if there is one.
+        time: The time, a timestamp; by default the column ``time`` if there is one.
+        direction: ``in`` or ``c2s`` (received by the server), ``out`` or ``s2c``; by default the
+            column ``direction`` if there is one, else all are received.
+        size: The size in bytes; by default the column ``size`` if there is one.
+        server: The name of the server; by default the column ``server`` if there is one.
 
     Returns:
         A DataFrame with the columns ``EVENTS``.
 
     Raises:
-        ValueError: A named column is missing, or the subjects are not strings.
+        ValueError: A named column is missing, or the subjects are neither strings nor bytes.
     """
     from pyspark.sql import functions as F
 
-    text_column(df, subject)
-    named = {"identity": identity, "time": time, "direction": direction, "size": size,
-             "server": server}  # fmt: skip
-    for name in filter(None, named.values()):
-        if name not in df.columns:
-            raise ValueError(
-                f"there is no column {name!r}; the columns are: {', '.join(df.columns)}"
-            )
-    names = {key: name or (key if key in df.columns else None) for key, name in named.items()}
-
-    def given(key: str, otherwise: Column) -> Column:
-        name = names[key]
-        return otherwise if name is None else F.coalesce(F.col(f"`{name}`"), otherwise)
-
     nothing = F.lit(None)
-    way = given("direction", F.lit("in"))
-    computed = {
-        "server": given("server", F.lit("table")),
-        "identity": given("identity", nothing),
-        "time": given("time", nothing),
-        "direction": way,
-        "size": given("size", nothing),
-        "subject": F.col(f"`{subject}`"),
-        "op": F.when(way == "out", F.lit("MSG")).otherwise(F.lit("PUB")),
-        "conn": F.concat(F.lit("-/client:"), F.coalesce(given("identity", nothing), F.lit("0"))),
+    given = {"identity": identity, "time": time, "direction": direction, "size": size,
+             "server": server}  # fmt: skip
+    columns = {
+        name: _column(df, name if value is None and name in df.columns else value)
+        for name, value in given.items()
+        if value is not None or name in df.columns
     }
-    return df.select(*(computed.get(name, nothing).cast(kind).alias(name) for name, kind in EVENTS))
+    text = _text(df, _column(df, subject), subject)
+    who = columns.get("identity", nothing).try_cast("string")
+    sent = F.lower(columns.get("direction", nothing).try_cast("string")).isin("out", "s2c")
+    operation = F.when(sent, F.lit("MSG")).otherwise(F.lit("PUB"))
+    computed = {
+        "server": F.coalesce(columns.get("server", nothing), F.lit("table")),
+        "identity": who,
+        "time": columns.get("time", nothing),
+        "direction": F.when(sent, F.lit("out")).otherwise(F.lit("in")),
+        "size": columns.get("size", nothing),
+        "subject": text,
+        "op": F.when(text.isNotNull(), operation),
+        "conn": F.concat(F.lit("-/client:"), F.coalesce(who, F.lit("0"))),
+        "reason": F.when(text.isNull(), F.lit("no subject")),
+    }
+    return df.select(
+        *(computed.get(name, nothing).try_cast(kind).alias(name) for name, kind in EVENTS)
+    )
+
+
+def _column(df: DataFrame, given: str | Column | None) -> Column:
+    """Return a column that is named or given.
+
+    Raises:
+        ValueError: There is no such column.
+    """
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    if not isinstance(given, str):
+        assert given is not None
+        return given
+    if given in df.columns:
+        return F.col(f"`{given}`")
+    try:
+        _ = df.select(F.col(given)).schema
+    except AnalysisException:
+        there = ", ".join(df.columns) or "none"
+        raise ValueError(f"there is no column {given!r}; the columns are: {there}") from None
+    return F.col(given)
+
+
+def _text(df: DataFrame, column: Column, given: str | Column) -> Column:
+    """Return a column of strings or bytes as strings.
+
+    Raises:
+        ValueError: It holds something else.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import BinaryType, StringType
+
+    kind = df.select(column.alias("subject")).schema.fields[0].dataType
+    if isinstance(kind, BinaryType):
+        return F.make_valid_utf8(column.cast("string"))
+    if not isinstance(kind, StringType):
+        name = repr(given) if isinstance(given, str) else "with the subjects"
+        raise ValueError(
+            f"column {name} must hold strings or bytes, not {kind.simpleString()}: cast it"
+        )
+    return column

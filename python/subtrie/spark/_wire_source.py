@@ -1,12 +1,19 @@
-"""The data source ``nats-wire``: captured traffic as rows, one per operation.
+"""The data source ``nats-wire``: captured traffic as the table ``events``, or as operations.
 
-The path is a directory or file that ``subtrie tap`` wrote, or, with the option ``conn``
-(``client``, ``server_to_client``, ``route``, ``leaf``, ``route_legacy``), the bytes of one
-direction as they were read from a socket. Options: ``mode`` (see ``_file_source``), ``splits`` (the
-number of partitions of a capture, default the number of cores: each reads every n-th connection,
-because a connection must be read in order), ``reveal`` (``true``: secrets of CONNECT, JWTs and
-seeds are not redacted). Each partition reads the capture once and keeps the unfinished operations
-of its connections.
+The path is a directory or file that ``subtrie tap`` wrote. Rows are events; a capture is then one
+partition, because deliveries are matched across connections. ``complete`` (``true``) says that all
+clients of the server were connected through the tap, so that messages without a delivery were
+undelivered (see ``_capture_events``).
+
+With the option ``rows`` = ``operations``, rows are operations with their headers and payloads; then
+the path may also be the bytes of one direction as they were read from a socket, with the option
+``conn`` (``client``, ``server_to_client``, ``route``, ``leaf``, ``route_legacy``). ``splits`` is
+the number of partitions of a capture (default: the number of cores): each reads every n-th
+connection, because a connection must be read in order. With ``reveal`` (``true``) secrets of
+CONNECT, JWTs and seeds are not redacted. Each partition reads the capture once and keeps the
+unfinished operations of its connections.
+
+``mode`` is that of ``_file_source``.
 
 Damage is a row whose ``reason`` is that of the ``WireError``, or ``torn`` (a stream ends inside an
 operation), ``lost`` (bytes that the tap did not record), ``record`` (a damaged record).
@@ -32,15 +39,18 @@ from ..wire import (
     read_operations,
     read_records,
 )
+from ._capture_events import capture_events
 from ._file_source import (
     apply_mode,
     escape_value,
     lower_keys,
     mode_of,
     paths_of,
+    rows_of,
     schema_of,
     to_batches,
 )
+from ._schema import EVENTS, spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,6 +162,39 @@ class WireReader(DataSourceReader):
         return row
 
 
+class CapturePartition(InputPartition):
+    """One capture, and its number among the inputs."""
+
+    def __init__(self, path: str, number: int) -> None:
+        self.path = path
+        self.number = number
+
+
+class CaptureEventsReader(DataSourceReader):
+    """Plans a partition for each capture, and reads the events of one."""
+
+    def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        options = lower_keys(options)
+        if "conn" in options:
+            raise ValueError("conn needs rows=operations: bytes of one direction are not events")
+        self._names = schema.fieldNames()
+        self._paths = paths_of(options)
+        self._mode = mode_of(options)
+        self._complete = options.get("complete", "false").lower() == "true"
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return one partition for each capture."""
+        for path in self._paths:
+            os.stat(path)  # a missing input fails here, not in a worker
+        return [CapturePartition(path, number) for number, path in enumerate(self._paths)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one capture."""
+        part = cast(CapturePartition, partition)
+        rows = capture_events(part.path, part.number, complete=self._complete)
+        return to_batches(apply_mode(rows, self._mode), EVENTS, self._names)
+
+
 class WireSource(DataSource):
     """The data source ``nats-wire``."""
 
@@ -162,8 +205,13 @@ class WireSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return SCHEMA
+        return spark_schema(EVENTS) if self._yields_events() else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""
+        if self._yields_events():
+            return CaptureEventsReader(schema, self.options)
         return WireReader(schema, self.options)
+
+    def _yields_events(self) -> bool:
+        return rows_of(self.options, ("events", "operations")) == "events"

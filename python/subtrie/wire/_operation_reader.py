@@ -121,7 +121,10 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[capture.Record | Stre
 
 
 def read_capture_operations(
-    found: Iterable[capture.Record | StreamError], only: Callable[[int], bool] | None = None
+    found: Iterable[capture.Record | StreamError],
+    only: Callable[[int], bool] | None = None,
+    *,
+    closings: bool = False,
 ) -> Iterator[OperationRow | StreamError]:
     """Yield the operations of the records of a capture, one parser per connection and direction.
 
@@ -132,6 +135,7 @@ def read_capture_operations(
     Args:
         found: The records.
         only: If given, selects connections by their unique number.
+        closings: Whether the end of a connection is a row, with the operation ``CLOSED``.
     """
     streams = _Streams()
     for record in found:
@@ -142,6 +146,8 @@ def read_capture_operations(
         conn = streams.number(record)
         if only is None or only(conn):
             yield from streams.take(conn, record)
+            if closings and record.kind == "closed":
+                yield OperationRow(conn, None, record.time, {"op": "CLOSED"})
     yield from streams.cut_off()
 
 

@@ -1,0 +1,275 @@
+"""Captures, snapshots and tables of messages as the table ``events``, and their audit."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from subtrie.conformance import write_traffic
+from subtrie.spark import EVENTS, audit, events, register
+from subtrie.spark._capture_events import capture_events
+from subtrie.spark._monitor_source import MonitorSource
+from subtrie.spark._wire_source import WireSource
+from subtrie.wire import capture
+
+GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
+SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any) -> Any:
+    register(spark)
+    return spark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a capture of the traffic between the Go services and their broker."""
+    folder = tmp_path_factory.mktemp("wire") / "capture"
+    known = set()
+    with (
+        gzip.open(GO_LIVE / "wire.jsonl.gz", "rt") as lines,
+        capture.Writer(folder, rotate=500_000) as writer,
+    ):
+        for line in lines:
+            row = json.loads(line)
+            at = int(row["t"] * 1e9)
+            if row["conn"] not in known:
+                known.add(row["conn"])
+                writer.write("opened", row["conn"], b'{"kind":"client"}', at=at)
+            writer.write(row["dir"], row["conn"], b64decode(row["data"]), at=at)
+    return folder
+
+
+def tables(spark: Any, source: Any, *names: str) -> dict[str, list[dict[str, Any]]]:
+    with audit(spark, source) as result:
+        return {name: list(result.rows(name)) for name in names}
+
+
+@pytest.mark.requirement("P-01")
+def test_a_capture_and_the_log_of_the_same_traffic_have_the_same_tables(session, folder):
+    wire = session.read.format("nats-wire").option("COMPLETE", "true").load(str(folder))
+    assert [(field.name, field.dataType.simpleString()) for field in wire.schema] == list(EVENTS)
+    names = ("call_graph", "replies", "undelivered", "fan_out", "hot_subjects", "subscriptions")
+    found = tables(session, wire, *names)
+    expected = tables(session, [str(GO_LIVE / "trace.log")], *names)
+    for name in names:
+        assert shown(found[name]) == shown(expected[name]), name
+    truth = json.loads((GO_LIVE / "truth.json").read_text())["totals"]
+    with audit(session, [str(folder)]) as result:
+        assert result.summary["unmatched"] == 0
+        assert sum(row["delivered"] for row in result.rows("fan_out")) == truth["delivered"]
+        assert list(result.rows("undelivered")) == []  # other clients may have received them
+
+
+def shown(rows: list[dict[str, Any]]) -> list[str]:
+    """Return rows without the columns that name a clock or a process."""
+    hidden = {"first", "last", "start", "end", "server"}
+    found = [{key: value for key, value in row.items() if key not in hidden} for row in rows]
+    for row in found:
+        if "conn" in row:
+            row["conn"] = row["conn"].rpartition("/")[2]
+    return sorted(map(repr, found))
+
+
+def written(folder: Path, *records: tuple[str, int, bytes, float]) -> str:
+    with capture.Writer(folder) as writer:
+        for kind, conn, data, seconds in records:
+            writer.write(kind, conn, data, at=int(seconds * 1e9))
+    return str(folder)
+
+
+QUEUE_REFUSED = b'-ERR \'Permissions Violation for Subscription to "q.>" using queue "g"\'\r\n'
+INFO = b'INFO {"server_id":"A","client_id":%d}\r\n'
+
+
+def test_what_a_server_refuses_in_a_capture(tmp_path):
+    path = written(
+        tmp_path / "a",
+        ("opened", 1, b'{"kind":"client"}', 1),
+        ("s2c", 1, INFO % 7, 1),
+        ("c2s", 1, b'CONNECT {"user":"a.com"}\r\nSUB q.> 1\r\nSUB q.> g 2\r\n', 2),
+        ("c2s", 1, b"PUB x 1\r\na\r\nPUB y z 1\r\nb\r\nPUB y w 1\r\nb\r\n", 3),
+        ("s2c", 1, b"-ERR 'Permissions Violation for Publish to \"x\"'\r\n", 3.1),
+        ("s2c", 1, b"-ERR 'Permissions Violation for Publish with Reply of \"w\"'\r\n", 3.2),
+        ("s2c", 1, QUEUE_REFUSED, 3.3),
+        ("closed", 1, b"{}", 9),
+    )  # fmt: skip
+    rows = list(capture_events(path, complete=True))
+    published = {(row["subject"], row.get("reply")): row for row in rows if row["op"] == "PUB"}
+    assert {key: row.get("refused") for key, row in published.items()} == {
+        ("x", None): "publish", ("y", "z"): None, ("y", "w"): "reply",
+    }  # fmt: skip
+    assert published["y", "z"]["deliveries"] == 0
+    assert "deliveries" not in published["x", None]
+    told = [(r["subject"], r["sid"], r["refused"]) for r in rows if r["op"] == "VIOLATION"]
+    assert told == [("x", None, "publish"), ("w", None, "reply"), ("q.>", "2", "subscribe")]
+    assert rows[-1]["op"] == "CLOSED"
+    assert {row["conn"] for row in rows} == {"-/client:7"}
+    assert {row.get("identity") for row in rows if row["op"] == "PUB"} == {"a.com"}
+
+
+def test_the_server_ends_a_subscription_after_its_last_message(tmp_path):
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a 1\r\nUNSUB 1 2\r\n", 1),
+        ("s2c", 1, b"MSG a 1 0\r\n\r\nMSG a 1 0\r\n\r\n", 2),
+    )
+    rows = list(capture_events(path))
+    assert [(row["op"], row.get("size")) for row in rows] == [
+        ("SUB", None), ("UNSUB", 2), ("MSG", 0), ("MSG", 0), ("DELSUB", None),
+    ]  # fmt: skip
+
+
+def test_a_message_is_delivered_within_a_second_and_once_per_subscriber(tmp_path):
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b"SUB a 1\r\nSUB a g 2\r\n", 1),
+        ("c2s", 2, b"PUB a 0\r\n\r\nPUB a 0\r\n\r\n", 2),
+        ("s2c", 1, b"MSG a 1 0\r\n\r\nMSG a 2 0\r\n\r\nMSG a 1 0\r\n\r\n", 2.5),
+        ("c2s", 2, b"PUB a 0\r\n\r\n", 3),
+        ("s2c", 1, b"MSG a 1 0\r\n\r\n", 4.5),
+    )
+    rows = [row for row in capture_events(path, complete=True) if row["op"] == "PUB"]
+    assert [row["deliveries"] for row in rows] == [2, 1, 0]
+    assert [row["ambiguous"] for row in rows] == [True, True, False]
+
+
+JWT_OF_BANK = ".".join(
+    base64.urlsafe_b64encode(part).decode().rstrip("=")
+    for part in (b'{"typ":"JWT"}', b'{"name":"bank.core"}', b"sig")
+)
+
+
+def test_the_name_in_a_token_is_the_identity_and_no_secret_is_shown(tmp_path):
+    path = written(
+        tmp_path / "a",
+        ("c2s", 1, b'CONNECT {"name":"x y","pass":"hunter2","jwt":"%s"}\r\nPUB a 0\r\n\r\n'
+         % JWT_OF_BANK.encode(), 1),
+        ("c2s", 1, b"PUB %s 0\r\n\r\n" % JWT_OF_BANK.encode(), 1),
+        ("c2s", 1, b"PUB a five\r\n", 2),
+    )  # fmt: skip
+    rows = list(capture_events(path))
+    assert {row.get("identity") for row in rows if row.get("op") == "PUB"} == {"bank.core"}
+    assert "hunter2" not in repr(rows)
+    assert JWT_OF_BANK not in repr(rows)
+    assert [row["reason"] for row in rows if "reason" in row] == ["bad size"]
+
+
+CONNZ = {
+    "server_id": "A", "now": "2026-11-21T00:00:00.5Z", "num_connections": 2, "total": 2,
+    "offset": 0, "limit": 9, "connections": [
+        {"cid": 8, "name": "shop", "authorized_user": "shop.example", "account": "ACC",
+         "subscriptions_list_detail": [
+            {"account": "ACC", "subject": "p1.safe.443.*.shop_example._.GET.item.*",
+             "qgroup": "q", "sid": "1", "msgs": 7},
+            {"subject": "b", "sid": "2", "msgs": 0}]},
+        {"cid": 9, "name": "idle"}],
+}  # fmt: skip
+
+
+@pytest.mark.requirement("P-01")
+def test_connections_and_subscriptions_of_a_snapshot_are_events(session, folder, tmp_path):
+    path = tmp_path / "connz.json"
+    path.write_text(json.dumps(CONNZ))
+    df = session.read.format("nats-monitor").load(str(path))
+    rows = [row.asDict() for row in df.orderBy("position").collect()]
+    assert [(r["op"], r["conn"], r["subject"], r["queue"], r["sid"]) for r in rows] == [
+        ("CONNECT", "-/client:8", None, None, None),
+        ("CONNECT", "-/client:9", None, None, None),
+        ("SUB", "-/client:8", "p1.safe.443.*.shop_example._.GET.item.*", "q", "1"),
+        ("SUB", "-/client:8", "b", None, "2"),
+    ]
+    assert {(row["server"], row["time"].isoformat()[:21]) for row in rows} == {
+        ("A", "2026-11-21T00:00:00.5")
+    }
+    (tmp_path / "routez.json").write_text(
+        '{"server_id": "B", "routes": [{"rid": 5, "subscriptions_list": ["c.*"]}]}'
+    )
+    (tmp_path / "bad.json").write_text("{}")
+    with audit(session, [str(folder), *map(str, sorted(tmp_path.glob("*.json")))]) as result:
+        found = {row["pattern"]: row for row in result.rows("subscriptions")}
+        assert found["b"]["identity"] == "shop.example"
+        assert len(found) > 100
+        (damaged,) = result.rows("unparseable")
+        assert (damaged["file"], damaged["reason"]) == (str(tmp_path / "bad.json"), "monitor")
+        assert "p1" in result.summary["planes"]
+        # Subscriptions of other servers are not of clients of this one.
+        assert "c.*" not in found
+
+
+def test_rows_are_events_or_what_is_asked_for():
+    for source, other in ((WireSource, "operations"), (MonitorSource, "subscriptions")):
+        names = [field.split(" ")[0] for field in source({}).schema().split(", ")]
+        assert [name.strip("`") for name in names] == [name for name, _ in EVENTS]
+        assert source({"ROWS": other}).schema() != source({}).schema()
+        with pytest.raises(ValueError, match=f"rows must be one of events, {other}"):
+            source({"rows": "lines"}).schema()
+    schema = StructType([StructField("op", StringType())])
+    with pytest.raises(ValueError, match="conn needs rows=operations"):
+        WireSource({"path": "x", "conn": "client"}).reader(schema)
+
+
+def test_the_summary_of_events_is_that_of_their_log(session, tmp_path):
+    """Bug: unmatched deliveries were not counted, and lines of the server were operations."""
+    world = tmp_path / "world"
+    write_traffic(world, seed=75, rows=1500, events=True)
+    log = str(world / "trace.log")
+    with audit(session, [log]) as result:
+        expected = result.summary
+    assert expected["unmatched"] > 0
+    df = session.read.format("nats-trace").option("splitBytes", 200_000).load(log)
+    with audit(session, df) as result:
+        for name in ("operations", "unparseable_lines", "planes", "ambiguous", "unmatched",
+                     "forwarded"):  # fmt: skip
+            assert result.summary[name] == expected[name], name
+        assert result.summary["payloads"] == 0
+        assert 0 < result.summary["server"] < expected["server"]
+
+
+def test_messages_of_kafka_and_json_become_events(session):
+    """The subject may be bytes, a field of a struct, or computed from a JSON text."""
+    value = json.dumps({"subject": SUBJECT, "from": "a.com", "at": "2026-11-21T00:00:01Z"})
+    rows = [(bytearray(SUBJECT.encode()), bytearray(value.encode()), (SUBJECT, "x")),
+            (bytearray(b"\xff."), None, (None, None))]  # fmt: skip
+    df = session.createDataFrame(
+        rows, "key binary, value binary, message struct<subject:string,`at`:string>"
+    )
+    text = F.col("value").cast("string")
+    for subject in ("key", "message.subject", F.get_json_object(text, "$.subject")):
+        found = events(
+            df,
+            subject=subject,
+            identity=F.get_json_object(text, "$.from"),
+            time=F.get_json_object(text, "$.at"),
+        )
+        first, second = found.collect()
+        assert (first.subject, first.identity, first.op) == (SUBJECT, "a.com", "PUB")
+        assert first.time.isoformat()[:19] == "2026-11-21T00:00:01"
+        assert second.time is None
+        if isinstance(subject, str) and subject == "key":
+            assert second.subject == "\ufffd."
+        else:
+            assert (second.subject, second.op, second.reason) == (None, None, "no subject")
+    assert events(df, subject="key", time="message.at").collect()[0].time is None
+    with audit(session, found) as result:
+        assert result.summary["operations"] == result.summary["unparseable_lines"] == 1
+    with pytest.raises(ValueError, match=r"there is no column 'message\.topic'"):
+        events(df, subject="message.topic")
+    with pytest.raises(ValueError, match=r"must hold strings or bytes, not struct"):
+        events(df, subject="message")
+
+
+def test_messages_that_the_server_sent_are_deliveries(session):
+    rows = [(SUBJECT, way) for way in ("in", "out", "c2s", "S2C", None)]
+    df = session.createDataFrame(rows, "subject string, direction string")
+    found = [(row.direction, row.op) for row in events(df).collect()]
+    assert found == [("in", "PUB"), ("out", "MSG"), ("in", "PUB"), ("out", "MSG"), ("in", "PUB")]
