@@ -128,7 +128,7 @@ def test_a_missing_route_is_a_violation_in_a_capture_of_every_route():
 def test_the_text_of_a_finding():
     steps = talk(("s2c", INFO, 1), ("c2s", "PING", 2), ("c2s", "SUB a 1", 20), number=7)
     findings = conversation.check(steps)
-    assert len({finding.row for finding in findings}) == len(findings) == 17
+    assert len({finding.row for finding in findings}) == len(findings) == 30
     late, broken = [finding for finding in findings if finding.verdict == "broken"]
     assert late.row == "S4-091", "whoever asked in vain went on"
     assert (broken.row, broken.conn, broken.time) == ("S4-093", 7, 2 * SECOND)
@@ -167,6 +167,54 @@ def ack(at):
     return ("c2s", pub("ack", streaming.Ack(subject="foo", sequence=1)), at)
 
 
+def subscription(at, inbox="in", *, last=8, client="c", channel="foo", **options):
+    """A request for a subscription and its answer."""
+    request = streaming.SubscriptionRequest(
+        clientID=client, subject=channel, inbox=inbox, ackWaitInSecs=1, **options
+    )
+    yield ("c2s", pub("su", request, f"r{inbox}"), at)
+    yield ("c2s", pub(f"r{inbox}", streaming.SubscriptionResponse(ackInbox=f"ack.{inbox}")), at)
+
+
+def delivered(at, sequence, inbox="in", *, channel="foo", **options):
+    message = streaming.MsgProto(sequence=sequence, subject=channel, **options)
+    return ("c2s", pub(inbox, message), at)
+
+
+def acked(at, sequence, inbox="in"):
+    return ("c2s", pub(f"ack.{inbox}", streaming.Ack(subject="foo", sequence=sequence)), at)
+
+
+def published(at, channel="foo", guid="g1", answer="g1"):
+    message = streaming.PubMsg(clientID="c", guid=guid, subject=channel)
+    yield ("c2s", pub("p.foo", message, "rp"), at)
+    yield ("c2s", pub("rp", streaming.PubAck(guid=answer)), at)
+
+
+NEW_ONLY, LAST_RECEIVED, TIME_DELTA, SEQUENCE, FIRST = range(5)
+#: A subscription that was delivered 1 to 5 of the channel.
+KNOWN = [*subscription(1, "a", startPosition=FIRST), *(delivered(2, n, "a") for n in range(1, 6))]
+
+
+def started(position, sequence, *, known=KNOWN, at=3.0, timestamp=0, **options):
+    """What a second subscription is delivered first."""
+    return [
+        *known,
+        *subscription(at, "b", startPosition=position, **options),
+        delivered(at + 1, sequence, "b", timestamp=int(timestamp * SECOND)),
+    ]
+
+
+def resumed(*sequences):
+    """A durable subscription that acknowledged 1 and 2, and then is requested again."""
+    return [
+        *subscription(1, "a", durableName="d"),
+        delivered(2, 1, "a"), acked(2, 1, "a"), delivered(2, 2, "a"), acked(2, 2, "a"),
+        *subscription(3, "b", durableName="d"),
+        *(delivered(4, sequence, "b") for sequence in sequences),
+    ]  # fmt: skip
+
+
 CLOSE = ("c2s", pub("cl", streaming.CloseRequest(clientID="c"), "r9"), 50)
 LATE = ("c2s", b"PING\r\n", 50)
 
@@ -191,6 +239,50 @@ LATE = ("c2s", b"PING\r\n", 50)
                        CLOSE], "not seen", id="unsubscribed",
             marks=pytest.mark.requirement("S3-081", "A47"),
         ),
+        ("S3-004", published(1, "foo.bar"), "kept"),
+        ("S3-004", subscription(1, channel="FOO.bar.BAZ"), "kept"),
+        ("S3-004", published(1, "foo..bar"), "broken"),
+        ("S3-004", published(1, "FOO. BAR"), "broken"),
+        ("S3-004", subscription(1, channel=""), "broken"),
+        ("S3-007", subscription(1, channel="foo.bar"), "kept"),
+        ("S3-007", subscription(1, channel="foo.*"), "broken"),
+        ("S3-007", subscription(1, channel="foo.>"), "broken"),
+        ("S3-042", [*subscription(1, "a", qGroup="q"), *subscription(1, "b", qGroup="q"),
+                    delivered(2, 1, "a"), delivered(2, 2, "b"),
+                    delivered(4, 1, "b", redelivered=True)], "kept"),
+        ("S3-042", [*subscription(1, "a", qGroup="q"), *subscription(1, "b", qGroup="q"),
+                    delivered(2, 1, "a"), delivered(2, 1, "b")], "broken"),
+        ("S3-042", [*subscription(1, "a", qGroup="q"), *subscription(1, "b", qGroup="other"),
+                    delivered(2, 1, "a"), delivered(2, 1, "b")], "kept"),
+        ("S3-042", [*subscription(1, "a"), delivered(2, 1, "a")], "not seen"),
+        ("S3-044", [*subscription(1, maxInFlight=2), delivered(2, 1), delivered(2, 2),
+                    acked(2, 1), delivered(2, 3)], "kept"),
+        ("S3-044", [*subscription(1, maxInFlight=2), delivered(2, 1), delivered(2, 2),
+                    delivered(2, 3)], "broken"),
+        ("S3-044", [*subscription(1), delivered(2, 1), delivered(2, 2)], "not seen"),
+        ("S3-046", resumed(3, 4), "kept"),
+        ("S3-046", resumed(2, 3), "broken"),
+        ("S3-046", [*subscription(1, "b", durableName="d"), delivered(2, 9, "b")], "not seen"),
+        ("S3-050", started(NEW_ONLY, 6), "kept"),
+        ("S3-050", started(NEW_ONLY, 5), "broken"),
+        ("S3-050", started(NEW_ONLY, 9, known=[]), "not seen"),
+        ("S3-051", started(LAST_RECEIVED, 5), "kept"),
+        ("S3-051", started(LAST_RECEIVED, 4), "broken"),
+        ("S3-051", started(LAST_RECEIVED, 4, known=[]), "not seen"),
+        ("S3-052", started(TIME_DELTA, 3, at=100, timestamp=71, startTimeDelta=30 * SECOND),
+         "kept"),
+        ("S3-052", started(TIME_DELTA, 3, at=100, timestamp=60, startTimeDelta=30 * SECOND),
+         "broken"),
+        ("S3-053", started(SEQUENCE, 3, startSequence=3), "kept"),
+        ("S3-053", started(SEQUENCE, 2, startSequence=3), "broken"),
+        ("S3-054", started(FIRST, 1), "kept"),
+        ("S3-054", started(FIRST, 2), "broken"),
+        ("S3-054", started(FIRST, 7, known=[]), "not seen"),
+        ("S3-066", [*published(1), *published(2, guid="g2", answer="g2")], "kept"),
+        ("S3-066", [*published(1), *published(2)], "broken"),
+        ("S3-082", [*subscription(1), delivered(2, 1), delivered(2, 3),
+                    delivered(3, 1, redelivered=True)], "kept"),
+        ("S3-082", [*subscription(1), delivered(2, 3), delivered(2, 1)], "broken"),
         ("S3-094", [CLOSE], "kept"),
         ("S3-094", [LATE], "broken"),
     ),
@@ -223,11 +315,15 @@ def test_every_rule_has_been_seen_kept_and_broken():
     """The examples above show each rule both kept and broken."""
     rows = {row for row, *_ in conversation._rules(1, 1, True)}
     rows |= {row for row, *_ in conversation._streaming_rules.rules()}
+    rows |= {row for row, *_ in conversation._subscription_rules.rules()}
     assert rows == {
-        "S3-022", "S3-023", "S3-056", "S3-081", "S3-094", "S4-033", "S4-034", "S4-035", "S4-036",
+        "S3-004", "S3-007", "S3-020", "S3-022", "S3-023", "S3-042", "S3-044", "S3-046", "S3-050",
+        "S3-051", "S3-052", "S3-053", "S3-054", "S3-056", "S3-066", "S3-081", "S3-082", "S3-094",
+        "S4-033", "S4-034", "S4-035", "S4-036",
         "S4-037", "S4-049", "S4-090", "S4-091", "S4-092", "S4-093", "S4-096", "S4-097",
     }  # fmt: skip
-    several = {("S3-022", "kept"), ("S3-022", "broken"), ("S4-036", "kept"), ("S4-036", "broken"),
+    several = {("S3-020", "kept"), ("S3-020", "broken"),
+               ("S3-022", "kept"), ("S3-022", "broken"), ("S4-036", "kept"), ("S4-036", "broken"),
                ("S4-037", "kept"), ("S4-037", "broken")}  # fmt: skip
     seen = several | {
         (values[0], values[-1])
@@ -249,6 +345,23 @@ def test_an_identifier_in_use():
     assert verdict("S3-022", one) == "not seen"
     closed = list(talk(*connected(), ("c2s", CLOSE[1], 0.5)))
     assert verdict("S3-022", closed, taken) == "not seen"
+
+
+@pytest.mark.requirement("S3-020")
+def test_a_client_that_does_not_connect_first():
+    early = [*published(0)]
+    assert verdict("S3-020", talk(*connected())) == "kept"
+    assert verdict("S3-020", talk(*connected(at=1))) == "kept"
+    discover = ("c2s", b"SUB _STAN.discover.x 9\r\n", 0)
+    sent = ("c2s", pub("_STAN.pub.foo", streaming.PubMsg(guid="1", subject="foo")), 0)
+    assert verdict("S3-020", talk(discover, sent, *connected(at=1))) == "broken"
+    assert verdict("S3-020", talk(*early)) == "not seen"
+
+
+@pytest.mark.requirement("S3-066")
+def test_a_puback_for_a_guid_that_nobody_published():
+    answer = ("c2s", pub("_STAN.acks.x", streaming.PubAck(guid="other")), 2)
+    assert verdict("S3-066", talk(*connected(), *published(1), answer)) == "broken"
 
 
 def test_payloads_that_are_not_streaming_messages_are_skipped():

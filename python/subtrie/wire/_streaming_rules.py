@@ -1,4 +1,4 @@
-"""The behaviour rules of NATS Streaming: heartbeats, acknowledgements, redelivery, closing."""
+"""The behaviour rules of NATS Streaming: channels, heartbeats, acknowledgements, closing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .._errors import WireError
+from .. import _engine
+from .._errors import PatternError, WireError
 from ._exchange import Connections, Step, Verdict, broken, kept
 
 _SECOND = 1_000_000_000
@@ -19,22 +20,26 @@ _Rule = tuple[str, str, Callable[[Connections], Iterator[Verdict]]]
 def rules() -> list[_Rule]:
     """Return each rule with its id and the function that checks it."""
     return [
+        ("S3-004", "a channel is a subject", _channel_names),
+        ("S3-007", "a channel has no wildcards", _channel_wildcards),
+        ("S3-020", "a client connects before all else", _connects_first),
         ("S3-022", "connecting with an identifier in use fails", _identifiers),
         ("S3-023", "a heartbeat is answered by an empty message", _heartbeats),
         ("S3-056", "a delivered message is acknowledged", _acknowledged),
+        ("S3-066", "a guid names one message and returns in its PubAck", _guids),
         ("S3-081", "a message not acknowledged in time is redelivered", _redelivered),
         ("S3-094", "a client sends a CloseRequest before it disconnects", _closed),
     ]
 
 
-class _Carried(NamedTuple):
+class Carried(NamedTuple):
     """A step and the streaming message that it carries."""
 
     step: Step
     typed: Any
 
 
-def _messages(connections: Connections) -> Iterator[list[_Carried]]:
+def messages(connections: Connections) -> Iterator[list[Carried]]:
     """Yield the streaming messages of each connection that has any."""
     if not any(_uses_streaming(steps) for steps in connections.values()):
         return
@@ -50,21 +55,65 @@ def _messages(connections: Connections) -> Iterator[list[_Carried]]:
             with contextlib.suppress(WireError):
                 typed = conversation.feed(step.op)
                 if typed is not None:
-                    carried.append(_Carried(step, typed))
+                    carried.append(Carried(step, typed))
         yield carried
+
+
+def in_order(connections: Connections) -> list[Carried]:
+    """Return the streaming messages of all connections in the order of their times."""
+    everything = [carried for connection in messages(connections) for carried in connection]
+    return sorted(everything, key=lambda carried: carried.step.time or 0)
 
 
 def _uses_streaming(steps: list[Step]) -> bool:
     return any((step.op.subject or "").startswith("_STAN.discover.") for step in steps)
 
 
+def _channels(connections: Connections) -> Iterator[tuple[Step, str]]:
+    for connection in messages(connections):
+        for step, typed in connection:
+            if typed.name in ("SubscriptionRequest", "UnsubscribeRequest", "PubMsg", "MsgProto"):
+                yield step, typed.message.subject
+
+
+def _channel_names(connections: Connections) -> Iterator[Verdict]:
+    for step, channel in _channels(connections):
+        try:
+            _engine.check_pattern(channel)
+        except PatternError:
+            yield broken(step)
+        else:
+            yield kept(step)
+
+
+def _channel_wildcards(connections: Connections) -> Iterator[Verdict]:
+    for step, channel in _channels(connections):
+        wild = not {"*", ">"}.isdisjoint(channel.split("."))
+        yield broken(step) if wild else kept(step)
+
+
+def _connects_first(connections: Connections) -> Iterator[Verdict]:
+    for connection in messages(connections):
+        if connection:
+            first = connection[0]
+            yield kept(first.step) if first.typed.name == "ConnectRequest" else broken(first.step)
+
+
+def _guids(connections: Connections) -> Iterator[Verdict]:
+    for connection in messages(connections):
+        published: set[str] = set()
+        for step, typed in connection:
+            if typed.name == "PubMsg":
+                if typed.message.guid in published:
+                    yield broken(step)
+                published.add(typed.message.guid)
+            elif typed.name == "PubAck":
+                yield kept(step) if typed.message.guid in published else broken(step)
+
+
 def _identifiers(connections: Connections) -> Iterator[Verdict]:
-    everything = sorted(
-        (carried for connection in _messages(connections) for carried in connection),
-        key=lambda carried: carried.step.time or 0,
-    )
     in_use: set[str] = set()
-    for carried in everything:
+    for carried in in_order(connections):
         if carried.typed.name == "ConnectResponse" and carried.typed.answers is not None:
             name = carried.typed.answers.message.clientID
             if name in in_use:
@@ -76,7 +125,7 @@ def _identifiers(connections: Connections) -> Iterator[Verdict]:
 
 
 def _heartbeats(connections: Connections) -> Iterator[Verdict]:
-    for connection in _messages(connections):
+    for connection in messages(connections):
         answered = {s.typed.subject for s in connection if s.typed.name == "HeartbeatAnswer"}
         for carried in connection:
             if carried.typed.name == "HeartbeatAnswer":
@@ -99,7 +148,7 @@ class _Delivery(NamedTuple):
 
 
 def _deliveries(connections: Connections) -> Iterator[_Delivery]:
-    for connection in _messages(connections):
+    for connection in messages(connections):
         unsubscribed = _unsubscribed(connection)
         for index, carried in enumerate(connection):
             request = carried.typed.answers
@@ -122,7 +171,7 @@ def _deliveries(connections: Connections) -> Iterator[_Delivery]:
             yield _Delivery(carried.step, wait, acknowledged, redelivered, last)
 
 
-def _unsubscribed(connection: list[_Carried]) -> dict[str, Step]:
+def _unsubscribed(connection: list[Carried]) -> dict[str, Step]:
     """Return the step at which each subscription (by its inbox) was unsubscribed."""
     inboxes: dict[str, str] = {}
     unsubscribed: dict[str, Step] = {}
@@ -160,7 +209,7 @@ def _redelivered(connections: Connections) -> Iterator[Verdict]:
 
 
 def _closed(connections: Connections) -> Iterator[Verdict]:
-    for connection in _messages(connections):
+    for connection in messages(connections):
         connected = None
         for carried in connection:
             if carried.typed.name == "ConnectResponse" and not carried.typed.message.error:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from . import _streaming_rules
+from . import _streaming_rules, _subscription_rules
 from ._exchange import Connections, Step, Verdict, broken, group_by_connection, kept
 from ._server_error import ServerError
 
@@ -69,7 +70,8 @@ def check(
     """
     connections = group_by_connection(operations)
     limits = (int(ping_within * _SECOND), int(idle * _SECOND))
-    rules = [*_rules(*limits, every_route), *_streaming_rules.rules()]
+    streaming = (*_streaming_rules.rules(), *_subscription_rules.rules())
+    rules = [*_rules(*limits, every_route), *sorted(streaming, key=itemgetter(0))]
     return [_found(row, rule, judge(connections)) for row, rule, judge in rules]
 
 
