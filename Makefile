@@ -5,7 +5,7 @@
 PYTHON := .venv/bin/python
 CASES ?= 100000
 COMMA := ,
-REPEAT ?= 3
+REPEAT ?= 1
 FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
@@ -52,9 +52,10 @@ bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
 	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 
-bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=1000,6000)
+bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=1000,6000 BASELINE=dir)
 	@tools/bootstrap bench
-	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record)
+	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record) \
+	    $(if $(BASELINE),--baseline $(BASELINE))
 	@$(PYTHON) tools/performance_page.py
 
 fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,13 +34,13 @@ def test_every_rival_gives_the_same_answers():
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env={"SIZES": "1000"},
+        env=os.environ | {"SIZES": "1000"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "9 passed" in done.stdout
+    assert "10 passed" in done.stdout
     assert "skipped" not in done.stdout
 
 
@@ -108,7 +109,7 @@ def test_of_several_runs_each_figure_is_the_best(load):
 
 
 def test_losing_rows_are_shown(load):
-    cached = "lru_cache(1024) over the reference, Python"
+    cached = "lru_cache(1024) over a dictionary trie, Python"
     rows = [
         row("subtrie core", 50),
         row("subtrie, Python", 90),
@@ -120,8 +121,8 @@ def test_losing_rows_are_shown(load):
         ("gsl (Go)", 1.25),
         (cached, 3.0),
     ]
-    sections, table = load("sections"), load("table")
-    text = "\n".join(table.plain(section) for section in sections.all_sections(rows))
+    table = load("table")
+    text = "\n".join(table.plain(section) for section in table.all_sections(rows))
     assert "where another index is faster" in text
     marked = [line for line in text.splitlines() if line.endswith("<--")]
     # the rows that are faster, and the target that is missed
@@ -136,11 +137,64 @@ def test_losing_rows_are_shown(load):
 def test_a_figure_is_reached_missed_or_not_measured(load):
     figures = load("figures").figures
     rows = [row("subtrie core", 50), row("gsl (Go)", 401)]
-    first = figures(rows)[0]
-    assert (first.wanted, first.reached, first.shown) == ("at least 8 ×", True, "8.0 ×")
+
+    def hot():
+        return next(
+            one for one in figures(rows) if one.what.startswith("core against gsl, 6,000, hot")
+        )
+
+    assert (hot().wanted, hot().reached, hot().shown) == ("at least 8 ×", True, "8.0 ×")
     rows[1]["median_ns"] = 399
-    assert figures(rows)[0].reached is False
+    assert hot().reached is False
     assert figures([])[0].reached is None
+
+
+def in_turn(who, ns, **more):
+    row = {"who": who, "measure": "turns", "size": 6_000, "order": "uniform", "least_ns": ns}
+    return row | more
+
+
+def test_what_was_measured_in_turn_is_compared_with_its_targets(load):
+    """Ratios within one run; a faster alternative is marked, a yardstick is not."""
+    names = load("rows")
+    rows = [
+        in_turn("subtrie, Python", 100),
+        in_turn("gsl (Go)", 350),
+        in_turn(names.SPLIT, 99),
+        in_turn(names.EMPTY, 20),
+        in_turn("subtrie core", 50, entries=4.01),
+    ]
+    seen = {one.what: one for one in load("figures").figures(rows) if one.seen is not None}
+    assert {what: one.reached for what, one in seen.items()} == {
+        "fresh match from Python, 6,000: times faster than gsl in Go": True,
+        'fresh match from Python, 6,000: times faster than subject.split(".")': False,
+        "entries that a lookup examines, 6,000, uniform": False,
+        "core against gsl, 6,000, uniform: its time divided by subtrie's": True,
+    }
+    (section,) = load("turns").in_turns(rows)
+    assert {section.lines[at][0] for at in section.lost} == {names.SPLIT}
+
+
+def test_another_build_answers_the_same_commands(load):
+    """The parts of the turns at a small size: this build stands for the other one as well."""
+    interleaved = load("interleaved")
+    with interleaved.python(ROOT) as one, interleaved.python(ROOT) as other:
+        assert one.ask("package") == str(Path(subtrie.__file__).parent)
+        where = {"size": 1_000, "order": "zipf"}
+        answers = [program.ask("answers", **where) for program in (one, other)]
+        answers += [one.ask("answers", **where, whose=whose) for whose in ("batch", "0", "1024")]
+        assert all(answer == answers[0] for answer in answers)
+        asks = {
+            name: lambda at=at: at.ask("lookup", **where) for name, at in (("a", one), ("b", other))
+        }
+        least = interleaved.least(asks, 2)
+        assert all(0 < took < float("inf") for took in least.values())
+        for form in ("rows", "lists", "Arrow"):
+            assert one.ask("load", size=1_000, form=form) > 0
+        for then in ("verified", "unverified", "match", "add", "matching", "covered_by", "explain"):
+            assert one.ask("opened", size=1_000, then=then) > 0
+        assert one.ask("growth", size=1_000, most=1024)["entries"] == 1024
+        one.ask("forget")
 
 
 def test_the_page_is_what_the_record_says(load):

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT / "benches" / "peers")]
 
 import performance_plots as plots  # noqa: E402
 import sections  # noqa: E402
+import turns  # noqa: E402
 
 RECORDS = ROOT / "benches" / "records"
 PAGE = ROOT / "docs" / "performance.md"
@@ -26,6 +27,32 @@ PICTURES = ROOT / "docs" / "pictures"
 
 # A section of the page: its title, its picture, the text below the title, and its tables.
 SECTIONS: list[tuple[str, str | None, str, list[Any]]] = [
+    (
+        "The index in turns with its alternatives",
+        None,
+        "Programs that take turns, round by round over all subjects; the least round of each. "
+        "`baseline` is an earlier build of this package. Every subject is a new `str`, and every "
+        "row from Python has the same loop. `lru_cache` is what a program can do by hand: over a "
+        "trie of dictionaries, with 1,024 entries or without a limit. Without one it is faster "
+        "once every subject was seen, and it grows with each new one. Alternatives that are faster "
+        "than subtrie from Python are bold.",
+        [turns.in_turns, turns.caches],
+    ),
+    (
+        "Batches, loading, addresses and images in turns",
+        None,
+        "`rows` are tuples, `lists` are two lists, `Arrow` is a column of patterns; the handles "
+        "are kept. The growth of the process has values and handles in it, but not the texts of "
+        "the patterns. The first question and the first change after opening an image have it in "
+        "memory already.",
+        [turns.batches_in_turns, turns.loading, turns.codec, turns.images],
+    ),
+    (
+        "Waits of three threads of Python",
+        None,
+        "One thread calls `match`, one `match_batch` with 10,000 subjects, one adds and removes.",
+        [turns.waits],
+    ),
     (
         "Lookup cost by number of subscriptions",
         "growth",

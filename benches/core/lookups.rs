@@ -59,7 +59,7 @@ pub fn measure(workload: &Workload) {
 
 /// The nodes and leaf entries that a lookup examines, on average.
 #[allow(clippy::cast_precision_loss)]
-fn examined(index: &Index, subjects: &[&str]) -> f64 {
+pub fn examined(index: &Index, subjects: &[&str]) -> f64 {
     let (mut scratch, mut found) = (Scratch::default(), Vec::new());
     let mut total = 0;
     for subject in subjects {
@@ -72,7 +72,7 @@ fn examined(index: &Index, subjects: &[&str]) -> f64 {
 
 /// Subjects a second on this core: the median of rounds over all of them.
 #[allow(clippy::cast_precision_loss)]
-fn batches(index: &Index, subjects: &[&str]) -> f64 {
+pub fn batches(index: &Index, subjects: &[&str]) -> f64 {
     let mut scratch = Scratch::default();
     let mut rates = Vec::new();
     let started = Instant::now();

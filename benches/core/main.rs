@@ -9,8 +9,10 @@ mod changes;
 mod clock;
 mod files;
 mod heap;
+mod images;
 mod lookups;
 mod readers;
+mod serve;
 
 use std::env;
 use std::path::PathBuf;
@@ -32,6 +34,10 @@ fn main() {
                 folder = given.next().map_or(folder, PathBuf::from);
                 continue;
             }
+            "--serve" => {
+                serve::answer(&folder);
+                return;
+            }
             _ => continue, // cargo adds --bench
         };
         *into = given.next().unwrap_or_default();
@@ -52,6 +58,9 @@ fn main() {
         if wants("changes") {
             changes::build(&workload);
             changes::churn(&workload);
+        }
+        if wants("image") {
+            images::measure(&workload);
         }
         if wants("grow") && Some(&size) == sizes.iter().max() {
             changes::grow(&workload);

@@ -1,11 +1,14 @@
 """Run all indexes on the same files and print one table.
 
-    python benches/peers [--sizes 1000,6000] [--only core,gsl,python] [--repeat 3] [--record]
+    python benches/peers [--sizes 1000,6000] [--only core,gsl,python,turns] [--repeat 3]
+                         [--baseline DIR] [--record]
 
-All programs measure one size before the next one starts, so that compared figures are measured at
-nearly the same time. Answers are compared before any time is shown: if they differ, the exit code
-is 1 and nothing is recorded. Without Go, the table has a note instead. ``--record`` writes a dated
-record to ``benches/records/``.
+The figures that are compared with a target are measured first, all programs in turn, round by round
+(``interleaved.py``); ``--baseline`` adds another build of this package, in the folder of a
+repository, to them. Then all programs measure one size before the next one starts. Answers are
+compared before any time is shown: if they differ, the exit code is 1 and nothing is recorded.
+Without Go, the table has a note instead. ``--record`` writes a dated record to
+``benches/records/``: about 15 minutes.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import interleaved
 import programs
 import table
 from record import record, written
 from rows import Row, best, disagreeing
 
-SIZES = "1000,6000,10000,100000,600000,1000000"
+SIZES = "1000,6000,100000,600000,1000000"
 STARTED = time.monotonic()
 
 
@@ -56,7 +60,8 @@ def main() -> int:
     """Run, print and record; return the exit code."""
     options = argparse.ArgumentParser(description="Compare the index with its rivals.")
     options.add_argument("--sizes", default=SIZES)
-    options.add_argument("--only", default="core,gsl,python")
+    options.add_argument("--only", default="core,gsl,python,turns")
+    options.add_argument("--baseline", type=Path, help="the repository of another build")
     options.add_argument("--record", action="store_true", help="write a dated record")
     options.add_argument(
         "--repeat", type=int, default=1, help="number of runs, of which the best figures are kept"
@@ -66,14 +71,24 @@ def main() -> int:
     only = given.only.split(",")
 
     notes: list[str] = []
-    core = built("the core", programs.core, notes) if "core" in only else None
-    gsl = built("gsl", programs.gsl, notes) if "gsl" in only else None
+    core = built("the core", programs.core, notes) if {"core", "turns"} & {*only} else None
+    gsl = built("gsl", programs.gsl, notes) if {"gsl", "turns"} & {*only} else None
     runs: list[Row] = []
+    if "turns" in only:
+        for size in (*interleaved.SIZES, interleaved.IMAGE):
+            passing(f"{size:,} subscriptions: writing the files")
+            programs.write_files(size)
+        try:
+            runs += interleaved.Interleaved(core, gsl, given.baseline).rows(say)
+        except programs.Missing as missing:
+            print(missing, file=sys.stderr)
+            return 1
+    alone = [path if name in only else None for name, path in (("core", core), ("gsl", gsl))]
     for size in sizes:
         passing(f"{size:,} subscriptions: writing the files")
         programs.write_files(size)
         for turn in range(given.repeat):
-            for name, run in programs.of(size, sizes, core, gsl, "python" in only, passing):
+            for name, run in programs.of(size, sizes, *alone, "python" in only, passing):
                 say(f"{size:,} subscriptions, run {turn + 1} of {given.repeat}: {name}")
                 try:
                     for row in run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rows import CORE, GSL, PYTHON, Row, find
+from rows import BASELINE, CORE, EMPTY, GSL, PYTHON, SPLIT, Row, find
 
 
 @dataclass(frozen=True)
@@ -54,27 +54,20 @@ def figures(rows: list[Row]) -> list[Figure]:
         reached = None if seen is None else seen <= wanted
         made.append(Figure(what, f"at most {wanted:g} {unit}", seen, reached, unit))
 
-    for size, order, wanted in (
-        (6_000, "hot", 8),
-        (6_000, "uniform", 7),
-        (600_000, "hot", 12),
-        (600_000, "uniform", 12),
-    ):
-        seen = _over(lookup(GSL, size, order), lookup(CORE, size, order))
-        least(f"core against gsl, {size:,}, {order}: its time divided by subtrie's", seen, wanted)
+    _in_turns(rows, least, most)
+    for size, wanted in ((6_000, 8), (600_000, 12)):
+        seen = _over(lookup(GSL, size, "hot"), lookup(CORE, size, "hot"))
+        least(f"core against gsl, {size:,}, hot: its time divided by subtrie's", seen, wanted)
     for order, wanted in (("uniform", 6), ("hot", 2)):
         seen = _over(lookup(CORE, 1_000_000, order), lookup(CORE, 1_000, order))
         most(f"core, {order}: a lookup at 1,000,000 over one at 1,000", seen, wanted)
-    _from_python(rows, lookup, least, most)
-    for size, wanted in ((6_000, 12), (600_000, 7)):
+    _from_python(rows, lookup, least)
+    for size in (6_000, 600_000):
         one, two = (
             find(rows, measure="batch", size=size, order="uniform", threads=threads)
             for threads in (1, 2)
         )
-        seen = _field(one, "per_second", 1e-6)
-        least(f"batch on one core, {size:,}, uniform", seen, wanted, "million/s")
         least(f"batch on two cores over one, {size:,}", _over(two, one, "per_second"), 1.7)
-    most("core: memory per subscription, 600,000", _own(core("memory", 600_000)), 160, "bytes")
     rate = _field(core("build", 600_000), "per_second", 1e-3)
     least("core: bulk build, 600,000", rate, 500, "thousand/s")
     for kind, wanted in (("insert", 3), ("remove", 2)):
@@ -86,36 +79,76 @@ def figures(rows: list[Row]) -> list[Figure]:
     return made
 
 
-def _own(row: Row | None) -> float | None:
-    return _field(row, "own_bytes")
+def _in_turns(rows: list[Row], least: Callable, most: Callable) -> None:
+    """Add the targets of what was measured in turn, and of memory."""
+
+    def turn(who: str, size: int, order: str = "uniform") -> Row | None:
+        return find(rows, who=who, measure="turns", size=size, order=order)
+
+    def faster(one: Row | None, other: Row | None) -> float | None:
+        return _over(one, other, "least_ns")
+
+    for size, who, name, wanted in (
+        (6_000, GSL, "gsl in Go", 3.5),
+        (6_000, SPLIT, 'subject.split(".")', 1.5),
+        (600_000, GSL, "gsl in Go", 3),
+    ):
+        seen = faster(turn(who, size), turn(PYTHON, size))
+        least(f"fresh match from Python, {size:,}: times faster than {name}", seen, wanted)
+    hot = faster(turn(PYTHON, 6_000, "hot"), turn(EMPTY, 6_000, "hot"))
+    most("hot match from Python, 6,000, over an empty native call", hot, 3)
+    for size, wanted in ((6_000, 8), (600_000, 4)):
+        row = find(rows, who=PYTHON, measure="turns batch", size=size, order="uniform")
+        rate = _field(row, "per_second", 1e-6)
+        least(f"batch from Python on one core, {size:,}, uniform", rate, wanted, "million/s")
+    for size, wanted in ((6_000, 4), (600_000, 5)):
+        entries = _field(turn(CORE, size), "entries")
+        most(f"entries that a lookup examines, {size:,}, uniform", entries, wanted, "entries")
+    own = find(rows, who=CORE, measure="memory", size=600_000)
+    most("core: memory per subscription, 600,000", _field(own, "own_bytes"), 170, "bytes")
+    heap = find(rows, who=PYTHON, measure="turns memory", size=600_000)
+    most(
+        "growth of the process per subscription, 600,000, handles kept",
+        _field(heap, "heap_bytes"),
+        600,
+        "bytes",
+    )
+    for case, wanted in (("decode", 2.5), ("encode_request", 1.5)):
+        one, other = (
+            find(rows, who=who, measure="turns codec", form=case) for who in (BASELINE, PYTHON)
+        )
+        least(f"`{case}` from Python: times faster than the baseline", faster(one, other), wanted)
+    for size in (6_000, 600_000):
+        seen = faster(turn(GSL, size), turn(CORE, size))
+        least(f"core against gsl, {size:,}, uniform: its time divided by subtrie's", seen, 7)
+    cached = faster(turn("lru_cache(1024) over a dictionary trie, Python", 6_000, "zipf"),
+                    turn(PYTHON, 6_000, "zipf"))  # fmt: skip
+    least("Zipf from Python, 6,000: times faster than lru_cache(1024)", cached, 1)
+    for form, wanted in (("lists", 0.6), ("Arrow", 1)):
+        row = find(rows, who=PYTHON, measure="turns load", size=600_000, form=form)
+        rate = _field(row, "per_second", 1e-6)
+        least(f"loading 600,000 from Python, {form}", rate, wanted, "million/s")
+    for form, size, wanted, unit, scale in (
+        ("verified", 1_000_000, 10, "ms", 1e-6),
+        ("unverified", 1_000_000, 10, "µs", 1e-3),
+        ("first add", 600_000, 300, "ms", 1e-6),
+    ):
+        row = find(rows, who=PYTHON, measure="turns image", size=size, form=form)
+        what = "first change after opening" if form == "first add" else f"opening, {form}"
+        most(f"image of {size:,}: {what}", _field(row, "least_ns", scale), wanted, unit)
 
 
 def _from_python(
-    rows: list[Row], lookup: Callable[[str, int, str], Row | None], least: Callable, most: Callable
+    rows: list[Row], lookup: Callable[[str, int, str], Row | None], least: Callable
 ) -> None:
-    empty = find(rows, who="empty native call, Python", measure="yardstick")
-    split = find(rows, who='subject.split(".") alone, Python', measure="yardstick")
     for size in (1_000, 6_000):
         here = lookup(PYTHON, size, "uniform")
-        most(f"Python, {size:,}, uniform, over an empty native call", _over(here, empty), 3)
         reference = lookup("reference, Python", size, "uniform")
         least(
             f"Python, {size:,}, uniform: the reference's time divided by subtrie's",
             _over(reference, here),
             15,
         )
-        gsl = lookup(GSL, size, "uniform")
-        least(
-            f"Python, {size:,}, uniform: gsl's time in Go divided by subtrie's", _over(gsl, here), 1
-        )
-        least(
-            f'Python, {size:,}, uniform: time of split(".") divided by subtrie\'s',
-            _over(split, here),
-            1,
-        )
-        cached = lookup("lru_cache(1024) over the reference, Python", size, "zipf")
-        times = _over(cached, lookup(PYTHON, size, "zipf"))
-        least(f"Python, {size:,}, Zipf: time of lru_cache(1024) divided by subtrie's", times, 1)
 
 
 def _during_writes(rows: list[Row], least: Callable, most: Callable) -> None:

@@ -9,6 +9,14 @@ from typing import Any
 Row = dict[str, Any]
 
 CORE, PYTHON, GSL = "subtrie core", "subtrie, Python", "gsl (Go)"
+# Another build, given with `--baseline`.
+BASELINE = "baseline, Python"
+SPLIT, EMPTY = 'subject.split("."), Python', "empty native call, Python"
+# What a program can do by hand, by the size of the cache.
+CACHES = {
+    "lru_cache(1024) over a dictionary trie, Python": 1024,
+    "lru_cache(None) over a dictionary trie, Python": None,
+}
 # The number of subjects in a round of a Python benchmark.
 ROUND = 1000
 
@@ -36,7 +44,10 @@ def of_pytest(report: dict[str, Any]) -> list[Row]:
 
 
 # The fields that identify a row within a run.
-_NAMES = ("who", "measure", "size", "order", "threads", "scheme", "readers", "writer")
+_NAMES = (
+    *("who", "measure", "size", "order", "threads", "scheme", "readers", "writer"),
+    *("form", "call"),
+)
 
 
 def best(runs: Iterable[Row]) -> list[Row]:

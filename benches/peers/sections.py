@@ -156,9 +156,3 @@ def lost(rows: list[Row]) -> list[Section]:
         where = [row["measure"], row["who"], number(row["size"]), row.get("order", "")]
         section.lines.append([*where, f"{behind:,.2f} ×"])
     return [section]
-
-
-def all_sections(rows: list[Row]) -> list[Section]:
-    """Return all sections."""
-    parts = (lookups, yardsticks, batches, memory, changes, readers, questions, wanted, lost)
-    return [section for part in parts for section in part(rows) if section.lines]

@@ -5,7 +5,29 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from sections import Section, all_sections
+from rows import Row
+from sections import (
+    Section,
+    batches,
+    changes,
+    lookups,
+    lost,
+    memory,
+    questions,
+    readers,
+    wanted,
+    yardsticks,
+)
+from turns import batches_in_turns, caches, codec, images, in_turns, loading, waits
+
+_TURNS = (in_turns, batches_in_turns, caches, loading, codec, images, waits)
+_ALONE = (lookups, yardsticks, batches, memory, changes, readers, questions)
+
+
+def all_sections(rows: list[Row]) -> list[Section]:
+    """Return all sections."""
+    parts = (*_TURNS, *_ALONE, wanted, lost)
+    return [section for part in parts for section in part(rows) if section.lines]
 
 
 def show(record: dict[str, Any]) -> None:

@@ -30,9 +30,14 @@ func main() {
 	given := flag.String("sizes", "1000,6000", "numbers of subscriptions, with commas")
 	parts := flag.String("parts", "lookups,memory,changes,grow", "what to measure")
 	version := flag.Bool("version", false, "print the version of nats-server and end")
+	serving := flag.Bool("serve", false, "answer commands from standard input")
 	flag.Parse()
 	if *version {
 		printVersion()
+		return
+	}
+	if *serving {
+		serve(*folder)
 		return
 	}
 	var sizes []int
