@@ -24,6 +24,7 @@ UNKNOWN = {
     "nats_match.jsonl": {},
     "nats_queues.jsonl": {},
     "nats_wire.jsonl": {},
+    "permissions.jsonl": {},
 }
 
 
@@ -58,18 +59,18 @@ def test_a_module_is_an_engine_too(engine):
 
 def test_runs_with_different_engines_in_two_threads_do_not_disturb_each_other(rows):
     row = {
-        "id": "p", "kind": "perm", "op": "sub", "subject": "a.b", "queue": "",
-        "sub_allow": ["a.b"], "expect": True, "deliver": [],
+        "id": "p", "kind": "perm", "op": "sub", "subject": "a.>", "queue": "",
+        "sub_allow": ["a.>"], "expect": True, "deliver": [],
     }  # fmt: skip
     file = rows(*[row] * 200)
 
     class Denying:
-        """An engine whose rules allow nothing."""
+        """An engine whose rules cover nothing."""
 
         def __getattr__(self, name):
             return getattr(reference, name)
 
-        def rules_admit(self, *_):
+        def rules_witness(self, *_):
             return "a.b", None
 
     with ThreadPoolExecutor(2) as threads:

@@ -36,6 +36,16 @@ class RuleEngine(Protocol):
     ) -> tuple[str, str | None] | None:
         """Return a subject of the pattern that the rules do not allow, or None."""
 
+    def rules_witness(
+        self,
+        allow: list[str],
+        deny: list[str],
+        other_allow: list[str],
+        other_deny: list[str],
+        max_tokens: int | None = ...,
+    ) -> tuple[str, str | None] | None:
+        """Return a subject that only the first set of rules allows, or None."""
+
     def rules_overlap(
         self,
         allow: list[str],

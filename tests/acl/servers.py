@@ -15,7 +15,11 @@ from examples.shop.broker import _listening, find_binary
 def binaries() -> dict[str, Path]:
     """The broker of the tests, and others: ``NATS_SERVERS`` names files, parted as in PATH."""
     others = [Path(each) for each in os.environ.get("NATS_SERVERS", "").split(os.pathsep) if each]
-    return {_version(each): each for each in (find_binary(), *others)}
+    found = {_version(each): each for each in (find_binary(), *others)}
+    for version, binary in found.items():
+        if [int(part) for part in version.lstrip("v").split("-")[0].split(".")] < [2, 14, 9]:
+            raise ValueError(f"{binary}: nats-server {version} is older than 2.14.9")
+    return found
 
 
 def _version(binary: Path) -> str:

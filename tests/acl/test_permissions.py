@@ -78,10 +78,33 @@ def test_strict_is_inclusion_in_the_union():
     assert "together" in rules.can_subscribe("a.>").why
     wide = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>")
     assert wide.witness == "a.x.x"
-    # The broker takes '>' for a token here; the model does not follow it.
-    broker = Permissions(subscribe_allow=["a.*"]).can_subscribe("a.>", model="broker")
-    assert (bool(broker), broker.nearest, broker.differs_at) == (False, "a.*", 1)
-    assert broker.witness == "a.x.x"
+
+
+@pytest.mark.requirement("A67")
+def test_a_wildcard_request_that_no_entry_covers_is_not_determined():
+    rules = Permissions(subscribe_allow=["a.*"])
+    broker = rules.can_subscribe("a.>", model="broker")
+    assert (bool(broker), broker.determined, broker.rule) == (False, False, None)
+    assert (broker.nearest, broker.differs_at, broker.witness) == ("a.*", 1, "a.x.x")
+    assert "deny a.*.> to make it certain" in broker.why
+    assert not broker.models_disagree
+    strict = rules.can_subscribe("a.>")
+    assert (bool(strict), strict.determined, strict.models_disagree) == (False, True, False)
+    assert "not determined" in strict.why
+    received = rules.can_receive("a.b", subscription="a.>", model="broker")
+    assert (bool(received), received.determined) == (False, False)
+    # With the deny that the answer names, it is certain.
+    certain = Permissions(subscribe_allow=["a.*"], subscribe_deny=["a.*.>"])
+    asked = {"subscription": "a.>", "model": "broker"}
+    assert certain.can_receive("a.b", **asked)
+    deep = certain.can_receive("a.b.c", **asked)
+    assert (bool(deep), deep.determined, deep.rule) == (False, True, "a.*.>")
+    # What no entry matches, not even token by token, is refused.
+    for entry, pattern in (("a.b", "a.*"), ("a.b", "a.>"), ("b.*", "a.>"), ("a.*.*", "a.>")):
+        refused = Permissions(subscribe_allow=[entry]).can_subscribe(pattern, model="broker")
+        assert (bool(refused), refused.determined) == (False, True)
+    denied = Permissions(subscribe_allow=["a.*"], subscribe_deny=["a.>"])
+    assert denied.can_subscribe("a.>", model="broker").rule == "a.>"
 
 
 @pytest.mark.requirement("A68")
@@ -114,6 +137,28 @@ def test_queues():
     assert rules.can_subscribe("foo", queue="_sys_", model="broker").rule == "_sys_"
     with pytest.raises(PermissionsError):
         rules.can_subscribe("foo", queue="a b")
+
+
+@pytest.mark.requirement("A69")
+def test_an_entry_that_covers_everything_beside_one_with_a_queue():
+    rules = Permissions(subscribe_allow=[">", "* q.*"])
+    assert rules.can_subscribe(">", queue="q.a", model="broker").determined
+    assert rules.can_subscribe(">", queue="q.a", model="broker").rule == "* q.*"
+    assert rules.can_subscribe("a.>", queue="w", model="broker").rule == ">"
+    assert not rules.can_subscribe("a", queue="w", model="broker")
+
+
+@pytest.mark.requirement("A67")
+@pytest.mark.parametrize("subject", ["$NRG.x", "_GR_.a.b", "$GR.x"])
+def test_subjects_that_the_broker_keeps_for_itself(subject):
+    rules = Permissions(allow_responses=ResponseLimit())
+    refused = rules.can_publish(subject, model="broker")
+    assert (bool(refused), refused.rule) == (False, subject[: subject.index(".") + 1])
+    assert rules.can_publish(subject).models_disagree
+    session = rules.session()
+    session.received("a", subject)
+    assert not session.can_publish(subject)
+    assert rules.can_subscribe(subject, model="broker")
 
 
 @pytest.mark.requirement("A69")

@@ -33,7 +33,7 @@ def test(
     EXPECTED holds lines such as 'yes publish orders.new', 'no subscribe orders.> workers',
     'yes receive orders.new orders.*'. A line 'of FILE [USER]' names the permissions for the lines
     below it, relative to EXPECTED; then FILE may be omitted. Blank lines and lines that begin with
-    '#' are ignored. Exit code 1 if a decision differs.
+    '#' are ignored. Exit code 1 if a decision differs, or is not determined.
     """
     permissions = None
     if file is not None:
@@ -61,15 +61,17 @@ def test(
             raise
         except (SubtrieError, ValueError) as error:
             raise click.UsageError(f"{expected}, line {number}: {error}") from None
-        right = wanted == bool(decision)
+        right = decision.determined and wanted == bool(decision)
         asked += 1
         failed += not right
         if as_json:
             answer = {"line": number, "expected": wanted, "right": right}
-            print_json({**answer, "explanation": decision.explanation})
+            more = {"determined": decision.determined, "explanation": decision.explanation}
+            print_json({**answer, **more})
         elif not right:
             said = f"line {number}: {printable(' '.join(words))}: {printable(decision.explanation)}"
-            screen.print(Text.assemble(("✗ ", "red"), said))
+            mark = ("✗ ", "red") if decision.determined else ("? ", "yellow")
+            screen.print(Text.assemble(mark, said))
     if not asked:
         raise click.UsageError(f"{expected}: the file contains no expectations")
     if not as_json and not failed:

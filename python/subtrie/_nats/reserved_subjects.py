@@ -8,5 +8,8 @@ INBOX = "_INBOX"
 #: A queue group that the broker keeps for itself.
 SYSTEM_QUEUE = "_sys_"
 
+#: Subjects a client may not publish to: gateways, and the groups of JetStream's consensus.
+RESERVED_SUBJECTS = ("_GR_.", "$GR.", "$NRG.")
+
 #: Reply subjects a client may not name: service imports, JetStream's acknowledgements, gateways.
 RESERVED_REPLIES = ("_R_.", "$JS.ACK.", "_GR_.", "$GR.")

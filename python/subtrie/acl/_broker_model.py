@@ -1,8 +1,8 @@
 """The model ``broker``: decisions as a running nats-server makes them.
 
 The broker looks a request up among its entries as if it were a subject: ``*`` and ``>`` in the
-request are ordinary tokens to it. If that accepts a wildcard request that the allow entries do not
-cover, this model refuses it all the same. The tests compare the model with a server.
+request are ordinary tokens to it. A request that an entry matches in this way, but that is not
+covered by the entries, is not determined by this model. The tests compare the model with a server.
 """
 
 # A67 to A70
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._nats.reserved_subjects import RESERVED_REPLIES, SYSTEM_QUEUE
+from .._nats.reserved_subjects import RESERVED_REPLIES, RESERVED_SUBJECTS, SYSTEM_QUEUE
 from .._subject import Subject
 from ._decision import BROKER, Decision, differs_at, not_listed, not_selected
 from ._rule_sets import RuleSets
@@ -19,10 +19,13 @@ from ._rule_sets import RuleSets
 
 def can_publish(permissions: RuleSets, subject: str, reply: str | None) -> Decision:
     """Decide a publish; of ``reply`` the broker only checks that its prefix is not reserved."""
-    if reply is not None:
-        for prefix in RESERVED_REPLIES:
-            if reply.startswith(prefix):
-                explanation = f"the reply subject begins with the reserved prefix {prefix}"
+    for what, text, prefixes in (
+        ("subject", subject, RESERVED_SUBJECTS),
+        ("reply subject", reply or "", RESERVED_REPLIES),
+    ):
+        for prefix in prefixes:
+            if text.startswith(prefix):
+                explanation = f"the {what} begins with the reserved prefix {prefix}"
                 return Decision(False, BROKER, explanation, rule=prefix)
     denied = first_match(permissions.publish_deny, subject)
     if permissions.publish_allow is None:
@@ -41,45 +44,69 @@ def can_subscribe(permissions: RuleSets, pattern: str, queue: str | None) -> Dec
     if queue == SYSTEM_QUEUE:
         explanation = f"the queue {SYSTEM_QUEUE} is reserved for the broker"
         return Decision(False, BROKER, explanation, rule=SYSTEM_QUEUE)
-    answer = _allowed(permissions, pattern, queue)
-    if not answer:
-        return answer
-    for rule in permissions.subscribe_deny:
-        subject, _, group = rule.partition(" ")
-        if matches_text(subject, pattern) and (
-            not group or _queue_matches(permissions, group, queue)
-        ):
+    if permissions.subscribe_allow is None:
+        everything = "there is no allow list, so everything is allowed"
+        accepted, covering = Decision(True, BROKER, everything), [">"]
+    else:
+        accepted, covering = _accepted(permissions, permissions.subscribe_allow, pattern, queue)
+    if not accepted:
+        return accepted
+    denies = _denies(permissions, queue)
+    for rule, subject in denies:
+        if matches_text(subject, pattern):
             return Decision(False, BROKER, f"the deny entry {rule} matches", rule=rule)
-    return answer
+    if permissions.subscribe_allow is None or pattern.split(".")[-1] != ">":
+        return accepted  # an entry that matches it token by token covers it
+    denied = [subject for _, subject in denies]
+    cap = permissions.cap
+    found = permissions._engine.rules_witness([pattern], denied, covering, [], cap)
+    if found is None:
+        return accepted
+    return _undetermined(permissions, pattern, str(accepted.rule), found[0])
 
 
-def _allowed(permissions: RuleSets, pattern: str, queue: str | None) -> Decision:
-    rules = permissions.subscribe_allow
-    if rules is None:
-        return Decision(True, BROKER, "there is no allow list, so everything is allowed")
+def _accepted(
+    permissions: RuleSets, rules: tuple[str, ...], pattern: str, queue: str | None
+) -> tuple[Decision, list[str]]:
+    """Whether an allow entry matches token by token, and the patterns that may cover a request."""
     plain = [rule for rule in rules if " " not in rule]
     qualified = [tuple(rule.split(" ", 1)) for rule in rules if " " in rule]
-    qualified = [pair for pair in qualified if queue and matches_text(pair[0], pattern)]
-    if not qualified:
+    matching = [pair for pair in qualified if queue and matches_text(pair[0], pattern)]
+    covering = plain + [
+        subject for subject, group in qualified if _queue_matches(permissions, group, queue)
+    ]
+    if not matching:
         rule = first_match(plain, pattern)
         if rule is None:
-            return not_listed(BROKER, rules, pattern, "matches")
-        chosen, subjects = rule, plain
-    else:  # A69: the queue-qualified entries alone decide, whatever plain entries allow
-        fitting = [pair for pair in qualified if _queue_matches(permissions, pair[1], queue)]
-        if not fitting:
-            rule = " ".join(qualified[0])
-            explanation = f"entries such as {rule} restrict queue groups, and none allows {queue}"
-            return Decision(False, BROKER, explanation, rule=rule)
-        chosen, subjects = " ".join(fitting[0]), [subject for subject, _ in fitting]
-    cap = permissions.cap
-    found = permissions._engine.rules_admit(subjects, [], pattern, None, cap)
-    if found is not None:
-        witness = Subject._of(found[0], permissions.dialect)
-        explanation = f"{chosen} matches token by token, but no allow entry covers {witness}"
-        index = differs_at(chosen, pattern)
-        return Decision(False, BROKER, explanation, None, chosen, index, witness)
-    return Decision(True, BROKER, f"the allow entry {chosen} matches", rule=chosen)
+            return not_listed(BROKER, rules, pattern, "matches"), covering
+        return Decision(True, BROKER, f"the allow entry {rule} matches", rule=rule), covering
+    # A69: where queue-qualified entries match, one of them must allow the queue.
+    fitting = [pair for pair in matching if _queue_matches(permissions, pair[1], queue)]
+    if not fitting:
+        rule = " ".join(matching[0])
+        explanation = f"entries such as {rule} restrict queue groups, and none allows {queue}"
+        return Decision(False, BROKER, explanation, rule=rule), covering
+    rule = " ".join(fitting[0])
+    return Decision(True, BROKER, f"the allow entry {rule} matches", rule=rule), covering
+
+
+def _undetermined(permissions: RuleSets, pattern: str, rule: str, uncovered: str) -> Decision:
+    """A request that an entry matches token by token, and that the entries do not cover."""
+    witness = Subject._of(uncovered, permissions.dialect)
+    explanation = (
+        f"not determined: {rule} matches token by token, but no allow entry covers {witness}; "
+        f"deny {bounding_deny(rule)} to make it certain"
+    )
+    index = differs_at(rule, pattern)
+    return Decision(
+        False, BROKER, explanation, nearest=rule, differs_at=index, witness=witness,
+        determined=False,
+    )  # fmt: skip
+
+
+def bounding_deny(rule: str) -> str:
+    """Return the deny entry that bounds the depth of an entry that ends in ``*``."""
+    return rule.partition(" ")[0] + ".>"
 
 
 def can_receive(
@@ -89,17 +116,24 @@ def can_receive(
     if not permissions._engine.matches(subscription, subject):
         return not_selected(BROKER, subscription, subject)
     may = can_subscribe(permissions, subscription, queue)
-    if not may:
+    if not may and may.determined:
         explanation = f"the subscription is refused: {may.explanation}"
         return Decision(False, BROKER, explanation, may.rule, may.nearest, may.differs_at)
-    for rule in permissions.subscribe_deny:
-        denied, _, group = rule.partition(" ")
-        if matches_text(denied, subject) and (
-            not group or _queue_matches(permissions, group, queue)
-        ):
+    for rule, denied in _denies(permissions, queue):
+        if matches_text(denied, subject):
             explanation = f"the deny entry {rule} filters the message at delivery"
             return Decision(False, BROKER, explanation, rule=rule)
     return may
+
+
+def _denies(permissions: RuleSets, queue: str | None) -> list[tuple[str, str]]:
+    """The deny entries that apply to a subscription in this queue, each with its pattern."""
+    split = [(rule, *rule.partition(" ")[::2]) for rule in permissions.subscribe_deny]
+    return [
+        (rule, subject)
+        for rule, subject, group in split
+        if not group or _queue_matches(permissions, group, queue)
+    ]
 
 
 def first_match(rules: Iterable[str], text: str) -> str | None:

@@ -25,7 +25,7 @@ class Decision:
         differs_at: the zero-based index of the first token in which ``nearest`` differs.
         witness: for a refused pattern, a subject of it that is not allowed.
         determined: False if these lists do not decide: the account, a scoped signing key or an
-            external authority does; also ``known``.
+            external authority does, or the model does not decide such a request; also ``known``.
         models_disagree: True if the other model decides otherwise.
     """
 
@@ -54,7 +54,10 @@ class Decision:
 
     def compared(self, other: Decision) -> Decision:
         """Return this decision, marked if that of the other model differs."""
-        if other.allowed == self.allowed:
+        if not other.determined and other.model == BROKER:
+            more = f"{self.explanation} (by the model {BROKER!r} {other.explanation})"
+            return dataclasses.replace(self, explanation=more)
+        if not self.determined or other.allowed == self.allowed:
             return self
         word = "allows it" if other.allowed else "refuses it"
         more = f"{self.explanation} (the model {other.model!r} {word}: {other.explanation})"

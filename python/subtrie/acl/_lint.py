@@ -12,6 +12,7 @@ from .._nats.limits import CONTROL_LINE
 from .._nats.ports import DANGER as DANGER_PORT
 from .._nats.reserved_subjects import INBOX
 from .._subject import Subject
+from ._broker_model import bounding_deny
 from ._comparison import VERBS, danger_in
 from ._rule_sets import RuleSets
 
@@ -57,6 +58,7 @@ def lint(permissions: RuleSets) -> list[Finding]:
         *expiry,
         *_unmatchable(permissions),
         *_broad(permissions),
+        *_unbounded(permissions),
         *_without_effect(permissions),
         *_responses(permissions),
         *_size(permissions),
@@ -131,6 +133,38 @@ def _inbox(permissions: RuleSets, entry: str, deny: list[str]) -> tuple[str, str
     found: tuple[str, str | None] | None
     found = _engine.rules_overlap([entry], deny, inboxes, [], permissions.cap)
     return found
+
+
+def _unbounded(permissions: RuleSets) -> Iterator[Finding]:
+    """Subscribe entries that end in ``*``, for which no deny bounds the depth."""
+    allow, deny = permissions.lists("subscribe")
+    for entry in dict.fromkeys(allow):
+        subject, _, queue = entry.partition(" ")
+        tokens = subject.split(".")
+        if tokens[-1] != "*" or _own_replies(tokens):
+            continue
+        deep = ".".join([*tokens[:-1], ">"]) + (f" {queue}" if queue else "")
+        found = _engine.rules_witness([deep], deny, allow, [], permissions.cap)
+        if found is None:
+            continue
+        bound = bounding_deny(entry)
+        lost = [
+            each
+            for each in allow
+            if _engine.rules_overlap([each], deny, [bound], [], permissions.cap) is not None
+        ]
+        beside = f", which {', '.join(lost)} would lose in part" if lost else ""
+        message = (
+            f"subscribe {entry}: whether {deep.partition(' ')[0]} may be subscribed to is not "
+            f"determined; deny subscribe {bound}{beside}"
+        )
+        where = ("subscribe_allow", entry)
+        yield _finding(permissions, "unbounded-depth", "warning", message, where, found[0])
+
+
+def _own_replies(tokens: list[str]) -> bool:
+    """Return True for replies to one Microbus host: what is deeper is addressed to it too."""
+    return len(tokens) == 6 and tokens[1:4] == ["reply", "_", "*"] and tokens[4] not in ("*", ">")
 
 
 def _without_effect(permissions: RuleSets) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from .._nats.reserved_subjects import RESERVED_SUBJECTS
 from ._decision import BROKER, Decision
 from ._rule_sets import RuleSets
 
@@ -46,7 +47,7 @@ class Session:
         """
         answer = self._ask(subject)
         limit = self._rule_sets.allow_responses
-        if answer or limit is None or not answer.determined:
+        if answer or limit is None or not answer.determined or answer.rule in RESERVED_SUBJECTS:
             return answer
         granted = self._grants.pop(subject, None)
         if granted is None:

@@ -14,6 +14,8 @@ _PLANE = "plane"
 def _perm(engine: Any, row: Row) -> Any:
     """Return whether a publish or subscription is allowed and, if asked, what is delivered.
 
+    None stands for "not determined".
+
     The lists are as in nats-server: an empty publish list allows nothing, an empty subscribe list
     counts as absent.
     """
@@ -25,12 +27,14 @@ def _perm(engine: Any, row: Row) -> Any:
     )
     subject, queue = row["subject"], row.get("queue") or None
     if row["op"] == "pub":
-        return bool(rules.can_publish(subject, model="broker"))
-    allowed = bool(rules.can_subscribe(subject, queue=queue, model="broker"))
+        return bool(rules.can_publish(subject, reply=row.get("reply"), model="broker"))
+    decision = rules.can_subscribe(subject, queue=queue, model="broker")
+    allowed = bool(decision) if decision.determined else None
     if not isinstance(row["expect"], dict):
         return allowed
     asked = {"subscription": subject, "queue": queue, "model": "broker"}
-    delivered = {each: bool(rules.can_receive(each, **asked)) for each in row["deliver"]}
+    answers = {each: rules.can_receive(each, **asked) for each in row["deliver"]}
+    delivered = {each: bool(one) if one.determined else None for each, one in answers.items()}
     return {"allowed": allowed, "delivered": delivered}
 
 
@@ -81,13 +85,13 @@ def _shown(rule: str) -> str:
 
 
 class _Perm(Kind):
-    """A kind for which the answer False also counts as a refusal."""
+    """A kind for which the answers False and "not determined" also count as a refusal."""
 
     __slots__ = ()
 
     def judge(self, wanted: Any, got: Any) -> bool:
         """Return whether the answer is the expected one."""
-        return (isinstance(wanted, Refusal) and got is False) or super().judge(wanted, got)
+        return (isinstance(wanted, Refusal) and got in (False, None)) or super().judge(wanted, got)
 
 
 #: Kinds by the value of ``kind``.
