@@ -11,7 +11,7 @@ use arrow_array::{Array, DictionaryArray, Int32Array, LargeStringArray, StringAr
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
-use subtrie::arrow::{Column, Offsets, Text, decode_columns, match_columns};
+use subtrie::arrow::{Column, Offsets, Text, decode_columns, match_columns, nearest_columns};
 use subtrie::grammar::Dialect;
 use subtrie::trie::{Index, Scratch};
 
@@ -33,6 +33,38 @@ fn index() -> Index {
         index.insert(pattern, None).unwrap();
     }
     index
+}
+
+#[test]
+fn the_nearest_patterns_of_a_column_equal_those_of_its_rows() {
+    let index = index();
+    let rows = || {
+        let more = [Some("q.a.b"), Some("p"), Some("r"), None];
+        rows().into_iter().chain(more)
+    };
+    let plain = StringArray::from(rows().collect::<Vec<_>>());
+    let coded: DictionaryArray<Int32Type> = rows().collect();
+    for data in [plain.to_data(), coded.to_data()] {
+        let found = nearest_columns(&index, &[Column::new(data).unwrap()]).unwrap();
+        let mut scratch = Scratch::default();
+        for (row, subject) in rows().enumerate() {
+            let wanted = subject
+                .and_then(|subject| index.explain(subject, 1, &mut scratch).ok())
+                .and_then(|explanation| explanation.nearest.first().copied())
+                .map_or((-1, -1), |(subscription, token)| {
+                    (
+                        subscription.id.try_into().unwrap(),
+                        token.try_into().unwrap(),
+                    )
+                });
+            assert_eq!(
+                (found.ids[row], found.differs_at[row]),
+                wanted,
+                "{subject:?}"
+            );
+        }
+        assert_eq!((found.ids[5], found.differs_at[5]), (2, 2));
+    }
 }
 
 #[test]

@@ -5,6 +5,21 @@ from typing import Any, final
 
 from typing_extensions import Buffer
 
+from subtrie._subtrie import SubjectTrie
+
+def nearest_batch(
+    trie: SubjectTrie[Any], subjects: object
+) -> tuple[memoryview[int], memoryview[int]]:
+    """Return the id of the nearest pattern of each subject, and the first token that differs.
+
+    Both are int32, with -1 for a subject that is null, not valid, or matched. Runs without the GIL;
+    changes of the index wait. Cost: all patterns once, then a few searches for each subject.
+
+    Args:
+        trie: The index.
+        subjects: An Arrow string array, or an iterable of ``str``.
+    """
+
 @final
 class TraceReader:
     """A reader of the lines of a trace log that begin in a range of positions.

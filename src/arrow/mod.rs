@@ -16,6 +16,7 @@ mod column;
 mod decode;
 mod events;
 mod matches;
+mod nearest;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
@@ -24,3 +25,5 @@ pub use decode::{decode_columns, decoded_fields};
 pub use events::EventColumns;
 #[doc(hidden)]
 pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};
+#[doc(hidden)]
+pub use nearest::{NearestPatterns, nearest_columns};

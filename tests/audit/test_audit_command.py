@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from subtrie._cli.app import app
-from subtrie.spark import TABLES, OutputFolderError
+from subtrie.spark import (
+    TABLES,
+    OutputFolderError,
+    SparkStartError,
+    cluster_session,
+)
 from subtrie.spark._run_folder import RunFolder, read_manifest
 from subtrie.spark._slot_redaction import Redaction
 
@@ -214,7 +221,11 @@ def test_a_compressed_log_is_read_whatever_its_name(run, mixed, pack) -> None:
     """Bug: a .gz file was read as text, and its bytes were listed as unparseable lines."""
     plain = json.loads(run(mixed, "--json").stdout)
     mixed.write_bytes(pack(mixed.read_bytes()))
-    assert json.loads(run(mixed, "--json").stdout) == plain
+    packed = json.loads(run(mixed, "--json").stdout)
+    (one,), (other,) = plain.pop("runs"), packed.pop("runs")
+    assert packed == plain
+    assert one["input_digest"] != other["input_digest"]  # of the bytes of the file
+    assert one["counters"] == other["counters"]
 
 
 def test_a_file_that_is_not_a_log_is_refused_before_spark_starts(tmp_path) -> None:
@@ -286,7 +297,7 @@ def test_an_empty_log_has_empty_tables(run, tmp_path) -> None:
     path.touch()
     told = json.loads(run(path, "--json").stdout)
     assert told["lines"] == 0
-    assert all(told[name] == [] for name in TABLES)
+    assert all(told[name] == [] for name in TABLES if name != "runs")
 
 
 @pytest.mark.parametrize("arguments", [["nowhere.log"], ["."], [], ["nobody://a"]])
@@ -323,3 +334,68 @@ def test_missing_java_is_reported_with_installation_instructions(mixed, tmp_path
     assert done.returncode == 2
     assert "Java 17" in done.stderr
     assert "openjdk-17" in done.stderr
+
+
+@pytest.mark.requirement("P-10")
+def test_the_run_is_recorded_without_a_clock(run, mixed, tmp_path) -> None:
+    (row,) = json.loads(run(mixed, "--json", "--plane", "p1").stdout)["runs"]
+    counters = json.loads(row["counters"])
+    assert counters["lines"] == 13
+    assert counters["published"] == 4
+    assert json.loads(row["options"]) == {"planes": ["p1"], "redact": [], "window": None}
+    copy = tmp_path / "copy.log"
+    copy.write_bytes(mixed.read_bytes())
+    assert json.loads(run(copy, "--json", "--plane", "p1").stdout)["runs"] == [row]
+    (other,) = json.loads(run(copy, "--json").stdout)["runs"]
+    assert other["input_digest"] == row["input_digest"]
+    assert other["run"] != row["run"]
+    copy.write_bytes(mixed.read_bytes() + b"\n")
+    (longer,) = json.loads(run(copy, "--json", "--plane", "p1").stdout)["runs"]
+    assert longer["input_digest"] != row["input_digest"]
+
+
+def test_a_session_without_a_lake_format_is_told_before_the_audit(run, mixed, tmp_path) -> None:
+    for lake in ("delta", "iceberg"):
+        done = run(mixed, "--format", lake, "--out", tmp_path / "lake")
+        assert done.exit_code == 2
+        assert f"this session cannot write {lake}" in done.stderr
+        assert not (tmp_path / "lake").exists()
+    assert "needs --out" in run(mixed, "--format", "delta").stderr
+
+
+def test_master_and_remote_are_not_both_given(run, mixed) -> None:
+    done = run(mixed, "--master", "local[2]", "--remote", "sc://127.0.0.1")
+    assert done.exit_code == 2
+    assert "not both" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "url", "told"),
+    [
+        ("--master", "spark://127.0.0.1:{port}", "the Spark master cannot be reached: 127.0.0.1:"),
+        ("--remote", "sc://127.0.0.1:{port}/;user_id=a", "the Spark Connect server cannot be"),
+        ("--remote", "http://127.0.0.1:{port}", "a Spark Connect server is sc://host:port"),
+    ],
+)
+def test_an_unreachable_master_or_server_is_exit_2_at_once(mixed, option, url, told) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = url.format(port=probe.getsockname()[1])
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie.cli", "audit", str(mixed), option, url],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert told in done.stderr
+    assert time.monotonic() - started < 30
+
+
+def test_the_running_session_is_of_the_master_that_is_given(spark) -> None:
+    assert cluster_session(spark.conf.get("spark.master")) is spark
+    with pytest.raises(SparkStartError, match=r"a session on .* is running"):
+        cluster_session("local[7]")

@@ -1,9 +1,10 @@
-"""Progress of Spark stages on standard error, in a terminal only."""
+"""Progress of Spark jobs on standard error, in a terminal only: tasks, rows, rate and time left."""
 
 from __future__ import annotations
 
 import sys
-import threading
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,52 +22,65 @@ class StageProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]}"),
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
             disable=not sys.stderr.isatty(),
         )
         self._task: Any = None
-        self._spark: SparkSession | None = None
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._forget: Callable[[], None] | None = None
+        self._rows = 0
+        self._began = time.monotonic()
 
     def __enter__(self) -> StageProgress:
         self._progress.start()
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task("", total=None, speed="")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
+        self.stop()
+
+    def stop(self) -> None:
+        """Remove the line."""
+        if self._forget is not None:
+            self._forget()
+            self._forget = None
         self._progress.stop()
 
-    def step(self, name: str) -> None:
-        """Begin a step."""
-        self._progress.reset(self._task, description=name, total=None)
+    def step(self, name: str, rows: int = 0) -> None:
+        """Begin a step.
+
+        Args:
+            name: What the step does.
+            rows: The number of rows that it works on, if known.
+        """
+        self._rows, self._began = rows, time.monotonic()
+        counted = f" ({rows:,} rows)" if rows else ""
+        self._progress.reset(self._task, description=name + counted, total=None, speed="")
 
     def watch(self, spark: SparkSession) -> None:
         """Count the tasks of the stages of this session from now on."""
         if self._progress.disable:
             return
-        self._spark = spark
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-        self._thread.start()
+        from ..spark import watch_tasks
 
-    def _poll(self) -> None:
-        """Update the line until the end."""
-        assert self._spark is not None
-        tracker = self._spark.sparkContext.statusTracker()
-        while not self._ended.wait(0.3):
-            try:
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            except Exception:  # the session is stopping
-                return
-            running = [stage for stage in stages if stage is not None]
-            if running:
-                self._progress.update(
-                    self._task,
-                    completed=sum(stage.numCompletedTasks for stage in running),
-                    total=sum(stage.numTasks for stage in running),
-                )
+        self._forget = watch_tasks(spark, self.update)
+
+    def update(self, complete: int, total: int) -> None:
+        """Show how many tasks of the running stages are complete."""
+        self._progress.update(
+            self._task,
+            completed=complete,
+            total=total,
+            speed=speed(complete, total, self._rows, time.monotonic() - self._began),
+        )
+
+
+def speed(complete: int, total: int, rows: int, seconds: float) -> str:
+    """Return the rate of a step, in rows if their number is known, and the time that is left."""
+    if not complete or seconds <= 0:
+        return ""
+    done = complete / total
+    rate = f"{rows * done / seconds:,.0f} rows/s" if rows else f"{complete / seconds:.1f} tasks/s"
+    return f"{rate}, {seconds * (1 - done) / done:.0f} s left"

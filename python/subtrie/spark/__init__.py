@@ -2,7 +2,8 @@
 
 ``decode(df)`` and ``match(df, subscriptions)`` add columns; ``audit(spark, logs)`` makes the tables
 of ``subtrie audit``. After ``register(spark)``, ``nats-trace``, ``nats-wire`` and ``nats-monitor``
-are formats of ``spark.read``. Only ``local_session`` starts a session.
+are formats of ``spark.read``. Only ``local_session``, ``cluster_session`` and ``connect_session``
+start a session.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._decode import decode
+from ._expectations import failures, read_expectations
+from ._failure import failure_text
+from ._lake import check_lake, write_lake
 from ._log_files import input_kind, log_files, log_size, resolve_path
 from ._log_reader import holds_server_lines
 from ._match import match
 from ._pipeline import Audit, audit
+from ._remote_session import cluster_session, connect_session
 from ._run_folder import OutputFolderError
-from ._schema import EVENTS, EVENTS_VERSION, TABLES
+from ._schema import EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
 from ._table_of_messages import events
+from ._task_watch import watch_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,19 +44,28 @@ __all__ = [
     "EVENTS",
     "EVENTS_VERSION",
     "TABLES",
+    "TABLE_KEYS",
     "Audit",
     "OutputFolderError",
     "SparkStartError",
     "audit",
+    "check_lake",
+    "cluster_session",
+    "connect_session",
     "decode",
     "events",
+    "failure_text",
+    "failures",
     "holds_server_lines",
     "input_kind",
     "local_session",
     "log_files",
     "log_size",
     "match",
+    "read_expectations",
     "register",
     "resolve_path",
     "ship",
+    "watch_tasks",
+    "write_lake",
 ]

@@ -11,6 +11,7 @@ from ._facts import event_counts
 from ._file_source import to_batches
 from ._log_files import input_kind, log_size, resolve_path
 from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
+from ._run_record import input_digest
 from ._schema import EVENTS
 from ._snapshot_events import snapshot_events
 
@@ -32,11 +33,12 @@ Part = LogRange | SavedPart
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of all inputs, their size in bytes, and the number of trace logs."""
+    """The parts of all inputs, their size in bytes, their digest, and the number of trace logs."""
 
     parts: tuple[Part, ...]
     size: int
     logs: int
+    digest: str
 
 
 def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
@@ -59,7 +61,7 @@ def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
     saved = sorted((path, kind) for kind in ("capture", "snapshot") for path in by_kind[kind])
     parts += [SavedPart(kind, path, number) for number, (path, kind) in enumerate(saved)]
     size = sum(log.size for log in whole) + sum(log_size(path) for path, _ in saved)
-    return Plan(tuple(parts), size, len(whole))
+    return Plan(tuple(parts), size, len(whole), input_digest(list(map(resolve_path, paths))))
 
 
 def read_part(part: Part, names: Sequence[str], counts: dict[str, int]) -> Iterator[pa.RecordBatch]:

@@ -52,6 +52,13 @@ def _is_capture_folder(path: str) -> bool:
     return "://" not in path and os.path.isdir(path) and bool(capture.files(Path(path)))
 
 
+def capture_files(path: str) -> list[str]:
+    """Return the files of a capture's directory; any other path as it is."""
+    if not _is_capture_folder(path):
+        return [path]
+    return [str(file) for file in capture.files(Path(path))]
+
+
 def log_size(path: str) -> int:
     """Return the current size of a log in bytes.
 

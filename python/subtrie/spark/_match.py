@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import Pattern, SubjectTrie
 from .._errors import SubtrieError
 from ._columns import text_column
+from ._nearest import nearest_of
 from ._shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # The index of this worker process, by the digest of its patterns.
-_opened: dict[str, Any] = {}
+_opened: dict[str, tuple[Any, list[str]]] = {}
 
 
 def match(
@@ -55,9 +56,9 @@ def match(
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the columns to each batch."""
-        trie = _open(digest, lambda: _read_shipped(shipped))
+        index = _open(digest, lambda: _read_shipped(shipped))
         for batch in batches:
-            for name, column in match_column(trie, batch.column(position)).items():
+            for name, column in match_column(*index, batch.column(position)).items():
                 batch = batch.append_column(name, column)
             yield batch
 
@@ -89,34 +90,31 @@ def pattern_lines(subscriptions: DataFrame | Iterable[str]) -> bytes:
     return "\n".join(row[0] for row in patterns.toLocalIterator()).encode()
 
 
-def match_column(trie: Any, subjects: pa.Array) -> dict[str, pa.Array]:
-    """Return the columns ``matched``, ``nearest`` and ``differs_at`` of a column of subjects."""
-    import pyarrow as pa
+def match_column(trie: Any, patterns: Sequence[str], subjects: pa.Array) -> dict[str, pa.Array]:
+    """Return the columns ``matched``, ``nearest`` and ``differs_at`` of a column of subjects.
 
-    matched: list[list[str] | None] = []
-    nearest: list[str | None] = []
-    differs: list[int | None] = []
-    for text in subjects.to_pylist():
-        found = None
-        if text is not None:
-            try:
-                found = trie.explain(text)
-            except SubtrieError:
-                found = None
-        if found is None:
-            matched.append(None if text is None else [])
-            nearest.append(None)
-            differs.append(None)
-            continue
-        matched.append([str(hit.pattern) for hit in found.matches])
-        miss = found.nearest[0] if found.nearest else None
-        nearest.append(None if miss is None else str(miss.pattern))
-        differs.append(None if miss is None else miss.differs_at)
-    return {
-        "matched": pa.array(matched, pa.list_(pa.string())),
-        "nearest": pa.array(nearest, pa.string()),
-        "differs_at": pa.array(differs, pa.int32()),
+    Args:
+        trie: The index.
+        patterns: Its patterns by id.
+        subjects: The column. Each distinct subject is looked up once.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pa.array(patterns, pa.string())
+    coded = subjects.dictionary_encode()
+    distinct = coded.dictionary
+    found = trie.match_batch(distinct)
+    ids = pa.array(np.frombuffer(found.ids, np.int32))
+    offsets = pa.array(np.asarray(found.offsets)).cast(pa.int32())
+    numbers, places = nearest_of(trie, distinct)
+    columns = {
+        "matched": pa.ListArray.from_arrays(offsets, texts.take(ids)),
+        "nearest": texts.take(numbers),
+        "differs_at": places,
     }
+    return {name: pc.take(column, coded.indices) for name, column in columns.items()}
 
 
 def _read_shipped(name: str) -> bytes:
@@ -125,18 +123,20 @@ def _read_shipped(name: str) -> bytes:
         return file.read()
 
 
-def _open(digest: str, read_patterns: Callable[[], bytes]) -> Any:
-    """Return the index of these patterns, built on first use in this process.
+def _open(digest: str, read_patterns: Callable[[], bytes]) -> tuple[Any, list[str]]:
+    """Return the index of these patterns, built on first use in this process, and the patterns.
 
     The index of other patterns is dropped.
     """
     if digest not in _opened:
         _opened.clear()
-        trie = SubjectTrie(dialect="server")
+        trie: Any = SubjectTrie(dialect="server")
+        patterns = []
         for pattern in read_patterns().decode().split("\n"):
             try:
                 trie.add(pattern, None)
             except SubtrieError:
                 continue  # the pattern of a SUB that no broker accepts
-        _opened[digest] = trie
+            patterns.append(pattern)
+        _opened[digest] = (trie, patterns)
     return _opened[digest]

@@ -8,6 +8,8 @@ the tables of a result that has no output directory.
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import secrets
 import tempfile
@@ -19,7 +21,16 @@ from ._facts import EVENT_COLUMNS, FACTS, count_facts, event_counts, facts_of
 from ._inputs import Part, plan, read_part
 from ._merge import merged
 from ._pattern_index import PatternIndex, index_files, open_files
-from ._run_folder import RunFolder, TableFile, read_manifest, rows_of_table, stage_file
+from ._run_folder import (
+    RunFolder,
+    TableFile,
+    read_columns,
+    read_manifest,
+    rows_of_table,
+    stage_file,
+    table_bytes,
+)
+from ._run_record import run_record
 from ._schema import TABLES, arrow_schema, spark_schema
 from ._shipped_files import send_file, worker_path
 from ._slot_redaction import Redaction
@@ -72,6 +83,17 @@ class Audit:
         """Iterate over the rows of a table, one batch in memory at a time."""
         return rows_of_table(self._folder.path, self._files[table]["file"], TABLES[table])
 
+    @property
+    def counters(self) -> dict[str, int]:
+        """The counters of the run: the counts of the summary, and the accepted publishes."""
+        (run,) = self.rows("runs")
+        counters: dict[str, int] = json.loads(run["counters"])
+        return counters
+
+    def columns(self, table: str, names: Sequence[str]) -> pa.Table:
+        """Return some columns of a table as a ``pyarrow.Table``."""
+        return read_columns(self._folder.path, self._files[table]["file"], names)
+
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """Return a table as a DataFrame.
 
@@ -98,7 +120,7 @@ def audit(
     redact: Sequence[str] = (),
     redact_key: bytes | None = None,
     split_bytes: int | None = None,
-    step: Callable[[str], None] = lambda name: None,
+    step: Callable[..., None] = lambda name, rows=0: None,
 ) -> Audit:
     """Audit trace logs, captures and snapshots of nats-server, or a table of events.
 
@@ -116,7 +138,8 @@ def audit(
         redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
             of two runs cannot be compared.
         split_bytes: The size of the ranges in which a log is read.
-        step: Is called with the name of each step as it begins.
+        step: Is called with the name of each step as it begins, and the number of rows it works on
+            if that is known.
 
     Returns:
         The counts and the tables.
@@ -137,12 +160,16 @@ def audit(
                 spark, inputs.parts, window=window, follow=inputs.logs > 1, redaction=hidden
             )
             tasks = 1 if len(inputs.parts) == 1 else max(2, -(-inputs.size // _SHUFFLED))
+            digest = inputs.digest
         else:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
+            digest = None
         facts = facts.persist()
         cached.append(facts)
-        summary = _write_tables(spark, facts, folder, tuple(planes), tasks, step)
+        options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+        describe = functools.partial(run_record, digest, options)
+        summary = _write_tables(spark, facts, folder, tuple(planes), tasks, step, describe)
     except BaseException:
         folder.discard()
         folder.remove()
@@ -211,9 +238,13 @@ def _write_tables(
     folder: RunFolder,
     planes: tuple[str, ...],
     tasks: int,
-    step: Callable[[str], None],
+    step: Callable[..., None],
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Run both jobs, commit the result, and return the counts."""
+    """Run both jobs, commit the result, and return the counts.
+
+    ``describe`` returns the row of the table ``runs`` for the counters of the run.
+    """
     import pyarrow.compute as pc
     from pyspark.sql import functions as F
 
@@ -230,7 +261,7 @@ def _write_tables(
     patterns = pc.unique(subscriptions["pattern"]).to_pylist()
     traffic |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
     known = sorted(set(planes)) or sorted(traffic)
-    step("writing tables")
+    step("writing tables", sum(counts.get(name, 0) for name in _LINES))
     files = index_files(subscriptions)
     for name, data in files:
         send_file(spark, name, data)
@@ -252,7 +283,10 @@ def _write_tables(
         "unmatched": counts.get("unmatched", 0) + _unmatched(counts),
         "forwarded": forwarded,
     }
-    folder.commit([row for row in entries if row["table"] != TOTALS], summary)
+    counters = {name: count for name, count in summary.items() if isinstance(count, int)}
+    counters["published"] = counts.get("published", 0)
+    written_files = [row for row in entries if row["table"] != TOTALS]
+    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary)
     return summary
 
 

@@ -85,6 +85,20 @@ class TableFile:
         self._writer.write_table(table.combine_chunks(), row_group_size=_ROW_GROUP)
 
 
+def table_bytes(table: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a small table as the entry of a file, with its bytes in ``data``."""
+    import pyarrow as pa
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = TableFile(folder, table)
+        if rows:
+            file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
+        path, target, digest = file.finish()
+        with open(path, "rb") as stream:
+            data = stream.read()
+    return {"table": table, "file": target, "rows": len(rows), "sha256": digest, "data": data}
+
+
 class RunFolder:
     """The directory of a result.
 
@@ -114,15 +128,9 @@ class RunFolder:
             OutputFolderError: A file that a worker wrote cannot be seen here.
         """
         written = {row["table"]: row for row in tables}
-        with tempfile.TemporaryDirectory() as folder:
-            for name in TABLE_COLUMNS:
-                if name not in written:
-                    file = TableFile(folder, name)
-                    path, target, digest = file.finish()
-                    with open(path, "rb") as stream:
-                        data = stream.read()
-                    written[name] = {"table": name, "file": target, "rows": 0, "sha256": digest,
-                                     "data": data}  # fmt: skip
+        for name in TABLE_COLUMNS:
+            if name not in written:
+                written[name] = table_bytes(name, ())
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
@@ -252,3 +260,12 @@ def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict
     with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
         for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
             yield from batch.to_pylist()
+
+
+def read_columns(path: str, file: str, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of a table."""
+    import pyarrow.parquet as pq
+
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        return opened.read(columns=list(columns))

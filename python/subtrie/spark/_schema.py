@@ -113,6 +113,28 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),
         *(("reason", "string"), ("text", "string")),
     ),
+    "runs": (
+        *(("run", "string"), ("schema", "int"), ("input_digest", "string")),
+        *(("version", "string"), ("options", "string"), ("counters", "string")),
+    ),
+}
+
+#: The columns by which the rows of each table are distinct.
+TABLE_KEYS: dict[str, tuple[str, ...]] = {
+    "call_graph": ("plane", "window", "source", "destination", "port", "method", "route"),
+    "replies": ("plane", "replier", "caller"),
+    "undelivered": ("subject",),
+    "malformed": ("subject",),
+    "other_traffic": ("subject",),
+    "refused": ("who", "subject", "kind"),
+    "spoofed": ("who", "claimed", "subject"),
+    "subscriptions": ("server", "conn", "sid", "start"),
+    "coverage": ("server", "pattern", "queue"),
+    "fan_out": ("subject",),
+    "hot_subjects": ("subject",),
+    "cross_plane": ("identity", "plane"),
+    "unparseable": ("server", "file", "offset", "reason"),
+    "runs": ("run",),
 }
 
 #: The names of the columns of each table.

@@ -15,6 +15,7 @@ from ._facts import add_up
 from ._messages_between_servers import followed
 from ._pattern_index import PatternIndex
 from ._schema import UNION, arrow_schema, arrow_type
+from ._undelivered import explained
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -187,7 +188,7 @@ def _by_subject(
         {"subject": "subject", "undelivered": "count", "first_undelivered": "first",
          "last_undelivered": "last"},
     )  # fmt: skip
-    missed = _explained(missed, where, lost, subjects)
+    missed = explained(missed, where, lost, subjects.index, subjects.rows, subjects.numbers)
     malformed, where = some(
         pc.and_(pc.take(subjects.malformed, at), published),
         {"subject": "subject", "published": "count", "taken": "delivered"},
@@ -222,55 +223,6 @@ def _by_subject(
     tables = {"undelivered": missed, "malformed": malformed, "other_traffic": other,
               "fan_out": fan_out, "hot_subjects": hot}  # fmt: skip
     return [rows(name, table, ("subject",)) for name, table in tables.items()]
-
-
-def _explained(missed: pa.Table, at: pa.Array, lost: pa.Table, subjects: _Subjects) -> pa.Table:
-    """Add the nearest pattern of each subject, and whether it was subscribed."""
-    import numpy as np
-    import pyarrow as pa
-
-    index = subjects.index
-    positions: dict[str, list[tuple[str, int]]] = {}
-    for server, subject, position in zip(*(c.to_pylist() for c in lost.columns), strict=True):
-        positions.setdefault(subject, []).append((server, position))
-    starts = np.searchsorted(subjects.rows, np.arange(len(subjects.texts) + 1))
-    nearest: list[str | None] = []
-    differs: list[int | None] = []
-    inactive: list[bool] = []
-    for subject, row in zip(missed["subject"].to_pylist(), at.to_pylist(), strict=True):
-        matching = [int(n) for n in subjects.numbers[starts[row] : starts[row + 1]]]
-        if matching:
-            spans = [span for number in matching for span in index.spans(number)]
-            nearest.append(index.patterns[min(matching)])
-            differs.append(None)
-            inactive.append(not all(_active(spans, *p) for p in positions.get(subject, ())))
-            continue
-        pattern, place = _nearest(index, subject)
-        nearest.append(pattern)
-        differs.append(place)
-        inactive.append(False)
-    added = {"nearest": pa.array(nearest, pa.string()), "differs_at": pa.array(differs, pa.int32()),
-             "subscription_inactive": pa.array(inactive, pa.bool_())}  # fmt: skip
-    for name, column in added.items():
-        missed = missed.append_column(name, column)
-    return missed
-
-
-def _active(spans: list[tuple[str, int, int | None]], server: str, position: int) -> bool:
-    """Whether one of the subscriptions was active at a position of the log of a server."""
-    return any(
-        where == server and start < position and (end is None or position < end)
-        for where, start, end in spans
-    )
-
-
-def _nearest(index: PatternIndex, subject: str) -> tuple[str | None, int | None]:
-    """Return the nearest pattern and the token in which it differs."""
-    try:
-        found = index.trie.explain(subject, limit=1).nearest
-    except SubtrieError:
-        return None, None
-    return (str(found[0].pattern), found[0].differs_at) if found else (None, None)
 
 
 def _coverage(publishes: pa.Table, deliveries: pa.Table, subjects: _Subjects) -> pa.Table:

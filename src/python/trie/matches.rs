@@ -41,7 +41,7 @@ enum Offsets {
 }
 
 /// A state that is looked up without the GIL.
-struct Trie<'a>(&'a SharedState<State>);
+pub(super) struct Trie<'a>(pub(super) &'a SharedState<State>);
 
 impl LookupSource for Trie<'_> {
     fn with_target(&self, work: &mut dyn FnMut(LookupTarget<'_>)) {

@@ -12,6 +12,7 @@ mod fast_methods;
 mod image;
 mod matches;
 mod methods;
+mod nearest;
 mod pickle;
 mod retained_values;
 mod scratch;
@@ -20,6 +21,7 @@ mod state;
 mod subject_trie;
 
 pub use matches::Matches;
+pub use nearest::nearest_batch;
 pub use subject_trie::SubjectTrie;
 
 use pyo3::{PyResult, Python};

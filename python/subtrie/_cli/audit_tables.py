@@ -1,0 +1,201 @@
+"""Print the result of an audit, as JSON or as tables."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from .stream import printable
+
+if TYPE_CHECKING:
+    from ..spark import Audit
+
+#: The title of each table.
+_TITLES = {
+    "call_graph": "Call graph",
+    "replies": "Replies",
+    "undelivered": "Undelivered (no matching subscriber)",
+    "malformed": "Malformed Microbus subjects",
+    "other_traffic": "Other traffic",
+    "refused": "Refused by the broker",
+    "spoofed": "Spoofed source",
+    "subscriptions": "Subscriptions",
+    "coverage": "Traffic of each subscription",
+    "fan_out": "Subscribers of each subject",
+    "hot_subjects": "Subjects with the most messages",
+    "cross_plane": "Traffic on another plane than the identity's own",
+    "unparseable": "Unparseable lines",
+    "runs": "This run",
+}
+# The tables that are printed only on request: they say nothing about what is wrong.
+_LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
+# The columns that are printed only on request, so that rows are short.
+_WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
+# Rows with the largest value in the first of these columns come first.
+_RANKED_BY = ("published", "count")
+
+
+def print_json(result: Audit, failed: Sequence[Mapping[str, Any]] | None) -> None:
+    """Print one object; the tables are streamed, not held in memory.
+
+    Args:
+        result: The result.
+        failed: The expectations that it does not satisfy; None if none were given.
+    """
+    from ..spark import TABLES
+
+    write = sys.stdout.write
+    write(json.dumps(result.summary)[:-1])
+    for name in TABLES:
+        write(f', "{name}": [')
+        for number, row in enumerate(result.rows(name)):
+            if row.get("window", 0) is None:
+                del row["window"]  # without --window, all of the log is one period
+            write((", " if number else "") + json.dumps(row, default=_json_time))
+        write("]")
+    if failed is not None:
+        write(f', "expectations": {json.dumps(failed)}')
+    write("}\n")
+
+
+def _json_time(value: Any) -> str:
+    """Return a time as JSON text."""
+    return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
+    """Print every table, then the counts."""
+    from ..spark import TABLES
+
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    print(_verdict(result))
+    for name, columns in TABLES.items():
+        if name in _LONG and not long:
+            continue
+        hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
+        columns = tuple(column for column in columns if column not in hidden)
+        total, shown = _largest(result, name, rows)
+        if console.is_terminal:
+            _rich_table(console, name, columns, total, shown)
+        else:
+            _plain_table(name, columns, total, shown)
+    summary = result.summary
+    print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
+    print(
+        f"ambiguous delivery windows: {summary['ambiguous']}, unmatched deliveries: "
+        f"{summary['unmatched']}, forwarded to other brokers: {summary['forwarded']}"
+    )
+    print(
+        f"lines = operations + payloads + server + unparseable_lines: {summary['lines']} = "
+        f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
+        f"{summary['unparseable_lines']}"
+    )
+
+
+def _verdict(result: Audit) -> str:
+    """Return one line that says what was found."""
+    found = []
+    for name in ("spoofed", "undelivered", "malformed", "refused"):
+        total = accepted = 0
+        for row in result.rows(name):
+            total += row["count"]
+            accepted += row.get("accepted", 0)
+        if total:
+            found.append(f"{total} {name}" + (f" ({accepted} accepted)" if accepted else ""))
+    if result.summary["unparseable_lines"]:
+        found.append(f"{result.summary['unparseable_lines']} unparseable")
+    return ", ".join(found) or "no findings"
+
+
+def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
+    """Return the number of rows of a table and its ``rows`` largest rows, in a stable order."""
+    total = 0
+
+    def ranked() -> Any:
+        """Yield each row after its sort key."""
+        nonlocal total
+        for row in result.rows(name):
+            size = next((row[column] for column in _RANKED_BY if column in row), 0)
+            yield -size, total, row
+            total += 1
+
+    chosen = sorted(ranked()) if rows <= 0 else heapq.nsmallest(rows, ranked())
+    return total, [row for _, _, row in chosen]
+
+
+def print_failures(failed: Sequence[dict[str, Any]]) -> None:
+    """Print the expectations that a result does not satisfy."""
+    print(f"\nExpectations that are not satisfied: {len(failed)}")
+    if failed:
+        _aligned(tuple(failed[0]), failed)
+
+
+def _title(name: str, total: int) -> str:
+    """Return the heading of a table: its title, its name, its number of rows."""
+    return f"{_TITLES[name]}: {name}, {total} {'row' if total == 1 else 'rows'}"
+
+
+def _cell(value: Any) -> str:
+    """Return a value as the text of a table cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S.%f}"
+    return printable(value) if isinstance(value, str) else str(value)
+
+
+def _rich_table(
+    console: Console, name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
+) -> None:
+    """Print a table with borders, for a terminal."""
+    if not total:
+        console.print(f"\n[bold]{_title(name, total)}[/]")
+        return
+    table = Table(title=_title(name, total), title_justify="left")
+    for column in columns:
+        numbers = all(type(row[column]) is int for row in shown)
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in shown:
+        table.add_row(*(_escaped(_cell(row[column])) for column in columns))
+    console.print()
+    console.print(table)
+    if total > len(shown):
+        console.print(
+            f"… and {total - len(shown)} more (use --rows 0, --json or --out)", style="dim"
+        )
+
+
+def _escaped(text: str) -> str:
+    """Escape the markup of rich."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _plain_table(
+    name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
+) -> None:
+    """Print a table as aligned columns, for a file or a pipe."""
+    print(f"\n{_title(name, total)}")
+    if not total:
+        return
+    _aligned(columns, shown)
+    if total > len(shown):
+        print(f"  … and {total - len(shown)} more (use --rows 0, --json or --out)")
+
+
+def _aligned(columns: tuple[str, ...], rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows as aligned columns."""
+    cells = [columns, *(tuple(_cell(row[column]) for column in columns) for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+    for row in cells:
+        print("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())

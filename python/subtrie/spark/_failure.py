@@ -1,0 +1,38 @@
+"""The reason of a failed job, as one line: Spark reports the error of a worker in many."""
+
+from __future__ import annotations
+
+import re
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w*(?:Error|Exception)): (?P<text>.+)$", re.MULTILINE)
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|disk full", re.I)
+#: The errors of our own readers and writers, which name what is wrong.
+_OURS = ("OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "ValueError",
+         "OutputFolderError", "RuntimeError", "ModuleNotFoundError")  # fmt: skip
+
+
+def failure_text(error: BaseException) -> str | None:
+    """Return the reason of a failed job, or None if Spark did not raise the error."""
+    module = type(error).__module__
+    if not module.startswith(("pyspark.", "py4j.", "grpc")):
+        return None
+    text = str(error)
+    raised = [(found["kind"], found["text"].strip()) for found in _RAISED.finditer(text)]
+    told = next(((kind, what) for kind, what in reversed(raised) if kind in _OURS), None)
+    if told is None:
+        full = _FULL.search(text)
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+        reason = full[0] if full else first
+        return f"the job failed: {reason}"
+    kind, what = told
+    if kind == "FileNotFoundError":
+        return (
+            f"a worker cannot open an input: {what}; it must not be removed while it is read, and "
+            "all workers must share its file system"
+        )
+    if kind == "ModuleNotFoundError":
+        return (
+            f"the Python of the workers lacks a package: {what}; set PYSPARK_PYTHON to an "
+            "interpreter that has pyarrow and pandas"
+        )
+    return f"the job failed: {what}"

@@ -1,0 +1,133 @@
+"""Expectations about the tables of an audit: data that can fail."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from trace_writer import Trace
+
+from subtrie._cli.app import app
+from subtrie.spark import TABLE_KEYS, Audit, audit, failures
+from subtrie.spark._expectations import BUILTIN
+
+SUBJECT = "p1.safe.443.a_com.b_com._.GET."
+
+
+@pytest.fixture
+def run(spark: Any):
+    """Run the command in this process, with the session of the test run."""
+
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+    return call
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Return a log with a route, an undelivered subject, a malformed one, and a line of junk."""
+    trace = Trace()
+    trace.subscribe(1, f"{SUBJECT.replace('a_com', '*')}x", "1")
+    trace.publish(2, f"{SUBJECT}x")
+    trace.deliver(1, f"{SUBJECT}x", "1")
+    for subject in (f"{SUBJECT}y", SUBJECT.replace("a_com", "A_com") + "x"):
+        trace.publish(2, subject)
+    path = tmp_path / "mixed.log"
+    path.write_text(trace.text() + "junk\n")
+    return path
+
+
+def test_the_builtin_expectations_are_satisfied(run, mixed, captures) -> None:
+    for log in (mixed, captures / "go_live" / "trace.log"):
+        done = run(log, "--expect", "builtin", "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["expectations"] == []
+
+
+TOML = """
+[[expect]]
+name = "nothing is malformed"
+empty = "malformed"
+
+[[expect]]
+name = "few are undelivered"
+sum = ["undelivered.count", "-replies.undelivered"]
+at_most = [1]
+
+[[expect]]
+name = "one plane"
+unique = "call_graph"
+columns = ["plane"]
+
+[[expect]]
+sum = ["counts.lines"]
+equals = ["counts.operations", "counts.payloads"]
+"""
+
+
+def test_expectations_that_are_not_satisfied_are_a_table_and_exit_1(run, mixed, tmp_path) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(TOML)
+    done = run(mixed, "--expect", path)
+    assert done.exit_code == 1
+    lines = done.stdout[done.stdout.index("Expectations") :].splitlines()
+    assert lines[0] == "Expectations that are not satisfied: 3"
+    assert [re.split(r"  +", line.strip()) for line in lines[1:5]] == [
+        ["expectation", "expected", "found"],
+        ["nothing is malformed", "no rows", "1 rows"],
+        ["one plane", "2 distinct keys", "1"],
+        ['{"sum": ["counts.lines"], "equals": ["counts.operations", "counts.payloads"]}',
+         "equals 9", "10"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = [", "expect.toml: "),
+        ("expect = []", "no expectations"),
+        ("[[expect]]\nempty = 'nowhere'", "expectation 1: there is no table 'nowhere'"),
+        ("[[expect]]\nempty = 'replies'\nsum = []", "its keys must be"),
+        ("[[expect]]\nunique = 'replies'\ncolumns = ['x']", "has no column 'x'"),
+        ("[[expect]]\nsum = ['counts.x']\nequals = [1]", "no counter 'x'"),
+        ("[[expect]]\nsum = ['replies.x']\nequals = [1]", "has no column 'x'"),
+        ("[[expect]]\nsum = 'replies'\nequals = [1]", "must be a list"),
+        ("[[expect]]\nsum = [true]\nequals = [1]", "a number or a text"),
+    ],
+)
+def test_a_file_without_valid_expectations_is_exit_2(run, mixed, tmp_path, text, told) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(text)
+    done = run(mixed, "--expect", path)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def test_each_builtin_expectation_can_fail(spark, mixed) -> None:
+    class Altered:
+        """A result in which every count differs and every row is there twice."""
+
+        def __init__(self, found: Audit) -> None:
+            self.found = found
+            self.counters = {name: 2 + 3**i for i, name in enumerate(found.counters)}
+
+        def count(self, table: str) -> int:
+            return 2 * self.found.count(table)
+
+        def columns(self, table: str, names: list[str]) -> pa.Table:
+            rows = self.found.columns(table, names)
+            if len(names) == 1 and names[0] in ("published", "delivered", "count"):
+                rows = pa.table({names[0]: [1 if table == "fan_out" else 10**6]})
+            return pa.concat_tables([rows, rows])
+
+    with audit(spark, [str(mixed)]) as found:
+        failed = {row["expectation"] for row in failures(Altered(found), BUILTIN)}
+        tables = [name for name in TABLE_KEYS if found.count(name)]
+    others = {each["name"] for each in BUILTIN if "unique" not in each}
+    assert failed == others | {f"keys of {name} are unique" for name in tables}
