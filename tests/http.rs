@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use subtrie::http::{canonical_name, read_request, read_response, write_request, write_response};
+use subtrie::http::{
+    Acknowledgements, WrittenAck, canonical_name, read_request, read_response, write_request,
+    write_response,
+};
 
 #[test]
 fn a_request_is_taken_apart() {
@@ -102,5 +105,94 @@ proptest! {
         let data = write_response(418, "I'm a teapot", &mut headers, &body);
         prop_assert_eq!(read_response(&data).unwrap().body, &body);
         prop_assert_eq!(canonical_name(&name.to_lowercase()), name);
+    }
+}
+
+fn acknowledgements() -> Acknowledgements {
+    let written = |before: &[u8], after: &[u8]| WrittenAck {
+        before: before.to_vec(),
+        after: after.to_vec(),
+    };
+    Acknowledgements {
+        plane: "p".into(),
+        host: "orders.shop".into(),
+        whole: written(b"<", b">"),
+        fragment: written(b"(", b")"),
+    }
+}
+
+const REQUEST: &str = "GET https://orders.shop/ HTTP/1.1\r\nHost: orders.shop\r\n\
+    Microbus-From-Id: id-7\r\nMicrobus-Msg-Id: m1\r\nMicrobus-Fragment: 1/2\r\n\r\n";
+const SUBJECT: &str = "p.safe.443.web_shop.orders_shop._.GET._";
+
+#[test]
+fn a_request_is_acknowledged_to_its_verified_source() {
+    let mut out = b"before".to_vec();
+    assert!(acknowledgements().write(SUBJECT, REQUEST.as_bytes(), |_| false, &mut out));
+    assert_eq!(
+        out,
+        b"beforePUB p.reply._.orders_shop.web_shop.id-7 4\r\n(m1)\r\n"
+    );
+    for (from, to, frame) in [
+        ("1/2", "1/1", &b"<m1>"[..]),
+        ("1/2", "2/+3", b"(m1)"),
+        ("1/2", "1/-3", b"<m1>"),
+        ("1/2", "1/9999999999999999999", b"<m1>"),
+        ("1/2", "", b"<m1>"),
+        ("Microbus-Fragment", "X", b"<m1>"),
+    ] {
+        out.clear();
+        let request = REQUEST.replace(from, to);
+        assert!(acknowledgements().write(SUBJECT, request.as_bytes(), |_| false, &mut out));
+        assert!(out.windows(4).any(|found| found == frame), "{from} {to}");
+    }
+}
+
+#[test]
+fn what_the_caller_must_decide_is_not_acknowledged() {
+    let mut out = Vec::new();
+    for (from, to) in [
+        ("\r\n\r\n", "\n\n"),
+        ("https://orders.shop/", "/"),
+        ("m1", ""),
+        ("m1", "\u{7f}"),
+        ("Microbus-Msg-Id", "X"),
+        ("Microbus-From-Id", "X"),
+        ("id-7", "id-*"),
+        ("id-7", "7"),
+        ("Host: orders.shop\r\n", ""),
+    ] {
+        let request = REQUEST.replace(from, to);
+        let composed = acknowledgements();
+        assert!(
+            !composed.write(SUBJECT, request.as_bytes(), |_| false, &mut out),
+            "{from} {to}"
+        );
+    }
+    for subject in ["q.safe.443.web_shop.orders_shop._.GET._", "orders", ""] {
+        assert!(!acknowledgements().write(subject, REQUEST.as_bytes(), |_| false, &mut out));
+    }
+    let named = |host: &str| host == "web.shop";
+    assert!(!acknowledgements().write(SUBJECT, REQUEST.as_bytes(), named, &mut out));
+    assert_eq!(out, b"");
+}
+
+proptest! {
+    #[test]
+    fn whatever_arrives_gives_a_whole_frame_or_nothing(
+        subject in "(p\\.safe\\.443\\.[a-z_%2e]{1,5}\\.orders_shop\\._\\.GET\\._|\\PC{0,20})",
+        at in 0..REQUEST.len(),
+        byte in any::<u8>(),
+    ) {
+        let mut request = REQUEST.as_bytes().to_vec();
+        request[at] = byte;
+        let mut out = Vec::new();
+        let written = acknowledgements().write(&subject, &request, |_| false, &mut out);
+        prop_assert_eq!(written, !out.is_empty());
+        if written {
+            let text = String::from_utf8(out).unwrap();
+            prop_assert_eq!(text.matches("\r\n").count(), 2, "{}", text);
+            prop_assert!(text.starts_with("PUB p.reply._.orders_shop."));
+        }
     }
 }

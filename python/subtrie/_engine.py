@@ -60,6 +60,7 @@ module, report = _choose()
 
 __all__ = [
     "Batch",
+    "DeliveryReader",
     "Engine",
     "Matches",
     "Op",
@@ -116,6 +117,7 @@ __all__ = [
 if TYPE_CHECKING:
     from ._subtrie import (
         Batch,
+        DeliveryReader,
         Matches,
         Op,
         Parser,

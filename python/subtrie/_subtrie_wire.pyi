@@ -59,6 +59,50 @@ class Parser:
         """
 
 @final
+class DeliveryReader:
+    r"""A reader of what a server sends to a client, which composes acknowledgements of requests.
+
+    Example:
+        >>> DeliveryReader().feed(b"MSG orders.new 7 2\r\nhi\r\nPI")
+        ([(7, 'orders.new', b'hi', False)], b'')
+    """
+
+    def __new__(cls) -> DeliveryReader: ...
+    def acknowledge(
+        self,
+        sid: int,
+        plane: str,
+        host: str,
+        whole: tuple[bytes, bytes],
+        fragment: tuple[bytes, bytes],
+    ) -> None:
+        """Acknowledge the requests that a subscription receives.
+
+        Args:
+            sid: The id of the subscription.
+            plane: The plane of the service.
+            host: The host of the service.
+            whole: The acknowledgement of a whole message, before and after the message id.
+            fragment: That of a fragment.
+        """
+
+    def forget(self, sid: int) -> None:
+        """Compose no acknowledgements for a subscription any more."""
+
+    def exclude(self, hosts: list[str]) -> None:
+        """Compose no acknowledgements of requests from these hosts."""
+
+    def feed(self, data: bytes) -> tuple[list[Any], bytes]:
+        """Return what the next bytes complete, in order, and the acknowledgements to be written.
+
+        A message is a tuple of subscription id, subject, payload without headers, and whether it
+        is acknowledged; anything else is an ``Op``.
+
+        Raises:
+            WireError: The bytes violate the protocol; ``.operations`` are those completed before.
+        """
+
+@final
 class Op:
     """One operation of the protocol; an attribute that it does not have is None."""
 

@@ -17,8 +17,10 @@
 //! assert_eq!(read_request(b"GET /hello HTTP/1.1\nHost: orders.shop\n\n"), None);
 //! ```
 
+mod acknowledge;
 mod read;
 mod write;
 
+pub use acknowledge::{Acknowledgements, WrittenAck};
 pub use read::{Header, RequestMessage, ResponseMessage, read_request, read_response};
 pub use write::{HeaderLine, canonical_name, write_request, write_response};

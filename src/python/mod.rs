@@ -61,6 +61,8 @@ mod _subtrie {
     use super::wire::op::Op;
     #[pymodule_export]
     use super::wire::parser::Parser;
+    #[pymodule_export]
+    use super::wire::reader::DeliveryReader;
     use super::{Bound, PyModule, PyResult};
 
     #[pymodule_init]

@@ -14,10 +14,12 @@ import pytest
 
 from subtrie import Dispatcher, _control_headers
 from subtrie.connector import AckTimeout, Connector, Request
-from subtrie.connector import _nats as nats_transport
+from subtrie.connector import _broker_connection as nats_transport
 from subtrie.connector._codec import write_request
 
 from .nats_server import NatsServer
+
+pytestmark = pytest.mark.usefixtures("each_transport")
 
 PLANE = "p"
 

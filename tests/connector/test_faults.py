@@ -8,9 +8,13 @@ import time
 import pytest
 
 from subtrie.connector import HTTPError, Request, RequestTimeout
+from subtrie.connector._native import connection as native
+from subtrie.connector._native.connection import NativeConnection
 from subtrie.connector._pending import PendingRequest
 
 from .nats_server import NatsServer
+
+pytestmark = pytest.mark.usefixtures("each_transport")
 
 HOST = "shop.example"
 URL = f"https://{HOST}"
@@ -77,7 +81,7 @@ async def _until(condition, limit=20.0):
 
 async def test_an_unreachable_server_is_a_clear_error(make_nats):
     server = make_nats(HOST, nats="nats://127.0.0.1:1")
-    from subtrie.connector import _nats as nats_transport
+    from subtrie.connector import _broker_connection as nats_transport
 
     before, nats_transport.CONNECT_LIMIT = nats_transport.CONNECT_LIMIT, 0.3
     try:
@@ -232,24 +236,31 @@ async def test_a_handler_that_blocks_the_loop_causes_no_false_404(make):
         assert [answer.json() for answer in answers] == list(range(20))
 
 
-async def test_a_full_connection_fails_at_once(make_nats):
-    """An error of nats-py at publishing is raised at once, as an ``HTTPError``."""
+def _fill(connection, patched):
+    """Let a connection take no message more."""
+
+    async def reset(*_: object, **__: object):
+        raise ConnectionResetError("full")
+
+    if isinstance(connection, NativeConnection):
+        patched.setattr(native, "MAX_WAITING", 0)
+    else:
+        patched.setattr(connection.client, "publish", reset)
+
+
+async def test_a_full_connection_fails_at_once(make_nats, monkeypatch):
+    """An error at publishing is raised at once, as an ``HTTPError``."""
     web = make_nats("web.example")
     async with web:
         with pytest.raises(HTTPError) as refused:  # the headers alone are more than a message
             await web.request("GET", URL, headers={"X-Large": "x" * 200_000})
         assert refused.value.status == 413
-        client, publish = web._transport.nats.client, web._transport.nats.client.publish
-
-        async def reset(*_: object, **__: object):
-            raise ConnectionResetError("lost")
-
-        client.publish = reset
-        with pytest.raises(HTTPError, match="lost") as refused:
-            await web.request("GET", URL)
-        assert refused.value.status == 503
-        answers = web.publish("GET", URL)
-        with pytest.raises(HTTPError, match="lost"):
-            await anext(answers)
-        client.publish = publish
+        with monkeypatch.context() as patched:
+            _fill(web._transport.nats, patched)
+            with pytest.raises(HTTPError, match="publish failed: full") as refused:
+                await web.request("GET", URL)
+            assert refused.value.status == 503
+            answers = web.publish("GET", URL)
+            with pytest.raises(HTTPError, match="publish failed: full"):
+                await anext(answers)
         assert asking_now(web) == []

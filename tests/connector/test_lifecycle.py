@@ -10,7 +10,7 @@ import pytest
 
 from subtrie import AddressError, BusError, Dispatcher, microbus
 from subtrie.connector import Connector, HTTPError, _settings
-from subtrie.connector import _nats as nats_transport
+from subtrie.connector import _broker_connection as nats_transport
 from subtrie.connector._credentials import load_credentials
 
 HOST = "shop.example"

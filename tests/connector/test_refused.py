@@ -15,6 +15,8 @@ from subtrie.connector._refused_publish import explained, publish_rules
 
 from .nats_server import NatsServer
 
+pytestmark = pytest.mark.usefixtures("each_transport")
+
 SENDS = ["p.safe.443.shop_example.stock_example.*.GET.level", "p.safe.888.shop_example.>"]
 HEARS = ["p.safe.*.*.shop_example.>", "p.reply._.*.shop_example.*", "p.safe.888.*.all.>"]
 RULES = {

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
-from subtrie.connector import _nats as nats_transport
+from subtrie.connector import _broker_connection as nats_transport
+
+pytestmark = pytest.mark.usefixtures("each_transport")
 
 HOST = "shop.example"
 URL = f"https://{HOST}/"
@@ -73,7 +75,7 @@ async def test_an_abandoned_flush_does_not_stop_the_connections_reader(make_nats
             await asyncio.gather(proving, starting, return_exceptions=True)
         assert await line.responds(20)
         assert (await web.request("GET", URL)).body == b"here"
-        assert not line._pings
+        assert not getattr(line, "_pings", ())
     assert nats_transport.open_connections() == 0
 
 

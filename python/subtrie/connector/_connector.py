@@ -70,10 +70,12 @@ class Connector:
         configurator: ``required``: on a broker, and not in ``TESTING``, a declared value must come
             from somewhere: this argument, the variable ``<HOST>_<NAME>``, ``config.yaml``, or the
             service ``configurator.core``. ``optional``: a warning, and the default.
+        transport: The client that connects to the broker: ``nats-py``, or ``native`` for subtrie's
+            own, which acknowledges requests as it reads them.
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
-        ValueError: The deployment is not one of the four.
+        ValueError: The deployment is not one of the four, or the transport not one of the two.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Connector:
         round_trip: float | None = None,
         config: Mapping[str, str] | None = None,
         configurator: Literal["required", "optional"] = "required",
+        transport: Literal["nats-py", "native"] | None = None,
     ) -> None:
         ids = ids or RandomIds()
         place = _settings.locality(locality)
@@ -118,6 +121,7 @@ class Connector:
             short_circuit=short,
             creds=creds,
             allow_readable_creds=allow_readable_creds,
+            client=_settings.client(transport),
         )
         self._client = RequestClient(self._runtime, self._transport)
         self._server = RequestServer(self._runtime, self._transport)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,14 +58,19 @@ class Credentials:
             options |= {"user": self.user, "password": self.password}
         if self.token:
             options["token"] = self.token
-        if self.ca or (self.cert and self.key):
-            import ssl
-
-            context = ssl.create_default_context(cafile=self.ca)
-            if self.cert and self.key:
-                context.load_cert_chain(self.cert, self.key)
+        context = self.tls_context()
+        if context is not None:
             options["tls"] = context
         return options
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the certificates for TLS; None if there are none."""
+        if not (self.ca or (self.cert and self.key)):
+            return None
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.cert and self.key:
+            context.load_cert_chain(self.cert, self.key)
+        return context
 
 
 def load_credentials(

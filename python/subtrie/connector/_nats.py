@@ -1,24 +1,16 @@
-"""A connection to nats-server through nats-py, shared by services with the same credentials.
-
-Connections are reference counted: the last user closes. A lost connection is re-established for as
-long as it takes, with every subscription; messages published meanwhile wait in nats-py's buffer.
-"""
+"""A connection to nats-server through nats-py; messages wait in its buffer while it is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import threading
-import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from . import _io_thread
-from ._ack_times import AckTimes
-from ._broker_errors import Violation, refuses_connection, violation
+from . import _broker_connection
+from ._broker_connection import Acknowledging, BrokerConnection, Failed, PayloadReceiver
+from ._broker_errors import refuses_connection, violation
 from ._credentials import Credentials
 from ._errors import HTTPError
 from ._settings import shown_url
@@ -28,37 +20,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("subtrie.connector")
 
-#: Takes a subject and a payload.
-PayloadReceiver = Callable[[str, bytes], None]
-#: Takes the error of a message that could not be published.
-Failed = Callable[[HTTPError], None]
-Value = TypeVar("Value")
-
-CONNECT_LIMIT = 5.0  # seconds for the first connection
 RECONNECT_WAIT = 0.25  # seconds between attempts to get it back
 _NO_TIMEOUT = 86_400  # seconds; nats-py wants a number
 _DRAIN_LIMIT = 2.0  # seconds to drain a batch of subscriptions
 _AT_ONCE = 512  # subscriptions drained concurrently
 
 
-class NatsConnection:
-    """One connection, on the event loop of the thread for connections."""
+class NatsConnection(BrokerConnection):
+    """One connection of nats-py, on the event loop of the thread for connections."""
 
     def __init__(self, key: str, host: str, loop: asyncio.AbstractEventLoop) -> None:
-        self._key, self._host, self.loop = key, host, loop
-        self._users = 0
+        super().__init__(key, host, loop)
         self._pings: set[asyncio.Task[None]] = set()
         self._lost_pings: set[asyncio.Task[None]] = set()  # pings of a connection that was lost
         self._last_error: Exception | None = None
-        #: Called with each publish or subscription that the broker refuses, on this loop.
-        self.on_violation: list[Callable[[Violation], None]] = []
         self._fatal_error: asyncio.Future[None]
-        self.ack_times = AckTimes()
         self._outbox: deque[tuple[str, bytes, Failed] | Callable[[], None]] = deque()
         self._writing = False  # whether a writer of the outbox is about to begin
         self._writer: asyncio.Task[None] | None = None
         self.client: Client
-        self._ready: Future[None]
 
     @property
     def max_payload(self) -> int:
@@ -71,45 +51,35 @@ class NatsConnection:
         return bool(self.client.is_connected)
 
     @property
-    def closed(self) -> bool:
-        """Whether the connection was closed for good."""
-        return self._ready.done() and (
-            self._ready.cancelled() or self._ready.exception() is not None or self.client.is_closed
-        )
+    def _is_closed(self) -> bool:
+        return bool(self.client.is_closed)
 
-    async def subscribe(
-        self, patterns: Sequence[str], queue: str | None, receiver: PayloadReceiver
+    @property
+    def _several_servers(self) -> bool:
+        return len(self.client.servers) != 1
+
+    async def _subscribe(
+        self,
+        patterns: Sequence[str],
+        queue: str | None,
+        receiver: PayloadReceiver,
+        acknowledging: Acknowledging | None,
     ) -> list[Any]:
-        """Subscribe patterns; they are in effect after ``flush``.
-
-        Args:
-            patterns: The patterns.
-            queue: The queue name, or None.
-            receiver: Takes the payloads, on this connection's loop.
-        """
-
         async def on_message(message: Any) -> None:
             receiver(message.subject, message.data)
 
-        async def subscribe() -> list[Any]:
-            made: list[Any] = []
-            for pattern in patterns:
-                made.append(
-                    await self.client.subscribe(
-                        pattern,
-                        queue=queue or "",
-                        cb=on_message,
-                        pending_msgs_limit=0,
-                        pending_bytes_limit=0,
-                    )
+        made: list[Any] = []
+        for pattern in patterns:
+            made.append(
+                await self.client.subscribe(
+                    pattern,
+                    queue=queue or "",
+                    cb=on_message,
+                    pending_msgs_limit=0,
+                    pending_bytes_limit=0,
                 )
-            return made
-
-        return await self._on_loop(subscribe())
-
-    async def unsubscribe(self, subscriptions: Sequence[Any]) -> None:
-        """Remove subscriptions; messages that the server has sent already are still received."""
-        await self._on_loop(self._unsubscribe(subscriptions))
+            )
+        return made
 
     async def _unsubscribe(self, subscriptions: Sequence[Any]) -> None:
         from nats.errors import Error
@@ -132,19 +102,7 @@ class NatsConnection:
                 if error is not None and not isinstance(error, Error | OSError | TimeoutError):
                     raise error
 
-    def publish(self, subject: str, payload: bytes, failed: Failed) -> None:
-        """Publish, from any thread; messages wait while the connection is being re-established.
-
-        Args:
-            subject: The subject.
-            payload: The message.
-            failed: Called with an ``HTTPError`` if the message is larger than the server's limit
-                (413), or if the connection is closed or its buffer full (503).
-        """
-        if len(payload) > self.max_payload:
-            message = f"the message has {len(payload)} bytes; the server allows {self.max_payload}"
-            failed(HTTPError(message, status=413))
-            return
+    def _publish(self, subject: str, payload: bytes, failed: Failed) -> None:
         self._outbox.append((subject, payload, failed))
         self._write_soon()
 
@@ -185,16 +143,6 @@ class NatsConnection:
         if self._outbox:  # another thread added to it before the line above
             self._write_soon()
 
-    async def _on_loop(self, work: Coroutine[Any, Any, Value]) -> Value:
-        """Await work on this connection's loop, which may belong to another thread."""
-        if asyncio.get_running_loop() is self.loop:
-            return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
-
-    async def flush(self) -> None:
-        """Return when the server has processed everything sent; soon if it is disconnected."""
-        await self._on_loop(self._flush())
-
     async def _flush(self) -> None:
         while self._outbox and self.connected:
             await asyncio.sleep(0)
@@ -202,13 +150,6 @@ class NatsConnection:
         for _ in range(2):
             if not await self._responds(2.0):
                 return
-
-    async def responds(self, timeout: float) -> bool:
-        """Return whether the server answers a ping within ``timeout`` seconds.
-
-        If so, everything it sent before has been read.
-        """
-        return await self._on_loop(self._responds(timeout))
 
     async def _responds(self, timeout: float) -> bool:
         if not self.connected:
@@ -224,34 +165,6 @@ class NatsConnection:
         self._pings.discard(ping)
         if not ping.cancelled():
             ping.exception()  # retrieved, so that asyncio does not log it
-
-    async def round_trip(self) -> float:
-        """Return how long a message and its acknowledgement may take, in seconds, as in Go.
-
-        Twice the measured time to the server and 50 ms, rounded up to 100 ms; 300 ms with several
-        servers, 250 ms if nothing can be measured.
-        """
-        if len(self.client.servers) != 1:
-            return 0.3
-        begun = time.perf_counter()
-        if not await self.responds(2.0):
-            return 0.25
-        spent = time.perf_counter() - begun
-        return int((2 * spent + 0.149) * 10) / 10
-
-    async def release(self) -> None:
-        """Stop using the connection; the last user closes it."""
-        if self._leave():
-            await self._on_loop(self._close())
-            _io_thread.release()
-
-    def _leave(self) -> bool:
-        """Count a user less; return whether it was the last."""
-        with _lock:
-            self._users -= 1
-            if self._users == 0 and _pool.get(self._key) is self:
-                del _pool[self._key]
-            return self._users == 0
 
     async def _close(self) -> None:
         await self.client.close()
@@ -279,7 +192,7 @@ class NatsConnection:
         try:
             await asyncio.wait(
                 (connecting, self._fatal_error),
-                timeout=CONNECT_LIMIT,
+                timeout=_broker_connection.CONNECT_LIMIT,
                 return_when="FIRST_COMPLETED",
             )
             if connecting.done():
@@ -321,50 +234,3 @@ class NatsConnection:
             ping.cancel()
         self._lost_pings.clear()
         logger.info("%s: the broker is back", self._host)
-
-
-_pool: dict[str, NatsConnection] = {}
-_lock = threading.Lock()  # guards the pool and the counts of users
-
-
-async def connect(credentials: Credentials, host: str) -> NatsConnection:
-    """Return the connection for credentials: an open one, or a new one.
-
-    Args:
-        credentials: The credentials.
-        host: The name of a new connection.
-
-    Raises:
-        ConnectionError: The server does not answer, or refuses the credentials.
-    """
-    with _lock:
-        connection = _pool.get(credentials.digest)
-        if connection is None or connection.closed:
-            connection = NatsConnection(credentials.digest, host, _io_thread.acquire())
-            _pool[credentials.digest] = connection
-            work = connection._connect(credentials)
-            connection._ready = asyncio.run_coroutine_threadsafe(work, connection.loop)
-        connection._users += 1
-    try:
-        await asyncio.shield(asyncio.wrap_future(connection._ready))
-    except BaseException:
-        if connection._leave():
-            connection._ready.cancel()
-            _io_thread.release()
-        raise
-    return connection
-
-
-def open_connections() -> int:
-    """Return how many connections this process holds."""
-    return len(_pool)
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.Lock()
-    _pool.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -20,6 +20,7 @@ from functools import partial
 
 from .. import _control_headers
 from .._errors import SubtrieError
+from ._broker_connection import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
 from ._errors import HTTPError
@@ -88,6 +89,7 @@ class RequestServer:
                 endpoint.queue,
                 partial(self.receive_local, endpoint),
                 partial(self.receive_payload, endpoint),
+                self._acknowledging(endpoint),
             )
 
     async def deactivate(self, endpoints: Sequence[Endpoint]) -> None:
@@ -149,6 +151,11 @@ class RequestServer:
             self._seen, self._held_since = 1, time.monotonic()
             self._transport.after_writes(self._hand_over)
 
+    def receive_acknowledged(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+        """Take the payload of a request that was acknowledged, on the connection's loop."""
+        self._runtime.metrics.deliveries["nats"] += 1
+        self._runtime.hand_over(self._begin_acknowledged, endpoint, subject, payload)
+
     def _hand_over(self) -> None:
         """Hand what has arrived to the connector's loop: all of it is acknowledged.
 
@@ -201,14 +208,29 @@ class RequestServer:
             acknowledgement = self._acknowledgement(status, endpoint.queue, request)
             if self._transport.deliver(reply_to, acknowledgement, kept=False):
                 return
-        parts = self._written_acks.get((status, endpoint.queue))
-        if parts is None:  # they differ in the message id alone
-            placeholder = RequestEnvelope("GET", "", "", "", b"", message_id=_PLACEHOLDER)
-            written = write_response(self._acknowledgement(status, endpoint.queue, placeholder))
-            before, _, after = written.partition(_PLACEHOLDER.encode())
-            parts = self._written_acks[status, endpoint.queue] = before, after
-        payload = parts[0] + request.message_id.encode() + parts[1]
+        before, after = self._written_ack(status, endpoint.queue)
+        payload = before + request.message_id.encode() + after
         self._transport.publish_bytes(reply_to, payload, _not_acknowledged)
+
+    def _written_ack(self, status: int, queue: str | None) -> tuple[bytes, bytes]:
+        """Return the bytes of an acknowledgement before and after the message id."""
+        parts = self._written_acks.get((status, queue))
+        if parts is None:
+            placeholder = RequestEnvelope("GET", "", "", "", b"", message_id=_PLACEHOLDER)
+            written = write_response(self._acknowledgement(status, queue, placeholder))
+            before, _, after = written.partition(_PLACEHOLDER.encode())
+            parts = self._written_acks[status, queue] = before, after
+        return parts
+
+    def _acknowledging(self, endpoint: Endpoint) -> Acknowledging:
+        """Return how the connection may acknowledge the requests of an endpoint."""
+        return Acknowledging(
+            self._runtime.plane,
+            self._runtime.host,
+            self._written_ack(202, endpoint.queue),
+            self._written_ack(100, endpoint.queue),
+            partial(self.receive_acknowledged, endpoint),
+        )
 
     def _acknowledgement(
         self, status: int, queue: str | None, request: RequestEnvelope
@@ -217,6 +239,18 @@ class RequestServer:
         return acknowledgement.sealed(_control_headers.ACK, self._runtime, queue, request)
 
     # --- on the connector's loop
+
+    def _begin_acknowledged(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
+        """Read a request that was acknowledged, and begin with it."""
+        runtime = self._runtime
+        try:
+            request = read_request(payload)
+        except SubtrieError:
+            runtime.metrics.reject(runtime.plane, "malformed", subject)
+            return
+        reply_to = self._admitted(subject, request)
+        if reply_to is not None:
+            self._begin(endpoint, request, reply_to)
 
     def _begin(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
         """Start the handler of a request from the bus, or add a fragment to its transfer."""

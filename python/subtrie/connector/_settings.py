@@ -19,6 +19,7 @@ _LINE = re.compile(
     r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)'|([^#"'\s][^#]*?))?\s*"""
 )
 _LOCAL = ("/127.0.0.1:", "/0.0.0.0:", "/localhost:")
+CLIENTS = ("nats-py", "native")
 DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 
@@ -104,6 +105,18 @@ def broker(given: str | None, short: bool) -> str:
     """Return the URL of the broker; empty for none, which needs the short circuit."""
     url = variable("MICROBUS_NATS") if given is None else given
     return url or ("" if short else DEFAULT_URL)
+
+
+def client(given: str | None) -> str:
+    """Return the NATS client that connects: ``nats-py`` unless ``SUBTRIE_TRANSPORT`` says other.
+
+    Raises:
+        ValueError: The text is neither ``nats-py`` nor ``native``.
+    """
+    name = given or variable("SUBTRIE_TRANSPORT") or CLIENTS[0]
+    if name not in CLIENTS:
+        raise ValueError(f"transport must be {' or '.join(CLIENTS)}, not {name!r}")
+    return name
 
 
 def debugging() -> bool:

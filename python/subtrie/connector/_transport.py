@@ -23,12 +23,20 @@ from typing import Any
 
 from .._dispatcher import Dispatcher, HandlerSubscription
 from .._errors import refusal
+from ._broker_connection import (
+    Acknowledging,
+    BrokerConnection,
+    PayloadReceiver,
+    all_connections,
+    connect,
+)
 from ._broker_errors import Violation
 from ._codec import write_message
 from ._credentials import load_credentials
 from ._errors import HTTPError
 from ._message import Message
-from ._nats import NatsConnection, PayloadReceiver, connect
+from ._native.connection import NativeConnection
+from ._nats import NatsConnection
 from ._refused_publish import explained, publish_rules
 
 #: Takes a subject and a message of its own; returns False once its connector has stopped.
@@ -47,6 +55,11 @@ _LOCAL_ROUND_TRIP = 0.01  # seconds
 _HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 
 _open: weakref.WeakSet[Transport] = weakref.WeakSet()
+
+_CONNECTIONS: dict[str, type[BrokerConnection]] = {
+    "nats-py": NatsConnection,
+    "native": NativeConnection,
+}
 
 
 class InProcessTransport:
@@ -119,6 +132,7 @@ class Transport:
         short_circuit: Whether messages within the process bypass the broker.
         creds: The creds file, or None.
         allow_readable_creds: Accept secret files that other users of the machine may read.
+        client: ``nats-py`` or ``native``.
 
     Attributes:
         in_process: The transport in process while the connector runs, or None.
@@ -135,11 +149,13 @@ class Transport:
         short_circuit: bool,
         creds: str | os.PathLike[str] | None,
         allow_readable_creds: bool,
+        client: str,
     ) -> None:
         self.host, self.broker, self.short_circuit = host, broker, short_circuit
         self._creds, self._allow_readable_creds = creds, allow_readable_creds
         self.in_process: InProcessTransport | None = None
-        self.nats: NatsConnection | None = None
+        self.nats: BrokerConnection | None = None
+        self._connection = _CONNECTIONS[client]
         self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
         self._watchers: list[Watcher] = []
         self._rules: tuple[str, ...] | None = None
@@ -186,11 +202,12 @@ class Transport:
                     "MICROBUS_NATS_USER_JWT is deprecated: use the file %s_nats.creds",
                     self.host,
                 )
-            self.nats = await connect(credentials, self.host)
+            self.nats = await connect(self._connection, credentials, self.host)
             self._rules = publish_rules(credentials.creds)
             self.nats.on_violation.append(self._on_violation)
         self.in_process = InProcessTransport() if self.short_circuit else None
         _open.add(self)
+        _exclude_hosts()
         largest = self.nats.max_payload if self.nats is not None else _LOCAL_PAYLOAD
         self.fragment_size = largest - _HEAD_ROOM
         if self.fragment_size < _HEAD_ROOM:
@@ -200,6 +217,7 @@ class Transport:
         """Disconnect from the bus."""
         nats, self.nats, self.in_process = self.nats, None, None
         _open.discard(self)
+        _exclude_hosts()
         if nats is not None:
             if self._on_violation in nats.on_violation:
                 nats.on_violation.remove(self._on_violation)
@@ -211,6 +229,7 @@ class Transport:
         queue: str | None,
         receiver: MessageReceiver,
         on_payload: PayloadReceiver,
+        acknowledging: Acknowledging | None = None,
     ) -> list[Registration]:
         """Subscribe patterns on every transport, all or none.
 
@@ -219,11 +238,13 @@ class Transport:
             queue: The queue name, or None.
             receiver: Takes messages from within the process.
             on_payload: Takes payloads from the bus, on the connection's loop.
+            acknowledging: How requests may be acknowledged as they are read.
         """
         remotes: Sequence[Any] = [None] * len(patterns)
         if self.nats is not None:
-            watched = self._watched(on_payload) if self._watchers else on_payload
-            remotes = await self.nats.subscribe(patterns, queue, watched)
+            if self._watchers:  # they see every message, acknowledgements too
+                on_payload, acknowledging = self._watched(on_payload), None
+            remotes = await self.nats.subscribe(patterns, queue, on_payload, acknowledging)
         made = [
             Registration(pattern, queue, None, remote)
             for pattern, remote in zip(patterns, remotes, strict=True)
@@ -335,6 +356,13 @@ class Transport:
     async def responds(self, timeout: float) -> bool:
         """Return whether the broker answers within ``timeout`` seconds; True without a broker."""
         return self.nats is None or await self.nats.responds(timeout)
+
+
+def _exclude_hosts() -> None:
+    """Let services acknowledge requests of this process themselves: not over the bus."""
+    hosts = [each.host for each in list(_open) if each.in_process is not None]
+    for connection in all_connections():
+        connection.exclude(hosts)
 
 
 def _after_fork() -> None:

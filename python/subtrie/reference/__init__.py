@@ -24,7 +24,7 @@ from ._permissions import (
     rules_witness,
 )
 from ._trie import SubjectTrie
-from ._wire import Op, Parser
+from ._wire import DeliveryReader, Op, Parser
 from .microbus import (
     Batch,
     absolute_url,
@@ -59,6 +59,7 @@ from .microbus import (
 
 __all__ = [
     "Batch",
+    "DeliveryReader",
     "Matches",
     "Op",
     "Parser",

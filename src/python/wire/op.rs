@@ -122,7 +122,7 @@ impl Op {
 }
 
 /// Decode text of the protocol: UTF-8, and other bytes as lone surrogates (`surrogateescape`).
-fn decoded<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub(super) fn decoded<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(text) {
         Ok(text) => Ok(PyString::new(py, text)),
         Err(_) => PyString::from_encoded_object(

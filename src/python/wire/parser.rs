@@ -120,7 +120,7 @@ impl Parser {
         let operations = PyList::new(py, found)?;
         match outcome {
             Ok(()) => Ok(operations),
-            Err(error) => Err(self.wire_error(py, error, &operations)),
+            Err(error) => Err(wire_error(py, self.conn, error, &operations)),
         }
     }
 
@@ -155,37 +155,35 @@ impl Parser {
     }
 }
 
-impl Parser {
-    /// Build the `WireError` for an error of the core.
-    fn wire_error(
-        &self,
-        py: Python<'_>,
-        error: ParseError,
-        operations: &Bound<'_, PyList>,
-    ) -> PyErr {
-        static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let is_limit = matches!(error.reason, "max control line" | "max payload");
-        let reason = if self.conn.reports_parse_only() && !is_limit {
-            "parse"
-        } else {
-            error.reason
-        };
-        let build = || -> PyResult<Bound<'_, PyAny>> {
-            WIRE_ERROR
-                .import(py, "subtrie._errors", "wire_error")?
-                .call1((
-                    reason,
-                    error.reason,
-                    error.position,
-                    error.resume,
-                    error.stage.name(),
-                    operations,
-                ))
-        };
-        match build() {
-            Ok(error) => PyErr::from_value(error),
-            Err(error) => error,
-        }
+/// Build the `WireError` for an error of the core.
+pub(super) fn wire_error(
+    py: Python<'_>,
+    conn: Conn,
+    error: ParseError,
+    operations: &Bound<'_, PyList>,
+) -> PyErr {
+    static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let is_limit = matches!(error.reason, "max control line" | "max payload");
+    let reason = if conn.reports_parse_only() && !is_limit {
+        "parse"
+    } else {
+        error.reason
+    };
+    let build = || -> PyResult<Bound<'_, PyAny>> {
+        WIRE_ERROR
+            .import(py, "subtrie._errors", "wire_error")?
+            .call1((
+                reason,
+                error.reason,
+                error.position,
+                error.resume,
+                error.stage.name(),
+                operations,
+            ))
+    };
+    match build() {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
     }
 }
 

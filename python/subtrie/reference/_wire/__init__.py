@@ -2,5 +2,6 @@
 
 from .op import Op
 from .parser import Parser
+from .reader import DeliveryReader
 
-__all__ = ["Op", "Parser"]
+__all__ = ["DeliveryReader", "Op", "Parser"]

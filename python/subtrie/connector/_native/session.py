@@ -1,0 +1,199 @@
+"""One TCP or TLS connection to one server: what is read is delivered within the same call.
+
+Messages are given to their receivers in the order in which they came, with the acknowledgements of
+all messages of one read written before the first receiver is called. A ``PONG`` is processed in the
+same order, so that after it everything the server sent before has been received.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import _engine
+from ..._errors import WireError
+
+#: Receivers of messages of a subscription: of those not acknowledged, and of those acknowledged.
+Receivers = dict[int, tuple[Callable[[str, bytes], None], Callable[[str, bytes], None]]]
+
+_HIGH_WATER = 1 << 20  # bytes that the operating system has not taken; then writing pauses
+_MOST_PINGS = 2  # without an answer; then the connection is taken for dead
+
+
+class Session(asyncio.Protocol):
+    """The protocol of one connection.
+
+    Args:
+        loop: The event loop.
+        receivers: The receivers of messages by subscription id.
+        on_info: Called with each ``INFO`` after the first.
+        on_error: Called with the text of each ``-ERR``.
+        on_writable: Called when writing may go on.
+
+    Attributes:
+        info: What the server said last in ``INFO``.
+        lost: Done when the connection has ended, with the reason.
+        writable: Whether the operating system takes what is written.
+        reader: The reader of what the server sends.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        receivers: Receivers,
+        *,
+        on_info: Callable[[dict[str, Any]], None],
+        on_error: Callable[[str], None],
+        on_writable: Callable[[], None],
+    ) -> None:
+        self._loop, self._receivers = loop, receivers
+        self._on_info, self._on_error, self._on_writable = on_info, on_error, on_writable
+        self.reader = _engine.DeliveryReader()
+        self.info: dict[str, Any] = {}
+        self.lost: asyncio.Future[Exception] = loop.create_future()
+        self.greeted: asyncio.Future[None] = loop.create_future()
+        self.writable = True
+        self._transport: asyncio.Transport | None = None
+        self._pongs: deque[asyncio.Future[bool]] = deque()
+        self._shared_ping: asyncio.Future[bool] | None = None
+        self._error: Exception | None = None
+
+    # --- called by the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=_HIGH_WATER)
+
+    def data_received(self, data: bytes) -> None:
+        """Acknowledge and deliver what was read."""
+        failure: WireError | None = None
+        items: Sequence[Any]
+        try:
+            items, acknowledgements = self.reader.feed(data)
+        except WireError as error:
+            failure, items, acknowledgements = error, error.operations, b""
+        if acknowledgements and self._transport is not None:
+            self._transport.write(acknowledgements)
+        receivers = self._receivers
+        for item in items:
+            if type(item) is tuple:
+                sid, subject, payload, acknowledged = item
+                pair = receivers.get(sid)
+                if pair is not None:
+                    try:
+                        pair[acknowledged](subject, payload)
+                    except Exception as error:  # the others are received all the same
+                        self._report(error, subject)
+            else:
+                self._process(item)
+        if failure is not None:
+            self.abort(ConnectionError(f"the server violates the protocol: {failure}"))
+
+    def _report(self, error: Exception, subject: str) -> None:
+        message = f"a message with the subject {subject} could not be received"
+        self._loop.call_exception_handler({"message": message, "exception": error})
+
+    def _process(self, op: Any) -> None:
+        name = op.op
+        if name == "PING":
+            self.write(b"PONG\r\n")
+        elif name == "PONG":
+            if self._pongs and not (pong := self._pongs.popleft()).done():
+                pong.set_result(True)
+        elif name == "INFO":
+            self.info = self.info | op.json
+            if self.greeted.done():
+                self._on_info(self.info)
+            else:
+                self.greeted.set_result(None)
+        elif name == "-ERR":
+            text = str(op.message).strip().strip("'")
+            self._error = ConnectionError(text)  # the reason, if the server closes now
+            self._on_error(text)
+
+    def pause_writing(self) -> None:
+        """Stop writing: the operating system does not take more."""
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        """Go on writing."""
+        self.writable = True
+        self._on_writable()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End the session."""
+        reason = self._error or error or ConnectionResetError("the server closed the connection")
+        for pong in self._pongs:
+            if not pong.done():
+                pong.set_result(False)
+        self._pongs.clear()
+        self._transport = None
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+    # --- called by the connection
+
+    async def start_tls(self, context: ssl.SSLContext, name: str) -> None:
+        """Encrypt the connection.
+
+        Args:
+            context: The certificates.
+            name: The host that the server's certificate must name.
+
+        Raises:
+            OSError: The handshake failed; an ``ssl.SSLError`` if a certificate was refused.
+        """
+        transport = self._transport
+        if transport is None:
+            raise self.lost.result()
+        upgraded = await self._loop.start_tls(transport, self, context, server_hostname=name)
+        if upgraded is None:
+            raise ConnectionResetError("the connection ended during the TLS handshake")
+        self._transport = upgraded
+        upgraded.set_write_buffer_limits(high=_HIGH_WATER)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes, unless the connection has ended."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def ping(self) -> asyncio.Future[bool]:
+        """Send a ``PING``; the future tells whether its ``PONG`` came.
+
+        Callers of one turn of the loop share it. It must not be cancelled.
+        """
+        if self._shared_ping is None:
+            self._shared_ping = self._loop.create_future()
+            if self._transport is None:
+                self._shared_ping.set_result(False)
+            else:
+                self._pongs.append(self._shared_ping)
+                self._transport.write(b"PING\r\n")
+            self._loop.call_soon(self._end_sharing)
+        return self._shared_ping
+
+    def _end_sharing(self) -> None:
+        self._shared_ping = None
+
+    def check(self) -> None:
+        """Send a ``PING``; end a connection that left several of them without an answer."""
+        if len(self._pongs) >= _MOST_PINGS:
+            self.abort(TimeoutError("the server does not answer"))
+        else:
+            self.ping()
+
+    def close(self) -> None:
+        """End the connection once everything is written."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self, reason: Exception) -> None:
+        """End the connection now."""
+        self._error = self._error or reason
+        if self._transport is not None:
+            self._transport.abort()
