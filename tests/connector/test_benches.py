@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benches import connector_compare, connector_load, connector_speed
+from benches import connector_busy, connector_compare, connector_load, connector_speed
 from benches.plain_broker import running
 
 RECORDS = Path(connector_speed.RECORDS)
@@ -67,7 +67,9 @@ def test_two_trees_are_compared():
     figures = ["in process, new URLs", "in process, repeated URLs"]
     figures += ["over NATS, caller", "over NATS, service"]
     assert list(record["ratios"]) == figures
-    assert all(value > 0 for value in record["endpoints"].values())
+    for kinds in record["endpoints"].values():
+        assert len(kinds) == 4
+        assert all(times["start"] > 0 and times["stop"] > 0 for times in kinds.values())
 
 
 def test_a_ratio_above_its_bound_is_a_miss():
@@ -75,8 +77,36 @@ def test_a_ratio_above_its_bound_is_a_miss():
     record = {
         "ratios": {"in process, new URLs": 0.2, "over NATS, caller": 0.5},
         "microseconds": {"now": now},
-        "endpoints": {"start": 1.0, "stop": 4.0},
+        "endpoints": {"now": {"in process, two patterns": {"start": 1.0, "stop": 4.0}}},
     }
     said = connector_compare.missed(record)
     assert [each.partition(":")[0] for each in said[:1]] == ["over NATS, caller"]
     assert len(said) == 3
+
+
+def test_services_are_loaded_and_every_request_counted(tmp_path):
+    with running(tmp_path) as url:
+        rows = connector_busy.in_flight(url, 0.3, (8,))
+    for row in rows.values():
+        assert row["sent"] > 8
+        assert row["ack_timeouts"] == row["other_errors"] == 0
+
+
+def test_what_a_loaded_service_misses():
+    def row(late, cpu, rate):
+        return {
+            "ack_timeouts": late,
+            "service_us_a_request": cpu,
+            "answered_per_second": rate,
+        }
+
+    rows = {
+        "Python to Python, 512": row(1, 90, 10),
+        "peer to Python, 512": row(0, 90, 70),
+        "peer to peer, 512": row(0, 80, 100),
+        "peer to Python, 1024": row(5, 90, 90),
+        "peer to peer, 1024": row(4, 60, 100),
+    }
+    acknowledged = {"4 threads compute": {"in_time": 98, "tries": 100}}
+    said = connector_busy.missed({"in_flight": rows, "acknowledgements": acknowledged})
+    assert len(said) == 5

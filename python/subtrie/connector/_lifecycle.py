@@ -130,13 +130,11 @@ class Lifecycle:
         on_broker = self._transport.nats is not None and self._runtime.deployment != "TESTING"
         await self._configuration.load(on_broker=on_broker)
         server.own_endpoints += self._cache.endpoints
-        for endpoint in server.own_endpoints:
-            await server.activate(endpoint)
+        await server.activate_all(server.own_endpoints)
         for hook in self.on_startup:
             await _run_hook(hook)
         server.own_endpoints += self._control.endpoints()
-        for endpoint in [*server.own_endpoints, *server.endpoints]:
-            await server.activate(endpoint)
+        await server.activate_all([*server.own_endpoints, *server.endpoints])
         await self._transport.flush()
         self._check_refused()
 

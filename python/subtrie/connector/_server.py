@@ -33,7 +33,7 @@ from ._transport import Transport
 
 logger = logging.getLogger("subtrie.connector")
 
-_AT_ONCE = 256  # endpoints unsubscribed concurrently
+_AT_ONCE = 256  # endpoints subscribed or unsubscribed concurrently
 _LONGEST_HOLD = 0.05  # seconds in which requests that arrive are acknowledged before handlers run
 
 
@@ -91,6 +91,14 @@ class RequestServer:
                 partial(self.receive_payload, endpoint),
                 self._acknowledging(endpoint),
             )
+
+    async def activate_all(self, endpoints: Sequence[Endpoint]) -> None:
+        """Subscribe endpoints, many at a time: each takes a turn of the connection's thread."""
+        for first in range(0, len(endpoints), _AT_ONCE):
+            activating = (self.activate(each) for each in endpoints[first : first + _AT_ONCE])
+            for error in await asyncio.gather(*activating, return_exceptions=True):
+                if error is not None:
+                    raise error
 
     async def deactivate(self, endpoints: Sequence[Endpoint]) -> None:
         """Unsubscribe all patterns of endpoints; running handlers go on."""

@@ -1,0 +1,320 @@
+"""Services under load over NATS: requests in flight, a blocked event loop, threads that compute.
+
+    python -m benches.connector_busy [--seconds 3] [--record FILE]
+
+Callers and services are processes of their own. With ``SUBTRIE_INTEROP_PEER`` that program calls
+and serves too, in all four combinations (it needs the verb ``load``: ``load --nats URL --plane P
+--host H URL IN_FLIGHT SECONDS`` prints one line of JSON like ``load`` here). Every request is
+counted: each has one outcome. Acknowledgements are timed at the connection of the caller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benches.plain_broker import running
+from subtrie.connector import AckTimeout, Connector, HTTPError
+
+HERE = Path(__file__).resolve().parents[1]
+PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
+OURS = [sys.executable, "-m", "benches.connector_busy", "--role"]
+PLANE, HOST, URL = "busy", "shop.example", "https://shop.example"
+IN_FLIGHT = (1, 64, 512, 1024)
+COMPUTING = (0, 4, 16)  # threads
+TRIES = 100
+BLOCKED = 0.5  # seconds
+IN_TIME = 0.1  # seconds in which a route acknowledges
+
+
+# --- one process
+
+
+def _connector(url: str, host: str) -> Connector:
+    return Connector(host, plane=PLANE, nats=url, short_circuit=False, deployment="LAB")
+
+
+async def serve(url: str, threads: int) -> None:
+    """Serve until a line arrives on the standard input, while threads compute."""
+    shop = _connector(url, HOST)
+
+    @shop.endpoint("GET", "/hello")
+    async def hello() -> dict[str, str]:
+        return {"hello": "world"}
+
+    @shop.endpoint("GET", "/block")
+    async def block() -> None:
+        time.sleep(BLOCKED)
+
+    done = threading.Event()
+
+    def compute() -> None:
+        while not done.is_set():
+            sum(range(10_000))
+
+    async with shop:
+        for _ in range(threads):
+            threading.Thread(target=compute, daemon=True).start()
+        print("READY", HOST, shop.id, flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        done.set()
+
+
+async def load(url: str, target: str, in_flight: int, seconds: float) -> dict[str, Any]:
+    """Keep requests in flight; return how many were sent, and each outcome."""
+    counts = {"sent": 0, "answered": 0, "ack_timeouts": 0, "other": 0}
+    times: list[float] = []
+
+    async with _connector(url, "web.example") as web:
+        end = time.perf_counter() + seconds
+
+        async def ask() -> None:
+            while (begun := time.perf_counter()) < end:
+                counts["sent"] += 1
+                try:
+                    await web.request("GET", f"{target}?n={counts['sent']}")
+                    counts["answered"] += 1
+                except AckTimeout:
+                    counts["ack_timeouts"] += 1
+                except HTTPError:
+                    counts["other"] += 1
+                times.append(time.perf_counter() - begun)
+
+        begun, worked = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(ask() for _ in range(in_flight)))
+        spent, worked = time.perf_counter() - begun, time.process_time() - worked
+    times.sort()
+    rate = counts["answered"] / spent
+    p99 = times[int(0.99 * (len(times) - 1))]
+    return {**counts, "seconds": spent, "per_second": rate, "p99": p99, "cpu": worked}
+
+
+async def acknowledged(url: str, block: bool) -> dict[str, Any]:
+    """Time the acknowledgements of ``/hello``, also while another route blocks the loop."""
+    sent: dict[str, float] = {}
+    times: list[float] = []
+    web = _connector(url, "web.example")
+
+    @web.watch
+    def watch(direction: str, subject: str, payload: bytes) -> None:
+        head = payload.partition(b"\r\n\r\n")[0].decode()
+        headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:])
+        number, operation = headers["Microbus-Msg-Id"], headers["Microbus-Op-Code"]
+        if direction == "out" and subject.endswith(".GET.hello"):
+            sent[number] = time.perf_counter()
+        elif direction == "in" and operation == "Ack" and number in sent:
+            times.append(time.perf_counter() - sent.pop(number))
+
+    outcomes = 0
+    async with web:
+        working = True
+
+        async def blocking() -> None:
+            while working:
+                await web.request("GET", f"{URL}/block", timeout=60)
+
+        other = asyncio.create_task(blocking()) if block else None
+
+        async def one() -> None:
+            nonlocal outcomes
+            try:
+                await web.request("GET", f"{URL}/hello", timeout=60)
+            finally:
+                outcomes += 1
+
+        asking = set()
+        for _ in range(TRIES):
+            asking.add(asyncio.create_task(one()))
+            await asyncio.sleep(0.05)
+        found = await asyncio.gather(*asking, return_exceptions=True)
+        working = False
+        if other is not None:
+            await other
+    return {
+        "tries": TRIES,
+        "outcomes": outcomes,
+        "answered": sum(not isinstance(each, BaseException) for each in found),
+        "in_time": sum(each <= IN_TIME for each in times),
+        "slowest_ms": round(max(times, default=0.0) * 1000, 1),
+    }
+
+
+# --- from outside
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join((str(HERE / "python"), str(HERE)))
+    return {**os.environ, "PYTHONPATH": path, "MICROBUS_DEPLOYMENT": "LAB"}
+
+
+def _cpu_of(process: int) -> float:
+    """Return the CPU seconds of a process so far; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _service(url: str, *, peer: bool, threads: int = 0) -> Iterator[int]:
+    """Start a service, yield its process id, and stop it."""
+    mine = [*OURS, "serve", url, str(threads)]
+    his = [*PEER, "serve", "--nats", url, "--plane", PLANE, "--host", HOST]
+    process = subprocess.Popen(
+        his if peer else mine,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if peer else None,
+        text=True,
+        env=_environment(),
+        cwd=HERE,
+    )
+    assert process.stdout is not None
+    try:
+        while not (line := process.stdout.readline()).startswith("READY"):
+            assert line, "the service ended before it was ready"
+        yield process.pid
+    finally:
+        if peer:
+            process.terminate()
+        process.communicate("\n", timeout=60)
+
+
+def _last_line(arguments: list[str]) -> dict[str, Any]:
+    said = subprocess.run(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=_environment(),
+        cwd=HERE,
+        check=True,
+        timeout=300,
+    ).stdout
+    found: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return found
+
+
+def in_flight(url: str, seconds: float, numbers: tuple[int, ...]) -> dict[str, Any]:
+    """Return the rates and outcomes by caller, service and requests in flight."""
+    kinds = {"Python": False, **({"peer": True} if PEER else {})}
+    rows: dict[str, Any] = {}
+    for service, serves in kinds.items():
+        with _service(url, peer=serves) as process:
+            for caller, calls in kinds.items():
+                for number in numbers:
+                    rest = [f"{URL}/hello", str(number), str(seconds)]
+                    mine = [*OURS, "load", url, *rest]
+                    his = ["load", "--nats", url, "--plane", PLANE, "--host", "web.example"]
+                    before = _cpu_of(process)
+                    found = _last_line([*PEER, *his, *rest] if calls else mine)
+                    cpu = _cpu_of(process) - before
+                    outcomes = found["answered"] + found["ack_timeouts"] + found["other"]
+                    assert outcomes == found["sent"], "a request has no outcome, or two"
+                    rows[f"{caller} to {service}, {number}"] = {
+                        "sent": found["sent"],
+                        "answered_per_second": round(found["per_second"]),
+                        "ack_timeouts": found["ack_timeouts"],
+                        "other_errors": found["other"],
+                        "p99_ms": round(found["p99"] * 1000, 1),
+                        "service_us_a_request": round(cpu / found["sent"] * 1e6, 1),
+                    }
+    return rows
+
+
+def measured(seconds: float, numbers: tuple[int, ...] = IN_FLIGHT) -> dict[str, Any]:
+    """Return everything, as it is recorded.
+
+    Args:
+        seconds: The length of each load.
+        numbers: The numbers of requests in flight.
+    """
+    record: dict[str, Any] = {"python": platform.python_version(), "cores": os.cpu_count()}
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as url:
+        record["in_flight"] = in_flight(url, seconds, numbers)
+        record["acknowledgements"] = {}
+        for threads in COMPUTING:
+            name = f"{threads} threads compute" if threads else "another route blocks the loop"
+            with _service(url, peer=False, threads=threads):
+                told = _last_line([*OURS, "acknowledged", url, "" if threads else "block"])
+            assert told["outcomes"] == told["tries"], "a request has no outcome, or two"
+            record["acknowledgements"][name] = told
+    return record
+
+
+def missed(record: dict[str, Any]) -> list[str]:
+    """Return what is not as wanted."""
+    rows, found = record["in_flight"], []
+
+    def value(caller: str, service: str, number: int, name: str) -> float | None:
+        row = rows.get(f"{caller} to {service}, {number}")
+        return None if row is None else row[name]
+
+    for caller in ("Python", "peer"):
+        late = value(caller, "Python", 512, "ack_timeouts")
+        if late:
+            found.append(f"{caller} to Python, 512 in flight: {late} time-outs (wanted: 0)")
+    late, most = (value("peer", each, 1024, "ack_timeouts") for each in ("Python", "peer"))
+    if late is not None and most is not None and late > most:
+        found.append(f"1,024 in flight: {late} time-outs (wanted: at most {most}, the peer's)")
+    for number in sorted({int(name.rpartition(" ")[2]) for name in rows}):
+        ours, theirs = (
+            value("peer", s, number, "service_us_a_request") for s in ("Python", "peer")
+        )
+        if ours and theirs and ours > 1.3 * theirs:
+            ratio = ours / theirs
+            found.append(
+                f"service CPU, {number} in flight: {ratio:.2f} of the peer's (wanted: 1.3)"
+            )
+        ours, theirs = (value("peer", s, number, "answered_per_second") for s in ("Python", "peer"))
+        if ours is not None and theirs and ours < 0.8 * theirs:
+            ratio = ours / theirs
+            found.append(f"rate, {number} in flight: {ratio:.2f} of the peer's (wanted: 0.8)")
+    for name, told in record["acknowledgements"].items():
+        if told["in_time"] < 0.99 * told["tries"] and not name.startswith("16"):
+            found.append(f"{name}: {told['in_time']} of {told['tries']} acknowledged in 100 ms")
+    return found
+
+
+def main() -> None:
+    """Run the benchmark, or one of its processes."""
+    if sys.argv[1:2] == ["--role"]:
+        role, url, *rest = sys.argv[2:]
+        if role == "serve":
+            asyncio.run(serve(url, int(rest[0])))
+        elif role == "load":
+            work = load(url, rest[0], int(rest[1]), float(rest[2]))
+            print(json.dumps(asyncio.run(work)))
+        else:
+            print(json.dumps(asyncio.run(acknowledged(url, bool(rest[0])))))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--record", type=Path)
+    given = parser.parse_args()
+    record = measured(given.seconds)
+    print(json.dumps(record, indent=1))
+    if given.record:
+        given.record.write_text(json.dumps(record, indent=1) + "\n")
+    misses = missed(record)
+    for text in misses:
+        print(f"MISS {text}")
+    sys.exit(1 if misses else 0)
+
+
+if __name__ == "__main__":
+    main()
