@@ -350,6 +350,22 @@ def test_a_request_to_a_slot_matches_that_slot_only(engine):
         assert heard == [published]
 
 
+@pytest.mark.requirement("S0-050")
+def test_a_queue_group_takes_turns_among_the_replicas_of_the_slot_only(engine):
+    """Two replicas in each slot, all in one queue group."""
+    slots = ("", "id-1", "loc-us")
+    index = engine.SubjectTrie()
+    for slot in slots:
+        for replica in range(2):
+            pattern = engine.encode_subscription(**(SUBSCRIPTION | {"slot": slot}))
+            index.add(pattern, (slot, replica), queue="shop")
+    for slot in slots:
+        subject = engine.encode_request(**(REQUEST | {"slot": slot}))
+        chosen = [index.select(subject) for _ in range(20)]
+        assert all(len(each) == 1 for each in chosen)
+        assert {each for (each,) in chosen} == {(slot, 0), (slot, 1)}
+
+
 @pytest.mark.requirement("S0-080", "S0-081")
 def test_wildcards_of_a_route(engine):
     one = engine.encode_subscription(**(SUBSCRIPTION | {"path": "/a/{x}"}))
