@@ -201,6 +201,19 @@ def test_which_message_a_subject_carries(subject, name):
         assert classify(subject) == "streaming"
 
 
+@pytest.mark.requirement("S3-025")
+def test_a_server_with_a_discover_prefix_of_its_own():
+    assert identify("own.find.mycluster", discover="own.find") == "ConnectRequest"
+    assert identify("own.find.mycluster.pings", discover="own.find") == "Ping"
+    assert identify("own.finder.mycluster", discover="own.find") is None
+    assert identify("_STAN.discover.mycluster", discover="own.find") is None
+    body = streaming.ConnectRequest(clientID="me", heartbeatInbox="hb").encode()
+    line = b"PUB own.find.mycluster r %d\r\n%b\r\n" % (len(body), body)
+    (op,) = wire.Parser("client").feed(line)
+    assert Conversation().feed(op) is None
+    assert Conversation(discover="own.find").feed(op).message.clientID == "me"
+
+
 @pytest.mark.requirement("S3-030")
 def test_a_response_replaces_the_default_subjects():
     response = streaming.ConnectResponse(

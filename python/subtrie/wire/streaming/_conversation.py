@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _schema as schema
-from ._subjects import identify
+from ._subjects import DISCOVER, identify
 
 _REQUESTS = {
     "ConnectRequest": "ConnectResponse",
@@ -44,10 +44,15 @@ class StreamingMessage:
 
 
 class Conversation:
-    """Decodes the streaming messages of one connection from its operations, in order."""
+    """Decodes the streaming messages of one connection from its operations, in order.
 
-    def __init__(self) -> None:
+    Args:
+        discover: The discover prefix with which the server is configured.
+    """
+
+    def __init__(self, *, discover: str = DISCOVER) -> None:
         self.response: Any = None
+        self._discover = discover
         self._expected: OrderedDict[str, tuple[str, StreamingMessage | None]] = OrderedDict()
 
     def feed(self, op: Any) -> StreamingMessage | None:
@@ -68,7 +73,7 @@ class Conversation:
         subject = str(op.subject)
         name, answers = self._expected.get(subject, (None, None))
         if name is None:
-            name = identify(subject, self.response)
+            name = identify(subject, self.response, discover=self._discover)
         if name is None:
             return None
         if name in ("Heartbeat", "HeartbeatAnswer"):

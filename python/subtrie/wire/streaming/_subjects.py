@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_DISCOVER = "_STAN.discover."
+#: The default prefix of the subjects on which a server is asked for a connection.
+DISCOVER = "_STAN.discover"
 _PINGS = ".pings"
 
 # The default prefixes.
@@ -23,7 +24,7 @@ _DEFAULTS = (
 )
 
 
-def identify(subject: str, response: Any = None) -> str | None:
+def identify(subject: str, response: Any = None, *, discover: str = DISCOVER) -> str | None:
     """Return the name of the message that is published to this subject, or None.
 
     Answers arrive on inboxes, which only ``Conversation`` can identify.
@@ -31,9 +32,10 @@ def identify(subject: str, response: Any = None) -> str | None:
     Args:
         subject: The subject.
         response: The ConnectResponse of the connection, whose subjects replace the default ones.
+        discover: The discover prefix with which the server is configured.
     """
     # S3-025, S3-026
-    if subject.startswith(_DISCOVER):
+    if subject.startswith(f"{discover}."):
         return "Ping" if subject.endswith(_PINGS) else "ConnectRequest"
     if response is None:
         return next((name for prefix, name in _DEFAULTS if subject.startswith(prefix)), None)
