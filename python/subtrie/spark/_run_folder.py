@@ -9,6 +9,7 @@ nothing in a file depends on the time or on the process.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -134,8 +135,6 @@ class RunFolder:
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
-        for row in written.values():
-            self._place(row)
         entries = {
             name: {key: written[name][key] for key in ("file", "rows", "sha256")}
             for name in TABLE_COLUMNS
@@ -143,8 +142,11 @@ class RunFolder:
         text = json.dumps(
             {"schema": TABLES_VERSION, **manifest, "tables": entries}, indent=1, sort_keys=True
         )
-        self._write(f"{self.staging}.json", f"{text}\n".encode())
-        self.files.move(self._at(f"{self.staging}.json"), self._at(MANIFEST))
+        with self._removed_on_failure({row["file"] for row in written.values()} - earlier):
+            for row in written.values():
+                self._place(row)
+            self._stage(MANIFEST, f"{text}\n".encode())
+            self.files.move(self._at(f"{self.staging}/{MANIFEST}"), self._at(MANIFEST))
         for name in earlier - {entry["file"] for entry in entries.values()}:
             self.files.delete_file(self._at(name))
         self.discard()
@@ -170,8 +172,7 @@ class RunFolder:
 
         data = row.get("data")
         if data is not None:
-            self._write(row["file"], data)
-            return
+            self._stage(row["file"], data)
         staged = self._at(f"{self.staging}/{row['file']}")
         if self.files.get_file_info(staged).type != fs.FileType.File:
             raise OutputFolderError(
@@ -180,9 +181,25 @@ class RunFolder:
             )
         self.files.move(staged, self._at(row["file"]))
 
-    def _write(self, name: str, data: bytes) -> None:
-        with self.files.open_output_stream(self._at(name)) as stream:
+    def _stage(self, name: str, data: bytes) -> None:
+        """Write a file into the hidden folder, so that a part of it is never visible."""
+        self.files.create_dir(self._at(self.staging), recursive=True)
+        with self.files.open_output_stream(self._at(f"{self.staging}/{name}")) as stream:
             stream.write(data)
+
+    @contextlib.contextmanager
+    def _removed_on_failure(self, names: set[str]) -> Iterator[None]:
+        """Remove files of a run, and its hidden folder, if it fails."""
+        from pyarrow import fs
+
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                if self.files.get_file_info(self._at(name)).type == fs.FileType.File:
+                    self.files.delete_file(self._at(name))
+            self.discard()
+            raise
 
     def _files_of_manifest(self) -> set[str]:
         try:
@@ -210,6 +227,11 @@ class RunFolder:
             raise OutputFolderError(
                 f"{self.path} exists and is not an audit result; choose another output directory"
             )
+        if MANIFEST in names:
+            try:
+                read_manifest(self.path)
+            except ValueError as error:  # damaged, or newer: its files are not ours to remove
+                raise OutputFolderError(f"{error}; choose another output directory") from None
 
 
 def open_folder(path: str) -> tuple[fs.FileSystem, str]:
@@ -231,8 +253,13 @@ def read_manifest(path: str) -> dict[str, Any]:
     """
     files, root = open_folder(path)
     with files.open_input_stream(f"{root}/{MANIFEST}") as stream:
-        manifest: dict[str, Any] = json.loads(stream.read())
-    if manifest.get("schema", 0) > TABLES_VERSION:
+        text = stream.read()
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        schema = int(manifest["schema"])
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path}/{MANIFEST} is not the manifest of an audit") from None
+    if schema > TABLES_VERSION:
         raise ValueError(
             f"{path} was written by a newer version of subtrie (schema {manifest['schema']}, "
             f"this version reads {TABLES_VERSION})"
