@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w*(?:Error|Exception)): (?P<text>.+)$", re.MULTILINE)
+#: The line of a Java exception, or of its cause.
+_JAVA = re.compile(r"^(?:: |Caused by: )[\w.$]+: (?P<text>.+)$", re.MULTILINE)
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large|disk full", re.I)
 #: The errors of our own readers and writers, which name what is wrong.
 _OURS = ("OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "ValueError",
@@ -21,8 +23,9 @@ def failure_text(error: BaseException) -> str | None:
     told = next(((kind, what) for kind, what in reversed(raised) if kind in _OURS), None)
     if told is None:
         full = _FULL.search(text)
+        causes = [found["text"].strip() for found in _JAVA.finditer(text)]
         first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-        reason = full[0] if full else first
+        reason = full[0] if full else causes[-1] if causes else first
         return f"the job failed: {reason}"
     kind, what = told
     if kind == "FileNotFoundError":
