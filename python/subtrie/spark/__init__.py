@@ -23,6 +23,21 @@ from ._run_folder import OutputFolderError
 from ._schema import EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
+from ._table_functions import (
+    call_graph,
+    coverage,
+    cross_plane,
+    fan_out,
+    hot_subjects,
+    malformed,
+    other_traffic,
+    refused,
+    replies,
+    spoofed,
+    subscriptions,
+    undelivered,
+    unparseable,
+)
 from ._table_of_messages import events
 from ._task_watch import watch_tasks
 
@@ -49,23 +64,36 @@ __all__ = [
     "OutputFolderError",
     "SparkStartError",
     "audit",
+    "call_graph",
     "check_lake",
     "cluster_session",
     "connect_session",
+    "coverage",
+    "cross_plane",
     "decode",
     "events",
     "failure_text",
     "failures",
+    "fan_out",
     "holds_server_lines",
+    "hot_subjects",
     "input_kind",
     "local_session",
     "log_files",
     "log_size",
+    "malformed",
     "match",
+    "other_traffic",
     "read_expectations",
+    "refused",
     "register",
+    "replies",
     "resolve_path",
     "ship",
+    "spoofed",
+    "subscriptions",
+    "undelivered",
+    "unparseable",
     "watch_tasks",
     "write_lake",
 ]

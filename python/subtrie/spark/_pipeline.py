@@ -16,11 +16,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._decode import plane_of_pattern
 from ._facts import EVENT_COLUMNS, FACTS, count_facts, event_counts, facts_of
 from ._inputs import Part, plan, read_part
 from ._merge import merged
-from ._pattern_index import PatternIndex, index_files, open_files
 from ._run_folder import (
     RunFolder,
     TableFile,
@@ -32,18 +30,15 @@ from ._run_folder import (
 )
 from ._run_record import run_record
 from ._schema import TABLES, arrow_schema, spark_schema
-from ._shipped_files import send_file, worker_path
 from ._slot_redaction import Redaction
-from ._subscriptions import subscriptions_of
-from ._tables import ROWS, TOTALS, rows_of, subscription_rows
+from ._tables import TOTALS, rows_of, subscription_rows
+from ._traffic import Traffic, partial_rows, read_traffic
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _LINES = ("operations", "payloads", "server", "unparseable_lines")
-#: The kinds of facts that the driver needs.
-_FOR_DRIVER = ("subscription", "plane", "count")
 #: The facts of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
@@ -163,7 +158,7 @@ def audit(
             digest = inputs.digest
         else:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
-            tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
+            tasks = None
             digest = None
         facts = facts.persist()
         cached.append(facts)
@@ -237,7 +232,7 @@ def _write_tables(
     facts: DataFrame,
     folder: RunFolder,
     planes: tuple[str, ...],
-    tasks: int,
+    tasks: int | None,
     step: Callable[..., None],
     describe: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> dict[str, Any]:
@@ -245,42 +240,24 @@ def _write_tables(
 
     ``describe`` returns the row of the table ``runs`` for the counters of the run.
     """
-    import pyarrow.compute as pc
-    from pyspark.sql import functions as F
-
-    fact = F.col("fact")
-    small = facts.where(fact.isin(*_FOR_DRIVER)).toArrow()
-    subscriptions = subscriptions_of(small.filter(pc.equal(small["fact"], "subscription")))
-    counted = small.filter(pc.equal(small["fact"], "count"))
-    counts: dict[str, int] = {}
-    for name, count in zip(
-        counted["subject"].to_pylist(), counted["count"].to_pylist(), strict=True
-    ):
-        counts[name] = counts.get(name, 0) + count
-    traffic = set(small.filter(pc.equal(small["fact"], "plane"))["subject"].to_pylist())
-    patterns = pc.unique(subscriptions["pattern"]).to_pylist()
-    traffic |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
-    known = sorted(set(planes)) or sorted(traffic)
+    traffic = read_traffic(spark, facts, planes)
+    counts = traffic.counts
     step("writing tables", sum(counts.get(name, 0) for name in _LINES))
-    files = index_files(subscriptions)
-    for name, data in files:
-        send_file(spark, name, data)
-    shipped = tuple(name for name, _ in files)
     write = _writer(folder, counts.get("published", 0))
     if tasks == 1:
-        written = facts.mapInArrow(_in_one_task(shipped, known, write), _WRITTEN)
+        written = facts.mapInArrow(_in_one_task(traffic, write), _WRITTEN)
     else:
-        rows = _rows(spark, facts.where(~fact.isin(*_FOR_DRIVER)), shipped, known, tasks)
-        writers = rows.repartition(min(_WRITERS, tasks), "table")
+        rows = partial_rows(spark, facts, traffic, tasks)
+        writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
         written = writers.sortWithinPartitions("table", "key").mapInArrow(write, _WRITTEN)
     entries = [row.asDict() for row in written.collect()]
     forwarded = sum(row["rows"] for row in entries if row["table"] == TOTALS)
     summary = {
         "lines": sum(counts.get(name, 0) for name in _LINES),
         **{name: counts.get(name, 0) for name in _LINES},
-        "planes": known,
+        "planes": list(traffic.planes),
         "ambiguous": counts.get("ambiguous", 0),
-        "unmatched": counts.get("unmatched", 0) + _unmatched(counts),
+        "unmatched": traffic.unmatched,
         "forwarded": forwarded,
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
@@ -290,45 +267,7 @@ def _write_tables(
     return summary
 
 
-def _unmatched(counts: Mapping[str, int]) -> int:
-    """Return the deliveries in events that no message took, if the events say what was taken."""
-    return counts["sent"] - counts["matched"] if counts.get("settled") else 0
-
-
-def _rows(
-    spark: SparkSession,
-    facts: DataFrame,
-    shipped: tuple[str, ...],
-    planes: Sequence[str],
-    tasks: int,
-) -> DataFrame:
-    """Return the partial rows of all tables."""
-
-    def of_subjects(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of the subjects that came to this task."""
-        import pyarrow as pa
-
-        table = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
-        yield from rows_of(table, _open(shipped), planes).to_batches()
-
-    def of_subscriptions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of the subscriptions."""
-        for batch in batches:
-            if batch.num_rows:
-                yield from subscription_rows(_open(shipped)).to_batches()
-
-    schema = spark_schema(ROWS)
-    about_subjects = facts.repartition(tasks, "key").mapInArrow(of_subjects, schema)
-    return about_subjects.unionByName(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
-
-
-def _open(names: Sequence[str]) -> PatternIndex:
-    """Return the index of the patterns in a worker."""
-    image, table = map(worker_path, names)
-    return open_files(image, table)
-
-
-def _in_one_task(shipped: Sequence[str], planes: Sequence[str], write: _Task) -> _Task:
+def _in_one_task(traffic: Traffic, write: _Task) -> _Task:
     """Return a task that makes and writes all tables: a small log needs no shuffle."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -336,8 +275,8 @@ def _in_one_task(shipped: Sequence[str], planes: Sequence[str], write: _Task) ->
         import pyarrow as pa
 
         facts = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
-        index = _open(shipped)
-        rows = pa.concat_tables([rows_of(facts, index, planes), subscription_rows(index)])
+        index = traffic.open_index()
+        rows = pa.concat_tables([rows_of(facts, index, traffic.planes), subscription_rows(index)])
         yield from write(rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches())
 
     return run

@@ -1,0 +1,213 @@
+"""One function for each table of the audit: events in, the rows of the table out.
+
+Each reads the events once when it is called, for the subscriptions and the planes, and again when
+its result is used: cache the events if they are expensive to make. The columns are those of
+``TABLES``, the rows those that ``audit`` writes, in no particular order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ._merge import merged
+from ._pipeline import event_facts
+from ._schema import TABLE_COLUMNS, spark_schema
+from ._traffic import partial_rows, read_traffic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+def call_graph(
+    events: DataFrame, *, planes: Sequence[str] = (), window: int | None = None
+) -> DataFrame:
+    """Return requests of one source to one host, port, method and route.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+        window: The length of a period in seconds; by default all events are one.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "call_graph", planes, window)
+
+
+def replies(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the replies of a host to a caller.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "replies", planes)
+
+
+def undelivered(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return subjects that were accepted and not delivered, with the nearest pattern.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "undelivered", planes)
+
+
+def malformed(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return subjects that begin with a plane and are not canonical addresses.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "malformed", planes)
+
+
+def other_traffic(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return subjects of other classes.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "other_traffic", planes)
+
+
+def refused(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return what the server refused, and the client.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "refused", planes)
+
+
+def spoofed(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return publishes of a connection with the source of another host.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "spoofed", planes)
+
+
+def subscriptions(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return subscriptions that the server accepted, from their start to their end.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "subscriptions", planes)
+
+
+def coverage(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the traffic of each pattern and queue group; zeros for those without any.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "coverage", planes)
+
+
+def fan_out(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the subscribers, queue groups and deliveries of each subject.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "fan_out", planes)
+
+
+def hot_subjects(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the 100 subjects with the most publishes.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "hot_subjects", planes)
+
+
+def cross_plane(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return publishes on another plane than the one an identity uses most.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "cross_plane", planes)
+
+
+def unparseable(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return lines that cannot be parsed.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "unparseable", planes)
+
+
+def _table(
+    events: DataFrame, name: str, planes: Sequence[str], window: int | None = None
+) -> DataFrame:
+    """Return the rows of a table."""
+    from pyspark.sql import functions as F
+
+    spark = events.sparkSession
+    facts = event_facts(events, window=window)
+    traffic = read_traffic(spark, facts, planes)
+    published = traffic.counts.get("published", 0)
+
+    def complete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add up the rows of the table, which are all in one task."""
+        for _, table in merged(batches, published):
+            yield from table.to_batches()
+
+    rows = partial_rows(spark, facts, traffic, None).where(F.col("table") == name)
+    together = rows.repartition(1, "table").sortWithinPartitions("table", "key")
+    return together.mapInArrow(complete, spark_schema(TABLE_COLUMNS[name]))

@@ -1,0 +1,62 @@
+"""The public functions of the tables: the rows that the audit writes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subtrie.spark
+from subtrie.conformance import write_traffic
+from subtrie.spark import TABLES, audit
+from subtrie.spark._schema import TABLE_COLUMNS
+
+NAMES = [name for name in TABLES if name != "runs"]
+
+
+@pytest.fixture(scope="module")
+def events(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return the events of a world."""
+    world = tmp_path_factory.mktemp("world") / "world"
+    write_traffic(world, seed=76, rows=800, events=True)
+    df = spark.read.parquet(str(world / "events.parquet")).coalesce(2).cache()
+    yield df
+    df.unpersist()
+
+
+@pytest.fixture(scope="module")
+def expected(spark: Any, events: Any) -> dict[str, list[str]]:
+    """Return the tables of the audit."""
+    with audit(spark, events) as found:
+        return {name: sorted(map(repr, found.rows(name))) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_function_returns_the_rows_of_the_audit(events, expected, name) -> None:
+    found = getattr(subtrie.spark, name)(events)
+    columns = [(field.name, field.dataType.simpleString()) for field in found.schema]
+    assert columns == list(TABLE_COLUMNS[name])
+    rows = sorted(repr(row) for row in found.toArrow().to_pylist())
+    assert rows == expected[name]
+    if name not in ("refused", "cross_plane"):
+        assert rows
+
+
+def test_every_table_has_a_function_and_only_the_call_graph_has_periods(events) -> None:
+    for name in NAMES:
+        accepted = set(inspect.signature(getattr(subtrie.spark, name)).parameters)
+        assert accepted == {"events", "planes"} | ({"window"} if name == "call_graph" else set())
+    hour = subtrie.spark.call_graph(events, planes=["prod"], window=3600).select("plane", "window")
+    found = {(row.plane, row.window is None) for row in hour.distinct().collect()}
+    assert found == {("prod", False)}
+    with pytest.raises(ValueError, match="not a table of events"):
+        subtrie.spark.replies(events.drop("op"))
+
+
+def test_the_page_names_every_table_function() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in NAMES)
+    assert "from events to the rows of one table" in page
