@@ -62,6 +62,12 @@ def marked(*cases):
                              ("s2c", 'INFO {"server_id":"A","ip":"nats-route://x/"}')], "broken"),
         ("S4-035", "route", [("s2c", INFO), ("s2c", 'INFO {"server_id":"C","ip":"x"}')], "broken"),
         ("S4-035", "route", [("s2c", INFO)], "not seen"),
+        *(
+            ("S4-035", "route", [("s2c", INFO),
+                                 ("s2c", f'INFO {{"server_id":"C","ip":"nats-route://{ip}/"}}')],
+             "broken")
+            for ip in ("", ":4222", "host", "host:x", "host:70000", "[::1:4222", "host:0")
+        ),
         ("S4-049", "client", [("s2c", INFO), ("c2s", CONNECT)], "kept"),
         ("S4-049", "client", [("c2s", CONNECT), ("s2c", INFO)], "broken"),
         ("S4-049", "client", [("s2c", INFO)], "not seen"),
@@ -109,6 +115,27 @@ def route(first, second, *more, number):
     infos = [(way, f'INFO {{"server_id":"{name}"}}')
              for way, name in (("s2c", first), ("c2s", second))]  # fmt: skip
     return list(talk(*infos, *more, kind="route", number=number))
+
+
+def timed(steps, seconds):
+    """The same steps, at a time."""
+    return [(direction, op, int(seconds * SECOND), conn) for direction, op, _, conn in steps]
+
+
+@pytest.mark.requirement("S4-035")
+def test_a_newcomer_of_whom_an_earlier_server_is_not_told():
+    """B has a route to A before C comes: A tells B of C, or breaks the rule."""
+    before, told = route("A", "B", number=1), list(talk(("s2c", FORWARDED), kind="route"))
+    newcomer = timed(route("A", "C", number=2), 5)
+    silent = timed(before, 1)
+    assert verdict("S4-035", silent, newcomer, every_route=True) == "broken"
+    assert verdict("S4-035", silent, newcomer) == "not seen", "the route may not be captured"
+    forwarded = [*silent, *timed(told, 5)]
+    assert verdict("S4-035", forwarded, newcomer, every_route=True) == "kept"
+    # If B came later, C is not told of B.
+    assert verdict("S4-035", timed(before, 9), newcomer, every_route=True) == "broken"
+    # Without times nobody is known to be the newcomer.
+    assert verdict("S4-035", before, route("A", "C", number=2), every_route=True) == "not seen"
 
 
 @pytest.mark.requirement("S4-036", "S4-037", "A72")

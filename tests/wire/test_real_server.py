@@ -60,3 +60,35 @@ def test_the_broker_and_both_parsers_agree(address, stream):
     for engine in ENGINES.values():
         operations, fault, parser = read(engine, "client", [stream + b"PING\r\n"])
         assert (fault is None and parser.complete) is takes, (operations, fault)
+
+
+def conversation(address, *sent: bytes) -> bytes:
+    """Return what the server says between the INFO and the PONG that follows the bytes."""
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(b"".join(sent) + b"PING\r\n")
+        heard = b""
+        while not heard.endswith(b"PONG\r\n"):
+            data = connection.recv(65536)
+            assert data, heard
+            heard += data
+        return heard.partition(b"\r\n")[2].removesuffix(b"PONG\r\n")
+
+
+@pytest.mark.requirement("S4-096")
+def test_a_server_says_ok_only_to_a_verbose_client(address):
+    steps = (b"SUB a 1\r\n", b"PUB b 0\r\n\r\n", b"UNSUB 1\r\n")
+    assert conversation(address, b'CONNECT {"verbose":false}\r\n', *steps) == b""
+    verbose = conversation(address, b'CONNECT {"verbose":true}\r\n', *steps)
+    assert verbose == b"+OK\r\n" * 4
+
+
+@pytest.mark.requirement("S4-099")
+def test_an_error_arrives_beside_what_goes_on(address):
+    """The operation after a refused one is served, and before it was known to be refused."""
+    said = conversation(
+        address, b'CONNECT {"verbose":false,"pedantic":true}\r\n', b"SUB a 1\r\n",
+        b"PUB a..b 1\r\nx\r\n", b"PUB a 2\r\nok\r\n",
+    )  # fmt: skip
+    error, _, rest = said.partition(b"\r\n")
+    assert error.startswith(b"-ERR ")
+    assert rest == b"MSG a 1 2\r\nok\r\n"

@@ -56,7 +56,7 @@ def asked(http: int, path: str) -> bytes:
         return bytes(answer.read())
 
 
-@pytest.mark.requirement("S4-001", "S4-057", "S4-068", "S4-078", "S4-087")
+@pytest.mark.requirement("S4-001", "S4-051", "S4-057", "S4-068", "S4-078", "S4-087")
 def test_two_servers_talk_through_the_tap(tmp_path):
     ports = free_ports(6)
     a, a_cluster, a_http, b, b_cluster, b_http = ports
@@ -123,6 +123,10 @@ def test_two_servers_talk_through_the_tap(tmp_path):
     assert not [row for row in rows if isinstance(row, StreamError)]
     names = {row.op.op for row in rows}
     assert names >= {"INFO", "CONNECT", "RS+", "RS-", "RMSG", "HMSG"}
+    connects = [row.op.json for row in rows if row.op.op == "CONNECT"]
+    assert connects
+    assert not any(options.get("verbose", False) for options in connects)
+    assert "+OK" not in names
     for row in rows:
         for engine in ENGINES.values():
             (again,) = engine.Parser("route", max_payload=None).feed(bytes(row.op))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from . import _streaming_rules, _subscription_rules
 from ._exchange import Connections, Step, Verdict, broken, group_by_connection, kept
@@ -97,7 +98,11 @@ def _rules(within: int, idle: int, every_route: bool) -> list[_Rule]:
     return [
         ("S4-033", "a server sends INFO first", _info_first),
         ("S4-034", "a connecting server sends INFO too", _both_say_info),
-        ("S4-035", "a new server's INFO is forwarded with its ip", _forwarded),
+        (
+            "S4-035",
+            "a new server's INFO is forwarded with its ip",
+            lambda connections: _forwarded(connections, every_route),
+        ),
         (
             "S4-036",
             "a server connects to each announced server",
@@ -169,15 +174,45 @@ def _forwards(connections: Connections) -> Iterator[Step]:
                 yield step
 
 
-def _forwarded(connections: Connections) -> Iterator[Verdict]:
+def _forwarded(connections: Connections, every_route: bool) -> Iterator[Verdict]:
     """Check that a forwarded INFO is of another server than its sender, and has its address."""
     for step in _forwards(connections):
         own = next(
             s for s in connections[step.conn] if s.direction == step.direction and s.op.op == "INFO"
         )
         same = own.op.json.get("server_id") == step.op.json.get("server_id")
-        right = str(step.op.json["ip"]).startswith("nats-route://")
+        right = _is_route_address(str(step.op.json["ip"]))
         yield kept(step) if right and (not same or own is step) else broken(step)
+    if every_route:
+        yield from _not_forwarded(connections)
+
+
+def _is_route_address(text: str) -> bool:
+    """Return whether a text is ``nats-route://HOST:PORT/``."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme == "nats-route" and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # the port is no number, or the host no address
+        return False
+
+
+def _not_forwarded(connections: Connections) -> Iterator[Verdict]:
+    """Yield a violation for each earlier route of an acceptor on which a newcomer is not told."""
+    told = {(step.conn, step.op.json.get("server_id")) for step in _forwards(connections)}
+    ends = {conn: _ends_of_route(steps) for conn, steps in connections.items() if _is_route(steps)}
+    for name, first in _own_infos(connections).items():
+        acceptors = [end for end in ends[first.conn] if end != name]
+        for conn, servers in ends.items():
+            begun = connections[conn][0]
+            earlier = first.since(begun) > 0 and name not in servers and len(servers) == 2
+            if earlier and set(acceptors) & servers and (conn, name) not in told:
+                yield broken(first)
+
+
+def _ends_of_route(steps: list[Step]) -> set[str]:
+    """Return the ids of the servers that announced themselves on a route."""
+    own = (step for step in steps if step.op.op == "INFO" and not step.op.json.get("ip"))
+    return {str(step.op.json.get("server_id")) for step in own}
 
 
 def _pairs(connections: Connections) -> dict[frozenset[str], Step]:
