@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ._errors import SubtrieError, refusal
+
+#: A seed is never part of a message, even where a file of seeds is read as something else.
+_SEED = re.compile(r"S[A-Z][A-Z2-7]{20,}")
 
 
 def file_error(
@@ -16,7 +20,8 @@ def file_error(
     field: str | None = None,
 ) -> SubtrieError:
     """Return the error for a file, with the attributes ``file`` and ``line``."""
-    return located(refusal("PermissionsError", reason, value, position, field), file, line)
+    shown = _SEED.sub("[seed]", value) if isinstance(value, str) else value  # T16
+    return located(refusal("PermissionsError", reason, shown, position, field), file, line)
 
 
 def located(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:

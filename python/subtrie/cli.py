@@ -1,21 +1,37 @@
 """The command ``subtrie``, with one module per subcommand, each imported when it runs.
 
-Exit codes: 0 yes, 1 no, 2 bad input. Needs the extra ``cli`` (click and rich).
+Exit codes: 0 yes, 1 no, 2 bad input, 130 interrupted. Needs the extra ``cli`` (click and rich).
 """
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
+
+#: The exit code of a command that was ended by Ctrl-C, as shells have it.
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line."""
     warnings.showwarning = _note
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every encoding has the marks
     try:
+        import click
+
         from ._cli.app import app
 
-        app()
+        try:
+            app(standalone_mode=False)
+        except click.exceptions.Abort:
+            print("subtrie: interrupted", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
+        except click.ClickException as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
     except ImportError as error:
         if error.name not in ("click", "rich"):
             raise

@@ -113,7 +113,8 @@ def test_lint(files):
     assert run("acl", "lint", files / "old.conf", *USER).exit_code == 0
     done = run("acl", "lint", files / "new.conf", *USER)
     assert done.exit_code == 1
-    assert "new.conf:4: error danger" in done.output
+    assert "new.conf:4:2: error danger" in done.output
+    assert done.output.endswith("1 finding: 1 error\n")
     done = run("acl", "lint", files / "new.conf", *USER, "--json")
     assert json.loads(done.output.splitlines()[0])["rule"] == "danger"
     done = run("acl", "lint", files / "new.conf", *USER, "--sarif")
@@ -163,7 +164,7 @@ def test_a_report_escapes_terminal_and_html_sequences(files):
 def test_lint_and_diff_of_every_user(files):
     done = run("acl", "lint", files / "new.conf", "--every-user")
     assert done.exit_code == 1
-    assert "new.conf:4: error danger: orders: publish" in done.output
+    assert "new.conf:4:2: error danger: orders: publish" in done.output
     assert "plane-wildcard: other: publish > spans" in done.output
     less = OLD.replace("  { user: other, password: hidden-word }\n", "")
     (files / "less.conf").write_text(less)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 
 import pytest
@@ -239,9 +240,56 @@ def test_random_configurations_load_if_the_broker_loads_them(tmp_path):
 
 
 @pytest.mark.requirement("T16")
+def test_an_undefined_variable_is_unknown_text_for_a_secret_and_named_elsewhere(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("authorization { users [ { user: u, password: $NO_SUCH }, { nkey: $KEY } ] }\n")
+    assert list(Permissions.load_all(path, env={})) == ["u", "$KEY"]
+    path.write_text("authorization { token: $NO_SUCH }\n")
+    assert Permissions.load(path, env={}).can_publish("a")
+    path.write_text("authorization { users [ { user: u, password: x,\n permissions: $RULES } ] }\n")
+    with pytest.raises(PermissionsError, match=r"line 2: 'RULES'") as caught:
+        Permissions.load(path, env={})
+    assert caught.value.reason == "conf-variable"
+
+
+@pytest.mark.requirement("T16")
+@pytest.mark.parametrize("text", ["{}", "{}\n", "seed {}", "{}: x", "a {{ {} }}", "include {}\n"])
+def test_a_seed_is_never_part_of_a_message(text, tmp_path):
+    seed = "SUAM" + "A2" * 27
+    path = tmp_path / "user.nk"
+    path.write_text(text.format(seed))
+    with pytest.raises(PermissionsError) as caught:
+        Permissions.load(path)
+    assert seed not in str(caught.value)
+
+
+def test_a_line_of_dashes_is_read_in_linear_time(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("-" * 2_000_000 + " BEGIN NATS USER JWT\n")
+    with pytest.raises(PermissionsError):
+        Permissions.load(path)
+
+
+def test_a_pipe_is_not_included(tmp_path):
+    os.mkfifo(tmp_path / "pipe.conf")
+    path = tmp_path / "nats.conf"
+    path.write_text("include pipe.conf\n")
+    with pytest.raises(PermissionsError, match="include"):
+        Permissions.load(path)
+
+
+def test_a_broker_in_operator_mode_says_what_to_give(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("operator: /etc/nats/operator.jwt\nresolver: MEMORY\n")
+    with pytest.raises(PermissionsError, match=r"\.creds file or JWT") as caught:
+        Permissions.load(path)
+    assert caught.value.reason == "operator-mode"
+
+
+@pytest.mark.requirement("T16")
 @pytest.mark.parametrize(
     "line",
-    ["$hidden-word", "a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
+    ["a, hidden-word", "a hidden-word", "'a\nb' , hidden-word }", "\\hidden-word",
      "(hidden-word", '"hidden-word', "hidden-word: b", "'hidden-word", "2024-01-02Thidden-word"],
     ids=lambda line: f"{len(line)}-bytes",  # a name of a test is printed too
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 import subtrie
 from subtrie import PatternError, PermissionsError, SubjectError, _engine
-from subtrie.acl import Permissions, ResponseLimit
+from subtrie.acl import LINT_RULES, Permissions, ResponseLimit
 
 pytestmark = pytest.mark.usefixtures("engine_in_use")
 
@@ -353,6 +353,10 @@ LINT = {
         {"publish_allow": ["a"], "publish_deny": ["b"]},
         {"publish_allow": ["a.>"], "publish_deny": ["a.b"]},
     ),
+    "unbounded-depth": (
+        {"subscribe_allow": ["a.*", "p.reply._.*.me.*"]},
+        {"subscribe_allow": ["a.*", "p.reply._.*.me.*", "b.>"], "subscribe_deny": ["a.*.>"]},
+    ),
     "inbox": ({"subscribe_allow": ["_INBOX.>"]}, {"subscribe_allow": ["_INBOX.me.>"]}),
     "allow-responses": (
         {"publish_allow": [], "allow_responses": ResponseLimit()},
@@ -394,14 +398,14 @@ def test_over_wide_inbox_grants(entry):
 def test_subjects_outside_a_plane_do_not_reach_the_trust_root():
     for entry in ("_INBOX.>", "$JS.*.>", "a-b.danger.666.x"):
         rules = Permissions(publish_allow=[entry], subscribe_allow=())
-        assert "danger" not in [each.rule for each in rules.lint()]
+        assert "danger" not in [each.rule for each in rules.lint(microbus=True)]
         nothing = Permissions(publish_allow=(), subscribe_allow=())
-        assert not nothing.diff(rules).added[0].danger
+        assert not nothing.diff(rules, microbus=True).added[0].danger
 
 
 def test_a_finding_names_its_entry():
     rules = Permissions(publish_allow=["*.a"], subscribe_allow=(), publish_deny=["z"])
-    rows = [(each.rule, each.list, each.entry) for each in rules.lint()]
+    rows = [(each.rule, each.list, each.entry) for each in rules.lint(microbus=True)]
     assert ("plane-wildcard", "publish_allow", "*.a") in rows
     assert ("dead", "publish_deny", "z") in rows
 
@@ -412,10 +416,43 @@ def test_each_lint_rule_has_findings_and_exceptions(rule):
     firing, silent = LINT[rule]
     nothing = {"publish_allow": [], "subscribe_allow": []}
     firing, silent = {**nothing, **firing}, {**nothing, **silent}
-    found = [each for each in Permissions(**firing).lint() if each.rule == rule]
+    found = [each for each in Permissions(**firing).lint(microbus=True) if each.rule == rule]
     assert found
     assert all(each.level in ("error", "warning", "note") and each.message for each in found)
-    assert rule not in [each.rule for each in Permissions(**silent).lint()]
+    assert rule not in [each.rule for each in Permissions(**silent).lint(microbus=True)]
+    assert rule in LINT_RULES
+    # Rules about Microbus are off unless the subjects show a plane.
+    plain = {each.rule for each in Permissions(**firing).lint(microbus=False)}
+    assert (rule in plain) != LINT_RULES[rule].microbus
+
+
+@pytest.mark.parametrize(
+    ("entry", "on"),
+    [
+        ("prod.safe.443.a.>", True), ("*.safe.>", True), ("p.danger.666.>", True),
+        ("p.reply._.a.>", True), ("orders.>", False), (">", False), ("a.safe", False),
+        ("_INBOX.safe.>", False), ("orders.reply.x.>", False),
+    ],
+)  # fmt: skip
+def test_rules_about_microbus_apply_if_the_subjects_show_a_plane(entry, on):
+    rules = Permissions(publish_allow=[entry, "*.x"], subscribe_allow=())
+    assert ("plane-wildcard" in [each.rule for each in rules.lint()]) == on
+    assert "plane-wildcard" in [each.rule for each in rules.lint(microbus=True)]
+    added = Permissions(publish_allow=[entry], subscribe_allow=()).diff(
+        Permissions(publish_allow=[entry, "*.danger.>"], subscribe_allow=())
+    )
+    assert added.added == () or added.added[0].danger
+    nothing = Permissions(publish_allow=(), subscribe_allow=())
+    everything = Permissions(publish_allow=[entry, ">"], subscribe_allow=())
+    assert any(each.danger for each in nothing.diff(everything).added) == on
+
+
+def test_a_comparison_of_each_rule_with_all_others_is_bounded():
+    many = [f"a.{number}.x" for number in range(1001)]
+    found = Permissions(publish_allow=many, subscribe_allow=()).lint()
+    assert "unchecked" in [each.rule for each in found]
+    few = Permissions(publish_allow=many[:50], subscribe_allow=()).lint()
+    assert "unchecked" not in [each.rule for each in few]
 
 
 @pytest.mark.requirement("T13")
@@ -430,7 +467,7 @@ def test_every_overlap_with_danger_is_found():
         entry = ".".join(tokens)
         danger = any(subtrie.reference.overlaps(entry, f"*.danger.{tail}") for tail in ("*", "*.>"))
         rules = Permissions(publish_allow=[entry], subscribe_allow=[])
-        found = [each for each in rules.lint() if each.rule == "danger"]
+        found = [each for each in rules.lint(microbus=True) if each.rule == "danger"]
         assert bool(found) == danger, entry
         for each in found:
             assert Permissions(publish_allow=[entry]).can_publish(each.witness)

@@ -1,21 +1,21 @@
-"""``subtrie acl``: show, compare, lint, minimise and test permissions."""
+"""``subtrie acl``: show, compare, lint, minimise and test permissions; who may do what."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
 import click
 from rich.text import Text
 
+from .._nats.duration import readable_duration
 from .._nats.jwt import utc_text
-from ..acl import Finding, Permissions, jwt_size
+from ..acl import Permissions, jwt_size
 from .acl_diff import diff
+from .acl_lint import lint, rule
 from .acl_test import test
-from .permission_files import FILE, Selection, every_user, of_user
-from .sarif import sarif_of_findings
-from .stream import console, print_json, printable
+from .acl_users import show_users, who
+from .permission_files import FILE, Selection, by_plane, every_user, of_user
+from .stream import console, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
@@ -29,16 +29,28 @@ def acl() -> None:
     """
 
 
-acl.add_command(diff)
-acl.add_command(test)
+for _command in (diff, lint, rule, test, who):
+    acl.add_command(_command)
 
 
 @acl.command()
 @click.argument("file", type=FILE)
 @of_user
-@click.option("--json", "as_json", is_flag=True, help="Print subtrie permissions JSON.")
-def show(file: Path, selection: Selection, as_json: bool) -> None:
-    """Show what FILE grants."""
+@every_user
+@by_plane
+@click.option(
+    "--json", "as_json", is_flag=True,
+    help="Print subtrie permissions JSON; of several users, one object for each row.",
+)  # fmt: skip
+def show(
+    file: Path, selection: Selection, every_user: bool, plane: str | None, as_json: bool
+) -> None:
+    """Show what FILE grants: the lists of one user, or a table of all users."""
+    if not selection.names_a_user:
+        users = selection.load_each(file, undetermined="keep")
+        if every_user or len(users) > 1:
+            show_users(users, plane, as_json)
+            return
     permissions = selection.load_determined(file)
     if as_json:
         if (validity := _validity(permissions)) is not None:
@@ -62,6 +74,8 @@ def show(file: Path, selection: Selection, as_json: bool) -> None:
         screen.print(f"allow responses: {_often(limit.max)}, {_long(limit.expires)}")
     if (validity := _validity(permissions)) is not None:
         screen.print(Text(validity, "red" if permissions.validity.fault() else ""))
+    if permissions.place is not None:
+        return  # a user of a configuration has no JWT
     screen.print(
         Text(f"with a user JWT, CONNECT takes about {jwt_size(permissions)} of 4096 bytes", "dim")
     )
@@ -72,7 +86,7 @@ def _often(most: int) -> str:
 
 
 def _long(expires: float) -> str:
-    return "without a time limit" if expires < 0 else f"within {expires:g} s"
+    return "without a time limit" if expires < 0 else f"within {readable_duration(expires)}"
 
 
 def _validity(permissions: Permissions) -> str | None:
@@ -87,55 +101,6 @@ def _validity(permissions: Permissions) -> str | None:
     if not parts:
         return None
     return "token: " + ", ".join(parts) + (" (not valid yet)" if fault == "not-yet-valid" else "")
-
-
-@acl.command()
-@click.argument("files", type=FILE, nargs=-1, required=True)
-@of_user
-@every_user
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each finding.")
-@click.option("--sarif", is_flag=True, help="Print a SARIF 2.1.0 report for code hosts.")
-def lint(
-    files: tuple[Path, ...], selection: Selection, every_user: bool, as_json: bool, sarif: bool
-) -> None:
-    """Report rules in FILES that reach too far, have no effect, or are too many.
-
-    Exit code 1 if there is an error or a warning.
-    """
-    findings = []
-    for file in files:
-        if every_user:
-            users = selection.load_each(file, skip_undetermined=True)
-        else:
-            users = {"": selection.load_determined(file)}
-        for name, permissions in users.items():
-            for each in permissions.lint():
-                message = f"{name}: {each.message}" if name else each.message
-                place = each.file or str(file)
-                findings.append(dataclasses.replace(each, message=message, file=place))
-    if sarif:
-        print(json.dumps(sarif_of_findings(findings), indent=2))
-    elif as_json:
-        for finding in findings:
-            print_json(dataclasses.asdict(finding))
-    else:
-        _print(findings)
-    raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
-
-
-def _print(findings: list[Finding]) -> None:
-    screen = console()
-    colours = {"error": "red", "warning": "yellow", "note": "dim"}
-    for each in findings:
-        place = f"{each.file}:{each.line}: " if each.line else f"{each.file}: "
-        example = f"  example: {each.witness}" if each.witness else ""
-        line = Text.assemble(
-            printable(place), (each.level, colours[each.level]), f" {each.rule}: ",
-            printable(each.message), (printable(example), "dim"),
-        )  # fmt: skip
-        screen.print(line)
-    if not findings:
-        screen.print("[green]✓[/] no findings")
 
 
 @acl.command()

@@ -11,9 +11,10 @@ import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Diff, Grant, Permissions
+from ..acl import Diff, Grant, Permissions, about_microbus
+from .junit import Case, junit
 from .markdown import markdown
-from .permission_files import FILE, Selection, every_user, of_user
+from .permission_files import FILE, BadFile, Selection, by_plane, every_user, of_user
 from .sarif import sarif_of_grants
 from .stream import console, printable
 
@@ -34,9 +35,10 @@ class _Change(NamedTuple):
     "--no-new-access-than", "policy", type=FILE,
     help="Compare NEW with this policy instead of OLD.",
 )  # fmt: skip
+@by_plane
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown", "sarif"]), default="text",
-    show_default=True,
+    "--format", "form", type=click.Choice(["text", "json", "markdown", "sarif", "junit"]),
+    default="text", show_default=True,
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def diff(
@@ -44,6 +46,7 @@ def diff(
     selection: Selection,
     every_user: bool,
     policy: Path | None,
+    plane: str | None,
     form: str,
     as_json: bool,
 ) -> None:
@@ -56,14 +59,18 @@ def diff(
         raise click.UsageError("give OLD and NEW, or NEW and --no-new-access-than POLICY")
     base, new = both
     try:
-        if every_user:
-            changes = _of_each(selection.load_each(base), selection.load_each(new))
+        if selection.names_a_user:
+            befores = {"": selection.load_determined(base)}
+            afters = {"": selection.load_determined(new)}
         else:
-            before = selection.load_determined(base)
-            after = selection.load_determined(new)
-            changes = [_Change("", before.diff(after), after)]
+            befores, afters = selection.load_each(base), selection.load_each(new)
+            if not every_user and len(befores) == len(afters) == 1:
+                befores, afters = _alone(befores), _alone(afters)
+        every_user = [*befores, *afters] != ["", ""] or every_user
+        shown = plane is not None or about_microbus([*befores.values(), *afters.values()])
+        changes = _of_each(befores, afters, shown)
     except SubtrieError as error:
-        raise click.UsageError(str(error)) from None
+        raise BadFile(str(error)) from None
     form = "json" if as_json else form
     if form == "json":
         rows = {name: _rows(found) for name, found, _ in changes}
@@ -71,6 +78,13 @@ def diff(
     elif form == "sarif":
         grants = [(name, each, after) for name, found, after in changes for each in found.added]
         print(json.dumps(sarif_of_grants(grants, new), indent=2))
+    elif form == "junit":
+        cases = [
+            Case(str(new), " ".join(filter(None, (name, str(each)))), f"new: {each.witness}")
+            for name, found, _ in changes
+            for each in found.added
+        ]
+        print(junit("subtrie acl diff", cases or [Case(str(new), "no new access")]))
     elif form == "markdown":
         print(markdown(changes, new.name), end="")
     else:
@@ -78,15 +92,22 @@ def diff(
     raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)
 
 
-def _of_each(before: dict[str, Permissions], after: dict[str, Permissions]) -> list[_Change]:
+def _alone(users: dict[str, Permissions]) -> dict[str, Permissions]:
+    """The only user, without its name: two users of different names are compared."""
+    return dict.fromkeys([""], *users.values())
+
+
+def _of_each(
+    before: dict[str, Permissions], after: dict[str, Permissions], microbus: bool
+) -> list[_Change]:
     """The change for each user; a new one had no permissions, a removed one has none."""
     if ("" in before) != ("" in after):
-        raise click.UsageError("one file has one user, the other several: select one with --user")
+        raise BadFile("one file has one user, the other several: select one with --user")
     nothing = Permissions(publish_allow=(), subscribe_allow=())
     changes = []
     for name in dict.fromkeys([*after, *before]):
         one, other = before.get(name, nothing), after.get(name, nothing)
-        changes.append(_Change(name, one.diff(other), other))
+        changes.append(_Change(name, one.diff(other, microbus=microbus), other))
     return changes
 
 

@@ -12,7 +12,7 @@ import click
 
 from .._errors import SubtrieError
 from .._nats.duration import parse_duration
-from .._nats.nkey import holds_seed
+from .._nats.nkey import check_secret_file, holds_seed
 from ..acl import Permissions
 from ..gencreds import (
     Service,
@@ -205,6 +205,8 @@ def _need(
 ) -> Need:
     permissions = rules(service, plane, allow_dynamic=allow_dynamic, pin_ids=pin_ids)
     file = out if out.suffix == ".creds" else out / f"{service.host}_nats.creds"
+    if file.is_symlink():
+        check_secret_file(file, allow_readable=True)  # a link may lead to any file
     before = Permissions.load(file) if file.is_file() else None
     if before is not None and not before.determined:
         before = None

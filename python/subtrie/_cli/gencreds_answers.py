@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ..acl import Diff, Permissions
+from ..acl import Diff, Permissions, Place
 from ..gencreds import Plan, Service
 from .markdown import code, markdown
 from .sarif import sarif_of_source
@@ -52,8 +52,8 @@ class Need:
         return found
 
 
-def _at(place: tuple[str, int]) -> str:
-    return f"{place[0]}:{place[1]}"
+def _at(place: Place) -> str:
+    return f"{place.file}:{place.line}"
 
 
 def as_text(needs: list[Need], screen: Console, written: bool) -> None:
@@ -120,7 +120,7 @@ def _object(need: Need, written: bool) -> dict[str, Any]:
     rows: dict[str, list[dict[str, Any]]] = {"publish": [], "subscribe": []}
     for verb, name in _LISTS:
         for entry in getattr(need.permissions, name) or ():
-            file, line = need.permissions.sources.get((name, entry), (None, None))
+            file, line, _ = need.permissions.sources.get((name, entry)) or (None, None, None)
             rows[verb].append({"rule": entry, "file": file, "line": line})
     changes = need.changes
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ..acl import Diff, Permissions
@@ -35,9 +36,15 @@ def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> st
     return "\n".join(lines)
 
 
+#: Characters that Markdown or HTML may read as markup, links or mentions, also within ``<code>``.
+_MARKUP = re.compile(r"[&<>|`*_\[\]()!@#~:\\]")
+
+
 def code(text: str) -> str:
     """Return a subject as inline code, with Markdown and HTML characters escaped."""
-    escaped = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return (
-        f"<code>{escaped.replace('|', '&#124;').replace('`', '&#96;').replace('*', '&#42;')}</code>"
-    )
+    return f"<code>{_MARKUP.sub(_entity, printable(text))}</code>"
+
+
+def _entity(found: re.Match[str]) -> str:
+    names = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+    return names.get(found[0], f"&#{ord(found[0])};")

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -21,7 +21,9 @@ FORMATS = "a server configuration, a .creds file, a user JWT, or subtrie permiss
 
 
 every_user = click.option(
-    "--every-user", is_flag=True, help="All users of a server configuration, one by one."
+    "--every-user",
+    is_flag=True,
+    help="All users of a server configuration, one by one; the default if none is selected.",
 )
 
 
@@ -29,6 +31,21 @@ by_model = click.option(
     "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
     help="Decide by set inclusion, or as a running nats-server does.",
 )  # fmt: skip
+
+
+class BadFile(click.ClickException):
+    """A file that cannot be read or decides nothing: one line without the usage, exit code 2."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """Return the message with control characters escaped."""
+        return printable(self.message)
+
+
+by_plane = click.option(
+    "--plane", metavar="NAME", help="The plane of a Microbus deployment: its rules apply."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +56,11 @@ class Selection:
     account: str | None
     account_jwt: Path | None
     allow_readable: bool
+
+    @property
+    def names_a_user(self) -> bool:
+        """True if the options select a user or an account."""
+        return self.user is not None or self.account is not None
 
     @property
     def _account_token(self) -> str | None:
@@ -60,40 +82,52 @@ class Selection:
                 allow_readable=self.allow_readable,
             )
         except (SubtrieError, OSError, ImportError) as error:
-            raise click.UsageError(str(error)) from None
+            raise BadFile(_in_words_of_the_command(error)) from None
 
     def load_determined(self, path: Path, user: str | None = None) -> Permissions:
         """Return the same; a usage error too if the account defines the permissions."""
         permissions = self.load(path, user)
         if not permissions.determined:
-            raise click.UsageError(
-                f"{path}: permissions are defined by the account JWT; pass --account-jwt"
-            )
+            raise BadFile(f"{path}: permissions are defined by the account JWT; pass --account-jwt")
         return permissions
 
-    def load_each(self, path: Path, *, skip_undetermined: bool = False) -> dict[str, Permissions]:
+    def load_each(
+        self, path: Path, *, undetermined: Literal["refuse", "skip", "keep"] = "refuse"
+    ) -> dict[str, Permissions]:
         """Return the permissions of every user; a usage error (exit 2) if they cannot be read.
 
         Args:
             path: the file.
-            skip_undetermined: skip users whose permissions come from elsewhere, with a line on
-                standard error; a usage error otherwise.
+            undetermined: ``skip`` leaves out users whose permissions come from elsewhere, with a
+                line on standard error; ``keep`` keeps them; ``refuse`` is an error, exit code 2.
         """
         try:
             loaded = Permissions.load_all(
                 path, account_jwt=self._account_token, allow_readable=self.allow_readable
             )
         except (SubtrieError, OSError, ImportError) as error:
-            raise click.UsageError(str(error)) from None
+            raise BadFile(_in_words_of_the_command(error)) from None
+        if undetermined == "keep":
+            return loaded
         for name, permissions in loaded.items():
             if permissions.determined:
                 continue
             who = f"{path}: {name}" if name else str(path)
-            if not skip_undetermined:
-                raise click.UsageError(f"{who}: permissions come from an external authority")
+            if undetermined == "refuse":
+                raise BadFile(f"{who}: permissions come from an external authority")
             message = "skipped: permissions come from an external authority"
             click.echo(f"{printable(who)}: {message}", err=True)
         return {name: each for name, each in loaded.items() if each.determined}
+
+
+def _in_words_of_the_command(error: Exception) -> str:
+    """Return the message with the options of the command in place of Python's arguments."""
+    return (
+        str(error)
+        .replace("choose one with user= (and account=)", "choose one with --user (and --account)")
+        .replace("pass account_jwt=", "pass --account-jwt")
+        .replace("pass allow_readable=True", "pass --allow-readable")
+    )
 
 
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,23 +10,16 @@ from typing import Any
 from urllib.parse import quote
 
 from .. import _engine
-from ..acl import Finding, Grant, Permissions
+from ..acl import LINT_RULES, Finding, Grant, Permissions, Place
 from ..gencreds import Service
+from .stream import printable
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 _RULES = {
-    "plane-wildcard": "A rule spans every plane.",
-    "danger": "A rule reaches the trust root, port 666.",
-    "shadowed": "An allow rule is denied completely.",
-    "redundant": "A rule changes nothing.",
-    "dead": "A rule matches or denies nothing.",
-    "inbox": "A rule receives replies to other clients.",
-    "allow-responses": "Replies may be sent whatever the lists say.",
-    "size": "The rules exceed the broker's control line.",
-    "expired": "The token has expired.",
-    "not-yet-valid": "The token is not valid yet.",
+    **{code: rule.summary for code, rule in LINT_RULES.items()},
     "new-access": "A change grants something new.",
+    "unexpected": "A decision is not as expected.",
     "dynamic": "A call, endpoint or event in the source cannot be determined statically.",
     "note": "Something in the source needs attention.",
 }
@@ -36,11 +29,30 @@ def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
     """Return the report of a lint."""
     results = []
     for each in findings:
-        # The message names user, verb and rule; numbers are left out of the fingerprint.
-        key = (each.rule, re.sub(r"\d[\d,]* bytes", "bytes", each.message))
         message = f"{each.message}, for example {each.witness}" if each.witness else each.message
-        results.append(_result(each.rule, each.level, message, each.file or "", each.line, key))
+        place = (each.file or "", each.line, each.column)
+        results.append(_result(each.rule, each.level, message, place, _key(each)))
     return _log(results)
+
+
+def _key(finding: Finding) -> tuple[str, ...]:
+    """What a fingerprint is made of: user, verb and rule, without numbers that change."""
+    return finding.rule, re.sub(r"\d[\d,]* bytes", "bytes", finding.message)
+
+
+def fingerprint(finding: Finding) -> str:
+    """Return the fingerprint of a finding, which does not depend on its line."""
+    return _digest(_uri(finding.file or ""), _key(finding))
+
+
+def sarif_of_unexpected(rows: Iterable[tuple[str, int, str]]) -> dict[str, Any]:
+    """Return the report of decisions that are not as expected: file, line and message of each."""
+    return _log(
+        [
+            _result("unexpected", "error", message, (file, line, None), ("unexpected", message))
+            for file, line, message in rows
+        ]
+    )
 
 
 def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path) -> dict[str, Any]:
@@ -71,7 +83,11 @@ def sarif_of_source(
             places["note", note.message, note.file, note.line] = None
     results = [
         _result(
-            rule, "error" if rule == "dynamic" else "note", message, name, line, (rule, message)
+            rule,
+            "error" if rule == "dynamic" else "note",
+            message,
+            (name, line, None),
+            (rule, message),
         )
         for rule, message, name, line in places
     ]
@@ -84,16 +100,16 @@ def _of_grants(
     results = []
     for user, each, after in grants:
         entry = f"{each.pattern} {each.queue}" if each.queue else each.pattern
-        name, line = _place(each, entry, after) or (str(file), None)
+        place = _place(each, entry, after) or (str(file), None, None)
         level = "error" if each.danger else "warning"
         whose = f" of {user}" if user else ""
         message = f"New access{whose}: {each}, for example {each.witness}"
         key = ("new-access", user, each.verb, entry)
-        results.append(_result("new-access", level, message, name, line, key))
+        results.append(_result("new-access", level, message, place, key))
     return results
 
 
-def _place(grant: Grant, entry: str, after: Permissions) -> tuple[str, int] | None:
+def _place(grant: Grant, entry: str, after: Permissions) -> Place | None:
     """The place of the allow entry that grants it: the entry itself, or one that covers it."""
     side = f"{grant.verb}_allow"
     for allowed in [entry, *(getattr(after, side, None) or ())]:
@@ -105,25 +121,28 @@ def _place(grant: Grant, entry: str, after: Permissions) -> tuple[str, int] | No
 
 
 def _result(
-    rule: str, level: str, message: str, file: str, line: int | None, key: tuple[str, ...]
+    rule: str,
+    level: str,
+    message: str,
+    place: tuple[str, int | None, int | None],
+    key: tuple[str, ...],
 ) -> dict[str, Any]:
+    file, line, column = place
     uri = _uri(file)
-    # The line is not part of the fingerprint: a finding that moves is the same finding.
-    digest = hashlib.sha256("\n".join((uri, *key)).encode("utf-8", "replace"))
+    region = {"startLine": line or 1} | ({"startColumn": column} if column else {})
     return {
         "ruleId": rule,
         "level": level,
-        "message": {"text": message},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": uri},
-                    "region": {"startLine": line or 1},
-                }
-            }
-        ],
-        "partialFingerprints": {"subtrieRule/v1": digest.hexdigest()},
+        # Brackets would be read as links.
+        "message": {"text": re.sub(r"([\[\]\\])", r"\\\1", printable(message))},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}],
+        "partialFingerprints": {"subtrieRule/v1": _digest(uri, key)},
     }
+
+
+def _digest(uri: str, key: tuple[str, ...]) -> str:
+    """The line is not part of the fingerprint: a finding that moves is the same finding."""
+    return hashlib.sha256("\n".join((uri, *key)).encode("utf-8", "replace")).hexdigest()
 
 
 def _uri(file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import product
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from .._errors import SubtrieError
 from ..acl import Decision
-from .permission_files import FILE, FORMATS, Selection, by_model, of_user
+from .permission_files import FILE, FORMATS, Selection, by_model, every_user, of_user
 from .stream import console, error_fields, inputs, print_json, printable, rejected
 
 
@@ -25,6 +26,7 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
     "--verb", type=click.Choice(["publish", "subscribe"]), default="publish", show_default=True
 )
 @click.option("--queue", help="The queue group of a subscription.")
+@every_user
 @by_model
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each subject.")
 def why(
@@ -33,6 +35,7 @@ def why(
     selection: Selection,
     verb: str,
     queue: str | None,
+    every_user: bool,
     model: str,
     as_json: bool,
 ) -> None:
@@ -41,12 +44,16 @@ def why(
     Reads one per line from standard input if none is given. Exit code 0 if all are allowed, 1 if
     one is refused or not determined, 2 if one is not a valid subject.
     """
-    permissions = selection.load(source)
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
+    users = (
+        selection.load_each(source, undetermined="keep")
+        if every_user
+        else {"": selection.load(source)}
+    )
     screen = console()
     all_allowed = all_subjects = True
-    for text in inputs(subjects):
+    for text, (name, permissions) in product(inputs(subjects), users.items()):
         try:
             if verb == "publish":
                 decision = permissions.can_publish(text, model=model)
@@ -62,9 +69,10 @@ def why(
         all_allowed &= bool(decision)
         if as_json:
             answer = dataclasses.asdict(decision)
-            print_json({"subject": text, "verb": verb, "queue": queue, **answer})
+            asked = {"subject": text, "verb": verb, "queue": queue}
+            print_json({**({"user": name} if name else {}), **asked, **answer})
         else:
-            screen.print(_line(text, decision))
+            screen.print(_line(f"{name}: {text}" if name else text, decision))
     raise SystemExit(2 if not all_subjects else 0 if all_allowed else 1)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _JWT_BLOCK = re.compile(
-    r"-{3,}\s*BEGIN NATS USER JWT\s*-{3,}\s*([A-Za-z0-9_.=-]+)\s*-{3,}\s*END NATS USER JWT\s*-{3,}"
+    r"(?<!-)-{3,}\s*BEGIN NATS USER JWT\s*-{3,}\s*([A-Za-z0-9_.=-]+)\s*"
+    r"-{3,}\s*END NATS USER JWT\s*-{3,}"
 )
 _CREDS = """-----BEGIN NATS USER JWT-----
 {jwt}

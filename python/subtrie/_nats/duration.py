@@ -51,6 +51,21 @@ def format_duration(nanoseconds: int) -> str:
     return f"{minutes}m{text}" if minutes else text
 
 
+def readable_duration(seconds: float) -> str:
+    """Return a duration as people write it: ``1m``, ``2h``, ``1m30s``; "any time" if negative."""
+    if seconds < 0:
+        return "any time"
+    return compact_duration(round(seconds * 1e9))
+
+
+def compact_duration(nanoseconds: int) -> str:
+    """Return the same duration as ``format_duration``, without parts that are zero."""
+    text = format_duration(nanoseconds)
+    if text.endswith("m0s"):
+        text = text[:-2]
+    return text[:-2] if text.endswith("h0m") else text
+
+
 def _decimal(total: int, size: int) -> str:
     whole, part = divmod(total, size)
     digits = f"{part:0{len(str(size)) - 1}d}".rstrip("0") if part else ""

@@ -29,7 +29,7 @@ _KINDS = {
     "SC": "a cluster seed",
     "SX": "a curve seed",
 }
-_SEED = re.compile(rb"^\s*(S[A-Z][A-Z2-7]{20,})\s*$", re.M)
+_SEED = re.compile(rb"^[ \t]*(S[A-Z][A-Z2-7]{20,})[ \t\r]*$", re.M)
 _SEED_ANYWHERE = re.compile(r"S[A-Z][A-Z2-7]{30,}")
 _MOST_BYTES = 65_536
 

@@ -166,14 +166,17 @@ def _proof(left: RuleSets, right: RuleSets) -> dict[str, Any]:
     return proof
 
 
-def added(old: RuleSets, new: RuleSets) -> tuple[Grant, ...]:
-    """Return what only the new permissions grant, the most far-reaching first."""
+def added(old: RuleSets, new: RuleSets, microbus: bool) -> tuple[Grant, ...]:
+    """Return what only the new permissions grant, the most far-reaching first.
+
+    ``microbus`` tells whether grants that reach its trust root are marked.
+    """
     grants = []
     for verb in VERBS:
         lists = (*new.lists(verb), *old.lists(verb))
         for rule, unless, subject, queue in _engine.rules_difference(*lists, new.cap):
             pattern, _, group = rule.partition(" ")
-            reached = danger_in(rule, unless, new.cap)
+            reached = danger_in(rule, unless, new.cap) if microbus else None
             # If the trust root is in reach, the witness shows that.
             shown, shown_queue = reached or (subject, queue)
             witness = Witness._create(shown, shown_queue, verb, new.dialect)
@@ -181,7 +184,7 @@ def added(old: RuleSets, new: RuleSets) -> tuple[Grant, ...]:
             grants.append(Grant(verb, pattern, group or None, tuple(unless), witness, danger))
     respond = _only_responses(new, old)
     if respond is not None:
-        grants.append(Grant("respond", ">", None, (), respond, True))
+        grants.append(Grant("respond", ">", None, (), respond, microbus))
     return tuple(sorted(grants, key=_reach))
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from .._errors import refusal
-from .._nats.duration import format_duration
+from .._nats.duration import compact_duration
 from ._rule_sets import RuleSets
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -56,9 +56,13 @@ def _conf(permissions: RuleSets) -> str:
     if limit is not None:
         block["allow_responses"] = {
             "max": limit.max,
-            "expires": format_duration(round(limit.expires * 1e9)),
+            "expires": _limit_of_time(limit.expires),
         }
     return f"permissions = {_written(block, '')}\n"
+
+
+def _limit_of_time(seconds: float) -> str:
+    return "-1s" if seconds < 0 else compact_duration(round(seconds * 1e9))
 
 
 def _written(value: Any, margin: str) -> str:

@@ -21,6 +21,10 @@ _CLAIMS = 300
 #: Bytes of header and signature in base64, and of CONNECT besides the JWT.
 _AROUND = 140 + 288
 
+#: Most entries of a verb that are compared with one another: the time is quadratic in them, and
+#: takes about two seconds for this number.
+MOST_COMPARED = 1000
+
 _ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -35,6 +39,7 @@ class Finding:
         witness: a subject that shows it; None without one.
         file: the file that holds the entry; None if it was not read from a file.
         line: its line.
+        column: the column in which it begins.
         list: the list of the entry, as ``publish_allow``; None if it is not about one entry.
         entry: the entry.
     """
@@ -45,24 +50,28 @@ class Finding:
     witness: Subject | None = None
     file: str | None = None
     line: int | None = None
+    column: int | None = None
     list: str | None = None
     entry: str | None = None
 
 
-def lint(permissions: RuleSets) -> list[Finding]:
-    """Return all findings, errors first."""
-    expiry = [*_expiry(permissions)]
-    if not permissions.determined:
-        return expiry
-    found = [
-        *expiry,
-        *_unmatchable(permissions),
-        *_broad(permissions),
-        *_unbounded(permissions),
-        *_without_effect(permissions),
-        *_responses(permissions),
-        *_size(permissions),
-    ]
+def lint(permissions: RuleSets, microbus: bool) -> list[Finding]:
+    """Return all findings, errors first; ``microbus`` turns the rules about its subjects on."""
+    found = [*_expiry(permissions)]
+    if permissions.determined:
+        found += [
+            *_unmatchable(permissions),
+            *_broad(permissions, microbus),
+            *_unbounded(permissions),
+            *_without_effect(permissions),
+            *_responses(permissions),
+            *_size(permissions),
+        ]
+    if permissions.place is not None:
+        place = permissions.place
+        found = [
+            each if each.file else dataclasses.replace(each, **place._asdict()) for each in found
+        ]
     return sorted(found, key=lambda each: _ORDER[each.level])
 
 
@@ -74,9 +83,9 @@ def _finding(
     where: tuple[str, str],
     witness: str | None = None,
 ) -> Finding:
-    file, line = permissions.sources.get(where, (None, None))
+    file, line, column = permissions.sources.get(where) or (None, None, None)
     shown = None if witness is None else Subject._of(witness, permissions.dialect)
-    return Finding(rule, level, message, shown, file, line, *where)
+    return Finding(rule, level, message, shown, file, line, column, *where)
 
 
 def _expiry(permissions: RuleSets) -> Iterator[Finding]:
@@ -99,19 +108,23 @@ def _unmatchable(permissions: RuleSets) -> Iterator[Finding]:
         yield _finding(permissions, "dead", "error", message, where)
 
 
-def _broad(permissions: RuleSets) -> Iterator[Finding]:
+def _broad(permissions: RuleSets, microbus: bool) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
         for entry in dict.fromkeys(allow):
             where = (f"{verb}_allow", entry)
-            reached = _engine.rules_overlap([entry], deny, [">"], [], cap)
+            reached = _engine.rules_overlap([entry], deny, [">"], [], cap) if deny else (entry,)
             if reached is None:
                 continue  # fully denied: reported below
-            if entry.split(".")[0].split(" ")[0] in ("*", ">"):
+            if not microbus:
+                pass
+            elif entry.split(".")[0].split(" ")[0] in ("*", ">"):
                 message = f"{verb} {entry} spans every plane: name the plane"
-                yield _finding(permissions, "plane-wildcard", "error", message, where, reached[0])
-            danger = danger_in(entry, deny, cap)
+                found = _engine.rules_overlap([entry], deny, [">"], [], cap)
+                witness = found and found[0]
+                yield _finding(permissions, "plane-wildcard", "error", message, where, witness)
+            danger = danger_in(entry, deny, cap) if microbus else None
             if danger is not None:
                 message = f"{verb} {entry} reaches the trust root (port {DANGER_PORT})"
                 yield _finding(permissions, "danger", "error", message, where, danger[0])
@@ -171,7 +184,16 @@ def _without_effect(permissions: RuleSets) -> Iterator[Finding]:
     cap = permissions.cap
     for verb in VERBS:
         allow, deny = permissions.lists(verb)
-        for index, entry in enumerate(allow):
+        count = len(allow) + len(deny)
+        if count > MOST_COMPARED:
+            message = (
+                f"{verb}: {count} entries are too many to compare each with all others "
+                f"(at most {MOST_COMPARED})"
+            )
+            yield Finding("unchecked", "warning", message)
+            continue
+        written = getattr(permissions, f"{verb}_allow") is not None
+        for index, entry in enumerate(allow if written else ()):
             where = (f"{verb}_allow", entry)
             if _engine.rules_overlap([entry], deny, [">"], [], cap) is None:
                 message = f"{verb} {entry} is denied completely"

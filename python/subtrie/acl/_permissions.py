@@ -17,6 +17,7 @@ from ._dump import dump
 from ._lint import Finding, lint
 from ._load import load, load_all
 from ._load.loaded import LoadedPermissions
+from ._microbus import about_microbus
 from ._rule_entry import check, check_published
 from ._rule_sets import RuleSets
 from ._session import Session
@@ -187,13 +188,22 @@ class Permissions(RuleSets):
         self._comparable(other)
         return comparison.Comparison(self, other)
 
-    def diff(self, new: Permissions) -> comparison.Diff:
+    def diff(self, new: Permissions, *, microbus: bool | None = None) -> comparison.Diff:
         """Return what only ``new`` grants (``added``) and what only these grant (``removed``).
 
-        Raises ``PermissionsError`` as ``compare``.
+        Args:
+            new: the permissions after a change.
+            microbus: mark grants that reach the trust root of Microbus; None to do so if an entry
+                shows a plane, as ``prod.safe.>`` does.
+
+        Raises:
+            PermissionsError: as ``compare``.
         """
         self._comparable(new)
-        return comparison.Diff(comparison.added(self, new), comparison.added(new, self))
+        marked = about_microbus([self, new]) if microbus is None else microbus
+        return comparison.Diff(
+            comparison.added(self, new, marked), comparison.added(new, self, marked)
+        )
 
     def _comparable(self, other: Permissions) -> None:
         if self.dialect != other.dialect:
@@ -217,9 +227,14 @@ class Permissions(RuleSets):
             lists[f"{verb}_deny"] = deny
         return type(self)(**lists, allow_responses=self.allow_responses, dialect=self.dialect)
 
-    def lint(self) -> list[Finding]:
-        """Return what a reviewer should look at; ``docs/permissions.md`` lists the rules."""
-        return lint(self)
+    def lint(self, *, microbus: bool | None = None) -> list[Finding]:
+        """Return what a reviewer should look at; ``LINT_RULES`` lists the rules.
+
+        Args:
+            microbus: apply the rules about planes and the trust root of Microbus; None to apply
+                them if an entry shows a plane, as ``prod.safe.>`` does.
+        """
+        return lint(self, about_microbus([self]) if microbus is None else microbus)
 
     # --- files
 
@@ -305,6 +320,7 @@ class Permissions(RuleSets):
         )
         self.determined, self.unmatchable = loaded.determined, loaded.unmatchable
         self.sources, self.validity = loaded.sources, loaded.validity
+        self.place = loaded.place
         return self
 
     def dump(self, format: str = "json") -> str:

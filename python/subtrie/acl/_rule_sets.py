@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from .. import _engine
 from .._nats.jwt import Validity
 from .._rule_engine import RuleEngine
+from ._place import Place
 from ._response_limit import ResponseLimit
 from ._rule_entry import checked_entries
 
@@ -19,6 +20,7 @@ class RuleSets:
         "allow_responses",
         "determined",
         "dialect",
+        "place",
         "publish_allow",
         "publish_deny",
         "sources",
@@ -69,8 +71,10 @@ class RuleSets:
         self.determined = True
         #: Entries of a JWT that load and match nothing: (list, entry).
         self.unmatchable: tuple[tuple[str, str], ...] = ()
-        #: Where each entry was read: (list, entry) to (file, line).
-        self.sources: dict[tuple[str, str], tuple[str, int]] = {}
+        #: Where each entry was read: (list, entry) to (file, line, column).
+        self.sources: dict[tuple[str, str], Place] = {}
+        #: Where the user stands in a configuration; None elsewhere.
+        self.place: Place | None = None
         #: The time in which the token is good that these were read from.
         self.validity = Validity()
 

@@ -16,7 +16,7 @@ from .._errors import refusal
 from .._file_errors import file_error
 from .._nats.ports import CONTROL, DANGER
 from .._rule_engine import RuleEngine
-from ..acl import Permissions
+from ..acl import Permissions, Place
 from ._service import EndpointUse, RawSubject, Service
 
 #: A placeholder for the host while a pattern is built; a wildcard replaces it.
@@ -153,7 +153,7 @@ def rules(
         for entry in getattr(found, name):
             origin = origins[entry]
             if origin is not None and origin.file is not None:
-                found.sources[name, entry] = (origin.file, origin.line or 1)
+                found.sources[name, entry] = Place(origin.file, origin.line or 1)
     return found
 
 

@@ -24,7 +24,8 @@ MAX_DEPTH = 32
 MAX_FILES = 256
 
 _SPACE = re.compile(r"[ \t]*")
-_COMMENT = re.compile(r"(?:#|//)[^\r\n]*")
+_BLANKS = re.compile(r"(?:[ \t\r\n]+|(?:#|//)[^\r\n]*)*")
+_PLAIN = re.compile(r'[^"\\]*')
 _BARE = re.compile(r"""[^\s,;\]}]*""")
 _KEY = re.compile(r"""[^\s:={}\[\],;"'#]+""")
 _INTEGER = re.compile(r"(-?[0-9]{1,20})([kmgtpe]?)(b|i|ib)?", re.IGNORECASE)
@@ -34,7 +35,15 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 #: A line that may hold a secret is not repeated in a message.  # T16
 _SECRET = re.compile("pass|token|seed|secret", re.IGNORECASE)
+#: Keys whose value may be unknown: a reviewer has no secrets.
+_UNKNOWN = re.compile("pass|token|nkey|seed|secret", re.IGNORECASE)
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class UnknownText(str):
+    """The name of a variable that is not defined, where a password, a token or a key stands."""
+
+    __slots__ = ()
 
 
 @dataclasses.dataclass(slots=True)
@@ -44,6 +53,7 @@ class Node:
     value: Any = dataclasses.field(repr=False)  # it may be a password
     file: Path
     line: int
+    column: int = 1
     used: bool = False  # a variable refers to it, so the broker accepts any key
 
 
@@ -81,6 +91,8 @@ class _Reader:
         if len(self.open) >= MAX_DEPTH or self.count > MAX_FILES:
             raise file_error("include-depth", path.name, parent, line)
         try:
+            if parent is not None and not path.is_file():  # a pipe may have no end
+                raise file_error("include-file", path.name, parent, line)
             text = read_text(path)
         except OSError:
             if parent is None:
@@ -98,8 +110,9 @@ class _Parser:
     def __init__(self, text: str, file: Path, reader: _Reader, depth: int = 0) -> None:
         self._text, self._file, self._reader = text, file, reader
         self._at = 0
-        self._counted = (0, 1)  # a place, and its line
+        self._counted = (0, 1, 0)  # a place, its line, and where the line begins
         self._depth = depth
+        self._key_read = ""
         self._scopes: list[dict[str, Node]] = []
 
     def document(self) -> dict[str, Node]:
@@ -128,11 +141,12 @@ class _Parser:
 
     @property
     def _line(self) -> int:
-        place, line = self._counted
+        place, line, start = self._counted
         if place > self._at:
-            place, line = 0, 1
-        line += self._text.count("\n", place, self._at)
-        self._counted = (self._at, line)
+            place, line, start = 0, 1, 0
+        if lines := self._text.count("\n", place, self._at):
+            line, start = line + lines, self._text.rfind("\n", place, self._at) + 1
+        self._counted = (self._at, line, start)
         return line
 
     def _fail(self, reason: str, value: str = "the configuration") -> NoReturn:
@@ -150,16 +164,10 @@ class _Parser:
 
     def _blanks(self) -> bool:
         """Skip blanks, new lines and comments; return True if there was a new line."""
-        line = False
-        while True:
-            character = self._peek()
-            if character and character in " \t\r\n":
-                line |= character in "\r\n"
-                self._at += 1
-            elif found := _COMMENT.match(self._text, self._at):
-                self._at = found.end()
-            else:
-                return line
+        found = _BLANKS.match(self._text, self._at)
+        start, self._at = self._at, found.end() if found else self._at
+        text = self._text
+        return text.find("\n", start, self._at) >= 0 or text.find("\r", start, self._at) >= 0
 
     # --- values
 
@@ -200,7 +208,9 @@ class _Parser:
             self._spaces()
         if not self._peek() or self._peek() in "\r\n":
             self._fail("conf-value", key)
+        before, self._key_read = self._key_read, key
         node = self._value()
+        self._key_read = before
         values[key] = dataclasses.replace(node, line=line)
 
     def _ended(self, end: str) -> bool:
@@ -255,6 +265,12 @@ class _Parser:
 
     def _value(self) -> Node:
         line = self._line
+        column = self._at - self._counted[2] + 1
+        node = self._read(line)
+        node.column = column
+        return node
+
+    def _read(self, line: int) -> Node:
         character = self._peek()
         value: Any
         if character == "{":
@@ -299,15 +315,16 @@ class _Parser:
     def _quoted(self) -> str:
         parts: list[str] = []
         while True:
-            character = self._peek()
-            self._at += 1
+            found = _PLAIN.match(self._text, self._at)
+            plain = found[0] if found else ""
+            parts.append(plain)
+            self._at += len(plain) + 1
+            character = self._text[self._at - 1 : self._at]
             if not character:
                 self._fail("conf-end")
             if character == '"':
                 return "".join(parts)
-            if character == "\\":
-                character = self._escape()
-            parts.append(character)
+            parts.append(self._escape())
 
     def _escape(self) -> str:
         letter = self._peek()
@@ -370,8 +387,11 @@ class _Parser:
                 scope[name].used = True
                 return Node(scope[name].value, self._file, line)
         reader = self._reader
+        if name not in reader.env and _UNKNOWN.search(self._key_read):
+            return Node(UnknownText("$" + name), self._file, line)
         if name in reader.resolving or name not in reader.env:
-            self._fail("conf-variable", name)
+            # The name is no secret here: it does not stand where a password does.
+            raise file_error("conf-variable", name, self._file, line)
         reader.resolving.add(name)
         try:
             value = _Parser(reader.env[name], self._file, reader, self._depth).single().value

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._errors import SubtrieError
 from ..._file_errors import file_error, located
+from .._place import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .config_keys import keys_of, nanoseconds
@@ -30,10 +31,10 @@ def permissions_of(node: Node) -> LoadedPermissions:
     lists: dict[str, list[str]] = {}
     for verb in ("publish", "subscribe"):
         if verb in words:
-            for side, entry, file, line in _entries(words[verb], verb):
+            for side, entry, place in _entries(words[verb], verb):
                 name = f"{verb}_{side}"
                 lists.setdefault(name, []).append(entry)
-                loaded.sources.setdefault((name, entry), (file, line))
+                loaded.sources.setdefault((name, entry), place)
     for name, entries in lists.items():
         setattr(loaded, name, tuple(entries))
     if "responses" in words:
@@ -43,15 +44,15 @@ def permissions_of(node: Node) -> LoadedPermissions:
     return loaded
 
 
-def _entries(node: Node, verb: str) -> list[tuple[str, str, str, int]]:
-    """Side, entry, file and line of each entry of one verb."""
+def _entries(node: Node, verb: str) -> list[tuple[str, str, Place]]:
+    """Side, entry and place of each entry of one verb."""
     if not isinstance(node.value, dict):
         return _side_entries(node, verb, "allow")
     sides = keys_of(node, {"allow": "allow", "deny": "deny"}, verb)
     return [row for side, entries in sides.items() for row in _side_entries(entries, verb, side)]
 
 
-def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, str, int]]:
+def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, Place]]:
     """The same for one side of a verb."""
     nodes = [node] if isinstance(node.value, str) else node.value
     if not isinstance(nodes, list):
@@ -64,8 +65,13 @@ def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, str,
             entries = checked_entries([each.value], f"{verb}_{side}", "server", verb == "subscribe")
         except SubtrieError as error:
             raise located(error, each.file, each.line) from None
-        rows += [(side, entry, str(each.file), each.line) for entry in entries or ()]
+        rows += [(side, entry, place_of(each)) for entry in entries or ()]
     return rows
+
+
+def place_of(node: Node) -> Place:
+    """Return where a value stands."""
+    return Place(str(node.file), node.line, node.column)
 
 
 def _responses(node: Node) -> ResponseLimit | None:

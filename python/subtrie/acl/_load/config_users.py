@@ -17,8 +17,8 @@ from .config_keys import (
     texts,
     top_level,
 )
-from .config_parser import Node
-from .config_permissions import permissions_of
+from .config_parser import Node, UnknownText
+from .config_permissions import permissions_of, place_of
 from .loaded import LoadedPermissions
 
 _USER = {
@@ -42,6 +42,8 @@ _CALLOUT = {
     "issuer": "issuer", "account": "account", "acc": "account", "auth_users": "users",
     "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
 }  # fmt: skip
+
+_OPERATORS = ("operator", "operators", "roots", "root", "root_operators", "root_operator")
 
 #: The account of users without an account.
 _GLOBAL = "$G"
@@ -82,7 +84,9 @@ def permissions_of_user(
     if len(fitting) == 1:
         return fitting[0].permissions
     if not users:
-        raise file_error("no-user", path.name, path)
+        keys = {key.lower() for key in document.value}
+        reason = "operator-mode" if keys.intersection(_OPERATORS) else "no-user"
+        raise file_error(reason, path.name, path)
     reason = "several-users" if fitting else "user-unknown"
     raise file_error(reason, ", ".join(each.label for each in users), path)
 
@@ -111,7 +115,7 @@ def _users(document: Node) -> list[_User]:
         seen.add(each.name)
         # All other users are decided by the authorization callout, which is not in the file.
         each.permissions.determined = exempt is None or each.name in exempt
-    for operator in ("operator", "operators", "roots", "root", "root_operators", "root_operator"):
+    for operator in _OPERATORS:
         if operator in values and ("accounts" in values or users):
             _mixed(values[operator])
     _no_auth_user(values, users, single)
@@ -178,7 +182,7 @@ def _callout(node: Node) -> set[str]:
 
 def _public_key(node: Node, prefix: int, key: str) -> None:
     of_kind(node, TEXT, key)
-    if not is_public_key(node.value, prefix):
+    if not isinstance(node.value, UnknownText) and not is_public_key(node.value, prefix):
         raise file_error("nkey", key, node.file, node.line)
 
 
@@ -230,6 +234,7 @@ def _listed(listed: Node, default: LoadedPermissions | None, account: str | None
             own = permissions_of(fields["permissions"])
         else:
             own = LoadedPermissions() if default is None else dataclasses.replace(default)
+        own.place = place_of(entry)
         users.append(_User(name, account, own, entry))
     return users
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..._nats.jwt import Validity
+from .._place import Place
 from .._response_limit import ResponseLimit
 
 
@@ -22,8 +23,10 @@ class LoadedPermissions:
     determined: bool = True
     #: Entries that load and match nothing: (list, entry).
     unmatchable: tuple[tuple[str, str], ...] = ()
-    #: Where each entry was read: (list, entry) to (file, line).
-    sources: dict[tuple[str, str], tuple[str, int]] = dataclasses.field(default_factory=dict)
+    #: Where each entry was read, by (list, entry).
+    sources: dict[tuple[str, str], Place] = dataclasses.field(default_factory=dict)
+    #: Where the user stands; None if the file is of one user.
+    place: Place | None = None
     #: The time in which the token is good.
     validity: Validity = dataclasses.field(default_factory=Validity)
 

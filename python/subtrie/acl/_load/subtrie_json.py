@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._errors import SubtrieError
 from ..._file_errors import file_error, located
+from .._place import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
 from .loaded import LoadedPermissions
@@ -38,7 +39,7 @@ def permissions_in_json(text: str, path: Path) -> LoadedPermissions:
                 [kept] = checked_entries([entry], name, dialect, name.startswith("subscribe")) or ()
             except SubtrieError as error:
                 raise located(error, path, line) from None
-            loaded.sources.setdefault((name, kept), (str(path), line))
+            loaded.sources.setdefault((name, kept), Place(str(path), line))
         setattr(loaded, name, tuple(entries))
     limit = document.pop("allow_responses", None)
     if document:

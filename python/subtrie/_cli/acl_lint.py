@@ -1,0 +1,184 @@
+"""``subtrie acl lint`` and ``subtrie acl rule``: findings for a reviewer, and what they mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from ..acl import LINT_RULES, Finding, about_microbus
+from .junit import Case, junit
+from .lint_baseline import Comments, read_baseline, write_baseline
+from .markdown import code
+from .permission_files import FILE, Selection, by_plane, every_user, of_user
+from .sarif import fingerprint, sarif_of_findings
+from .stream import console, print_json, printable
+
+_FORMS = ("text", "json", "markdown", "sarif", "junit")
+_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+
+
+class _Codes(click.ParamType):  # type: ignore[type-arg]
+    """Codes of lint rules, separated by commas."""
+
+    name = "code,…"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        """Return the codes."""
+        codes = frozenset(each.strip() for each in str(value).split(","))
+        for each in sorted(codes - set(LINT_RULES)):
+            self.fail(f"no lint rule is called {printable(each)}; see subtrie acl rule")
+        return codes
+
+
+@click.command()
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@of_user
+@every_user
+@by_plane
+@click.option("--select", type=_Codes(), multiple=True, help="Only these rules.")
+@click.option("--ignore", type=_Codes(), multiple=True, help="All rules but these.")
+@click.option("--baseline", type=FILE, help="Leave out the findings in this file.")
+@click.option(
+    "--write-baseline", "new_baseline", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write all findings to this file, as accepted; exit code 0.",
+)  # fmt: skip
+@click.option("--format", "form", type=click.Choice(_FORMS), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--sarif", is_flag=True, help="The same as --format sarif.")
+def lint(
+    files: tuple[Path, ...],
+    selection: Selection,
+    every_user: bool,
+    plane: str | None,
+    select: tuple[frozenset[str], ...],
+    ignore: tuple[frozenset[str], ...],
+    baseline: Path | None,
+    new_baseline: Path | None,
+    form: str,
+    as_json: bool,
+    sarif: bool,
+) -> None:
+    """Report rules in FILES that reach too far, have no effect, or are too many.
+
+    Rules about Microbus apply with --plane, or if the entries of a file show a plane. A comment
+    '# subtrie: ignore[code]' on the line of an entry, or alone above it, suppresses a finding.
+    Exit code 1 if there is an error or a warning.
+    """
+    chosen = frozenset[str]().union(*select) if select else frozenset(LINT_RULES)
+    chosen -= frozenset[str]().union(*ignore)
+    known = set() if baseline is None else read_baseline(baseline)
+    comments = Comments()
+    findings = [
+        each
+        for file in files
+        for each in _of_file(file, selection, every_user, plane)
+        if each.rule in chosen and not comments.suppress(each) and fingerprint(each) not in known
+    ]
+    if new_baseline is not None:
+        write_baseline(new_baseline, findings)
+        click.echo(f"{printable(str(new_baseline))}: {len(findings)} findings", err=True)
+        return
+    form = "sarif" if sarif else "json" if as_json else form
+    if form == "sarif":
+        print(json.dumps(sarif_of_findings(findings), indent=2))
+    elif form == "json":
+        for finding in findings:
+            print_json(dataclasses.asdict(finding))
+    elif form == "junit":
+        print(junit("subtrie acl lint", _cases(files, findings)))
+    elif form == "markdown":
+        print(_markdown(findings), end="")
+    else:
+        _print(findings)
+    raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
+
+
+def _of_file(
+    file: Path, selection: Selection, every_user: bool, plane: str | None
+) -> list[Finding]:
+    if selection.names_a_user:
+        users = {"": selection.load_determined(file)}
+    else:
+        users = selection.load_each(file, undetermined="skip")
+        if len(users) == 1 and not every_user:
+            users = dict.fromkeys([""], *users.values())
+    microbus = plane is not None or about_microbus(users.values())
+    found = []
+    for name, permissions in users.items():
+        for each in permissions.lint(microbus=microbus):
+            message = f"{name}: {each.message}" if name else each.message
+            found.append(dataclasses.replace(each, message=message, file=each.file or str(file)))
+    return found
+
+
+def _place(each: Finding) -> str:
+    numbers = (each.line, each.column) if each.line else ()
+    return ":".join([str(each.file), *(str(number) for number in numbers if number)])
+
+
+def _count(findings: list[Finding]) -> str:
+    levels = Counter(each.level for each in findings)
+    parts = [
+        f"{number} {level}{'s' * (number > 1)}" for level in _COLOURS if (number := levels[level])
+    ]
+    return f"{len(findings)} finding{'s' * (len(findings) > 1)}: {', '.join(parts)}"
+
+
+def _print(findings: list[Finding]) -> None:
+    screen = console()
+    for each in findings:
+        example = f"  example: {each.witness}" if each.witness else ""
+        line = Text.assemble(
+            printable(_place(each)), ": ", (each.level, _COLOURS[each.level]), f" {each.rule}: ",
+            printable(each.message), (printable(example), "dim"),
+        )  # fmt: skip
+        screen.print(line)
+    screen.print(Text(_count(findings)) if findings else "[green]✓[/] no findings")
+
+
+def _markdown(findings: list[Finding]) -> str:
+    if not findings:
+        return "No findings.\n"
+    lines = ["| place | level | rule | finding | example |", "|---|---|---|---|---|"]
+    for each in findings:
+        example = code(each.witness) if each.witness else ""
+        row = (code(_place(each)), each.level, each.rule, code(each.message), example)
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join([*lines, "", _count(findings), ""])
+
+
+def _cases(files: tuple[Path, ...], findings: list[Finding]) -> list[Case]:
+    found = [
+        Case(_place(each), f"{each.rule}: {each.message}", f"{each.level}: {each.message}")
+        for each in findings
+    ]
+    clean = {str(file) for file in files} - {each.file for each in findings}
+    return found + [Case(name, "no findings") for name in sorted(clean)]
+
+
+@click.command()
+@click.argument("name", metavar="[CODE]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each rule.")
+def rule(name: str | None, as_json: bool) -> None:
+    """Explain the lint rule CODE, or list all."""
+    if name is not None and name not in LINT_RULES:
+        raise click.UsageError(f"no lint rule is called {printable(name)}; see subtrie acl rule")
+    chosen = [each for each in LINT_RULES.values() if name in (None, each.code)]
+    screen = console()
+    for each in chosen:
+        if as_json:
+            print_json(each._asdict())
+        elif name is None:
+            screen.print(Text(f"{each.code:16} {each.level:8} {each.summary}"))
+        else:
+            scope = "\nApplies to subjects of Microbus only." if each.microbus else ""
+            screen.print(Text(f"{each.code} ({each.level}): {each.summary}{scope}\n"))
+            screen.print(Text(f"Why: {each.why}\nInstead: {each.instead}"))
+            screen.print(Text(f"Suppress: # subtrie: ignore[{each.code}]", "dim"))

@@ -1,0 +1,150 @@
+"""All users at once: a table of what each may do, and who may do one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from .. import _engine
+from .._errors import SubtrieError
+from .._nats.duration import readable_duration
+from ..acl import Permissions, about_microbus
+from .permission_files import FILE, BadFile, Selection, of_user
+from .stream import console, print_json, printable
+
+_HEADINGS = (
+    "user", "account", "publish", "subscribe", "everything", "inbox", "responses", "findings",
+)  # fmt: skip
+
+
+def show_users(users: dict[str, Permissions], plane: str | None, as_json: bool) -> None:
+    """Print one row for each user: how many entries, and what stands out."""
+    microbus = plane is not None or about_microbus(users.values())
+    rows = [_row(name, permissions, microbus) for name, permissions in users.items()]
+    if as_json:
+        for row in rows:
+            print_json(row)
+        return
+    texts = [list(_HEADINGS), *([_cell(row[key]) for key in _HEADINGS] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    screen = console()
+    for number, cells in enumerate(texts):
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        screen.print(Text("  ".join(padded).rstrip(), "bold" if number == 0 else ""))
+
+
+def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]:
+    account, _, name = label.rpartition("/")
+    row: dict[str, Any] = {"user": name, "account": account or None}
+    if not permissions.determined:
+        return row | dict.fromkeys(_HEADINGS[2:], "not determined")
+    for verb in ("publish", "subscribe"):
+        allow, deny = getattr(permissions, f"{verb}_allow"), getattr(permissions, f"{verb}_deny")
+        row[verb] = {"allow": None if allow is None else len(allow), "deny": len(deny)}
+    everything = [
+        verb
+        for verb in ("publish", "subscribe")
+        if not permissions.lists(verb)[1] and ">" in permissions.lists(verb)[0]
+    ]
+    found = permissions.lint(microbus=microbus)
+    inboxes = [each for each in found if each.rule == "inbox"]
+    limit = permissions.allow_responses
+    return row | {
+        "everything": everything,
+        "inbox": str(inboxes[0].witness) if inboxes else None,
+        "responses": limit and {"max": limit.max, "expires": limit.expires},
+        "findings": sum(each.level != "note" for each in found),
+    }
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict) and "deny" in value:
+        allowed = "all" if value["allow"] is None else str(value["allow"])
+        return allowed + (f" - {value['deny']}" if value["deny"] else "")
+    if isinstance(value, dict):
+        often = "any" if value["max"] < 0 else str(value["max"])
+        return f"{often} in {readable_duration(value['expires'])}"
+    if isinstance(value, list):
+        return ", ".join(value) or "-"
+    return "-" if value in (None, 0) else printable(str(value))
+
+
+@click.command()
+@click.argument("subject")
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@of_user
+@click.option(
+    "--verb", type=click.Choice(["publish", "subscribe", "receive"]), default="publish",
+    show_default=True,
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each user.")
+def who(
+    subject: str, files: tuple[Path, ...], selection: Selection, verb: str, as_json: bool
+) -> None:
+    """List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
+
+    Each with the rule that decides. SUBJECT may be a pattern: then who may do so with any subject
+    of it (subscribe: with the whole pattern), and an example. Exports, imports and mappings of
+    accounts are in 'subtrie acl flows'. Exit code 1 if nobody may.
+    """
+    screen = console()
+    anyone = False
+    try:
+        _engine.check_pattern(subject, "server")
+        for file in files:
+            for row in _who(file, selection, subject, verb):
+                anyone = anyone or row["allowed"] is True
+                if as_json:
+                    print_json({"file": str(file), **row})
+                    continue
+                mark = ("✓ ", "green") if row["allowed"] else ("? ", "yellow")
+                name = printable(row["user"] or str(file))
+                example = f"  example: {row['witness']}" if row["witness"] else ""
+                rule = f"  {printable(row['rule'])}"
+                screen.print(Text.assemble(mark, name, rule, (printable(example), "dim")))
+    except SubtrieError as error:
+        raise BadFile(str(error)) from None
+    if not anyone and not as_json:
+        screen.print(f"nobody may {verb} {printable(subject)}")
+    raise SystemExit(0 if anyone else 1)
+
+
+def _who(file: Path, selection: Selection, subject: str, verb: str) -> Iterator[dict[str, Any]]:
+    if selection.names_a_user:
+        users = {"": selection.load(file)}
+    else:
+        users = selection.load_each(file, undetermined="keep")
+    wild = subject.split(".")
+    literal = "*" not in wild and ">" not in wild
+    for name, permissions in users.items():
+        row: dict[str, Any] = {"user": name, "verb": verb, "allowed": True, "witness": None}
+        if not permissions.determined:
+            yield row | {"allowed": None, "rule": "not determined: decided elsewhere"}
+        elif verb == "subscribe" or (verb == "publish" and literal):
+            ask = permissions.can_subscribe if verb == "subscribe" else permissions.can_publish
+            if decision := ask(subject):
+                yield row | {"rule": decision.rule or "everything"}
+        else:
+            side = "publish" if verb == "publish" else "subscribe"
+            allow, deny = permissions.lists(side)
+            found = _engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
+            if found is not None:
+                rule = _first(allow, found)
+                listed = getattr(permissions, f"{side}_allow") is not None
+                shown = {"rule": rule if listed else "everything"}
+                yield row | shown | {"witness": None if literal else found[0]}
+
+
+def _first(allow: list[str], found: tuple[str, str | None]) -> str:
+    """The first entry that allows a subject in a queue."""
+    subject, queue = found
+    for entry in allow:
+        pattern, _, group = entry.partition(" ")
+        in_queue = not group or (queue is not None and _engine.covers(group, queue))
+        if in_queue and _engine.matches(pattern, subject):
+            return entry
+    return allow[0]

@@ -1,0 +1,223 @@
+"""All users at once: the table, ``acl who``, and the options, comments and formats of a lint."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+
+from subtrie._cli.app import app
+from subtrie.acl import LINT_RULES
+
+CONFIG = """accounts {
+  SYS { users: [ { user: sys, password: hidden-word } ] }
+  APP {
+    users: [
+      { user: admin, password: hidden-word }
+      { user: ingest, password: hidden-word, permissions: {
+          publish: { allow: [ "sensors.>", "sensors.a" ], deny: "sensors.secret.>" }
+          subscribe: [ "_INBOX.>", "cmd.*" ]  # subtrie: ignore[unbounded-depth]
+          allow_responses: { max: 2, expires: "60s" } } }
+      # subtrie: ignore[inbox, unbounded-depth]
+      { user: dash, password: hidden-word, permissions: {
+          publish: [], subscribe: { allow: [ "sensors.*" ], deny: [ "x" ] } } }
+    ]
+  }
+}
+"""
+
+
+@pytest.fixture
+def conf(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(CONFIG)
+    return path
+
+
+def run(*words):
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert "hidden-word" not in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def test_a_table_of_all_users(conf):
+    done = run("acl", "show", conf)
+    lines = done.output.splitlines()
+    assert lines[0].split()[:4] == ["user", "account", "publish", "subscribe"]
+    assert len(lines) == 5
+    rows = [json.loads(line) for line in run("acl", "show", conf, "--json").output.splitlines()]
+    by_name = {row["user"]: row for row in rows}
+    assert list(by_name) == ["sys", "admin", "ingest", "dash"]
+    assert by_name["admin"]["everything"] == ["publish", "subscribe"]
+    assert by_name["ingest"]["account"] == "APP"
+    assert by_name["ingest"]["publish"] == {"allow": 2, "deny": 1}
+    assert by_name["ingest"]["responses"] == {"max": 2, "expires": 60.0}
+    assert by_name["ingest"]["inbox"].startswith("_INBOX.")
+    assert by_name["dash"]["inbox"] is None
+    assert "2 in 1m" in done.output
+    assert run("acl", "show", conf, "--user", "dash").output.startswith("publish allow: ")
+
+
+def test_who(conf):
+    def users(*words):
+        done = run("acl", "who", *words, conf, "--json")
+        rows = [json.loads(line) for line in done.output.splitlines()]
+        assert done.exit_code == (0 if rows else 1)
+        return {row["user"]: (row["rule"], row["witness"]) for row in rows}
+
+    assert users("sensors.a") == {
+        "SYS/sys": ("everything", None), "APP/admin": ("everything", None),
+        "APP/ingest": ("sensors.>", None), "APP/dash": ("everything", None),
+    }  # fmt: skip
+    assert "APP/ingest" not in users("sensors.secret.x")
+    found = users("sensors.secret.>", "--verb", "receive")
+    assert set(found) == {"SYS/sys", "APP/admin"}
+    assert found["APP/admin"][1].startswith("sensors.secret.")
+    found = users("*.*", "--verb", "receive")
+    assert found["APP/ingest"][0] == "_INBOX.>"
+    assert found["APP/dash"][0] == "sensors.*"
+    assert set(users("sensors.>", "--verb", "subscribe")) == {"SYS/sys", "APP/admin"}
+    assert users("other", "--verb", "receive", "--user", "dash") == {}
+    assert "nobody may" in run("acl", "who", "other", conf, "--verb", "receive", "--user",
+                               "dash").output  # fmt: skip
+    assert run("acl", "who", "a..b", conf).exit_code == 2
+
+
+def test_why_of_every_user(conf):
+    done = run("why", "sensors.secret.x", "-p", conf, "--every-user", "--json")
+    rows = {row["user"]: row["allowed"] for row in map(json.loads, done.output.splitlines())}
+    assert rows == {"SYS/sys": True, "APP/admin": True, "APP/ingest": False, "APP/dash": True}
+    assert done.exit_code == 1
+
+
+def test_a_hint_is_in_the_words_of_the_command(conf):
+    done = run("why", "a", "-p", conf)
+    assert done.exit_code == 2
+    assert "--user" in done.stderr
+    assert "user=" not in done.stderr
+    assert "Usage:" not in done.stderr
+
+
+def test_lint_of_all_users_by_default_and_without_rules_about_microbus(conf):
+    done = run("acl", "lint", conf)
+    assert done.exit_code == 1
+    codes = [line.split()[2] for line in done.output.splitlines()[:-1]]
+    assert set(codes) == {"inbox:", "allow-responses:", "redundant:", "unbounded-depth:", "dead:"}
+    assert "plane-wildcard: APP/admin" in run("acl", "lint", conf, "--plane", "prod").output
+    assert "nats.conf:8:24: warning inbox: APP/ingest" in done.output
+
+
+def test_comments_suppress_findings(conf):
+    found = [json.loads(line) for line in run("acl", "lint", conf, "--json").output.splitlines()]
+    places = {(each["rule"], each["entry"]) for each in found}
+    assert ("unbounded-depth", "cmd.*") not in places
+    assert ("unbounded-depth", "sensors.*") in places  # the comment is above another line
+    conf.write_text(CONFIG.replace("ignore[inbox, unbounded-depth]", "ignore[no-such]"))
+    done = run("acl", "lint", conf)
+    assert "no lint rule is called no-such" in done.stderr
+
+
+def test_select_ignore_and_baseline(conf, tmp_path):
+    def codes(*words):
+        done = run("acl", "lint", conf, "--json", *words)
+        return {json.loads(line)["rule"] for line in done.output.splitlines()}
+
+    everything = codes()
+    assert codes("--select", "inbox,dead") == {"inbox", "dead"}
+    assert codes("--ignore", "inbox", "--ignore", "dead") == everything - {"inbox", "dead"}
+    assert run("acl", "lint", conf, "--select", "nothing").exit_code == 2
+    kept = tmp_path / "baseline.json"
+    assert run("acl", "lint", conf, "--write-baseline", kept).exit_code == 0
+    assert codes("--baseline", kept) == set()
+    # A finding that moves is the same finding; another one is new.
+    conf.write_text("# a line\n" + CONFIG.replace('"_INBOX.>"', '"_INBOX.>", "_INBOX.*"'))
+    assert "inbox" in codes("--baseline", kept)
+    assert codes("--baseline", kept) < everything
+    kept.write_text("[]")
+    assert run("acl", "lint", conf, "--baseline", kept).exit_code == 2
+
+
+def test_all_formats_of_lint_and_diff(conf, tmp_path):
+    done = run("acl", "lint", conf, "--format", "junit")
+    root = ElementTree.fromstring(done.output)
+    assert int(root.get("failures")) == len(root.findall("testcase/failure")) > 3
+    done = run("acl", "lint", conf, "--format", "markdown")
+    assert "| warning | inbox |" in done.output
+    (tmp_path / "less.conf").write_text(CONFIG.replace('"sensors.a" ]', "]"))
+    new = tmp_path / "more.conf"
+    new.write_text(CONFIG.replace('"sensors.a" ]', '"b" ]'))
+    done = run("acl", "diff", conf, new, "--format", "junit")
+    [failure] = ElementTree.fromstring(done.output).findall("testcase/failure")
+    assert failure.text == "new: b"
+    done = run("acl", "diff", conf, tmp_path / "less.conf", "--format", "junit")
+    assert ElementTree.fromstring(done.output).get("failures") == "0"
+
+
+@pytest.mark.requirement("T19")
+def test_markdown_and_sarif_hold_no_links(tmp_path):
+    path = tmp_path / "rules.json"
+    entry = "a.![p](https://evil.example/p.png)@team#1"
+    path.write_text(json.dumps({"subtrie": 1, "publish_allow": [entry, entry]}))
+    shown = run("acl", "lint", path, "--format", "markdown").output
+    nothing = tmp_path / "none.json"
+    nothing.write_text(json.dumps({"subtrie": 1, "publish_allow": []}))
+    shown += run("acl", "diff", nothing, path, "--format", "markdown").output
+    assert "evil" in shown
+    for mark in ("](", "![", "https:", "@team", "#1 "):
+        assert mark not in shown
+    report = json.loads(run("acl", "lint", path, "--format", "sarif").output)
+    texts = [each["message"]["text"] for each in report["runs"][0]["results"]]
+    assert any("evil" in text for text in texts)
+    assert all("](" not in text.replace("\\]", "") for text in texts)
+
+
+def test_the_page_of_each_rule():
+    done = run("acl", "rule")
+    assert [line.split()[0] for line in done.output.splitlines()] == list(LINT_RULES)
+    for code in LINT_RULES:
+        page = run("acl", "rule", code).output
+        assert page.startswith(f"{code} (")
+        assert f"ignore[{code}]" in page
+    assert json.loads(run("acl", "rule", "danger", "--json").output)["microbus"] is True
+    assert run("acl", "rule", "nothing").exit_code == 2
+
+
+def test_an_encoding_without_the_marks(conf):
+    env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    command = [sys.executable, "-m", "subtrie.cli", "check", "a..b", "a.b"]
+    done = subprocess.run(command, env=env, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_is_not_an_answer():
+    command = [sys.executable, "-m", "subtrie.cli", "check"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdin.write(b"a.b\n")
+        process.stdin.flush()
+        assert b"a.b" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        assert b"interrupted" in process.stderr.read()
+
+
+def test_many_users_take_a_bounded_number_of_questions(tmp_path):
+    """Each entry of one user is compared with that user's entries only."""
+    users = "\n".join(
+        f'{{ user: u{n}, password: x, permissions: {{ publish: "u{n}.>", subscribe: "u{n}.>" }} }}'
+        for n in range(500)
+    )
+    path = tmp_path / "many.conf"
+    path.write_text(f"authorization {{ users [\n{users}\n] }}\n")
+    assert len(run("acl", "show", path).output.splitlines()) == 501
+    assert run("acl", "who", "u7.a", path).output.split() == ["✓", "u7", "u7.>"]
+    assert isinstance(io.StringIO(run("acl", "lint", path).output).read(), str)
