@@ -1,5 +1,6 @@
 """The parser of the NATS protocol: a part of ``_subtrie.pyi``."""
 
+from collections.abc import Callable
 from typing import Any, final
 
 from ._subject import Dialect
@@ -64,7 +65,7 @@ class DeliveryReader:
 
     Example:
         >>> DeliveryReader().feed(b"MSG orders.new 7 2\r\nhi\r\nPI")
-        ([(7, 'orders.new', b'hi', False)], b'')
+        ([(7, 'orders.new', b'hi')], [], b'')
     """
 
     def __new__(cls) -> DeliveryReader: ...
@@ -75,6 +76,8 @@ class DeliveryReader:
         host: str,
         whole: tuple[bytes, bytes],
         fragment: tuple[bytes, bytes],
+        receiver: Callable[[list[tuple[Any, str, bytes]]], None],
+        tag: Any,
     ) -> None:
         """Acknowledge the requests that a subscription receives.
 
@@ -84,6 +87,8 @@ class DeliveryReader:
             host: The host of the service.
             whole: The acknowledgement of a whole message, before and after the message id.
             fragment: That of a fragment.
+            receiver: Groups the acknowledged messages in what ``feed`` returns.
+            tag: The object that stands for the subscription in each message.
         """
 
     def forget(self, sid: int) -> None:
@@ -92,11 +97,18 @@ class DeliveryReader:
     def exclude(self, hosts: list[str]) -> None:
         """Compose no acknowledgements of requests from these hosts."""
 
-    def feed(self, data: bytes) -> tuple[list[Any], bytes]:
-        """Return what the next bytes complete, in order, and the acknowledgements to be written.
+    def feed(
+        self, data: bytes
+    ) -> tuple[
+        list[Any],
+        list[tuple[Callable[[list[tuple[Any, str, bytes]]], None], list[tuple[Any, str, bytes]]]],
+        bytes,
+    ]:
+        """Return what the next bytes complete, and the acknowledgements to be written.
 
-        A message is a tuple of subscription id, subject, payload without headers, and whether it
-        is acknowledged; anything else is an ``Op``.
+        In order are messages, as tuples of subscription id, subject and payload without headers,
+        and other operations, as ``Op``. Messages that are acknowledged are not among them: they
+        stand with their receiver, as tuples of tag, subject and payload.
 
         Raises:
             WireError: The bytes violate the protocol; ``.operations`` are those completed before.

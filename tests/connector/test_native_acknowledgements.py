@@ -120,18 +120,18 @@ def test_the_reader_divides_a_stream_as_the_parser_does(chunk):
     reader = _engine.DeliveryReader()
     items = []
     for at in range(0, len(stream), chunk):
-        found, acknowledgements = reader.feed(stream[at : at + chunk])
-        assert acknowledgements == b""
+        found, groups, acknowledgements = reader.feed(stream[at : at + chunk])
+        assert (groups, acknowledgements) == ([], b"")
         items += found
     assert [item if isinstance(item, tuple) else item.op for item in items] == [
         "INFO",
-        (7, "a.b", b"hi", False),
+        (7, "a.b", b"hi"),
         "PING",
-        (8, "a.b", b"hi", False),
+        (8, "a.b", b"hi"),
         "PONG",
         "+OK",
         "-ERR",
-        (9, "a.\udcff", b"", False),
+        (9, "a.\udcff", b""),
     ]
     assert items[0].json == {"a": 1}
     assert items[6].message == "'No'"
@@ -142,14 +142,14 @@ def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told()
     subject = "p.safe.443.web_example.shop_example._.POST.x"
     data = PLAIN.encode()
     message = f"MSG {subject} 7 {len(data)}\r\n".encode() + data + b"\r\n"
-    reader = _engine.DeliveryReader()
-    assert reader.feed(message) == ([(7, subject, data, False)], b"")
-    reader.acknowledge(7, "p", HOST, (b"<", b">"), (b"(", b")"))
+    reader, take = _engine.DeliveryReader(), print
+    assert reader.feed(message) == ([(7, subject, data)], [], b"")
+    reader.acknowledge(7, "p", HOST, (b"<", b">"), (b"(", b")"), take, "tag")
     reply = microbus.encode_reply(plane="p", source=HOST, host="web.example", id="id-raw")
     frame = f"PUB {reply} 4\r\n<m1>\r\n".encode()
-    assert reader.feed(message * 2) == ([(7, subject, data, True)] * 2, frame * 2)
+    assert reader.feed(message * 2) == ([], [(take, [("tag", subject, data)] * 2)], frame * 2)
     reader.exclude(["web.example"])
-    assert reader.feed(message) == ([(7, subject, data, False)], b"")
+    assert reader.feed(message) == ([(7, subject, data)], [], b"")
     reader.exclude([])
     for other in (
         subject.replace("p.", "q.", 1),
@@ -159,6 +159,6 @@ def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told()
         "orders",
     ):
         changed = message.replace(subject.encode(), other.encode())
-        assert reader.feed(changed) == ([(7, other, data, False)], b""), other
+        assert reader.feed(changed) == ([(7, other, data)], [], b""), other
     reader.forget(7)
-    assert reader.feed(message) == ([(7, subject, data, False)], b"")
+    assert reader.feed(message) == ([(7, subject, data)], [], b"")

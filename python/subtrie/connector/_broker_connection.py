@@ -41,14 +41,17 @@ class Acknowledging:
         host: The host of the service.
         whole: The acknowledgement of a message, before and after the message id.
         fragment: That of a fragment.
-        receiver: Takes the messages that were acknowledged; the others have their own receiver.
+        receiver: Takes tag, subject and payload of the messages that were read and acknowledged
+            together, in order; the others have their own receiver.
+        tag: The object that stands for the subscription.
     """
 
     plane: str
     host: str
     whole: tuple[bytes, bytes]
     fragment: tuple[bytes, bytes]
-    receiver: PayloadReceiver
+    receiver: Callable[[Sequence[tuple[Any, str, bytes]]], None]
+    tag: Any
 
 
 class BrokerConnection(ABC):

@@ -8,7 +8,8 @@ import logging
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from itertools import repeat
 from typing import Any
 
 from .. import _control_headers
@@ -124,17 +125,36 @@ class Runtime:
     def hand_over(self, step: Callable[..., None], *arguments: Any) -> None:
         """Run a step on this connector's event loop soon, in order, from any thread.
 
-        Steps given meanwhile share one wake-up of the loop.
+        Steps given meanwhile share one wake-up of the loop, and those of one turn of another loop:
+        each wake-up makes the two threads take turns at the interpreter.
         """
         self._handed.append((step, arguments))
+        self._wake_soon()
+
+    def hand_over_all(
+        self, step: Callable[..., None], arguments: Iterable[tuple[Any, ...]]
+    ) -> None:
+        """Run a step for each of several arguments, as ``hand_over`` does."""
+        self._handed.extend(zip(repeat(step), arguments))
+        self._wake_soon()
+
+    def _wake_soon(self) -> None:
         loop = self.loop
         if not self._taking and loop is not None and not loop.is_closed():
             self._taking = True
-            if asyncio._get_running_loop() is loop:
+            running = asyncio._get_running_loop()
+            if running is loop:
                 loop.call_soon(self._take)
+            elif running is not None:
+                running.call_soon(self._wake)
             else:
-                with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-                    loop.call_soon_threadsafe(self._take)
+                self._wake()
+
+    def _wake(self) -> None:
+        loop = self.loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(self._take)
 
     @property
     def handed_over(self) -> bool:

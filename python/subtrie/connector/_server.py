@@ -56,6 +56,7 @@ class RequestServer:
         self.runner = HandlerRunner(runtime, transport)
         self._arrived: list[tuple[Endpoint, RequestEnvelope, str]] = []
         self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
+        self._acknowledged_receiver = self._receive_acknowledged  # one object for all endpoints
         self._seen = 0  # of what has arrived, at the last look
         self._held_since = 0.0  # on the monotonic clock
 
@@ -159,10 +160,10 @@ class RequestServer:
             self._seen, self._held_since = 1, time.monotonic()
             self._transport.after_writes(self._hand_over)
 
-    def receive_acknowledged(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
-        """Take the payload of a request that was acknowledged, on the connection's loop."""
-        self._runtime.metrics.deliveries["nats"] += 1
-        self._runtime.hand_over(self._begin_acknowledged, endpoint, subject, payload)
+    def _receive_acknowledged(self, messages: Sequence[tuple[Endpoint, str, bytes]]) -> None:
+        """Take the payloads of requests that were acknowledged, on the connection's loop."""
+        self._runtime.metrics.deliveries["nats"] += len(messages)
+        self._runtime.hand_over_all(self._begin_acknowledged, messages)
 
     def _hand_over(self) -> None:
         """Hand what has arrived to the connector's loop: all of it is acknowledged.
@@ -237,7 +238,8 @@ class RequestServer:
             self._runtime.host,
             self._written_ack(202, endpoint.queue),
             self._written_ack(100, endpoint.queue),
-            partial(self.receive_acknowledged, endpoint),
+            self._acknowledged_receiver,
+            endpoint,
         )
 
     def _acknowledgement(

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::op::{Op, decoded};
 use super::parser::wire_error;
@@ -23,9 +23,23 @@ const MAX_MESSAGE: usize = 999_999_999;
 #[pyclass(module = "subtrie._subtrie")]
 pub struct DeliveryReader {
     core: wire::Parser,
-    acknowledgements: HashMap<u64, Acknowledgements>,
+    acknowledged: HashMap<u64, Acknowledged>,
     excluded: HashSet<String>,
 }
+
+/// A subscription whose requests are acknowledged.
+struct Acknowledged {
+    acknowledgements: Acknowledgements,
+    /// Takes the messages of one call that were acknowledged.
+    receiver: Py<PyAny>,
+    /// The object that stands for the subscription in each message.
+    tag: Py<PyAny>,
+}
+
+/// The acknowledged messages of one receiver.
+type Group<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
+/// Messages and operations, acknowledged messages by receiver, acknowledgements.
+type Read<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Bound<'py, PyBytes>);
 
 #[pymethods]
 impl DeliveryReader {
@@ -40,12 +54,16 @@ impl DeliveryReader {
         };
         Self {
             core: wire::Parser::new(Conn::ServerToClient, limits),
-            acknowledgements: HashMap::new(),
+            acknowledged: HashMap::new(),
             excluded: HashSet::new(),
         }
     }
 
     /// Acknowledge the requests that a subscription receives.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what an acknowledgement consists of"
+    )]
     fn acknowledge(
         &mut self,
         sid: u64,
@@ -53,6 +71,8 @@ impl DeliveryReader {
         host: String,
         whole: (Vec<u8>, Vec<u8>),
         fragment: (Vec<u8>, Vec<u8>),
+        receiver: Py<PyAny>,
+        tag: Py<PyAny>,
     ) {
         let written = |(before, after)| WrittenAck { before, after };
         let acknowledgements = Acknowledgements {
@@ -61,12 +81,17 @@ impl DeliveryReader {
             whole: written(whole),
             fragment: written(fragment),
         };
-        self.acknowledgements.insert(sid, acknowledgements);
+        let acknowledged = Acknowledged {
+            acknowledgements,
+            receiver,
+            tag,
+        };
+        self.acknowledged.insert(sid, acknowledged);
     }
 
     /// Compose no acknowledgements for a subscription any more.
     fn forget(&mut self, sid: u64) {
-        self.acknowledgements.remove(&sid);
+        self.acknowledged.remove(&sid);
     }
 
     /// Compose no acknowledgements of requests from these hosts.
@@ -74,32 +99,32 @@ impl DeliveryReader {
         self.excluded = hosts.into_iter().collect();
     }
 
-    /// Parse the next piece of the stream; return messages and other operations in order, and the
-    /// acknowledgements.
+    /// Parse the next piece of the stream; return messages and other operations in order, the
+    /// acknowledged messages by receiver, and the acknowledgements.
     // The interpreter stays attached: a piece takes microseconds, and to attach again would wait for
-    // the other threads.
-    fn feed<'py>(
-        &mut self,
-        py: Python<'py>,
-        data: &Bound<'py, PyBytes>,
-    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyBytes>)> {
+    // the other threads. For the same reason acknowledged messages are grouped here: a loop over
+    // them in Python would give way to the handlers.
+    fn feed<'py>(&mut self, py: Python<'py>, data: &Bound<'py, PyBytes>) -> PyResult<Read<'py>> {
         let Self {
             core,
-            acknowledgements,
+            acknowledged,
             excluded,
         } = self;
+        let mut groups: Vec<Group<'py>> = Vec::new();
         let mut acks: Vec<u8> = Vec::new();
         let mut found: Vec<Bound<'py, PyAny>> = Vec::with_capacity(data.as_bytes().len() / 256 + 1);
         let mut failure: Option<PyErr> = None;
         let mut offset = core.offset();
         let outcome = core.feed(data.as_bytes(), |op, _| {
             let item = match op.kind {
-                Kind::Msg | Kind::Hmsg => message(py, &op, acknowledgements, excluded, &mut acks),
-                _ => operation(py, &op, offset),
+                Kind::Msg | Kind::Hmsg => Message::of(py, &op).and_then(|message| {
+                    message.sorted(py, acknowledged, excluded, &mut acks, &mut groups)
+                }),
+                _ => operation(py, &op, offset).map(Some),
             };
             offset += op.raw.len() as u64;
             match item {
-                Ok(item) => found.push(item),
+                Ok(item) => found.extend(item),
                 Err(error) => failure = Some(error),
             }
         });
@@ -108,42 +133,67 @@ impl DeliveryReader {
         }
         let items = PyList::new(py, found)?;
         match outcome {
-            Ok(()) => Ok((items, PyBytes::new(py, &acks))),
+            Ok(()) => Ok((items, PyList::new(py, groups)?, PyBytes::new(py, &acks))),
             Err(error) => Err(wire_error(py, Conn::ServerToClient, error, &items)),
         }
     }
 }
 
-/// A message as a tuple: sid, subject, payload without headers, whether it was acknowledged.
-fn message<'py>(
-    py: Python<'py>,
-    op: &wire::Op<'_>,
-    acknowledgements: &HashMap<u64, Acknowledgements>,
-    excluded: &HashSet<String>,
-    acks: &mut Vec<u8>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let subject = op.fields.subject.of(op.raw).unwrap_or_default();
-    let payload = op.payload();
-    let headers = op.fields.header_size.unwrap_or(0) as usize;
-    let body = payload.get(headers..).unwrap_or_default();
-    let sid = op.fields.sid.of(op.raw).unwrap_or_default();
-    let sid: u64 = std::str::from_utf8(sid)
-        .ok()
-        .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| PyValueError::new_err("the server sent a sid that is not a number"))?;
-    let acknowledged = match (acknowledgements.get(&sid), std::str::from_utf8(subject)) {
-        (Some(each), Ok(subject)) => {
-            each.write(subject, body, |host| excluded.contains(host), acks)
+/// A message, its headers of NATS cut off.
+struct Message<'a, 'py> {
+    sid: u64,
+    subject: &'a [u8],
+    body: &'a [u8],
+    text: Bound<'py, PyString>,
+    payload: Bound<'py, PyBytes>,
+}
+
+impl<'a, 'py> Message<'a, 'py> {
+    fn of(py: Python<'py>, op: &wire::Op<'a>) -> PyResult<Self> {
+        let subject = op.fields.subject.of(op.raw).unwrap_or_default();
+        let headers = op.fields.header_size.unwrap_or(0) as usize;
+        let body = op.payload().get(headers..).unwrap_or_default();
+        let sid = op.fields.sid.of(op.raw).unwrap_or_default();
+        let sid = std::str::from_utf8(sid)
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| PyValueError::new_err("the server sent a sid that is not a number"))?;
+        Ok(Self {
+            sid,
+            subject,
+            body,
+            text: decoded(py, subject)?,
+            payload: PyBytes::new(py, body),
+        })
+    }
+
+    /// Acknowledge it and add it to its group; or return it as a tuple of sid, subject and payload.
+    fn sorted(
+        self,
+        py: Python<'py>,
+        acknowledged: &HashMap<u64, Acknowledged>,
+        excluded: &HashSet<String>,
+        acks: &mut Vec<u8>,
+        groups: &mut Vec<Group<'py>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let (Some(how), Ok(subject)) = (
+            acknowledged.get(&self.sid),
+            std::str::from_utf8(self.subject),
+        ) && how
+            .acknowledgements
+            .write(subject, self.body, |host| excluded.contains(host), acks)
+        {
+            let message = (&how.tag, self.text, self.payload).into_pyobject(py)?;
+            let receiver = how.receiver.bind(py);
+            match groups.iter_mut().find(|(known, _)| known.is(receiver)) {
+                Some((_, messages)) => messages.push(message.into_any()),
+                None => groups.push((receiver.clone(), vec![message.into_any()])),
+            }
+            return Ok(None);
         }
-        _ => false,
-    };
-    let parts = (
-        sid,
-        decoded(py, subject)?,
-        PyBytes::new(py, body),
-        acknowledged,
-    );
-    parts.into_pyobject(py).map(Bound::<PyTuple>::into_any)
+        let message = (self.sid, self.text, self.payload).into_pyobject(py)?;
+        Ok(Some(message.into_any()))
+    }
 }
 
 /// Any other operation, with bytes of its own.

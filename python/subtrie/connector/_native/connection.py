@@ -235,12 +235,11 @@ class NativeConnection(BrokerConnection):
         acknowledging: Acknowledging | None,
     ) -> list[Any]:
         made = []
-        acknowledged = receiver if acknowledging is None else acknowledging.receiver
         session = self._session
         for pattern in patterns:
             each = Subscribed(next(self._sids), pattern, queue, acknowledging)
             self._subscriptions[each.sid] = each
-            self._receivers[each.sid] = (receiver, acknowledged)
+            self._receivers[each.sid] = receiver
             if session is not None:
                 self._prepare(session, each)
             made.append(each)
@@ -251,7 +250,9 @@ class NativeConnection(BrokerConnection):
     def _prepare(self, session: Session, each: Subscribed) -> None:
         how = each.acknowledging
         if how is not None:
-            session.reader.acknowledge(each.sid, how.plane, how.host, how.whole, how.fragment)
+            session.reader.acknowledge(
+                each.sid, how.plane, how.host, how.whole, how.fragment, how.receiver, how.tag
+            )
 
     async def _unsubscribe(self, subscriptions: Sequence[Any]) -> None:
         sids = [each.sid for each in subscriptions]

@@ -16,8 +16,8 @@ from typing import Any
 from ... import _engine
 from ..._errors import WireError
 
-#: Receivers of messages of a subscription: of those not acknowledged, and of those acknowledged.
-Receivers = dict[int, tuple[Callable[[str, bytes], None], Callable[[str, bytes], None]]]
+#: The receivers of messages by subscription id.
+Receivers = dict[int, Callable[[str, bytes], None]]
 
 _HIGH_WATER = 1 << 20  # bytes that the operating system has not taken; then writing pauses
 _MOST_PINGS = 2  # without an answer; then the connection is taken for dead
@@ -74,19 +74,21 @@ class Session(asyncio.Protocol):
         failure: WireError | None = None
         items: Sequence[Any]
         try:
-            items, acknowledgements = self.reader.feed(data)
+            items, groups, acknowledgements = self.reader.feed(data)
         except WireError as error:
-            failure, items, acknowledgements = error, error.operations, b""
+            failure, items, groups, acknowledgements = error, error.operations, [], b""
         if acknowledgements and self._transport is not None:
             self._transport.write(acknowledgements)
+        for take, messages in groups:
+            take(messages)
         receivers = self._receivers
         for item in items:
             if type(item) is tuple:
-                sid, subject, payload, acknowledged = item
-                pair = receivers.get(sid)
-                if pair is not None:
+                sid, subject, payload = item
+                receiver = receivers.get(sid)
+                if receiver is not None:
                     try:
-                        pair[acknowledged](subject, payload)
+                        receiver(subject, payload)
                     except Exception as error:  # the others are received all the same
                         self._report(error, subject)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._errors import WireError
@@ -23,6 +24,8 @@ class DeliveryReader:
         host: str,
         whole: tuple[bytes, bytes],
         fragment: tuple[bytes, bytes],
+        receiver: Callable[[list[tuple[Any, str, bytes]]], None],
+        tag: Any,
     ) -> None:
         """Do nothing: the receiver acknowledges."""
 
@@ -32,15 +35,15 @@ class DeliveryReader:
     def exclude(self, hosts: list[str]) -> None:
         """Do nothing."""
 
-    def feed(self, data: bytes) -> tuple[list[Any], bytes]:
+    def feed(self, data: bytes) -> tuple[list[Any], list[Any], bytes]:
         """Return what the next bytes complete: messages as tuples, anything else as ``Op``."""
         try:
             found = self._parser.feed(data)
         except WireError as error:
             error.operations = [_item(op) for op in error.operations]
             raise
-        return [_item(op) for op in found], b""
+        return [_item(op) for op in found], [], b""
 
 
 def _item(op: Any) -> Any:
-    return (int(op.sid), op.subject, bytes(op.payload), False) if op.op.endswith("MSG") else op
+    return (int(op.sid), op.subject, bytes(op.payload)) if op.op.endswith("MSG") else op
