@@ -370,6 +370,16 @@ def test_master_and_remote_are_not_both_given(run, mixed) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["--conf", "a=b"], "needs --master"), (["--conf", "a", "--master", "local"], "NAME=VALUE")],
+)
+def test_settings_of_spark_are_checked(run, mixed, arguments, told) -> None:
+    done = run(mixed, *arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize(
     ("option", "url", "told"),
     [
         ("--master", "spark://127.0.0.1:{port}", "the Spark master cannot be reached: 127.0.0.1:"),

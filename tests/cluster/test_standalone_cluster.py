@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from spark_servers import HOME, cluster, environment, gone
+from spark_servers import HOME, cluster, connect_server, environment, gone
 from test_connect_on_cluster import LOG, PUBLISHED
+from truth import differences
 
 from subtrie.conformance import write_traffic
+from subtrie.spark import TABLES
 
 pytestmark = pytest.mark.cluster
 
@@ -43,6 +46,36 @@ def test_the_audit_on_the_cluster_is_the_truth(spark_cluster, drive, tmp_path, s
     arguments = {"logs": logs, "world": str(world), "out": out, "split_bytes": split_bytes}
     told = drive(spark_cluster.url, ("ship", {}), ("audit", arguments))
     assert told["audit"] == []
+
+
+@pytest.mark.requirement("P-12")
+@pytest.mark.parametrize("option", ["--master", "--remote"])
+def test_the_command_runs_on_the_cluster(spark_cluster, bare_python, tmp_path, option):
+    """The workers have neither this package nor a log that is not shared."""
+    world, out = tmp_path / "world", tmp_path / "out"
+    write_traffic(world, seed=64, rows=2000)
+    env = environment(PYSPARK_PYTHON=str(bare_python))
+    with contextlib.ExitStack() as stack:
+        arguments = ["--master", spark_cluster.url, "--conf", "spark.executor.memory=512m"]
+        if option == "--remote":
+            server = connect_server(
+                tmp_path, spark_cluster.url, env={"PYSPARK_PYTHON": str(bare_python)}
+            )
+            arguments = ["--remote", stack.enter_context(server)]
+        done = subprocess.run(
+            [sys.executable, "-m", "subtrie.cli", "audit", str(world / "trace.log"), "--json",
+             "--out", str(out), "--expect", "builtin", *arguments],
+            capture_output=True, text=True, check=False, timeout=300, env=env,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout)
+    tables = {name: told[name] for name in TABLES}
+    for row in tables["call_graph"]:
+        row["window"] = None
+    assert differences(told, tables, world) == []
+    assert told["expectations"] == []
+    assert (out / "audit.json").exists()
+    assert done.stderr == ""
 
 
 def test_a_local_session_sends_the_package_too(drive):

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 )
 @click.option("--master", help="Run on this Spark master, as spark://host:7077.")
 @click.option("--remote", help="Run on this Spark Connect server, as sc://host:15002.")
+@click.option(
+    "--conf",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set this of Spark with --master, as spark.executor.memory=2g; may be repeated.",
+)
 @click.option("--plane", "planes", multiple=True, help="Audit only these planes (default: detect).")
 @click.option(
     "--rows", default=20, show_default=True, help="Rows to print of each table; 0 prints all."
@@ -62,6 +69,7 @@ def audit(
     lake: str,
     master: str | None,
     remote: str | None,
+    settings: tuple[str, ...],
     planes: tuple[str, ...],
     rows: int,
     long: bool,
@@ -86,6 +94,10 @@ def audit(
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
     if master is not None and remote is not None:
         _bad("give --master or --remote, not both")
+    if settings and master is None:
+        _bad("--conf needs --master")
+    if not all("=" in each for each in settings):
+        _bad("--conf is NAME=VALUE")
     if lake != "parquet" and out is None:
         _bad(f"--format {lake} needs --out")
     logs = _log_files(logs)
@@ -100,7 +112,8 @@ def audit(
         try:
             expectations = None if expected is None else read_expectations(expected)
             progress.step("starting Spark")
-            spark = _session(master, remote, memory, size)
+            conf = dict(each.split("=", 1) for each in settings)
+            spark = _session(master, remote, memory, size, conf)
             progress.watch(spark)
             if lake != "parquet":
                 check_lake(spark, lake)
@@ -147,14 +160,19 @@ def audit(
         raise SystemExit(1)
 
 
-def _session(master: str | None, remote: str | None, memory: str, size: int) -> SparkSession:
+def _session(
+    master: str | None, remote: str | None, memory: str, size: int, settings: dict[str, str]
+) -> SparkSession:
     """Return the session that is asked for; workers elsewhere are sent this package."""
     from ..spark import cluster_session, connect_session, local_session, ship
 
     if master is None and remote is None:
         return local_session(memory=memory, log_bytes=size)
-    spark = connect_session(remote) if remote else cluster_session(str(master), memory=memory)
-    if remote or not str(master).startswith("local"):
+    if remote is not None:
+        spark = connect_session(remote)
+    else:
+        spark = cluster_session(str(master), memory=memory, settings=settings)
+    if remote is not None or not str(master).startswith("local"):
         ship(spark)
     return spark
 

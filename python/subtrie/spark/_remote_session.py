@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._classic_session import executor_count
@@ -22,7 +22,13 @@ _PORTS = {"spark": 7077, "sc": 15002}
 _ADDRESS = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/;]+)(?::(?P<port>\d{1,5}))?")
 
 
-def cluster_session(master: str, *, memory: str = "1g", name: str = "subtrie") -> SparkSession:
+def cluster_session(
+    master: str,
+    *,
+    memory: str = "1g",
+    name: str = "subtrie",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
     """Return the running session if it is of this master, else start one.
 
     The interpreter of the workers is that of ``PYSPARK_PYTHON``. Cost: 5 to 30 s.
@@ -32,6 +38,7 @@ def cluster_session(master: str, *, memory: str = "1g", name: str = "subtrie") -
             ``local[2]``.
         memory: The heap size of the driver.
         name: The name of the application.
+        settings: Further settings of Spark, as ``spark.executor.memory``.
 
     Raises:
         SparkStartError: A package or Java is missing, the master does not answer within 5 s or has
@@ -49,7 +56,7 @@ def cluster_session(master: str, *, memory: str = "1g", name: str = "subtrie") -
         host = _reach(master, "spark")
         if host in ("127.0.0.1", "localhost"):
             conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    session = start(master, name, conf)
+    session = start(master, name, {**conf, **(settings or {})})
     if master.startswith("spark://") and not _dynamic(session):
         _await_worker(session, master)
     return session
