@@ -28,7 +28,7 @@ _FOR_DRIVER = ("subscription", "plane", "count")
 
 @dataclass(frozen=True)
 class Traffic:
-    """What all tasks need to know of the traffic.
+    """The facts of the traffic that every task needs.
 
     Attributes:
         counts: The counts of lines, messages and windows.
