@@ -46,6 +46,7 @@ CONTROL = frozenset(
     ]
 )
 
+_LONGEST_DURATION = 64  # characters; bounds the memory of the cache
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _FRAGMENT = re.compile(r"([+-]?\d{1,18})/([+-]?\d{1,18})", re.ASCII)
 
@@ -56,9 +57,13 @@ def duration(seconds: float) -> str:
     return format_duration(max(round(seconds * 1e9), 0))
 
 
-@lru_cache(maxsize=256)
 def nanoseconds_of(text: str) -> int:
-    """Return the nanoseconds of a duration; 0 if it is absent, negative or unreadable."""
+    """Return the nanoseconds of a duration; 0 if it is absent, negative, unreadable or long."""
+    return _nanoseconds_of(text) if len(text) <= _LONGEST_DURATION else 0
+
+
+@lru_cache(maxsize=256)
+def _nanoseconds_of(text: str) -> int:
     if _WHOLE.fullmatch(text):
         return max(int(text), 0) * 1_000_000
     return max(parse_duration(text) or 0, 0)

@@ -168,6 +168,36 @@ async def test_method_and_path_are_read_from_the_subject(make, plane):
         assert seen == [("PUT", "/x/mine", "mine")]
 
 
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [
+        ("https://vault.core:666/secret?x=1", f"https://{HOST}:443/who/am%20i?x=1"),
+        (f"https://{HOST}:666/who/am%20i", f"https://{HOST}:443/who/am%20i"),
+        ("https://vault.core:443/who/am%20i", f"https://{HOST}:443/who/am%20i"),
+        (f"https://{HOST}:443/who/am%20i?q=%zz", f"https://{HOST}:443/who/am%20i?q=%zz"),
+        ("https://SHOP.example:443/who/am%20i", "https://SHOP.example:443/who/am%20i"),
+        (f"https://loc-eu.{HOST}:443/who/am%20i", f"https://loc-eu.{HOST}:443/who/am%20i"),
+    ],
+)
+async def test_the_url_of_a_request_is_that_of_its_subject(make, plane, line, url):
+    async with Listener(make, plane) as listener:
+        seen = []
+        await listener.shop.subscribe(
+            "GET", "/who/{name}", lambda request: seen.append((request.url, request.query))
+        )
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.who.am%20i"
+        request = _raw(line)
+        request.path, request.url_query = "/secret", line.partition("?")[2]
+        if "am%20i" in line:
+            request.path = "/who/am i"
+        await listener.publish(subject, request)
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if seen:
+                break
+        assert [each for each, _ in seen] == [url]
+
+
 @pytest.mark.parametrize("payload", [b"", b"no http", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 100])
 async def test_invalid_payloads_are_counted_and_dropped(make_nats, plane, payload):
     async with Listener(make_nats, plane) as listener:

@@ -25,6 +25,7 @@ from .._errors import refusal
 from ._errors import HTTPError
 from ._headers import HeaderValues
 from ._json import json_bytes
+from ._limits import check_head
 from ._message import Request, Response, ResponseEnvelope
 
 _MISSING = inspect.Parameter.empty
@@ -410,6 +411,7 @@ def to_response(result: Any) -> ResponseEnvelope:
 
     Raises:
         TypeError: The value cannot be represented in JSON.
+        HTTPError: The status is not valid, or the headers are too long (500).
     """
     if type(result) is dict:  # what most handlers return
         return ResponseEnvelope(200, json_bytes(result), _JSON)
@@ -423,6 +425,7 @@ def to_response(result: Any) -> ResponseEnvelope:
             for name, values in result.headers.lists.items()
             if name not in _control_headers.CONTROL and name != "Content-Length"
         }
+        check_head("", given, "response", 500)
         return ResponseEnvelope(result.status, result.body, given)
     if isinstance(result, (bytes, bytearray, memoryview)):
         return ResponseEnvelope(200, bytes(result), _BYTES)

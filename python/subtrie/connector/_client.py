@@ -21,6 +21,7 @@ from ._fragments import cut, fragment_of
 from ._headers import Headers, HeaderValues
 from ._identity import request_address
 from ._json import json_bytes
+from ._limits import check_head
 from ._message import (
     RequestEnvelope,
     Response,
@@ -41,6 +42,8 @@ logger = logging.getLogger("subtrie.connector")
 
 MAX_DEPTH = 64  # calls in a chain
 _YIELD_EVERY = 64  # answers without waiting, before other tasks have their turn
+
+_LONG_URL = 1024  # characters; shorter ones alone do not make a head too long
 
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
 _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
@@ -267,7 +270,7 @@ class RequestClient:
             AddressError: The URL is not valid.
             RequestTimeout: No time is left.
             CallDepthExceeded: The chain of calls is too long.
-            HTTPError: The body is too large (413).
+            HTTPError: The body is too large (413), or the head (431).
             BusError: The connector is not running, or a header is not valid.
         """
         runtime = self._runtime
@@ -313,6 +316,8 @@ class RequestClient:
                 for name, several in named.lists.items()
                 if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length")
             }
+        if headers or context is not None or len(target.text) > _LONG_URL:
+            check_head(target.text, given, "request", 431)
         request = RequestEnvelope(
             method,
             target.text,

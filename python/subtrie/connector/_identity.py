@@ -11,6 +11,7 @@ process the sending connector attests it.
 from __future__ import annotations
 
 from functools import lru_cache
+from urllib.parse import quote
 
 from .. import microbus
 from .._address import ReplyAddress, RequestAddress
@@ -51,3 +52,31 @@ def _return_subject(plane: str, source: str, host: str, instance: str) -> str | 
         return microbus.encode_reply(plane=plane, source=source, host=host, id=instance)
     except SubtrieError:
         return None
+
+
+def url_at(address: RequestAddress, url: str, query: str) -> str:
+    """Return a URL if it names the host and the port of an address, else the URL of the address.
+
+    Args:
+        address: The address, which the broker has checked.
+        url: The URL that the sender wrote, with its port.
+        query: Its query, which no subject has.
+    """
+    host, _, port = url.partition("://")[2].partition("/")[0].rpartition(":")
+    if port == str(address.port) and (host == address.host or _same_host(host, address.host)):
+        return url
+    return address_url(address, query)
+
+
+def address_url(address: RequestAddress, query: str) -> str:
+    """Return the URL of an address, with a query."""
+    path = quote(address.path, safe="/~!$&'()*+,;=:@")
+    return f"https://{address.host}:{address.port}{path}" + (f"?{query}" if query else "")
+
+
+def _same_host(written: str, host: str) -> bool:
+    """Return whether two hosts become the same token of a subject; slots do not count."""
+    try:
+        return microbus.flatten_host(microbus.cut_slot(written)[0]) == microbus.flatten_host(host)
+    except SubtrieError:
+        return False

@@ -10,15 +10,18 @@ import asyncio
 import time
 
 from .. import _control_headers
-from .._errors import SubtrieError
+from .._errors import SubtrieError, refusal
 from ._codec import read_response
 from ._errors import HTTPError, RequestTimeout, read_error
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
 from ._identity import reply_address
+from ._limits import too_long
 from ._message import Message, Request, ResponseEnvelope
 from ._pending import PendingRequest, ResponseStream
 from ._runtime import Runtime
 from ._transport import Transport
+
+_SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
 
 
 class ResponseReceiver:
@@ -87,6 +90,8 @@ class ResponseReceiver:
             return
         try:
             response = read_response(payload)
+            if len(payload) > _SHORT and too_long(response.headers.lists):
+                raise refusal("BusError", "malformed", subject, field="headers")
         except SubtrieError:
             runtime.metrics.reject(runtime.plane, "malformed", subject)
             return

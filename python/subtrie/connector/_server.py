@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from .. import _control_headers
-from .._errors import SubtrieError
+from .._errors import SubtrieError, refusal
 from ._broker_connection import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
 from ._errors import HTTPError
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
-from ._identity import request_address, return_subject
+from ._identity import address_url, request_address, return_subject, url_at
+from ._limits import oversized, too_long
 from ._message import Message, Request, RequestEnvelope, ResponseEnvelope
 from ._runner import HandlerRunner
 from ._runtime import Runtime
@@ -54,7 +55,7 @@ class RequestServer:
         self.endpoints: list[Endpoint] = []
         self.own_endpoints: list[Endpoint] = []
         self.runner = HandlerRunner(runtime, transport)
-        self._arrived: list[tuple[Endpoint, RequestEnvelope, str]] = []
+        self._arrived: list[tuple[Endpoint, RequestEnvelope, str, HTTPError | None]] = []
         self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
         self._acknowledged_receiver = self._receive_acknowledged  # one object for all endpoints
         self._seen = 0  # of what has arrived, at the last look
@@ -143,19 +144,12 @@ class RequestServer:
         """Take the payload of a message from the bus, on the connection's loop."""
         runtime = self._runtime
         runtime.metrics.deliveries["nats"] += 1
-        if request_address(subject) is None:
-            runtime.metrics.reject(runtime.plane, "source", subject)
+        read = self._read(subject, payload)
+        if read is None:
             return
-        try:
-            request = read_request(payload)
-        except SubtrieError:
-            runtime.metrics.reject(runtime.plane, "malformed", subject)
-            return
-        reply_to = self._admitted(subject, request)
-        if reply_to is None:
-            return
+        request, reply_to, failed = read
         self._acknowledge(endpoint, request, reply_to)
-        self._arrived.append((endpoint, request, reply_to))
+        self._arrived.append((endpoint, request, reply_to, failed))
         if len(self._arrived) == 1:
             self._seen, self._held_since = 1, time.monotonic()
             self._transport.after_writes(self._hand_over)
@@ -176,8 +170,34 @@ class RequestServer:
             self._transport.after_writes(self._hand_over)
             return
         taken, self._arrived = self._arrived, []
-        for endpoint, request, reply_to in taken:
-            self._runtime.hand_over(self._begin, endpoint, request, reply_to)
+        for each in taken:
+            self._runtime.hand_over(self._begin, *each)
+
+    def _read(
+        self, subject: str, payload: bytes
+    ) -> tuple[RequestEnvelope, str, HTTPError | None] | None:
+        """Return a request, where its response goes, and its error if it exceeds a limit.
+
+        Returns:
+            None if it is rejected.
+        """
+        runtime, failed = self._runtime, None
+        try:
+            if request_address(subject) is None:
+                raise refusal("BusError", "malformed", subject, field="subject")
+            request = read_request(payload)
+            name = too_long(request.headers.lists) if len(payload) > _SHORT else ""
+            if name:
+                failed = HTTPError(f"{name} is too long", status=431)
+        except SubtrieError:
+            large = oversized(subject, payload)
+            if large is None:
+                known = request_address(subject) is not None
+                runtime.metrics.reject(runtime.plane, "malformed" if known else "source", subject)
+                return None
+            subject, request, failed = large
+        reply_to = self._admitted(subject, request)
+        return None if reply_to is None else (request, reply_to, failed)
 
     def _admitted(self, subject: str, request: RequestEnvelope) -> str | None:
         """Set the source of a request; return where the response goes, or None if rejected."""
@@ -189,6 +209,10 @@ class RequestServer:
         headers[_control_headers.FROM_HOST] = [address.source]
         request.source = address.source
         # The broker checked the subject, not the request line.
+        if request.path == address.path:
+            request.url = url_at(address, request.url, request.url_query)
+        else:
+            request.url = address_url(address, request.url_query)
         request.method, request.path = address.method, address.path
         try:
             instance, message_id = (
@@ -199,7 +223,7 @@ class RequestServer:
             runtime.metrics.reject(runtime.plane, "return-address", subject)
             return None
         reply_to = return_subject(runtime.plane, runtime.host, address.source, instance)
-        if reply_to is None or not message_id:
+        if reply_to is None or not 0 < len(message_id) <= _LONGEST_ID:
             runtime.metrics.reject(runtime.plane, "return-address", subject)
             return None
         request.message_id = message_id
@@ -252,18 +276,21 @@ class RequestServer:
 
     def _begin_acknowledged(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
         """Read a request that was acknowledged, and begin with it."""
-        runtime = self._runtime
-        try:
-            request = read_request(payload)
-        except SubtrieError:
-            runtime.metrics.reject(runtime.plane, "malformed", subject)
-            return
-        reply_to = self._admitted(subject, request)
-        if reply_to is not None:
-            self._begin(endpoint, request, reply_to)
+        read = self._read(subject, payload)
+        if read is not None:
+            self._begin(endpoint, *read)
 
-    def _begin(self, endpoint: Endpoint, request: RequestEnvelope, reply_to: str) -> None:
+    def _begin(
+        self,
+        endpoint: Endpoint,
+        request: RequestEnvelope,
+        reply_to: str,
+        failed: HTTPError | None,
+    ) -> None:
         """Start the handler of a request from the bus, or add a fragment to its transfer."""
+        if failed is not None:
+            self.runner.start(endpoint, request, reply_to, failed)
+            return
         fragment = request.headers.lists.get(_control_headers.FRAGMENT)
         index, count = _control_headers.fragment_of(fragment[0]) if fragment else (1, 1)
         if count <= 1:
@@ -295,6 +322,8 @@ class RequestServer:
         return HTTPError(f"the body exceeds {limit} bytes (max_body)", status=413)
 
 
+_LONGEST_ID = 128  # characters of a message id
+_SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
 _CLOSE = {"Connection": ["close"]}
 _PLACEHOLDER = "placeholder-of-the-message-id"
 

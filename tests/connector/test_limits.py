@@ -1,0 +1,149 @@
+"""Limits of subjects, heads and single headers: what exceeds them is answered."""
+
+from __future__ import annotations
+
+import asyncio
+
+import nats
+import pytest
+
+from subtrie import AddressError
+from subtrie._control_headers import nanoseconds_of
+from subtrie.connector import HTTPError, Request, Response
+from subtrie.connector._codec import read_response
+
+HOST, URL = "shop.example", "https://shop.example"
+LONG = "y" * 70_000
+
+pytestmark = pytest.mark.requirement("A37")
+
+
+async def test_a_request_over_the_limits_fails_at_its_caller(make):
+    shop, web = make(HOST), make("web.example")
+    seen = []
+
+    @shop.endpoint("GET", "/order/{id...}")
+    async def order(request: Request) -> None:
+        seen.append(request.url)
+
+    async with shop, web:
+        for path in ("x" * 5_000, "x/" * 70):
+            with pytest.raises(AddressError) as refused:
+                await web.request("GET", f"{URL}/order/{path}")
+            assert refused.value.status == 414
+        for more in (
+            {"headers": {"X": LONG}},
+            {"params": {"q": LONG}},
+            {"headers": {f"X-{n}": "y" * 1000 for n in range(66)}},
+            {"headers": {"X": "é" * 32_000}},
+        ):
+            with pytest.raises(HTTPError) as large:
+                await web.request("GET", f"{URL}/order/1", **more)
+            assert large.value.status == 431
+        assert seen == []
+        await web.request("GET", f"{URL}/order/1", headers={"X": "y" * 60_000})
+        assert len(seen) == 1
+
+
+async def test_a_response_whose_head_is_too_long_is_an_error(make):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/long")
+    async def long() -> Response:
+        return Response(200, headers={"X": LONG})
+
+    async with shop, web:
+        with pytest.raises(HTTPError) as large:
+            await web.request("GET", f"{URL}/long")
+    assert large.value.status == 500
+
+
+async def test_forwarded_headers_count(make):
+    shop, web = make(HOST), make("web.example")
+
+    @shop.endpoint("GET", "/first")
+    async def first() -> int:
+        try:
+            await shop.request("GET", f"{URL}/second", headers={"X": "y" * 40_000})
+        except HTTPError as error:
+            return error.status
+        return 0
+
+    shop.endpoint("GET", "/second")(lambda: None)
+    async with shop, web:
+        baggage = {"Microbus-Baggage-X": "y" * 40_000}
+        assert (await web.request("GET", f"{URL}/first", headers=baggage)).json() == 431
+
+
+class Stranger:
+    """A program that publishes any bytes, and collects what it is answered."""
+
+    def __init__(self, url, plane):
+        self.url, self.plane, self.answers = url, plane, []
+
+    async def __aenter__(self):
+        self.client = await nats.connect(self.url)
+
+        async def note(message):
+            self.answers.append(read_response(message.data))
+
+        await self.client.subscribe(f"{self.plane}.reply._.*.web_example.id-stranger", cb=note)
+        await self.client.flush()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.client.close()
+
+    async def send(self, rest, *headers, subject=""):
+        subject = subject or f"{self.plane}.safe.443.web_example.shop_example._.GET.{rest}"
+        lines = [f"GET {URL}:443/{rest} HTTP/1.1", f"Host: {HOST}:443", *headers]
+        await self.client.publish(subject, "\r\n".join([*lines, "", ""]).encode())
+        for _ in range(100):
+            if len(self.answers) == 2:
+                break
+            await asyncio.sleep(0.01)
+        found = [answer.status for answer in self.answers]
+        self.answers.clear()
+        return found
+
+
+async def test_a_received_request_over_the_limits_is_answered(make_nats, plane, each_transport):
+    shop, seen = make_nats(HOST), []
+    shop.endpoint("GET", "/order/{id...}")(lambda request: seen.append(request.url))
+    to = ("Microbus-From-Id: id-stranger", "Microbus-Msg-Id: AAAAAAAA", "Microbus-Op-Code: Req")
+    async with shop, Stranger(shop._transport.broker, plane) as stranger:
+        assert await stranger.send("order.1", *to) == [202, 200]
+        assert await stranger.send("order.1", *to, f"X: {LONG}") == [202, 431]
+        assert await stranger.send("order.1", f"A: {LONG}", *to) == [202, 431]
+        assert await stranger.send("order." + "x" * 1500, *to) == [202, 414]
+        assert await stranger.send("order" + ".x" * 70, *to) == [202, 414]
+        long_locality = f"Microbus-Locality: {'l' * 2000}"
+        assert await stranger.send("order.1", *to, long_locality) == [202, 431]
+        assert len(seen) == 1
+        # Where the sender cannot be told there is no one to answer.
+        assert await stranger.send("order.1", f"X: {LONG}") == []
+        forged = f"{plane}.safe.443.Web_Example.shop_example._.GET.order" + ".x" * 70
+        assert await stranger.send("order.1", *to, subject=forged) == []
+        assert shop.metrics.rejects["malformed"] == 1
+        assert shop.metrics.rejects["source"] == 1
+
+
+async def test_a_response_with_a_long_control_header_is_not_kept(make_nats, plane):
+    web = make_nats("web.example")
+    async with web, Stranger(web._transport.broker, plane) as stranger:
+        reply = f"{plane}.reply._.shop_example.web_example.{web.id}"
+        for name in ("Queue", "Locality", "Msg-Id", "From-Id"):
+            head = f"HTTP/1.1 202 Accepted\r\nMicrobus-{name}: {'q' * 2000}\r\n"
+            head += "Microbus-Op-Code: Ack\r\nContent-Length: 0\r\n\r\n"
+            await stranger.client.publish(reply, head.encode())
+        await stranger.client.flush()
+        for _ in range(200):
+            if web.metrics.rejects["malformed"] == 4:
+                break
+            await asyncio.sleep(0.01)
+        assert web.metrics.rejects == {"malformed": 4}
+
+
+def test_a_long_duration_counts_as_absent():
+    assert nanoseconds_of("1" * 60 + "ms") == nanoseconds_of("1" * 100) == 0
+    assert nanoseconds_of("20s") == 20_000_000_000
