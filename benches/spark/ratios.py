@@ -8,20 +8,16 @@ Every round runs each step once, in turn; the record has the medians and their r
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from audit_scale import RECORDS, write_log
+from interleaved import measure, ratios, worker_mib, write_record
+
+from audit_scale import write_log
 
 #: The line of an operation, in nine groups.
 LINE = (
@@ -78,35 +74,23 @@ def main() -> None:
         size = log.stat().st_size
         spark = local_session(memory=given.heap, log_bytes=size)
         timed = steps(spark, str(log))
-        seconds: dict[str, list[float]] = {name: [] for name in timed}
         for name in ("count_lines", "events", "audit"):
             timed[name]()  # the first run of each compiles code and starts workers
-        for _ in range(given.rounds):
-            for name, run in timed.items():
-                began = time.perf_counter()
-                run()
-                seconds[name].append(time.perf_counter() - began)
+        medians = measure(timed, given.rounds, warm=False)
+        worker = worker_mib()
         spark.stop()
-    medians = {name: statistics.median(took) for name, took in seconds.items()}
-    now = datetime.now(UTC)
     record = {
-        "date": f"{now:%Y-%m-%d}",
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
-        f"Python {platform.python_version()}",
-        "load_average": os.getloadavg()[0],
         "log_mib": round(size / 2**20),
         "driver_heap": given.heap,
         "rounds": given.rounds,
-        "median_seconds": {name: round(value, 2) for name, value in medians.items()},
-        "mib_per_second": {n: round(size / 2**20 / value, 1) for n, value in medians.items()},
-        "times_regexp_extract": {
-            name: round(value / medians["regexp_extract"], 3) for name, value in medians.items()
+        "worker_mib": worker,
+        "medians": medians,
+        "mib_per_second": {
+            name: round(size / 2**20 / each["seconds"], 1) for name, each in medians.items()
         },
+        "times_regexp_extract": ratios(medians, "regexp_extract"),
     }
-    RECORDS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=1) + "\n"
-    (RECORDS / f"spark-ratios-{now:%Y-%m-%d}.json").write_text(text)
-    print(text, end="")
+    write_record("spark-ratios", record)
 
 
 if __name__ == "__main__":

@@ -88,9 +88,30 @@ class LogDivider:
 
     Args:
         targets: Positions in the log, in bytes; each division is at the first line from there on.
+        start: The position of the first byte that is fed; a line begins there.
+        state: The state of a reader at ``start``; by default that at the beginning of a log.
+
+    Raises:
+        ValueError: The state is not that of a reader.
     """
 
-    def __new__(cls, targets: Sequence[int]) -> LogDivider: ...
+    def __new__(
+        cls, targets: Sequence[int], start: int = 0, *, state: Buffer | None = None
+    ) -> LogDivider: ...
+    @property
+    def position(self) -> int:
+        """The position of the next line."""
+
+    @property
+    def settled(self) -> int:
+        """The position before which the deliveries of all messages are decided by these lines."""
+
+    def state(self) -> bytes:
+        """Return the state before the next line."""
+
+    def finish(self) -> None:
+        """End the log here: read its last line, and close all windows."""
+
     def feed(self, data: Buffer) -> bool:
         """Read the next bytes of the log, without the GIL.
 

@@ -1,5 +1,7 @@
 //! Bindings of the reader of trace logs: bytes in, Arrow batches of events out.
 
+use std::ops::Range;
+
 use arrow_array::{Array, StructArray};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -35,12 +37,7 @@ impl TraceReader {
         state: Option<&Bound<'_, PyAny>>,
         base: u64,
     ) -> PyResult<Self> {
-        let range = start..end.unwrap_or(u64::MAX);
-        let reader = match state {
-            None => Reader::new(range),
-            Some(state) => Reader::restore(range, Bytes::of(state)?.as_slice())
-                .ok_or_else(|| PyValueError::new_err("not the state of a reader"))?,
-        };
+        let reader = restored(start..end.unwrap_or(u64::MAX), state)?;
         let columns = EventColumns::new(columns.iter().map(String::as_str), base)
             .ok_or_else(|| PyValueError::new_err("not a column of events"))?;
         Ok(Self {
@@ -121,6 +118,15 @@ impl TraceReader {
     }
 }
 
+/// Return a reader of a range, with the state at its start.
+fn restored(range: Range<u64>, state: Option<&Bound<'_, PyAny>>) -> PyResult<Reader> {
+    match state {
+        None => Ok(Reader::new(range)),
+        Some(state) => Reader::restore(range, Bytes::of(state)?.as_slice())
+            .ok_or_else(|| PyValueError::new_err("not the state of a reader")),
+    }
+}
+
 /// Rows of events as an Arrow struct (Arrow C interface).
 #[pyclass(frozen, module = "subtrie._subtrie")]
 pub struct EventBatch(StructArray);
@@ -177,16 +183,46 @@ impl Sink for Discard {
 #[pymethods]
 impl LogDivider {
     #[new]
-    fn new(mut targets: Vec<u64>) -> Self {
+    #[pyo3(signature = (targets, start=0, *, state=None))]
+    fn new(mut targets: Vec<u64>, start: u64, state: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         targets.sort_unstable_by(|a, b| b.cmp(a));
         targets.dedup();
-        let (reader, lines) = (Reader::new(u64::MAX..u64::MAX), Lines::new(0));
-        Self {
+        let reader = restored(u64::MAX..u64::MAX, state)?;
+        Ok(Self {
             reader,
-            lines,
+            lines: Lines::new(start),
             targets,
             reached: Vec::new(),
-        }
+        })
+    }
+
+    /// The position before which the deliveries of every message are decided by the lines so far.
+    #[getter]
+    fn settled(&self) -> u64 {
+        self.reader
+            .settled()
+            .unwrap_or_else(|| self.lines.position())
+    }
+
+    /// The position of the next line.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.lines.position()
+    }
+
+    /// Return the state before the next line.
+    fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.reader.save())
+    }
+
+    /// End the log here: read its last line, and close all windows.
+    fn finish(&mut self) {
+        let Self { reader, lines, .. } = self;
+        lines.finish(|position, line| {
+            reader.line(position, line, &mut Discard);
+            true
+        });
+        reader.finish(lines.position(), &mut Discard);
     }
 
     /// Read the next bytes of the log; return whether the rest of it is not needed.

@@ -10,7 +10,7 @@ from plain_tables import audit as plain_audit
 from truth import differences, read_truth, tables_differ
 
 from subtrie.conformance import write_traffic
-from subtrie.spark import TABLES, audit
+from subtrie.spark import TABLES, audit, events, register
 
 
 def result(spark: Any, *logs: Path, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -63,6 +63,27 @@ def test_recordings_come_out_as_in_plain_python(spark, captures, name):
     summary, tables = result(spark, log, split_bytes=300_000)
     assert {key: summary[key] for key in expected[0]} == expected[0]
     assert tables_differ(tables, expected[1]) == []
+
+
+def test_a_table_of_messages_twice_has_every_count_twice(spark, worlds):
+    """Counts are doubled, and what is distinct stays: hosts, subjects, connections."""
+    register(spark)
+    rows = spark.read.format("nats-trace").load(str(worlds[1] / "trace.log"))
+    rows = rows.where("op = 'PUB' and direction = 'in' and refused is null")
+    rows = rows.select("subject", "identity", "time", "size").persist()
+    once, twice = (result_of(spark, events(df)) for df in (rows, rows.unionByName(rows)))
+    counts = {"published", "refused", "delivered", "undelivered", "forwarded", "bytes", "count",
+              "accepted", "matched"}  # fmt: skip
+    for name, table in once.items():
+        doubled = [{k: v * 2 if k in counts and v else v for k, v in r.items()} for r in table]
+        assert twice[name] == doubled, name
+    assert once["call_graph"]
+    rows.unpersist()
+
+
+def result_of(spark: Any, df: Any) -> dict[str, list[dict[str, Any]]]:
+    with audit(spark, df) as found:
+        return {name: list(found.rows(name)) for name in TABLES}
 
 
 @pytest.mark.parametrize("partitions", [1, 5])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_tables import audit as plain_audit
 from trace_writer import Trace
+from truth import tables_differ
 
-from subtrie.spark import audit
+from subtrie.spark import TABLES, audit
 
 HEARD = "p1.safe.443.a_com.b_com._.GET.heard"
 UNHEARD = "p1.safe.443.a_com.b_com._.GET.unheard"
@@ -61,3 +65,90 @@ def test_with_both_logs_the_undelivered_message_is_known(spark, logs) -> None:
     assert (summary["forwarded"], summary["unmatched"]) == (0, 0)
     assert undelivered == [UNHEARD]
     assert (edge["published"], edge["delivered"], edge["undelivered"]) == (2, 1, 1)
+
+
+HOSTS = ("b_com", "c_com", "d_com")
+
+
+def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """Return the logs of two brokers with a route, and what happened to the requests to each host.
+
+    Services subscribe at either broker and leave again; clients of both publish, in bursts of equal
+    requests too. A broker forwards to the other what someone there subscribed to.
+    """
+    dice = random.Random(seed)
+    logs = [Trace(pid=7), Trace(pid=8)]
+    active: list[dict[str, int]] = [{}, {}]
+    told: Counter[tuple[str, str]] = Counter()
+    for trace in logs:
+        trace.write(99, "<<- [PING]")
+    for number in range(steps):
+        for trace in logs:
+            trace.tick(2)
+        at, host = dice.randrange(2), dice.choice(HOSTS)
+        here, there = logs[at], logs[1 - at]
+        conn = 10 + HOSTS.index(host)
+        if dice.random() < 0.2:
+            known = active[at].pop(host, None)
+            if known is None:
+                active[at][host] = number
+                here.subscribe(conn, f"p1.safe.443.*.{host}._.GET.>", str(number))
+            else:
+                here.write(conn, f"<<- [UNSUB {known} ]")
+            continue
+        subject = f"p1.safe.443.a_com.{host}._.GET.item.{dice.randrange(5)}"
+        for burst in range(dice.choice([1, 1, 1, 3])):
+            here.publish(1 + burst, subject)
+            told[host, "published"] += 1
+            heard = False
+            if host in active[at]:
+                here.deliver(conn, subject, str(active[at][host]))
+                told[host, "delivered"] += 1
+                heard = True
+            if host in active[1 - at]:
+                route(here, f"->> [RMSG $G {subject} 2]")
+                there.tick(0.0001)
+                route(there, f"<<- [RMSG $G {subject} 2]")
+                if dice.random() < 0.9:  # else the service left while the message was on its way
+                    there.deliver(conn, subject, str(active[1 - at][host]))
+                    told[host, "delivered"] += 1
+                    heard = True
+            told[host, "undelivered"] += not heard
+            here.tick(0.001)
+            there.tick(0.001)
+    return [trace.text() for trace in logs], told
+
+
+def test_a_world_of_two_brokers_comes_out_as_it_was(spark, tmp_path) -> None:
+    """Its own count, the plain audit and the audit on Spark agree, whatever the order and split."""
+    texts, told = two_brokers(1)
+    paths = [tmp_path / "one.log", tmp_path / "two.log"]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    summary, expected = plain_audit([text.encode() for text in texts])
+    for order, split_bytes in ((paths, None), (paths[::-1], 5_000)):
+        with audit(spark, [str(path) for path in order], split_bytes=split_bytes) as result:
+            tables = {name: list(result.rows(name)) for name in TABLES}
+            assert {name: result.summary[name] for name in summary} == summary
+    assert tables_differ(tables, expected) == []
+    found: Counter[tuple[str, str]] = Counter()
+    for row in tables["call_graph"]:
+        for name in ("published", "delivered", "undelivered"):
+            found[row["destination"].replace(".", "_"), name] += row[name]
+    assert +found == +told
+    assert told["b_com", "undelivered"]
+    assert summary["forwarded"] == 0
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_worlds_of_two_brokers_come_out_as_they_were(spark, tmp_path, seed) -> None:
+    texts, told = two_brokers(seed, steps=400)
+    paths = [tmp_path / "one.log", tmp_path / "two.log"]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    with audit(spark, [str(path) for path in paths], split_bytes=20_000) as result:
+        rows = list(result.rows("call_graph"))
+    for name in ("published", "delivered", "undelivered"):
+        counted = sum(count for (_, what), count in told.items() if what == name)
+        assert sum(row[name] for row in rows) == counted

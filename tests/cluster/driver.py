@@ -126,6 +126,48 @@ def audit(spark: Any, logs: list[str], world: str, **options: Any) -> list[str]:
         return differences(result.summary, tables, Path(world))
 
 
+def stream(
+    spark: Any, log: str, live: str, folder: str, world: str, pieces: int
+) -> tuple[int, list[str]]:
+    """Write a log piece by piece, with rotations, and audit it as a stream.
+
+    A run that was killed goes on where it ended. Returns the number of batches and how the tables
+    differ from the truth.
+    """
+    from truth import differences
+
+    from subtrie.spark import TABLES, audit_stream, open_audit
+
+    data, grown = Path(log).read_bytes(), Path(live)
+    files = [*sorted(grown.parent.glob(f"{grown.name}.*")), *grown.parent.glob(grown.name)]
+    done = sum(file.stat().st_size for file in files)
+    batches = 0
+    while True:
+        place = min(len(data), done + len(data) // pieces + 1)
+        with grown.open("ab") as out:
+            out.write(data[done:place])
+        done, last = place, place == len(data)
+        query = audit_stream(
+            spark, [live], out=f"{folder}/out", checkpoint=f"{folder}/checkpoint", complete=last
+        )
+        query.awaitTermination()
+        if query.exception() is not None:
+            raise query.exception()
+        batches += 1
+        print(json.dumps({"step": "batch", "result": batches}), flush=True)
+        if last:
+            break
+        if batches % 4 == 0:  # the server begins a new file with the next line
+            place = data.index(b"\n" + data.split(b" ", 1)[0] + b" 20", done - 1) + 1
+            with grown.open("ab") as out:
+                out.write(data[done:place])
+            done = place
+            grown.rename(f"{live}.{done:012}")
+    with open_audit(f"{folder}/out") as result:
+        tables = {name: list(result.rows(name)) for name in TABLES}
+        return batches, differences(result.summary, tables, Path(world))
+
+
 def main() -> None:
     """Do the steps."""
     url, steps = sys.argv[1], json.loads(sys.argv[2])

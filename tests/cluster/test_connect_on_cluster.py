@@ -9,6 +9,7 @@ from spark_servers import connect_server
 
 from subtrie.conformance import write_traffic
 
+pytestmark = pytest.mark.cluster
 LOG = Path(__file__).parents[2] / "examples" / "captures" / "go_live" / "trace.log"
 #: Requests that were published in the recording, by destination.
 PUBLISHED = [

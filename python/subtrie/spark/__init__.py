@@ -1,15 +1,17 @@
 """Audit traffic on Spark: functions from DataFrame to DataFrame.
 
 ``decode(df)`` and ``match(df, subscriptions)`` add columns; ``audit(spark, logs)`` makes the tables
-of ``subtrie audit``. After ``register(spark)``, ``nats-trace``, ``nats-wire`` and ``nats-monitor``
-are formats of ``spark.read``. Only ``local_session``, ``cluster_session`` and ``connect_session``
-start a session.
+of ``subtrie audit``, and ``audit_stream`` those of logs that grow. After ``register(spark)``,
+``nats-trace``, ``nats-wire`` and ``nats-monitor`` are formats of ``spark.read``, the first also of
+``spark.readStream``. Only ``local_session``, ``cluster_session`` and ``connect_session`` start a
+session.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._audit_stream import audit_stream, open_audit
 from ._decode import decode
 from ._expectations import failures, read_expectations
 from ._failure import failure_text
@@ -64,6 +66,7 @@ __all__ = [
     "OutputFolderError",
     "SparkStartError",
     "audit",
+    "audit_stream",
     "call_graph",
     "check_lake",
     "cluster_session",
@@ -83,6 +86,7 @@ __all__ = [
     "log_size",
     "malformed",
     "match",
+    "open_audit",
     "other_traffic",
     "read_expectations",
     "refused",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: ``unparseable``  one line: server, file, position, reason, text
 #: ``plane``        a plane of accepted traffic, in the column ``subject``
 #: ``count``        lines by category, accepted and ambiguous messages, in the column ``subject``
+#: ``range``        one range of a stream: server, its start (position) and its end (size)
 FACTS: tuple[tuple[str, str], ...] = (
     ("fact", "string"),
     ("key", "string"),
@@ -92,6 +93,14 @@ _COLUMNS = {
         *("time", "reason"),
     ),
 }
+#: The columns that identify facts that add up; other facts are one each.
+_KEYS = {
+    "publish": _PUBLISH,
+    "delivery": _DELIVERY,
+    "refused": ("identity", "conn", "subject", "reason"),
+    "plane": ("subject",),
+    "count": ("subject",),
+}
 _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 
 
@@ -154,6 +163,28 @@ def count_facts(counts: dict[str, int]) -> pa.RecordBatch:
 
     table = pa.table({"subject": list(counts), "count": pa.array(counts.values(), pa.int64())})
     return _fact("count", table).combine_chunks().to_batches()[0]
+
+
+def range_fact(server: str, start: int, end: int) -> pa.RecordBatch:
+    """Return the fact that a range of a log was read."""
+    import pyarrow as pa
+
+    table = pa.table({"server": [server], "position": [start], "size": [end]})
+    return _fact("range", table).combine_chunks().to_batches()[0]
+
+
+def compacted(facts: pa.Table) -> pa.Table:
+    """Return the same facts in fewer rows: those that add up are added up."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = [arrow_schema(FACTS).empty_table()]
+    for kind in pc.unique(facts["fact"]).to_pylist():
+        rows = facts.filter(pc.equal(facts["fact"], kind))
+        if kind in _KEYS:
+            rows = _fact(kind, add_up(rows.select(list(columns_of(kind))), _KEYS[kind]))
+        parts.append(rows)
+    return pa.concat_tables(parts)
 
 
 def _of_events(events: pa.Table, window: int | None, follow: bool) -> pa.Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,19 @@ def lower_keys(options: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in options.items()}
 
 
+def given_paths(options: Mapping[str, str]) -> list[str]:
+    """Return the inputs as they were given: ``path``, or ``paths`` (a JSON list).
+
+    Raises:
+        ValueError: Neither option is given.
+    """
+    if "paths" in options:
+        return [str(path) for path in json.loads(options["paths"])]
+    if "path" in options:
+        return [options["path"]]
+    raise ValueError("load() needs a path")
+
+
 def paths_of(options: Mapping[str, str]) -> list[str]:
     """Return the inputs: ``path`` (a path or a shell pattern), or ``paths`` (a JSON list of them).
 
@@ -47,14 +60,8 @@ def paths_of(options: Mapping[str, str]) -> list[str]:
         FileNotFoundError: No file matches a pattern.
         ValueError: Neither option is given.
     """
-    if "paths" in options:
-        given = json.loads(options["paths"])
-    elif "path" in options:
-        given = [options["path"]]
-    else:
-        raise ValueError("load() needs a path")
     found: list[str] = []
-    for path in map(str, given):
+    for path in given_paths(options):
         matching = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
         if not matching:
             raise FileNotFoundError(f"no file matches {path}")
@@ -86,6 +93,32 @@ def apply_mode(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
         elif mode == "FAILFAST":
             told = row.get("text") or row.get("_corrupt_record") or row["reason"]
             raise ValueError(f"{row.get('file')}: {told}")
+
+
+def damage_kept(
+    read: Callable[[list[str]], Iterable[pa.RecordBatch]], names: Sequence[str], mode: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield the events that the mode keeps, with the columns in ``names``.
+
+    Args:
+        read: Reads the events, with the columns that it is given.
+        names: The columns.
+        mode: One of ``MODES``.
+
+    Raises:
+        ValueError: A line is damaged under ``FAILFAST``.
+    """
+    import pyarrow.compute as pc
+
+    needed = names if mode == "PERMISSIVE" else [*names, "reason", "file", "offset"]
+    for batch in read(list(dict.fromkeys(needed))):
+        if mode != "PERMISSIVE":
+            damaged = pc.is_valid(batch.column("reason"))
+            if mode == "FAILFAST" and pc.any(damaged).as_py():
+                row = batch.filter(damaged).slice(0, 1).to_pylist()[0]
+                raise ValueError(f"{row['file']}, byte {row['offset']}: {row['reason']}")
+            batch = batch.filter(pc.invert(damaged)).select(list(names))
+        yield batch
 
 
 def to_batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -28,7 +28,7 @@ BATCH_ROWS = 16_384
 _BLOCK = 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_FIRST_LINE = re.compile(rb"\[(?P<pid>\d{1,10})\] (?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) ")
+FIRST_LINE = re.compile(rb"\[(?P<pid>\d{1,10})\] (?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) ")
 # The columns that only this module knows.
 _ADDED = ("server", "file")
 
@@ -98,7 +98,7 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
     first: dict[str, bytes] = {}
     for path in paths:
         with open_plain(path)[0] as stream:
-            first[path] = next(_blocks(stream, 65_536), b"").split(b"\n", 1)[0].rstrip(b"\r")
+            first[path] = next(blocks_of(stream, 65_536), b"").split(b"\n", 1)[0].rstrip(b"\r")
     known: dict[bytes, str] = {}
     for path, line in first.items():
         if line and line in known:
@@ -125,13 +125,13 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
 
 def _same_process(one: bytes, other: bytes) -> bool:
     """Whether two lines have a time and the same process id."""
-    found = [_FIRST_LINE.match(line) for line in (one, other)]
+    found = [FIRST_LINE.match(line) for line in (one, other)]
     return all(found) and found[0]["pid"] == found[1]["pid"]  # type: ignore[index]
 
 
 def _stamp(line: bytes) -> bytes:
     """Return the time of a line as printed, which sorts as the times do."""
-    found = _FIRST_LINE.match(line)
+    found = FIRST_LINE.match(line)
     return found["time"] if found is not None else b""
 
 
@@ -143,7 +143,7 @@ def holds_server_lines(path: str) -> bool:
     """
     reader = native().TraceReader(["op"])
     with open_plain(path)[0] as stream:
-        for block in _blocks(stream, _BLOCK):
+        for block in blocks_of(stream, _BLOCK):
             reader.feed(block)
         reader.finish()
     counts = reader.counts
@@ -172,7 +172,10 @@ def divide(log: LogRange, split_bytes: int = SPLIT_BYTES) -> list[LogRange]:
 
 
 def read_range(
-    part: LogRange, names: Sequence[str] | None = None, counts: dict[str, int] | None = None
+    part: LogRange,
+    names: Sequence[str] | None = None,
+    counts: dict[str, int] | None = None,
+    blocks: Iterable[tuple[tuple[int, str], bytes]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of a range.
 
@@ -180,6 +183,8 @@ def read_range(
         part: The range.
         names: The columns; all of ``EVENTS`` by default.
         counts: Receives the number of lines of each category, when the range has been read.
+        blocks: The bytes from the start of the range on, with the position and the path of their
+            file; by default those of the files of the range.
 
     Raises:
         OSError: The log became shorter since it was divided, or cannot be read.
@@ -191,7 +196,7 @@ def read_range(
     state = None if part.state is None else zlib.decompress(part.state)
     reader = native().TraceReader(asked, part.start, part.end, state=state)
     bases: list[tuple[int, str]] = []
-    for file, block in _log_blocks(part):
+    for file, block in _log_blocks(part) if blocks is None else blocks:
         if not bases or file != bases[-1]:
             bases.append(file)
         done = reader.feed(block)
@@ -237,7 +242,7 @@ def _log_blocks(part: LogRange) -> Iterator[tuple[tuple[int, str], bytes]]:
                 stream.seek(begin)
             left = None if compressed else size - begin
             read, last = begin, b""
-            for block in _blocks(stream, left):
+            for block in blocks_of(stream, left):
                 yield (base, path), block
                 read, last = read + len(block), block[-1:]
             if not compressed and read < size:
@@ -248,7 +253,7 @@ def _log_blocks(part: LogRange) -> Iterator[tuple[tuple[int, str], bytes]]:
         base += read
 
 
-def _blocks(stream: BinaryIO, size: int | None) -> Iterator[bytes]:
+def blocks_of(stream: BinaryIO, size: int | None) -> Iterator[bytes]:
     """Yield at most ``size`` bytes of a stream in blocks."""
     while size is None or size > 0:
         try:

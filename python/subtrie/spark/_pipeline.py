@@ -164,7 +164,7 @@ def audit(
         cached.append(facts)
         options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
         describe = functools.partial(run_record, digest, options)
-        summary = _write_tables(spark, facts, folder, tuple(planes), tasks, step, describe)
+        summary = write_tables(spark, facts, folder, tuple(planes), tasks, describe, step=step)
     except BaseException:
         folder.discard()
         folder.remove()
@@ -227,18 +227,28 @@ def event_facts(
     return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACTS))
 
 
-def _write_tables(
+def write_tables(
     spark: SparkSession,
     facts: DataFrame,
     folder: RunFolder,
     planes: tuple[str, ...],
     tasks: int | None,
-    step: Callable[..., None],
     describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    *,
+    step: Callable[..., None] = lambda name: None,
+    stream: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Run both jobs, commit the result, and return the counts.
 
-    ``describe`` returns the row of the table ``runs`` for the counters of the run.
+    Args:
+        spark: The session.
+        facts: All facts; they are read twice.
+        folder: Where the tables go.
+        planes: The planes to audit; none for those of the traffic.
+        tasks: The number of tasks that share the subjects.
+        describe: Returns the row of the table ``runs`` for the counters of the run.
+        step: Is called with the name of each step as it begins.
+        stream: What a stream needs to go on, for the manifest.
     """
     traffic = read_traffic(spark, facts, planes)
     counts = traffic.counts
@@ -263,7 +273,7 @@ def _write_tables(
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
     counters["published"] = counts.get("published", 0)
     written_files = [row for row in entries if row["table"] != TOTALS]
-    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary)
+    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MANIFEST = "audit.json"
 _ROW_GROUP = 50_000
 _STAGING = ".staging-"
+#: The name of a file with the facts of a stream; the digits are random.
+FACTS_FILE = "facts-{}.parquet"
 
 
 class OutputFolderError(ValueError):
@@ -115,15 +117,21 @@ class RunFolder:
         path = tempfile.mkdtemp(prefix="subtrie-audit-") if target is None else os.fspath(target)
         self.path = path if "://" in path else os.path.abspath(path)
         self.files, self.root = open_folder(self.path)
-        self._check()
+        self._is_new = self._check()
         self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
 
-    def commit(self, tables: Sequence[dict[str, Any]], manifest: dict[str, Any]) -> None:
+    def commit(
+        self,
+        tables: Sequence[dict[str, Any]],
+        manifest: dict[str, Any],
+        stream: dict[str, Any] | None = None,
+    ) -> None:
         """Publish the files of a run.
 
         Args:
             tables: Table, name, rows and digest of each file; ``data`` if its bytes were returned.
             manifest: The counts of the run.
+            stream: What a stream needs to go on: the names of its ``facts`` among others.
 
         Raises:
             OutputFolderError: A file that a worker wrote cannot be seen here.
@@ -135,28 +143,67 @@ class RunFolder:
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
+        facts = [] if stream is None else list(stream["facts"])
+        placed = [*written.values(), *({"file": name} for name in facts)]
         entries = {
             name: {key: written[name][key] for key in ("file", "rows", "sha256")}
             for name in TABLE_COLUMNS
         }
         text = json.dumps(
-            {"schema": TABLES_VERSION, **manifest, "tables": entries}, indent=1, sort_keys=True
+            {"schema": TABLES_VERSION, **manifest, "tables": entries}
+            | ({} if stream is None else {"stream": stream}),
+            indent=1,
+            sort_keys=True,
         )
-        with self._removed_on_failure({row["file"] for row in written.values()} - earlier):
-            for row in written.values():
+        with self._removed_on_failure({row["file"] for row in placed} - earlier):
+            for row in placed:
                 self._place(row)
             self._stage(MANIFEST, f"{text}\n".encode())
             self.files.move(self._at(f"{self.staging}/{MANIFEST}"), self._at(MANIFEST))
-        for name in earlier - {entry["file"] for entry in entries.values()}:
+        for name in earlier - {entry["file"] for entry in entries.values()} - set(facts):
             self.files.delete_file(self._at(name))
         self.discard()
 
+    def summary(self) -> dict[str, Any]:
+        """Return the counts of the result.
+
+        Raises:
+            OSError: There is no result.
+            ValueError: Its manifest is damaged, or of a newer version.
+        """
+        other = ("schema", "tables", "stream")
+        return {k: v for k, v in read_manifest(self.path).items() if k not in other}
+
+    def stream(self) -> dict[str, Any]:
+        """Return what a stream needs to go on; nothing was read if there is no result.
+
+        Raises:
+            OutputFolderError: The result is not that of a stream.
+        """
+        try:
+            manifest = read_manifest(self.path)
+        except FileNotFoundError:
+            return {"logs": {}, "facts": [], "rows": 0}
+        if "stream" not in manifest:
+            raise OutputFolderError(
+                f"{self.path} has a result that is not that of a stream; choose another output "
+                "directory"
+            )
+        found: dict[str, Any] = manifest["stream"]
+        return found
+
     def discard(self) -> None:
-        """Remove what a run has written and not published."""
+        """Remove what a run has written and not published, the directory if it made it too."""
         from pyarrow import fs
 
-        if self.files.get_file_info(self._at(self.staging)).type == fs.FileType.Directory:
+        def kind(name: str) -> Any:
+            return self.files.get_file_info(self._at(name) if name else self.root).type
+
+        if kind(self.staging) == fs.FileType.Directory:
             self.files.delete_dir(self._at(self.staging))
+        made = self._is_new and not self.temporary and kind("") == fs.FileType.Directory
+        if made and not self.files.get_file_info(fs.FileSelector(self.root)):
+            self.files.delete_dir(self.root)
 
     def remove(self) -> None:
         """Remove a temporary result."""
@@ -206,21 +253,22 @@ class RunFolder:
             manifest = read_manifest(self.path)
         except (OSError, ValueError):
             return set()
-        return {entry["file"] for entry in manifest.get("tables", {}).values()}
+        files = {entry["file"] for entry in manifest.get("tables", {}).values()}
+        return files | set(manifest.get("stream", {}).get("facts", ()))
 
-    def _check(self) -> None:
-        """Refuse a directory that holds more than an earlier result."""
+    def _check(self) -> bool:
+        """Return whether there is no directory; refuse one that holds more than a result."""
         from pyarrow import fs
 
         info = self.files.get_file_info(self.root)
         if info.type == fs.FileType.NotFound:
-            return
+            return True
         names = None
         if info.type == fs.FileType.Directory:
             found = self.files.get_file_info(fs.FileSelector(self.root))
             names = {each.base_name for each in found}
         own = re.compile(
-            rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)})-[0-9a-f]{{12}}\.parquet"
+            rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|facts)-[0-9a-f]{{12}}\.parquet"
             rf"|{re.escape(_STAGING)}.*"
         )
         if names is None or not all(own.fullmatch(name) for name in names):
@@ -232,6 +280,7 @@ class RunFolder:
                 read_manifest(self.path)
             except ValueError as error:  # damaged, or newer: its files are not ours to remove
                 raise OutputFolderError(f"{error}; choose another output directory") from None
+        return False
 
 
 def open_folder(path: str) -> tuple[fs.FileSystem, str]:

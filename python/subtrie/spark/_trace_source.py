@@ -4,7 +4,8 @@ The path is a log, a shell pattern, or a directory, or in place of it ``paths`` 
 Options: ``splitBytes`` (the size of the ranges in which a log is read, default 32 MiB), and
 ``mode``: with ``PERMISSIVE``, the default, a line that cannot be parsed is a row with ``reason``
 and ``_corrupt_record``; ``DROPMALFORMED`` omits it, and ``FAILFAST`` ends the job. Logs compressed
-with gzip or zstd are recognised by their first bytes, and read as a whole.
+with gzip or zstd are recognised by their first bytes, and read as a whole. ``_trace_stream`` has
+the reader of ``spark.readStream``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
-from ._file_source import lower_keys, mode_of, paths_of
+from ._facts import FACTS
+from ._file_source import damage_kept, lower_keys, mode_of, paths_of
 from ._log_files import log_files
 from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
 from ._schema import EVENTS, spark_schema
@@ -50,22 +57,8 @@ class TraceSourceReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one range."""
-        import pyarrow.compute as pc
-
         part = cast(RangePartition, partition).part
-        needed = (
-            self._names
-            if self._mode == "PERMISSIVE"
-            else [*self._names, "reason", "file", "offset"]
-        )
-        for batch in read_range(part, list(dict.fromkeys(needed))):
-            if self._mode != "PERMISSIVE":
-                damaged = pc.is_valid(batch.column("reason"))
-                if self._mode == "FAILFAST" and pc.any(damaged).as_py():
-                    row = batch.filter(damaged).slice(0, 1).to_pylist()[0]
-                    raise ValueError(f"{row['file']}, byte {row['offset']}: {row['reason']}")
-                batch = batch.filter(pc.invert(damaged)).select(self._names)
-            yield batch
+        yield from damage_kept(lambda names: read_range(part, names), self._names, self._mode)
 
 
 class TraceSource(DataSource):
@@ -78,8 +71,14 @@ class TraceSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return spark_schema(EVENTS)
+        return spark_schema(FACTS if self.options.get("rows") == "facts" else EVENTS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""
         return TraceSourceReader(schema, self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of logs that grow."""
+        from ._trace_stream import TraceStreamReader
+
+        return TraceStreamReader(schema, self.options)

@@ -97,6 +97,12 @@ impl Reader {
         position >= self.range.end && self.unfinished == 0
     }
 
+    /// The beginning of the first message whose deliveries are not decided; `None` if all are.
+    #[must_use]
+    pub fn settled(&self) -> Option<u64> {
+        self.windows.values().map(|window| window.start).min()
+    }
+
     /// Read one line, without its LF.
     pub fn line(&mut self, position: u64, line: &[u8], sink: &mut impl Sink) {
         let own = self.range.contains(&position);

@@ -1,0 +1,118 @@
+"""Streams on a real Spark: the tables of a log that grows are those of one read."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from truth import differences
+
+from subtrie.conformance import write_traffic
+from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
+from subtrie.spark._run_folder import read_manifest
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("stream") / "world"
+    write_traffic(folder, seed=83, rows=1500)
+    return folder
+
+
+def digests(out: Path) -> dict[str, str]:
+    return {name: entry["sha256"] for name, entry in read_manifest(str(out))["tables"].items()}
+
+
+def run(spark: Any, log: Path, folder: Path, **options: Any) -> None:
+    query = audit_stream(
+        spark, [str(log)], out=folder / "out", checkpoint=str(folder / "checkpoint"), **options
+    )
+    assert query.awaitTermination(60)
+    if query.exception() is not None:
+        raise query.exception()
+
+
+@pytest.mark.requirement("P-03")
+def test_the_tables_of_a_log_that_grows_are_those_of_one_read(spark, world, tmp_path):
+    """The second run is a restart from the checkpoint that repeats a batch, as after a kill."""
+    data = (world / "trace.log").read_bytes()
+    live = tmp_path / "trace.log"
+    dice = random.Random(5)
+    place = dice.randrange(len(data) // 4, len(data))
+    live.write_bytes(data[:place])
+    run(spark, live, tmp_path, split_bytes=100_000)
+    for name in ("0", ".0.crc"):  # killed after the tables were written and before Spark noted it
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    live.write_bytes(data)
+    run(spark, live, tmp_path, complete=True)
+    with open_audit(tmp_path / "out") as found:
+        tables = {name: list(found.rows(name)) for name in TABLES}
+        assert differences(found.summary, tables, world) == []
+    with audit(spark, [str(live)], out=tmp_path / "whole") as whole:
+        assert open_audit(tmp_path / "out").summary == whole.summary
+    ours, theirs = digests(tmp_path / "out"), digests(tmp_path / "whole")
+    assert ours.pop("runs") != theirs.pop("runs")  # a stream has no digest of its input
+    assert ours == theirs
+    left = {entry.name for entry in (tmp_path / "out").iterdir()}
+    manifest = read_manifest(str(tmp_path / "out"))
+    files = {entry["file"] for entry in manifest["tables"].values()}
+    assert left == {"audit.json", *files, *manifest["stream"]["facts"]}
+
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    with live.open("ab") as out:
+        out.write(data)
+    with pytest.raises(Exception, match="a checkpoint and its output directory belong together"):
+        run(spark, live, tmp_path, complete=True)
+    assert not (tmp_path / "out" / "audit.json").exists()
+
+
+def test_events_of_a_stream_are_those_of_a_read(spark, world, tmp_path):
+    """With a trigger that goes on, and the same registration as for batches."""
+    register(spark)
+    live = tmp_path / "logs" / "trace.log"
+    live.parent.mkdir()
+    data = (world / "trace.log").read_bytes()
+    middle = data.index(b"\n", len(data) // 2) + 1
+    live.write_bytes(data[:middle])
+    names = ["position", "op", "subject", "deliveries"]
+    rows = spark.readStream.format("nats-trace").option("complete", "TRUE").load(str(live.parent))
+    query = (
+        rows.select(*names)
+        .writeStream.format("json")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="200 milliseconds")
+        .start(str(tmp_path / "rows"))
+    )
+    try:
+        query.processAllAvailable()
+        live.rename(live.with_name("trace.log.1"))
+        live.write_bytes(data[middle:])
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    found = [
+        json.loads(line)
+        for file in (tmp_path / "rows").glob("*.json")
+        for line in file.read_text().splitlines()
+    ]
+    whole = spark.read.format("nats-trace").load(str(live.parent)).select("position", "op")
+    expected = [(row.position, row.op) for row in whole.orderBy("position").collect()]
+    assert sorted((row["position"], row.get("op")) for row in found) == expected
+
+
+def test_a_stream_that_redacts_needs_its_key(spark, tmp_path):
+    with pytest.raises(ValueError, match="needs redact_key"):
+        audit_stream(spark, ["x.log"], out=tmp_path, checkpoint="c", redact=["path"])
+
+
+def test_the_output_of_a_single_audit_is_not_that_of_a_stream(spark, tmp_path):
+    manifest = {"schema": 1, "tables": {}}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "audit.json").write_text(json.dumps(manifest))
+    from subtrie.spark._run_folder import RunFolder
+
+    with pytest.raises(OutputFolderError, match="not that of a stream"):
+        RunFolder(tmp_path / "out").stream()

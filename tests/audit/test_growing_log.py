@@ -1,0 +1,280 @@
+"""Logs that grow and are rotated, read in pieces: the rows of a single read, and none is lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import shutil
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local_run import read
+from trace_writer import Trace, random_trace
+
+from subtrie.conformance import write_traffic
+from subtrie.spark._growing_log import RotatedAwayError, advance, blocks, empty_offset, ranges
+from subtrie.spark._log_reader import read_range, whole_logs
+
+_PLACES = ("file", "offset", "server")
+
+
+class Follower:
+    """Reads a log as it grows, as a stream does: every offset passes through JSON."""
+
+    def __init__(self, *paths: Path, split_bytes: int = 20_000, strict: bool = True) -> None:
+        self.paths = [str(path) for path in paths]
+        self.offset = empty_offset()
+        self.rows: list[dict[str, Any]] = []
+        self.counts: dict[str, int] = {}
+        self.split_bytes = split_bytes
+        self.strict = strict
+
+    def plan(self, *, complete: bool = False) -> dict[str, Any]:
+        end = advance(self.paths, self.offset, complete=complete, strict=self.strict)
+        return json.loads(json.dumps(end))
+
+    def take(self, *, complete: bool = False) -> int:
+        """Read what there is; return the number of new rows."""
+        end = self.plan(complete=complete)
+        before = len(self.rows)
+        for part, files in ranges(self.offset, end, self.split_bytes, strict=self.strict):
+            counts: dict[str, int] = {}
+            lines = blocks(files, part.start, strict=self.strict)
+            for batch in read_range(part, None, counts, lines):
+                self.rows += batch.to_pylist()
+            for name, count in counts.items():
+                self.counts[name] = self.counts.get(name, 0) + count
+        self.offset = end
+        return len(self.rows) - before
+
+    def same_as(self, data: bytes) -> None:
+        """Check that the rows are those of a single read."""
+        whole = read(data)
+        ours = [{k: v for k, v in row.items() if k not in _PLACES} for row in self.rows]
+        theirs = [{k: v for k, v in row.items() if k not in _PLACES} for row in whole]
+        assert sorted(ours, key=lambda row: row["position"]) == theirs
+        assert {k: n for k, n in self.counts.items() if n} == {
+            k: n for k, n in whole.counts.items() if n
+        }
+
+
+def cuts(data: bytes, count: int, dice: random.Random) -> list[bytes]:
+    """Cut a log into pieces at any byte."""
+    places = sorted({0, *(dice.randrange(len(data)) for _ in range(count - 1)), len(data)})
+    return [data[a:b] for a, b in pairwise(places)]
+
+
+def rotated(live: Path, number: int) -> Path:
+    return live.with_name(f"{live.name}.{number}")
+
+
+def rotations(data: bytes, count: int, dice: random.Random) -> list[int]:
+    """Return positions of lines at which a server may begin a new file, in order of their times."""
+    found = [(m.start(), m[1]) for m in re.finditer(rb"(?m)^\[7\] (2026\S+ \S+) ", data)]
+    kept: list[int] = []
+    latest = found[0][1]
+    for at, stamp in found[1:]:
+        if stamp > latest and dice.random() < count / len(found):
+            kept, latest = [*kept, at], stamp
+    return kept
+
+
+@pytest.mark.requirement("P-03")
+@pytest.mark.parametrize("seed", range(6))
+def test_forty_pieces_with_rotations_have_the_rows_of_one_read(tmp_path, seed):
+    dice = random.Random(seed)
+    data = random_trace(seed, steps=400).encode("utf-8", "surrogateescape")
+    live = tmp_path / "trace.log"
+    live.touch()
+    follower = Follower(live)
+    turns = rotations(data, 8, dice)
+    places = sorted({*turns, *(dice.randrange(len(data)) for _ in range(40)), len(data)})
+    done = 0
+    for place in places:
+        with live.open("ab") as out:
+            out.write(data[done:place])
+        done = place
+        if dice.random() < 0.8:
+            follower.take()
+        if place in turns:
+            live.rename(rotated(live, turns.index(place)))
+            live.touch()
+    follower.take()
+    follower.take(complete=True)
+    assert len(turns) > 3
+    follower.same_as(data)
+
+
+def test_a_real_world_in_forty_pieces(tmp_path):
+    write_traffic(tmp_path / "world", seed=81, rows=3000)
+    data = (tmp_path / "world" / "trace.log").read_bytes()
+    live = tmp_path / "trace.log"
+    follower = Follower(tmp_path / "trace.log*")
+    for piece in cuts(data, 40, random.Random(1)):
+        with live.open("ab") as out:
+            out.write(piece)
+        follower.take()
+    there = {row["position"] for row in follower.rows}
+    whole = read(data)
+    latest = max(row["time"] for row in whole if row["time"])
+    held = [row for row in whole if row["position"] not in there]
+    assert held
+    assert all(row["time"] is None or latest - row["time"] < timedelta(seconds=5) for row in held)
+    follower.take(complete=True)
+    follower.same_as(data)
+    server = whole_logs([str(live)])[0].server
+    assert {row["server"] for row in follower.rows} == {server}
+
+
+def messages(*texts: str, start: float = 0) -> bytes:
+    """Return a log in which one client publishes, two seconds apart."""
+    trace = Trace()
+    trace.tick(start)
+    for text in texts:
+        trace.publish(1, text)
+        trace.tick(2)
+    return trace.text().encode()
+
+
+def subjects(follower: Follower) -> list[str]:
+    return [row["subject"] for row in follower.rows if row["op"] == "PUB"]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    return tmp_path / "nats.log"
+
+
+def test_a_half_line_waits_for_its_end(live):
+    data = messages("a", "b", "c")
+    live.write_bytes(data[:-130])
+    follower = Follower(live)
+    follower.take()
+    before = follower.offset
+    follower.take()
+    assert follower.offset == before  # nothing is new, so there is no batch
+    live.write_bytes(data)
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c"]
+    assert follower.counts["unparseable_lines"] == 0
+
+
+def test_the_deliveries_of_the_last_message_are_waited_for(live):
+    live.write_bytes(messages("a"))
+    follower = Follower(live)
+    assert follower.take() == 0
+    with live.open("ab") as out:
+        out.write(messages("b", start=2))
+    assert follower.take() == 1
+    assert subjects(follower) == ["a"]
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_two_rotations_between_two_reads_lose_nothing(live, compressed):
+    """Only the live file was given; the rest is found beside it, compressed or not."""
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    for number, text in enumerate(("c", "d")):
+        with live.open("ab") as out:
+            out.write(messages(text, start=10 + 10 * number))
+        if compressed:
+            with gzip.open(f"{live}.{number}.gz", "wb") as out:
+                out.write(live.read_bytes())
+        else:
+            live.rename(rotated(live, number))
+        live.write_bytes(messages(f"{text}2", start=13 + 10 * number))
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c", "c2", "d", "d2"]
+
+
+def test_a_rotation_between_the_plan_and_the_read_loses_nothing(live):
+    live.write_bytes(messages("a", "b", "c"))
+    follower = Follower(live)
+    end = follower.plan(complete=True)
+    live.rename(rotated(live, 1))
+    live.write_bytes(messages("later", start=60))
+    ((part, files),) = ranges(follower.offset, end, 1 << 20)
+    rows = [
+        row for b in read_range(part, blocks=blocks(files, part.start)) for row in b.to_pylist()
+    ]
+    assert [row["subject"] for row in rows if row["op"] == "PUB"] == ["a", "b", "c"]
+
+
+def test_a_log_that_is_copied_and_truncated_goes_on(live):
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    shutil.copy(live, rotated(live, 1))
+    live.write_bytes(messages("c", start=10))
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c"]
+
+
+def test_a_file_that_was_removed_unread_is_an_error(live, monkeypatch):
+    monkeypatch.setattr("subtrie.spark._growing_log._PAUSE", 0)
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    live.write_bytes(messages("c", "d", start=10))
+    with pytest.raises(RotatedAwayError, match="was removed before all of it was read"):
+        follower.take()
+    follower.strict = False
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "c", "d"]
+
+
+def test_a_file_that_was_read_to_its_end_may_be_removed(live):
+    live.write_bytes(messages("a", "b"))
+    follower = Follower(live)
+    follower.take()
+    live.rename(rotated(live, 1))
+    live.write_bytes(messages("c", "d", start=10))
+    follower.take()
+    rotated(live, 1).unlink()
+    with live.open("ab") as out:
+        out.write(messages("e", start=20))
+    follower.take(complete=True)
+    assert subjects(follower) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_file_that_became_shorter_is_an_error(live):
+    data = messages("a", "b", "c")
+    live.write_bytes(data)
+    follower = Follower(live)
+    follower.take()
+    live.write_bytes(data[:200])
+    with pytest.raises(OSError, match="became shorter"):
+        follower.take()
+
+
+def test_a_file_with_earlier_lines_that_comes_late_is_an_error(live):
+    live.write_bytes(messages("b", "c", start=60))
+    follower = Follower(live.with_name("nats.log*"))
+    follower.take()
+    rotated(live, 1).write_bytes(messages("a"))
+    with pytest.raises(ValueError, match=r"from before those of .*nats\.log"):
+        follower.take()
+
+
+def test_logs_of_two_servers_have_their_own_offsets(tmp_path):
+    for name, text in (("one.log", "a"), ("two.log", "b")):
+        (tmp_path / name).write_bytes(messages(text, text, start=len(name) + ord(text)))
+    follower = Follower(tmp_path)
+    follower.take()
+    with (tmp_path / "two.log").open("ab") as out:
+        out.write(messages("c", start=300))
+    follower.take(complete=True)
+    assert sorted(subjects(follower)) == ["a", "a", "b", "b", "c"]
+    assert len(follower.offset["logs"]) == 2
+
+
+def test_an_offset_of_another_version_is_refused(live):
+    live.write_bytes(messages("a"))
+    with pytest.raises(ValueError, match="offsets of version 9"):
+        advance([str(live)], {"version": 9, "logs": {}})
