@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benches" / "peers")]
 
 import performance_plots as plots  # noqa: E402
+import performance_spark  # noqa: E402
 import sections  # noqa: E402
 import turns  # noqa: E402
 
@@ -171,6 +172,7 @@ def made() -> dict[Path, str]:
     lines += _of_permissions(rules)
     lines += _of_the_wire(wire)
     lines += _of_the_audit(audit)
+    lines += performance_spark.section()
     return {PAGE: "\n".join(lines), **files}
 
 

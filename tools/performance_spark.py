@@ -1,0 +1,94 @@
+"""The section of the page of performance about the pipeline, from the newest records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RECORDS = Path(__file__).resolve().parent.parent / "benches" / "records"
+
+
+def section() -> list[str]:
+    """Return the lines of the section; targets that were missed are bold."""
+    lines = ["## The pipeline on Spark"]
+    ratios, subjects = _newest("spark-ratios-*.json"), _newest("spark-subjects-*.json")
+    if ratios is not None:
+        lines += [
+            "",
+            f"A trace log of {ratios['log_mib']:,} MiB; each step runs once a round, in turn, "
+            f"{ratios['rounds']} rounds after one that is not measured, the session started before "
+            f"({ratios['machine']}, under a load of {ratios['load_average']}, {ratios['date']}). "
+            "The first column is time and the second CPU time, both as multiples of Spark's own "
+            "`regexp_extract` cutting the same lines into nine columns "
+            f"({ratios['medians']['regexp_extract']['seconds']} s). `benches/spark/ratios.py` "
+            "measures it.",
+        ]
+        found = ratios["times_regexp_extract"]
+        rows = [
+            ("the whole audit", found["audit"], "at most 0.4", found["audit"][0] <= 0.4),
+            (
+                "`nats-trace`, 11 columns",
+                found["events"],
+                "at most 0.125",
+                found["events"][0] <= 1 / 8,
+            ),
+            ("counting the lines of the text", found["count_lines"], "", True),
+        ]
+        lines += _table(rows)
+        lines += [
+            "",
+            f"The largest Python worker had {ratios['worker_mib']} MiB (wanted: under 400).",
+        ]
+    if subjects is not None:
+        lines += [
+            "",
+            f"{subjects['rows']:,} subjects of {subjects['patterns']:,} patterns in Parquet, as "
+            "multiples of an identity `mapInArrow` of the same column "
+            f"({subjects['medians']['identity']['seconds']} s; {subjects['rounds']} rounds, a load "
+            f"of {subjects['load_average']}, {subjects['date']}). `benches/spark/subjects.py` "
+            "measures it.",
+        ]
+        found = subjects["times_identity"]
+        rows = [
+            ("first id, kind and port", found["ids_and_codes"], "at most 1.45",
+             found["ids_and_codes"][0] <= 1.45),
+            ("id, port and seven texts", found["all_columns"], "at most 2.2",
+             found["all_columns"][0] <= 2.2),
+        ]  # fmt: skip
+        if "tables" in found:
+            rows.append(
+                (
+                    "all tables of the audit",
+                    found["tables"],
+                    "at most 2.5",
+                    found["tables"][0] <= 2.5,
+                )
+            )
+        lines += _table(rows)
+        lines += [
+            "",
+            "| CPU time of a row, as a multiple of the native match | wanted | measured |",
+        ]
+        lines += ["|---|---|---|"]
+        for name, key, wanted in (
+            ("a trie of dictionaries in Python", "python_trie_times_native", 6),
+            ("a join by `rlike` with 1,000 patterns", "rlike_times_native_by_row", 1000),
+        ):
+            value = subjects[key]
+            shown = f"{value:,}" if value >= wanted else f"**{value:,}**"
+            lines.append(f"| {name} | at least {wanted:,} | {shown} |")
+    return [*lines, ""] if len(lines) > 1 else []
+
+
+def _newest(pattern: str) -> dict[str, Any] | None:
+    found = sorted(RECORDS.glob(pattern))
+    return json.loads(found[-1].read_text()) if found else None
+
+
+def _table(rows: list[tuple[str, list[float], str, bool]]) -> list[str]:
+    lines = ["", "| | time | CPU time | wanted |", "|---|---|---|---|"]
+    for name, (wall, cpu), wanted, reached in rows:
+        shown = f"{wall}" if reached else f"**{wall}**"
+        lines.append(f"| {name} | {shown} | {cpu} | {wanted} |")
+    return lines
