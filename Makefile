@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster check bench bench-peers fuzz docs coverage-table cross conformance wheels clean
+.PHONY: help demo test cluster check bench bench-peers flows fuzz docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -57,6 +57,10 @@ bench-peers: ## compare with nats-server's index, paho-mqtt and others (SIZES=10
 	$(PYTHON) benches/peers --repeat $(REPEAT) $(if $(SIZES),--sizes $(SIZES),--record) \
 	    $(if $(BASELINE),--baseline $(BASELINE))
 	@$(PYTHON) tools/performance_page.py
+
+flows: ## ask a broker 10,000 questions about accounts with exports, imports and mappings (SEED=1)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests/acl $(PYTHON) tests/acl/flow_questions.py --seed $(or $(SEED),1) --count 10000
 
 fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)
 	@tools/bootstrap fuzz

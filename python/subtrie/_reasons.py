@@ -275,6 +275,9 @@ LOADING: dict[str, Reason] = {
         "not a valid connection type", "use STANDARD, WEBSOCKET, LEAFNODE, MQTT, IN_PROCESS, …"
     ),
     "user-name": Reason("an entry has no user name", "set user or nkey"),
+    "import-refused": Reason(
+        "no export allows this import", "export it there, or remove the import"
+    ),
     "operator-mode": Reason(
         "the broker is in operator mode: its users are not in the configuration",
         "give the user's .creds file or JWT",

@@ -51,9 +51,11 @@ class RawClient:
             line = self._file.readline().decode().rstrip("\r\n")
             if line == "PONG":
                 return
-            if line.startswith("MSG "):
+            if line.startswith(("MSG ", "HMSG ")):  # a service import adds a header
                 words = line.split(" ")[1:]
                 self._file.read(int(words[-1]) + 2)
+                if line.startswith("HMSG "):
+                    del words[-2]
                 reply = words[2] if len(words) == 4 else None
                 self.messages.append((words[1], words[0], reply))
             elif found := REFUSED.match(line):

@@ -86,7 +86,7 @@ def test_who(conf):
     assert found["APP/dash"][0] == "sensors.*"
     assert set(users("sensors.>", "--verb", "subscribe")) == {"SYS/sys", "APP/admin"}
     assert users("other", "--verb", "receive", "--user", "dash") == {}
-    assert "nobody may" in run("acl", "who", "other", conf, "--verb", "receive", "--user",
+    assert "no user may" in run("acl", "who", "other", conf, "--verb", "receive", "--user",
                                "dash").output  # fmt: skip
     assert run("acl", "who", "a..b", conf).exit_code == 2
 

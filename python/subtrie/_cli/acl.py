@@ -11,6 +11,7 @@ from .._nats.duration import readable_duration
 from .._nats.jwt import utc_text
 from ..acl import Permissions, jwt_size
 from .acl_diff import diff
+from .acl_flows import flows
 from .acl_lint import lint, rule
 from .acl_test import test
 from .acl_users import show_users, who
@@ -25,11 +26,11 @@ def acl() -> None:
     """Show, compare, lint, minimise and test permissions.
 
     FILE is a server configuration, a .creds file, a user JWT, or subtrie permissions JSON.
-    Exports, imports and mappings of accounts are not checked: they can widen what a user reaches.
+    What exports and imports of accounts carry from one to another is in 'flows' only.
     """
 
 
-for _command in (diff, lint, rule, test, who):
+for _command in (diff, flows, lint, rule, test, who):
     acl.add_command(_command)
 
 

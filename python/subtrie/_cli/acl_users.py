@@ -89,7 +89,7 @@ def who(
 
     Each with the rule that decides. SUBJECT may be a pattern: then who may do so with any subject
     of it (subscribe: with the whole pattern), and an example. Exports, imports and mappings of
-    accounts are in 'subtrie acl flows'. Exit code 1 if nobody may.
+    accounts are in 'subtrie acl flows'. Exit code 1 if no user may.
     """
     screen = console()
     anyone = False
@@ -109,7 +109,7 @@ def who(
     except SubtrieError as error:
         raise BadFile(str(error)) from None
     if not anyone and not as_json:
-        screen.print(f"nobody may {verb} {printable(subject)}")
+        screen.print(f"no user may {verb} {printable(subject)}")
     raise SystemExit(0 if anyone else 1)
 
 

@@ -32,7 +32,7 @@ def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> st
             lines.append("")
     if not any(found for _, found, _ in changes):
         lines += ["No difference.", ""]
-    lines += ["Not checked: exports, imports and mappings of accounts.", ""]
+    lines += ["Not checked: exports, imports and mappings of accounts (subtrie acl flows).", ""]
     return "\n".join(lines)
 
 

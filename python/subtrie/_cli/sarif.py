@@ -36,7 +36,7 @@ def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
 
 
 def _key(finding: Finding) -> tuple[str, ...]:
-    """What a fingerprint is made of: user, verb and rule, without numbers that change."""
+    """The parts of a fingerprint: user, verb and rule, without numbers that change."""
     return finding.rule, re.sub(r"\d[\d,]* bytes", "bytes", finding.message)
 
 

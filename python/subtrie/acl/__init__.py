@@ -5,6 +5,7 @@ Importing this package imports nothing optional.
 
 from ._comparison import Comparison, Diff, Grant, Witness
 from ._decision import Decision
+from ._deployment import Delivery, Deployment, Flow
 from ._lint import Finding, jwt_size
 from ._lint_rules import LINT_RULES, LintRule
 from ._microbus import about_microbus
@@ -17,8 +18,11 @@ __all__ = [
     "LINT_RULES",
     "Comparison",
     "Decision",
+    "Delivery",
+    "Deployment",
     "Diff",
     "Finding",
+    "Flow",
     "Grant",
     "LintRule",
     "Permissions",

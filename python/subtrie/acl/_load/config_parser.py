@@ -390,7 +390,7 @@ class _Parser:
         if name not in reader.env and _UNKNOWN.search(self._key_read):
             return Node(UnknownText("$" + name), self._file, line)
         if name in reader.resolving or name not in reader.env:
-            # The name is no secret here: it does not stand where a password does.
+            # The name is shown: it does not stand where a password does.
             raise file_error("conf-variable", name, self._file, line)
         reader.resolving.add(name)
         try:

@@ -1,0 +1,120 @@
+"""Messages between accounts: exports, imports and mappings, as a live broker delivers them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from flow_questions import generated, judged
+
+from subtrie import PermissionsError, SubjectError
+from subtrie._cli.app import app
+from subtrie.acl import Deployment
+
+CONFIG = """accounts {
+  SHOP {
+    users: [ { user: till, password: open }
+             { user: guest, password: open, permissions: { publish: { deny: ">" } } } ]
+    exports: [ { stream: "sales.*.*" }
+               { service: "stock.>", accounts: [ WEB ] }
+               { stream: "never" } ]
+    mappings: { "old.*": "sales.$1.done"
+                "dice": [ { destination: "one", weight: 50% }
+                          { destination: "two", weight: 50% } ] }
+  }
+  WEB {
+    users: [ { user: page, password: open }
+             { user: shut, password: open, permissions: { subscribe: { deny: "sold.>" } } } ]
+    imports: [ { stream: { account: SHOP, subject: "sales.*.*" }, to: "sold.$2.$1" }
+               { service: { account: SHOP, subject: "stock.>" }, to: "shelf.>" } ]
+  }
+}
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "nats.conf"
+    file.write_text(CONFIG)
+    return file
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_deliveries_between_accounts_are_those_of_the_broker(seed, tmp_path, capsys):
+    counts, undetermined = judged(generated(seed, 320), tmp_path)
+    with capsys.disabled():
+        print(f"  [{dict(sorted(counts.items()))}]")
+    assert len(undetermined) == counts["undetermined"] < 40
+    assert min(counts["across yes"], counts["across no"], counts["renamed"]) >= 20
+
+
+def test_a_file_of_questions_with_answers(tmp_path):
+    question = {"publisher": "SHOP/till", "subject": "old.book", "receiver": "WEB/page",
+                "pattern": "sold.>", "expect": ["sold.done.book"]}  # fmt: skip
+    counts, _ = judged([{"config": CONFIG, "questions": [question]}], tmp_path)
+    assert counts["across yes"] == 1
+    wrong = {**question, "expect": ["sold.book.done"]}
+    with pytest.raises(AssertionError):
+        judged([{"config": CONFIG, "questions": [wrong]}], tmp_path)
+
+
+def test_a_message_crosses_and_is_renamed(path):
+    shop = Deployment.load(path)
+    ask = shop.delivery
+    assert ask("SHOP/till", "sales.book.new", "WEB/page", "sold.>").subjects == ("sold.new.book",)
+    assert ask("SHOP/till", "old.book", "WEB/page", "*.*.*").subjects == ("sold.done.book",)
+    assert ask("WEB/page", "shelf.a.b", "SHOP/till", "stock.>").subjects == ("stock.a.b",)
+    for refused in (
+        ask("SHOP/guest", "sales.book.new", "WEB/page", "sold.>"),
+        ask("SHOP/till", "sales.book.new", "WEB/shut", "sold.>"),
+        ask("SHOP/till", "other", "WEB/page", ">"),
+        ask("WEB/page", "sales.a.b", "SHOP/till", ">"),
+    ):
+        assert not refused
+        assert refused.determined
+        assert refused.explanation
+    by_chance = ask("SHOP/till", "dice", "SHOP/till", ">")
+    assert (by_chance.subjects, by_chance.determined) == ((), False)
+    with pytest.raises(KeyError):
+        ask("SHOP/nobody", "a", "WEB/page", ">")
+    with pytest.raises(SubjectError):
+        ask("SHOP/till", "a.*", "WEB/page", ">")
+
+
+def test_flows_and_what_is_unused(path):
+    done = CliRunner().invoke(app, ["acl", "flows", str(path), "--json"])
+    assert done.exit_code == 0
+    rows = [json.loads(line) for line in done.output.splitlines()]
+    stream, service, *rest = rows
+    assert (stream["from"], stream["to"], stream["senders"]) == ("SHOP", "WEB", ["SHOP/till"])
+    assert (stream["published"], stream["received"]) == ("sales.x.x", "sold.x.x")
+    assert stream["receivers"] == ["WEB/page"]
+    assert (service["from"], service["to"]) == ("WEB", "SHOP")
+    assert (service["published"], service["received"]) == ("shelf.x", "stock.x")
+    assert [(row["rule"], row["account"]) for row in rest] == [
+        ("public-export", "SHOP"), ("public-export", "SHOP"), ("unused-export", "SHOP"),
+    ]  # fmt: skip
+    path.write_text(CONFIG.replace("user: page", 'user: page, permissions: { subscribe: "a" }'))
+    done = CliRunner().invoke(app, ["acl", "flows", str(path)])
+    assert done.exit_code == 1
+    assert "unused-import: WEB: no user of WEB may receive from the stream" in done.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("accounts: [ WEB ]", "accounts: [ OTHER ]", "import-refused"),
+        ('subject: "stock.>"', 'subject: "else.>"', "import-refused"),
+        ('stream: "never"', 'streams: "never"', "unknown-key"),
+        ('stream: "never"', 'stream: "a..b"', "empty-token"),
+        ("weight: 50%", "weight: often", "config-type"),
+        ('to: "sold.$2.$1"', 'to: "sold.$2.$1", prefix: a', "alias-twice"),
+    ],
+)
+def test_what_the_broker_refuses(path, old, new, reason):
+    path.write_text(CONFIG.replace(old, new, 1))
+    with pytest.raises(PermissionsError) as caught:
+        Deployment.load(path)
+    assert caught.value.reason == reason
+    assert caught.value.line
