@@ -201,11 +201,13 @@ def _wrong() -> None:
     raise RuntimeError("wrong\nin many lines")
 
 
-@pytest.mark.parametrize("when", ["jvm", "worker"])
+@pytest.mark.parametrize(
+    "when", ["jvm", pytest.param("worker", marks=pytest.mark.cluster)]
+)  # the second waits for a whole session
 def test_an_interrupted_audit_leaves_no_process_and_no_files(captures, tmp_path, when) -> None:
     """The command gets SIGINT while the JVM starts, and while the workers read."""
     log = tmp_path / "trace.log"
-    log.write_bytes((captures / "go_live" / "trace.log").read_bytes() * 60)
+    log.write_bytes((captures / "go_live" / "trace.log").read_bytes() * 30)
     out, temporary = tmp_path / "out", tmp_path / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
@@ -216,7 +218,7 @@ def test_an_interrupted_audit_leaves_no_process_and_no_files(captures, tmp_path,
         start_new_session=True,
         env={**os.environ, "TMPDIR": str(temporary)},
     )
-    sign = "java" if when == "jvm" else "pyspark.daemon"
+    sign = "SparkSubmit" if when == "jvm" else "pyspark.daemon"
     deadline = time.monotonic() + 90
     while not any(sign in command for command in members(process.pid)):
         assert process.poll() is None, process.communicate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -106,7 +106,7 @@ def audit(
     for plane in planes:
         _check_plane(plane)
     from ..spark import audit as run
-    from ..spark import check_lake, failure_text, write_lake
+    from ..spark import check_lake, failure_text, was_interrupted, write_lake
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
         try:
@@ -140,9 +140,10 @@ def audit(
         except (SparkStartError, OSError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
-            print("subtrie audit: interrupted; nothing was written", file=sys.stderr)
-            raise SystemExit(130) from None
+            _interrupted()
         except Exception as error:
+            if was_interrupted(error):
+                _interrupted()
             told = failure_text(error)
             if told is None:
                 raise
@@ -175,6 +176,12 @@ def _session(
     if remote is not None or not str(master).startswith("local"):
         ship(spark)
     return spark
+
+
+def _interrupted() -> NoReturn:
+    """Say that nothing was written, and exit with 130, as shells do for SIGINT."""
+    print("subtrie audit: interrupted; nothing was written", file=sys.stderr)
+    raise SystemExit(130) from None
 
 
 def _bad(message: str) -> Any:

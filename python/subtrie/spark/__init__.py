@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ._audit_stream import audit_stream, open_audit
 from ._decode import decode
 from ._expectations import failures, read_expectations
-from ._failure import failure_text
+from ._failure import failure_text, was_interrupted
 from ._lake import check_lake, write_lake
 from ._log_files import input_kind, log_files, log_size, resolve_path
 from ._log_reader import holds_server_lines
@@ -98,6 +98,7 @@ __all__ = [
     "subscriptions",
     "undelivered",
     "unparseable",
+    "was_interrupted",
     "watch_tasks",
     "write_lake",
 ]

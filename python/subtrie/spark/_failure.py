@@ -39,3 +39,15 @@ def failure_text(error: BaseException) -> str | None:
             "interpreter that has pyarrow and pandas"
         )
     return f"the job failed: {what}"
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Return whether an error is that of a job that was cancelled by an interrupt.
+
+    Spark raises the error of the job in place of the ``KeyboardInterrupt``.
+    """
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

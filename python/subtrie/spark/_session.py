@@ -10,10 +10,13 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -99,13 +102,41 @@ def start(master: str, name: str, conf: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     with tempfile.TemporaryFile("w+") as output:
         try:
-            with _stderr_to(output):
+            with _stderr_to(output), _interrupts_deferred():
                 return builder.getOrCreate()
         except Exception as error:
             output.seek(0)
             raise SparkStartError(
                 f"Spark did not start: {error}\n{output.read()[-4000:]}"
             ) from error
+
+
+@contextlib.contextmanager
+def _interrupts_deferred() -> Iterator[None]:
+    """Raise the first ``KeyboardInterrupt`` of this block at its end.
+
+    A JVM whose start is interrupted is not ended by anyone: it waits for a Python process that has
+    removed the file in which it was to write its address. Only the main thread gets interrupts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    found: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        found.append(number)
+        if len(found) > 1:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        # A session has a handler of its own, which cancels its jobs.
+        if signal.getsignal(signal.SIGINT) is note:
+            signal.signal(signal.SIGINT, before)
+        if found:
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
