@@ -31,6 +31,11 @@ BUS: dict[str, Reason] = {
     "too-many-fragments": Reason(
         "the body needs more fragments than max_fragments", "raise max_fragments", 413
     ),
+    "timeout-type": Reason("it is not a number", "give the seconds as a number"),
+    "json-and-body": Reason("both json and body are given", "give one of them"),
+    "broker-scheme": Reason(
+        "it is not a URL of NATS", "begin it with nats://, tls://, ws:// or wss://"
+    ),
     "malformed": Reason("the payload is not an HTTP/1.1 message", "send one complete message"),
     "header-name": Reason("not a valid header name", "use letters, digits and '-'"),
     "header-value": Reason("a header value contains a control character", "encode the value"),

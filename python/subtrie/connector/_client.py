@@ -11,10 +11,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from .. import _control_headers, _engine, microbus
+from .. import _control_headers
 from .._errors import SubtrieError, refusal
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
 from ._fragments import cut, fragment_of
@@ -36,7 +35,7 @@ from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, fill_path, with_params
+from ._url import Params, Target, fill_path, target_of, with_params
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -48,34 +47,6 @@ _LONG_URL = 1024  # characters; shorter ones alone do not make a head too long
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
 _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
-
-
-class Target(NamedTuple):
-    """A parsed URL, its decoded path, and the subject of a request to it."""
-
-    text: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-    decoded_path: str
-    subject: str
-
-    def within(self, label: str) -> str:
-        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
-        return self.text.replace("://", f"://{label}.", 1)
-
-
-@lru_cache(maxsize=8192)
-def _target_of(plane: str, source: str, method: str, url: str) -> Target:
-    """Return the target of a request. Raises ``AddressError``."""
-    target = Target._make(
-        _engine.request_target(plane=plane, source=source, method=method, url=url)
-    )
-    if target.port == "0":  # warns
-        microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
-    return target
 
 
 class RequestClient:
@@ -277,6 +248,8 @@ class RequestClient:
         if not self._transport.is_open:
             raise refusal("BusError", "not-started", runtime.host, field="connector")
         context = current_request.get()
+        if timeout is not None and type(timeout) not in (int, float):
+            raise refusal("InvalidInput", "timeout-type", timeout, field="timeout")
         budget, depth = _control_headers.DEFAULT_BUDGET if timeout is None else float(timeout), 0
         given: HeaderValues = _NO_HEADERS
         if context is not None:
@@ -299,6 +272,8 @@ class RequestClient:
         target = self._target(method, url)
         content = b""
         if json is not None:
+            if body is not None:
+                raise refusal("InvalidInput", "json-and-body", url, field="body")
             content = json_bytes(json)
             given = {**given, **_CONTENT_JSON}
         elif body is not None:
@@ -333,7 +308,7 @@ class RequestClient:
 
     def _target(self, method: str, url: str) -> Target:
         runtime = self._runtime
-        return _target_of(runtime.plane, runtime.host, method, url)
+        return target_of(runtime.plane, runtime.host, method, url)
 
     def _identify(self, request: RequestEnvelope) -> str:
         """Give a request a message id that no pending request has, and return it."""

@@ -75,6 +75,7 @@ class Connector:
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
+        InvalidInput: The URL of the broker has a scheme that is not one of NATS.
         ValueError: The deployment is not one of the four, or the transport not one of the two.
     """
 
@@ -214,8 +215,12 @@ class Connector:
 
     # --- start and stop
 
-    async def startup(self) -> None:
+    async def startup(self, *, wait: float | None = None) -> None:
         """Connect, subscribe and announce. If it fails, everything is closed again.
+
+        Args:
+            wait: How many seconds to wait for a broker that is not up yet. By default until the
+                time budget of the start is used up, and in ``TESTING`` not at all.
 
         Raises:
             BusError: The connector is running already, has no transport, or its creds are refused.
@@ -223,7 +228,7 @@ class Connector:
             TimeoutError: It took longer than ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s).
             Exception: Whatever an ``on_startup`` function raises.
         """
-        await self._lifecycle.startup()
+        await self._lifecycle.startup(wait)
 
     async def shutdown(self, *, timeout: float | None = None) -> None:
         """Unsubscribe the endpoints, let running handlers finish, and disconnect.
@@ -424,7 +429,12 @@ class Connector:
         Args:
             event: The event.
             queue: The queue group: the host of the service unless given, ``None`` for no queue.
+
+        Raises:
+            TypeError: ``event`` is not an ``Event``.
         """
+        if not isinstance(event, Event):
+            raise TypeError(f"on() takes an Event, not {type(event).__name__}")
         return self.endpoint("POST", event.route, queue=queue)
 
     def _add(self, endpoint: Endpoint) -> None:
@@ -488,6 +498,7 @@ class Connector:
 
         Raises:
             AddressError: The URL or the method is not valid.
+            InvalidInput: Both ``json`` and ``body`` are given, or the timeout is not a number.
             AckTimeout: No service acknowledged the request (404).
             RequestTimeout: The time budget is used up (408).
             CallDepthExceeded: The request would be the 65th in a chain (508).

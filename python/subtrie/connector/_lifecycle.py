@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from .. import microbus
 from .._errors import refusal
 from . import _settings
+from ._broker_errors import refuses_connection
 from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration
@@ -36,6 +37,8 @@ from ._transport import Registration, Transport
 logger = logging.getLogger("subtrie.connector")
 
 _STARTUP_LIMIT = 120.0  # seconds
+_FIRST_WAIT = 0.25  # seconds between two attempts to reach the broker; doubled up to the next
+_LONGEST_WAIT = 5.0
 _SHUTDOWN_LIMIT = 24.0  # seconds
 _OFFLOAD_LIMIT = 4.0  # seconds
 
@@ -98,7 +101,7 @@ class Lifecycle:
             plane=runtime.plane, host=runtime.host, id=runtime.id
         )
 
-    async def startup(self) -> None:
+    async def startup(self, wait: float | None) -> None:
         """Connect, subscribe and announce. See ``Connector.startup``."""
         runtime, server = self._runtime, self._server
         if runtime.loop is not None:
@@ -112,7 +115,7 @@ class Lifecycle:
         try:
             limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
             async with asyncio.timeout(limit):
-                await self._start()
+                await self._start(self._wait(limit) if wait is None else wait)
         except BaseException:
             await self._close(1.0, hooks=False)
             raise
@@ -124,8 +127,12 @@ class Lifecycle:
             ticker.start(runtime.host)
         self._log(f"up as {runtime.id}", *self._described())
 
-    async def _start(self) -> None:
-        await self._open()
+    def _wait(self, limit: float) -> float:
+        """Return how long to wait for the broker: a test wants the error at once."""
+        return 0.0 if self._runtime.deployment == "TESTING" else limit - min(1.0, limit / 10)
+
+    async def _start(self, wait: float) -> None:
+        await self._open(wait)
         server = self._server
         on_broker = self._transport.nats is not None and self._runtime.deployment != "TESTING"
         await self._configuration.load(on_broker=on_broker)
@@ -147,12 +154,35 @@ class Lifecycle:
                 error.args = (f"{error.args[0]} ({len(refused)} are refused)",)
             raise error
 
-    async def _open(self) -> None:
+    async def _connect(self, wait: float) -> None:
+        """Open the transports; wait for a broker that is not up yet."""
+        loop = asyncio.get_running_loop()
+        ends, pause = loop.time() + wait, _FIRST_WAIT
+        why = f"no connection to {self._broker()}"
+        while True:
+            try:
+                async with asyncio.timeout_at(ends if wait > 0 else None):
+                    await self._transport.open()
+                return
+            except ConnectionError as error:
+                if refuses_connection(error) or wait <= 0:
+                    raise
+                why = str(error)
+            except TimeoutError:
+                pass
+            if loop.time() + pause > ends:
+                raise ConnectionError(f"{why}; waited {wait:g} s for it")
+            if pause == _FIRST_WAIT:
+                logger.warning("%s: waiting for the broker: %s", self._runtime.host, why)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_WAIT)
+
+    async def _open(self, wait: float) -> None:
         runtime, transport = self._runtime, self._transport
         if self._configured_locality in CLOUDS:
             runtime.locality = await locality_in(self._configured_locality)
         transport.refused.clear()
-        await transport.open()
+        await self._connect(wait)
         round_trip = self._fixed_round_trip
         runtime.round_trip = await transport.round_trip() if round_trip is None else round_trip
         self._server.open()
@@ -219,12 +249,15 @@ class Lifecycle:
             copy = contextvars.Context()
             copy.run(self._runtime.spawn, ask_for_trace(self._client, trace_id))
 
+    def _broker(self) -> str:
+        return ", ".join(shown_url(url) for url in self._transport.broker.split(","))
+
     def _described(self) -> list[str]:
         """Return what the log says at startup: the plane, the broker, the number of endpoints."""
         nats, count = self._transport.nats, len(self._server.endpoints)
         broker = "no broker: only this process is reached (set MICROBUS_NATS)"
         if nats is not None:
-            broker = ", ".join(shown_url(url) for url in self._transport.broker.split(","))
+            broker = self._broker()
         endpoints = "1 endpoint" if count == 1 else f"{count} endpoints"
         return [f"on plane {self._runtime.plane}", broker, endpoints]
 

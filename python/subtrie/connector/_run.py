@@ -10,13 +10,11 @@ from collections.abc import Awaitable, Iterable
 
 from .._errors import BusError
 from . import _settings
-from ._broker_errors import is_authorization, refuses_connection
+from ._broker_errors import is_authorization
 from ._connector import Connector
 
 logger = logging.getLogger("subtrie.connector")
 
-_FIRST_WAIT = 0.25  # seconds between two attempts to reach the broker; doubled up to the next
-_LONGEST_WAIT = 5.0
 _STARTUP_LIMIT = 120.0  # seconds
 
 
@@ -61,33 +59,18 @@ async def _until(stop: asyncio.Event, work: Awaitable[None]) -> None:
 
 async def _start_all(connectors: Iterable[Connector]) -> None:
     listed = list(connectors)
+    limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
     for connector in (each for each in listed if each.host == "configurator.core"):
-        await start(connector)  # the others need its values
-    starting = [asyncio.ensure_future(start(each)) for each in listed if not each.running]
+        await connector.startup(wait=limit)  # the others need its values
+    starting = [
+        asyncio.ensure_future(each.startup(wait=limit)) for each in listed if not each.running
+    ]
     try:
         await asyncio.gather(*starting)
     finally:
         for each in starting:
             each.cancel()
         await asyncio.gather(*starting, return_exceptions=True)
-
-
-async def start(connector: Connector) -> None:
-    """Start a connector, and wait for a broker that cannot be reached yet."""
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
-    wait = _FIRST_WAIT
-    while True:
-        try:
-            await connector.startup()
-            return
-        except ConnectionError as error:
-            if refuses_connection(error) or loop.time() + wait > ends:
-                raise
-            if wait == _FIRST_WAIT:
-                logger.warning("%s: waiting for the broker: %s", connector.host, error)
-        await asyncio.sleep(wait)
-        wait = min(wait * 2, _LONGEST_WAIT)
 
 
 def run(*connectors: Connector) -> None:

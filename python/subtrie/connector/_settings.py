@@ -10,10 +10,12 @@ import os
 import re
 from pathlib import Path
 
+from .._errors import refusal
 from .._plane import default_plane
 from ..microbus import check_locality, check_plane
 from ._cloud_locality import cloud_of
 
+_SCHEMES = ("nats", "tls", "ws", "wss")
 DEFAULT_URL = "nats://127.0.0.1:4222"
 _LINE = re.compile(
     r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)'|([^#"'\s][^#]*?))?\s*"""
@@ -102,8 +104,16 @@ def short_circuit(given: bool | None) -> bool:
 
 
 def broker(given: str | None, short: bool) -> str:
-    """Return the URL of the broker; empty for none, which needs the short circuit."""
+    """Return the URL of the broker; empty for none, which needs the short circuit.
+
+    Raises:
+        InvalidInput: A server has a scheme that is not one of NATS.
+    """
     url = variable("MICROBUS_NATS") if given is None else given
+    for server in url.split(","):
+        scheme, found, _ = server.strip().partition("://")
+        if found and scheme.lower() not in _SCHEMES:
+            raise refusal("InvalidInput", "broker-scheme", shown_url(server), field="nats")
     return url or ("" if short else DEFAULT_URL)
 
 
