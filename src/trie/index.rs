@@ -12,7 +12,7 @@ use super::storage::leaf::Leaves;
 use super::storage::pattern_table::{PatternNumber, PatternTable};
 use super::storage::round_robin::RoundRobin;
 use super::storage::slab::Slab;
-use super::storage::subscriptions::{SubscriptionRef, Subscriptions};
+use super::storage::subscriptions::{Slot, SubscriptionRef, Subscriptions};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
 
@@ -160,6 +160,15 @@ impl Index {
         let record = self.subscriptions.get(slot)?;
         let address = self.pattern_table.address(record.pattern);
         Some(unpack(self.patterns.get(address)))
+    }
+
+    /// The number of a subscription's pattern, if other subscriptions have the same pattern.
+    #[must_use]
+    pub fn shared_pattern(&self, subscription: SubscriptionRef) -> Option<u32> {
+        let slot = self.subscriptions.current_slot(subscription)?;
+        let record = self.subscriptions.get(slot)?;
+        let is_shared = record.next != Slot::NONE || record.previous != Slot::NONE;
+        is_shared.then(|| record.pattern.number())
     }
 
     /// The number of the pattern in a block: that of its first subscription.

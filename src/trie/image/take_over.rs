@@ -63,10 +63,11 @@ impl Image<'_> {
     fn build_index(&self) -> Result<Index, Error> {
         let (rows, next) = self.subscriptions()?;
         let mut index = Index::new(self.header.dialect, self.bounds());
-        index.prepare_bulk_load(rows.iter().map(|row| &*row.pattern));
-        for row in &rows {
-            index.insert_reserved(row.id, &row.pattern, row.queue.as_deref(), row.turn);
-        }
+        let patterns: Vec<&str> = rows.iter().map(|row| &*row.pattern).collect();
+        index.insert_all(&patterns, |at| {
+            let row = &rows[at];
+            (row.id, row.queue.as_deref(), row.turn)
+        });
         index.set_next_id(next);
         Ok(index)
     }

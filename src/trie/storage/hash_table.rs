@@ -195,6 +195,15 @@ impl HashTable {
         }
     }
 
+    /// An empty table with room for so many entries.
+    pub fn with_room(entries: usize) -> Self {
+        let (full, of) = GROW_ABOVE;
+        let homes = entries * of / full + 4;
+        let mut table = Self::new();
+        table.table = Table::with_homes(homes, table.overflow(homes));
+        table
+    }
+
     /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len

@@ -15,6 +15,11 @@ pub(crate) struct PatternNumber(u32);
 impl PatternNumber {
     /// No pattern yet.
     pub const NONE: Self = Self(u32::MAX);
+
+    /// The number as such.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// The addresses of packed patterns by number.

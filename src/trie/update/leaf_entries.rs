@@ -10,12 +10,12 @@ use crate::trie::storage::leaf::Relocation;
 
 /// A leaf of more patterns becomes a branch. Higher compares more patterns at the end of a lookup,
 /// lower adds branches, and so probes and memory. `tests/trie_work.rs` holds what a lookup examines.
-const SPLIT_LEAF_ABOVE: usize = 4;
+pub(super) const SPLIT_LEAF_ABOVE: usize = 4;
 
 /// A leaf of up to so many patterns has its entries in the hash table, under the key of the leaf: a
 /// lookup then waits for memory once for both. Only patterns that no position divides stay together
 /// in larger leaves, which would make probes long.
-const IN_TABLE_UP_TO: usize = 8;
+pub(super) const IN_TABLE_UP_TO: usize = 8;
 
 impl Index {
     /// The entries of the leaf at a key.

@@ -37,7 +37,7 @@ const ALWAYS_RESELECT_UP_TO: usize = 1024;
 const WORTH_A_REBUILD: usize = 2;
 
 /// A bulk load of fewer patterns does not select the root again.
-const MIN_BULK_LOAD: usize = 64;
+pub(super) const MIN_BULK_LOAD: usize = 64;
 
 impl Index {
     /// Prepares for a bulk load of these patterns.
@@ -269,7 +269,7 @@ impl Index {
 }
 
 /// Whether two of the patterns have different literal tokens at one position.
-fn have_different_tokens(patterns: &[ParsedPattern]) -> bool {
+pub(super) fn have_different_tokens(patterns: &[ParsedPattern]) -> bool {
     let max_count = patterns.iter().map(ParsedPattern::count).max().unwrap_or(0);
     (0..max_count).any(|at| {
         let mut tokens = patterns.iter().filter_map(|pattern| pattern.literal(at));

@@ -1,5 +1,6 @@
 //! Updates: subscriptions are inserted and removed, full leaves become branches.
 
+mod bulk_load;
 pub(super) mod insert;
 mod leaf_entries;
 pub(super) mod leaf_split;

@@ -43,7 +43,7 @@ impl Index {
 pub(super) const fn fault_point() {}
 
 #[cfg(test)]
-pub(super) use tests::fault_point;
+pub(super) use tests::{fault_point, panics_after};
 
 #[cfg(test)]
 #[allow(clippy::panic)] // on purpose
@@ -68,7 +68,7 @@ mod tests {
     }
 
     /// Makes `change` panic after `faults` fault points; whether it did.
-    fn panics_after(faults: usize, change: impl FnOnce()) -> bool {
+    pub(in crate::trie::update) fn panics_after(faults: usize, change: impl FnOnce()) -> bool {
         PASSED.set(faults);
         let result = catch_unwind(AssertUnwindSafe(change));
         PASSED.set(usize::MAX);
