@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster check bench bench-peers flows fuzz docs coverage-table cross conformance wheels clean
+.PHONY: help demo test cluster check bench bench-peers flows fuzz asan-threads docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -71,6 +71,10 @@ fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuz
 docs: ## run every example of the documentation
 	@tools/bootstrap test
 	$(PYTHON) -m pytest -q tests/test_docs.py
+
+asan-threads: ## run the tests of threads on the native engine under the address sanitizer (needs nightly)
+	@tools/bootstrap test
+	tools/asan
 
 coverage-table: ## list which requirement and which decision has which test
 	@tools/bootstrap test

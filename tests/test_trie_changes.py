@@ -8,17 +8,17 @@ import enum
 import pytest
 
 import subtrie
-from subtrie import Pattern, Subscription
+from subtrie import Pattern
 
 
 def ids(found):
     return [subscription.id for subscription in found]
 
 
-def test_a_subscription_has_the_given_attributes(trie):
+def test_a_subscription_has_the_given_attributes(engine, trie):
     value = object()
     made = trie.add("a.*", value, queue="q")
-    assert isinstance(made, Subscription)
+    assert isinstance(made, engine.Subscription)
     assert type(made.pattern) is Pattern
     assert (made.pattern, made.value, made.queue, made.id) == ("a.*", value, "q", 0)
     assert trie.add("a", 1).queue is None
@@ -31,7 +31,7 @@ def test_a_subscription_has_the_given_attributes(trie):
     with pytest.raises(AttributeError):
         del made.id
     with pytest.raises(TypeError):
-        Subscription()
+        engine.Subscription()
     assert made != trie.add("a.*", value, queue="q")
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import time
 
 import pytest
 
@@ -277,3 +278,80 @@ def test_fork_amid_writers(trie):
         for writer in writers:
             writer.join(30)
     assert trie.match("a.b") == ("old",)
+
+
+LONG = {
+    "matching": lambda trie: trie.matching("s.*.>"),
+    "covered_by": lambda trie: trie.covered_by("s.>"),
+    "explain": lambda trie: trie.explain("t.1.2", limit=3),
+    "iterate": list,
+    "text": str,
+    "draw": lambda trie: trie.draw("dot"),
+    "stats": lambda trie: trie.stats(),
+    "image": lambda trie: trie.to_bytes(),
+}
+
+
+def large(count=20_000):
+    import subtrie._subtrie
+
+    trie = subtrie._subtrie.SubjectTrie()
+    trie.update(patterns=[f"s.{n % 97}.{n}.>" for n in range(count)], values=range(count))
+    return trie
+
+
+@pytest.mark.parametrize("query", LONG)
+def test_other_threads_run_during_a_long_query(query):
+    """No thread is made to give up the GIL here, so the other one runs if the query releases it."""
+    trie, ask = large(), LONG[query]
+    done, turns = threading.Event(), [0]
+
+    def other():
+        while not done.wait(0):
+            turns[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=other, daemon=True)
+    sys.setswitchinterval(30)
+    thread.start()
+    try:
+        while not turns[0]:
+            time.sleep(0)
+        before = turns[0]
+        ask(trie)
+        assert turns[0] > before
+    finally:
+        done.set()
+        thread.join(60)
+
+
+@pytest.mark.parametrize("query", ["matching", "covered_by", "iterate"])
+def test_a_long_query_answers_from_one_state(query):
+    """A writer adds pairs of subscriptions in one change; no answer has half of a new pair."""
+    trie, ask = large(4_000), LONG[query]
+    done = threading.Event()
+    answers = []
+
+    def writer():
+        made = trie.update([("s.1.x.>", -1), ("s.2.x.>", -1)])
+        number = 0
+        while not done.is_set():
+            number += 1
+            fresh = trie.update([("s.1.x.>", number), ("s.2.x.>", number)])
+            for handle in made:
+                assert trie.remove(handle)
+            made = fresh
+
+    def reader():
+        try:
+            for _ in range(30):
+                values = [handle.value for handle in ask(trie) if handle.pattern[3:] == ".x.>"]
+                answers.append(values)
+                pairs = [value for value in set(values) if values.count(value) == 2]
+                assert pairs, values  # the pair that was added last
+                assert len(values) <= 4, values
+        finally:
+            done.set()
+
+    run(writer, reader)
+    assert len(answers) == 30

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from . import _engine, microbus, names, reference
 from ._dispatcher import Dispatcher, HandlerSubscription
-from ._engine import Batch, Engine, Matches, SubjectTrie
+from ._engine import Batch, Engine, Matches, SubjectTrie, Subscription
 from ._errors import (
     AddressError,
     BusError,
@@ -23,7 +23,7 @@ from ._errors import (
     WireError,
 )
 from ._subject import Pattern, Subject
-from ._subscription import Explanation, Groups, NearMiss, Subscription, TrieStats
+from ._subscription import Explanation, Groups, NearMiss, TrieStats
 from .microbus import classify
 from .names import NameReport, check_name
 

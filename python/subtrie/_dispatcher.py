@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from . import _engine
 from ._subject import Dialect
-from ._subscription import Subscription
 
 if TYPE_CHECKING:  # asyncio is imported in functions: most programs that import this do not use it
     import asyncio
@@ -25,7 +24,7 @@ if TYPE_CHECKING:  # asyncio is imported in functions: most programs that import
 
     from typing_extensions import TypeVar
 
-    from ._engine import SubjectTrie
+    from ._engine import SubjectTrie, Subscription
 
     M = TypeVar("M", default=Any)
 else:

@@ -1,4 +1,4 @@
-"""The results of a subject index: subscriptions, groups, explanations and statistics.
+"""The results of a subject index: groups, explanations and statistics.
 
 Both engines share these classes and create their instances.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
 from . import _engine
 from ._subject import Dialect, Pattern, Subject
@@ -16,92 +17,55 @@ from ._subject import Dialect, Pattern, Subject
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ._engine import Subscription
+
     T = TypeVar("T", default=Any)
 else:
     from typing import TypeVar
 
     T = TypeVar("T")
 
-_FIELDS = ("pattern", "value", "queue", "id")
-
-
-class Subscription:
-    """A pattern, its value, and the queue group of which the value is a member, if any.
-
-    A subscription is immutable and equal only to itself. If it is pickled together with its index,
-    the unpickled one belongs to the unpickled index.
-
-    Attributes:
-        pattern: The pattern.
-        value: The value that was added.
-        queue: The name of the queue group, or None.
-        id: A number that the index assigned: 0, 1, 2, … in insertion order, never used again.
-    """
-
-    __slots__ = ("__weakref__", "id", "pattern", "queue", "value")
-    pattern: Pattern
-    value: Any
-    queue: str | None
-    id: int
-
-    def __init__(self) -> None:
-        raise TypeError("a Subscription is created by SubjectTrie.add")
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a subscription is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a subscription is immutable: {name!r} cannot be deleted")
-
-    @reprlib.recursive_repr()
-    def __repr__(self) -> str:
-        if not hasattr(self, "id"):  # while it is unpickled
-            return "<Subscription being unpickled>"
-        queue = "" if self.queue is None else f", queue={self.queue!r}"
-        return (
-            f"Subscription(id={self.id}, pattern={str.__repr__(self.pattern)}{queue},"
-            f" value={reprlib.repr(self.value)})"
-        )
-
-    # The value may refer to this subscription, so it is pickled as state, not as an argument.
-    def __reduce__(self) -> tuple[Any, ...]:
-        return blank_subscription, (), tuple(getattr(self, field) for field in _FIELDS)
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        if hasattr(self, "id"):
-            raise AttributeError("a subscription is immutable")
-        _fill(self, *state)
-
 
 def blank_subscription() -> Subscription:
-    """Return a subscription without attributes, which unpickling fills."""
-    return object.__new__(Subscription)
-
-
-def _fill(made: Subscription, *fields: object) -> None:
-    for name, field in zip(_FIELDS, fields, strict=True):
-        object.__setattr__(made, name, field)
-
-
-def subscribed(
-    text: str, dialect: str, value: object, queue: str | None, number: int
-) -> Subscription:
-    """Return a subscription with a pattern and a queue name that an engine has validated.
-
-    Args:
-        text: The pattern; a ``Pattern`` is used as it is, so that subscriptions can share one.
-        dialect: Its dialect.
-        value: The value.
-        queue: The name of the queue group, or None.
-        number: The id.
-    """
-    made = blank_subscription()
-    pattern = text if type(text) is Pattern else Pattern._of(text, dialect)
-    _fill(made, pattern, value, queue, number)
+    """Return a subscription of the engine in use without attributes, which unpickling fills."""
+    made: Subscription = _engine.module.blank_subscription()
     return made
 
 
-class SubscriptionSequence(Sequence[Subscription]):
+def subscription_state(state: Any) -> tuple[Pattern, Any, str | None, int]:
+    """Return the state of a pickled subscription.
+
+    Raises:
+        ValueError: It is not the state of one.
+    """
+    if isinstance(state, tuple) and len(state) == 4:
+        pattern, _, queue, number = state
+        parts = type(pattern) is Pattern, queue is None or type(queue) is str, type(number) is int
+        if all(parts) and 0 <= number < 2**64:
+            return state
+    raise ValueError("not the state of a Subscription")
+
+
+def deep_copied(subscription: Any, memo: dict[int, Any], blank: Any) -> Any:
+    """Fill a blank subscription with a deep copy of the state of another one."""
+    memo[id(subscription)] = blank
+    blank.__setstate__(deepcopy(subscription.__reduce__()[2], memo))
+    return blank
+
+
+@reprlib.recursive_repr()
+def subscription_text(subscription: Any) -> str:
+    """Return the ``repr`` of a subscription of either engine."""
+    if not hasattr(subscription, "id"):  # while it is unpickled
+        return "<Subscription being unpickled>"
+    queue = "" if subscription.queue is None else f", queue={subscription.queue!r}"
+    return (
+        f"Subscription(id={subscription.id}, pattern={str.__repr__(subscription.pattern)}{queue},"
+        f" value={reprlib.repr(subscription.value)})"
+    )
+
+
+class SubscriptionSequence(Sequence["Subscription"]):
     """The subscriptions of one ``update``, in the order of the rows.
 
     Each is created when it is asked for, and then stays the same.
@@ -109,7 +73,7 @@ class SubscriptionSequence(Sequence[Subscription]):
 
     __slots__ = ("_length", "_subscription")
 
-    def __init__(self, subscription: Callable[[int], Subscription], length: int) -> None:
+    def __init__(self, subscription: Callable[[int], Any], length: int) -> None:
         self._subscription = subscription
         self._length = length
 
@@ -127,7 +91,8 @@ class SubscriptionSequence(Sequence[Subscription]):
             row = range(self._length)[index]
         except IndexError:
             raise IndexError("no such row") from None
-        return self._subscription(row)
+        found: Subscription = self._subscription(row)
+        return found
 
     def __repr__(self) -> str:
         return f"<SubscriptionSequence of {self._length} subscriptions>"
@@ -208,8 +173,8 @@ class Explanation:
 def explained(
     text: str,
     dialect: str,
-    matches: Sequence[Subscription],
-    nearest: Sequence[tuple[Subscription, int]],
+    matches: Sequence[Any],
+    nearest: Sequence[tuple[Any, int]],
 ) -> Explanation:
     """Return an explanation of what an engine found."""
     return Explanation(

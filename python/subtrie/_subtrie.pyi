@@ -9,8 +9,8 @@ from typing import Any, Generic, final
 
 from typing_extensions import Buffer, TypeVar
 
-from ._subject import Dialect
-from ._subscription import Explanation, Groups, Subscription, TrieStats
+from ._subject import Dialect, Pattern
+from ._subscription import Explanation, Groups, TrieStats
 from ._subtrie_http import *  # noqa: F403
 from ._subtrie_microbus import *  # noqa: F403
 from ._subtrie_trace import *  # noqa: F403
@@ -110,6 +110,37 @@ def rules_admit(
     max_tokens: int | None = None,
 ) -> tuple[str, str | None] | None:
     """Return the shortest subject of a subscription that the rules do not allow, or None."""
+
+def blank_subscription() -> Subscription:
+    """Return a subscription without attributes, which unpickling fills."""
+
+@final
+class Subscription:
+    """A pattern, its value, and the queue group of which the value is a member, if any.
+
+    A subscription is immutable and equal only to itself. If it is pickled together with its index,
+    the unpickled one belongs to the unpickled index.
+    """
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern."""
+
+    @property
+    def value(self) -> Any:
+        """The value that was added."""
+
+    @property
+    def queue(self) -> str | None:
+        """The name of the queue group, or None."""
+
+    @property
+    def id(self) -> int:
+        """A number that the index assigned: 0, 1, 2, … in insertion order, never used again."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Subscription: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __setstate__(self, state: tuple[Any, ...]) -> None: ...
 
 @final
 class SubjectTrie(Generic[_T]):

@@ -56,7 +56,7 @@ mod _subtrie {
     #[pymodule_export]
     use super::trace_reader::{EventBatch, LogDivider, TraceReader};
     #[pymodule_export]
-    use super::trie::{Matches, SubjectTrie, nearest_batch};
+    use super::trie::{Matches, SubjectTrie, Subscription, blank_subscription, nearest_batch};
     #[pymodule_export]
     use super::wire::op::Op;
     #[pymodule_export]

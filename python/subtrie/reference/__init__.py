@@ -23,6 +23,7 @@ from ._permissions import (
     rules_proof,
     rules_witness,
 )
+from ._subscription import Subscription, blank_subscription
 from ._trie import SubjectTrie
 from ._wire import DeliveryReader, Op, Parser
 from .microbus import (
@@ -66,7 +67,9 @@ __all__ = [
     "Pattern",
     "Subject",
     "SubjectTrie",
+    "Subscription",
     "absolute_url",
+    "blank_subscription",
     "check_identity_host",
     "check_locality",
     "check_method",

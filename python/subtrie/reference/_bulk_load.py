@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._errors import refusal
-from .._subscription import Subscription
 from ._column import NotText, arrow_rows
+from ._subscription import Subscription, subscribed
 from ._tree import Entry
 from ._validation import row_parts
 
@@ -94,12 +94,15 @@ def entries_of(
     following: int,
     check_pattern: Callable[[str], str],
     check_queue: Callable[[str], str],
+    dialect: str,
 ) -> list[Entry]:
     """Return the entries of a pickle, or raise ``ValueError``."""
     validated, last = [], -1
     for handle, pattern, value, queue, number, turn in rows:
         pattern = check_pattern(pattern)
         queue = None if queue is None else check_queue(queue)
+        if handle is None:  # the native engine makes a handle when it is asked for
+            handle = subscribed(pattern, dialect, value, queue, number)
         if not last < number < following or turn < 0 or not isinstance(handle, Subscription):
             raise ValueError("not the state of a SubjectTrie")
         last = number

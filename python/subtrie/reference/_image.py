@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from .._errors import SubtrieError, refusal
 from .._subject import Pattern
-from .._subscription import subscribed
 from ._grammar import check_pattern
+from ._subscription import subscribed
 from ._tree import Entry
 from ._validation import check_queue
 

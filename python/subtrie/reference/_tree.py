@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .._subscription import Subscription
+from ._subscription import Subscription
 
 
 class Entry:

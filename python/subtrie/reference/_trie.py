@@ -15,13 +15,10 @@ from .._drawing import draw
 from .._subscription import (
     Explanation,
     Groups,
-    Subscription,
     SubscriptionSequence,
     TrieStats,
-    blank_subscription,
     empty_trie,
     explained,
-    subscribed,
 )
 from . import _tree as tree
 from ._bulk_load import entries_of, rows_given
@@ -31,6 +28,7 @@ from ._image import attach_values, image_of, read_image
 from ._match_batch import Matches, matches_of
 from ._queue_groups import group_values, select_members
 from ._stats import stats_of
+from ._subscription import Subscription, blank_subscription, subscribed
 from ._text_drawing import text_of
 from ._tree import Entry, Node, handles, sorted_by_id
 from ._validation import check_queue, check_room, subject_tokens
@@ -145,7 +143,7 @@ class SubjectTrie:
         patterns: Any = None,
         values: Any = None,
         queues: Any = None,
-    ) -> Sequence[Subscription]:
+    ) -> Sequence[Any]:
         """Add many subscriptions, all or none: rows, or columns.
 
         Args:
@@ -380,7 +378,7 @@ class SubjectTrie:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         following, rows = state
-        validated = entries_of(rows, following, self._checked, self._checked_queue)
+        validated = entries_of(rows, following, self._checked, self._checked_queue, self._dialect)
         with write_lock:
             self._root, self._rows, self._next, self._lazy_values = Node(), {}, following, None
             self._install(validated)

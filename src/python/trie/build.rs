@@ -2,18 +2,21 @@
 //! pickle, or from an image.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::image::OpenedImage;
-use super::state::{NewRow, Objects, State};
+use super::state::{Handle, HandleCell, Parts, State};
 use super::subject_trie::SubjectTrie;
+use super::subscription::{Fields, Subscription, exact_text, pattern_of};
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::python::args::{field_text, text};
 use crate::python::errors::{ErrorClass, exception};
-use crate::trie::{Index, check_queue};
+use crate::trie::{ImageSubscription, Index, check_queue};
 
 /// A name of `subtrie._subscription`.
 macro_rules! shared {
@@ -24,9 +27,9 @@ macro_rules! shared {
 }
 pub(super) use shared;
 
-/// A row of a pickle: subscription, pattern, value, queue, id, turn.
+/// A row of a pickle: subscription if its handle was made, pattern, value, queue, id, turn.
 type Pickled<'py> = (
-    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Option<Bound<'py, PyAny>>,
@@ -34,11 +37,11 @@ type Pickled<'py> = (
     u64,
 );
 
-/// A valid row, without a handle yet.
+/// A valid row, with exact texts.
 pub struct ValidRow<'py> {
-    pub pattern: String,
+    pub pattern: Py<PyString>,
     pub value: Bound<'py, PyAny>,
-    pub queue: Option<String>,
+    pub queue: Option<Py<PyString>>,
 }
 
 /// Builds states for patterns of one dialect, within bounds.
@@ -62,17 +65,17 @@ impl StateBuilder {
         queue: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<ValidRow<'py>> {
         let py = pattern.py();
-        let pattern = text(pattern, "pattern", ErrorClass::Pattern)?;
-        grammar::check(pattern, Form::Pattern, self.dialect, self.bounds)
-            .map_err(|error| exception(py, &error, ErrorClass::Pattern, pattern))?;
+        let given = text(pattern, "pattern", ErrorClass::Pattern)?;
+        grammar::check(given, Form::Pattern, self.dialect, self.bounds)
+            .map_err(|error| exception(py, &error, ErrorClass::Pattern, given))?;
         let queue = queue.map(|queue| {
             let name = field_text(queue, "queue", ErrorClass::Name)?;
             check_queue(name, self.dialect)
                 .map_err(|error| exception(py, &error, ErrorClass::Name, name))?;
-            Ok::<_, PyErr>(name.to_owned())
+            exact_text(queue.cast()?)
         });
         Ok(ValidRow {
-            pattern: pattern.to_owned(),
+            pattern: exact_text(pattern.cast()?)?,
             value,
             queue: queue.transpose()?,
         })
@@ -84,6 +87,13 @@ impl StateBuilder {
             return Err(PyTypeError::new_err(
                 "a row must be (pattern, value) or (pattern, value, queue), not str",
             ));
+        }
+        // A tuple, as rows usually are, needs no list of its parts.
+        if let Ok(row) = row.cast_exact::<PyTuple>()
+            && (2..=3).contains(&row.len())
+        {
+            let queue = row.get_item(2).ok().filter(|queue| !queue.is_none());
+            return self.validate(&row.get_item(0)?, row.get_item(1)?, queue.as_ref());
         }
         let parts = row.try_iter()?.collect::<PyResult<Vec<_>>>()?;
         match &parts[..] {
@@ -105,98 +115,134 @@ impl StateBuilder {
         py: Python<'py>,
         trie: &SubjectTrie,
         valid: Vec<ValidRow<'py>>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let bytes = valid.iter().map(|row| row.pattern.len()).sum();
-        let count = valid.len();
-        let first = trie.reserve(py, count, bytes)?;
-        let subscribed = shared!(py, "subscribed")?;
-        let mut rows = Vec::with_capacity(valid.len());
+    ) -> PyResult<Vec<Py<Subscription>>> {
+        let (patterns, queues) = texts(py, &valid)?;
+        let bytes = patterns.iter().map(|pattern| pattern.len()).sum();
+        let first = trie.reserve(py, valid.len(), bytes)?;
+        let mut singles = Vec::with_capacity(valid.len());
         let mut made = Vec::with_capacity(valid.len());
-        for (id, row) in (first..).zip(valid) {
-            let arguments = (
-                &row.pattern,
-                self.dialect.name(),
-                &row.value,
-                row.queue.as_deref(),
+        for (id, row) in (first..).zip(&valid) {
+            let single = PyTuple::new(py, [&row.value])?.unbind();
+            let fields = Fields {
                 id,
-            );
-            let handle = subscribed.call1(arguments)?;
-            rows.push(NewRow {
-                id,
-                pattern: row.pattern.into(),
-                queue: row.queue.map(Into::into),
-                turn: 0,
-                objects: Objects::new(row.value, Some(handle.clone().unbind()))?,
-            });
-            made.push(handle);
+                text: row.pattern.clone_ref(py),
+                dialect: self.dialect,
+                pattern: OnceLock::new(),
+                single: single.clone_ref(py),
+                queue: row.queue.as_ref().map(|queue| queue.clone_ref(py)),
+            };
+            made.push(Subscription::create(py, fields)?);
+            singles.push(single);
         }
-        trie.state.write(py, |state| state.insert(rows));
+        let row = |at: usize| (first + at as u64, queues[at], 0);
+        let handles = made.iter().map(|made| HandleCell::from(made.clone_ref(py)));
+        trie.state
+            .write(py, |state| state.insert(&patterns, row, singles, handles));
         Ok(made)
     }
 
     /// The state that a pickle describes.
     pub fn restore_pickle(self, next: u64, found: Vec<Bound<'_, PyTuple>>) -> PyResult<State> {
-        let mut rows: Vec<NewRow> = Vec::with_capacity(found.len());
-        for row in found {
+        let mut valid: Vec<ValidRow<'_>> = Vec::with_capacity(found.len());
+        let mut numbers: Vec<(u64, u64)> = Vec::with_capacity(found.len());
+        let mut singles = Vec::with_capacity(found.len());
+        let mut handles = Vec::with_capacity(found.len());
+        for row in &found {
+            let py = row.py();
             let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
             let row = self.validate(&pattern, value, queue.as_ref())?;
-            let ascends = rows.last().is_none_or(|last| last.id < id);
-            if !ascends || id >= next || !is_subscription(&handle)? {
+            let ascends = numbers.last().is_none_or(|last| last.0 < id);
+            let handle = match &handle {
+                Some(handle) => handle.cast::<Subscription>().ok().map(Some),
+                None => Some(None),
+            };
+            let Some(handle) = handle.filter(|_| ascends && id < next) else {
                 return Err(PyValueError::new_err("not the state of a SubjectTrie"));
-            }
-            rows.push(NewRow {
-                id,
-                pattern: row.pattern.into(),
-                queue: row.queue.map(Into::into),
-                turn,
-                objects: Objects::new(row.value, Some(handle.unbind()))?,
-            });
+            };
+            handles.push(handle.map_or_else(HandleCell::new, |handle| {
+                HandleCell::from(handle.clone().unbind())
+            }));
+            singles.push(PyTuple::new(py, [&row.value])?.unbind());
+            numbers.push((id, turn));
+            valid.push(row);
         }
         let mut state = self.empty();
-        state.insert(rows);
+        if let Some(row) = found.first() {
+            let (patterns, queues) = texts(row.py(), &valid)?;
+            let row = |at: usize| (numbers[at].0, queues[at], numbers[at].1);
+            state.insert(&patterns, row, singles, handles.into_iter());
+        }
         state.index.set_next_id(next);
         Ok(state)
     }
 
-    /// The state that an image describes, with handles and values.
+    /// The state that an image describes, with values. Handles are made when they are asked for.
     pub fn restore_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
         let (found, _) = image.subscriptions(py)?;
-        let subscribed = shared!(py, "subscribed")?;
-        let mut objects = Vec::with_capacity(found.len());
-        // Subscriptions to one pattern share its text, as there may be very many of them.
-        let mut patterns: HashMap<*const u8, Py<PyAny>> = HashMap::new();
-        for one in found {
-            let value = image.value(py, one.id)?;
-            let known = patterns.get(&one.pattern.as_ptr());
-            let text = match known {
-                Some(pattern) => pattern.bind(py).clone(),
-                None => PyString::new(py, &one.pattern).into_any(),
-            };
-            let handle = subscribed.call1((
-                text,
-                self.dialect.name(),
-                &value,
-                one.queue.as_deref(),
-                one.id,
-            ))?;
-            if known.is_none() {
-                let pattern = handle.getattr("pattern")?.unbind();
-                patterns.insert(one.pattern.as_ptr(), pattern);
-            }
-            objects.push(Objects::new(value, Some(handle.unbind()))?);
-        }
+        let single = |one: &ImageSubscription| -> PyResult<Py<PyTuple>> {
+            Ok(PyTuple::new(py, [image.value(py, one.id)?])?.unbind())
+        };
         // In the index of an image, slots are in ascending order of ids.
         let mut state = State::new(image.to_index(py)?);
-        state.objects = objects;
+        state.singles = found.iter().map(single).collect::<PyResult<_>>()?;
+        state.handles.resize_with(found.len(), HandleCell::new);
         Ok(state)
     }
 }
 
-pub fn is_subscription(handle: &Bound<'_, PyAny>) -> PyResult<bool> {
-    handle.is_instance(shared!(handle.py(), "Subscription")?)
+/// The text and the `Pattern` of patterns that several subscriptions have, by number.
+pub type Patterns = HashMap<u32, (Py<PyString>, Py<PyAny>)>;
+
+impl SubjectTrie {
+    /// Makes the handles that are not made yet. Those of one pattern share its `Pattern`, as there
+    /// may be very many of them: `patterns` has these.
+    pub(super) fn made<'py>(
+        &self,
+        py: Python<'py>,
+        handles: Vec<Handle>,
+        patterns: &mut Patterns,
+    ) -> PyResult<Vec<Bound<'py, Subscription>>> {
+        let dialect = self.builder.dialect;
+        let mut make = |handle| {
+            let parts: Parts = match handle {
+                Handle::Made(handle) => return Ok(handle.into_bound(py)),
+                Handle::ToMake(parts) => parts,
+            };
+            let text = || PyString::new(py, &parts.pattern).unbind();
+            let (text, pattern) = match parts.shared_pattern {
+                None => (text(), OnceLock::new()),
+                Some(number) => {
+                    let (text, pattern) = match patterns.entry(number) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(unknown) => {
+                            let pattern = pattern_of(py, &parts.pattern, dialect)?;
+                            unknown.insert((text(), pattern.unbind()))
+                        }
+                    };
+                    (text.clone_ref(py), OnceLock::from(pattern.clone_ref(py)))
+                }
+            };
+            let fields = Fields {
+                id: parts.id,
+                text,
+                dialect,
+                pattern,
+                single: parts.single,
+                queue: parts.queue.map(|queue| PyString::new(py, &queue).unbind()),
+            };
+            self.keep_handle(py, parts.id, Subscription::create(py, fields)?)
+        };
+        handles.into_iter().map(&mut make).collect()
+    }
 }
 
-/// The id of a subscription, if it has one that this engine could have given.
-pub fn id_of(subscription: &Bound<'_, PyAny>) -> Option<u64> {
-    subscription.getattr("id").ok()?.extract().ok()
+/// The patterns and the queue names of rows.
+type TextColumns<'a> = (Vec<&'a str>, Vec<Option<&'a str>>);
+
+fn texts<'a>(py: Python<'a>, rows: &'a [ValidRow<'_>]) -> PyResult<TextColumns<'a>> {
+    let texts = |row: &'a ValidRow<'_>| {
+        let queue = row.queue.as_ref().map(|queue| queue.to_str(py));
+        Ok((row.pattern.to_str(py)?, queue.transpose()?))
+    };
+    rows.iter().map(texts).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! No handle is made then: `AddedRows` makes one when it is asked for.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::build::{StateBuilder, shared};
+use super::state::HandleCell;
 use super::subject_trie::SubjectTrie;
+use super::subscription::{Fields, Subscription, exact_text};
 use crate::arrow::{Column, Text};
 use crate::error::Error;
 use crate::grammar::{self, Form};
@@ -216,13 +218,15 @@ impl StateBuilder {
         this.ensure_index(py)?;
         let bytes = texts.iter().map(|text| text.len()).sum();
         let first = this.reserve(py, count, bytes)?;
-        let objects = values
-            .iter()
-            .map(|value| super::state::Objects::new(value, None));
-        let objects = objects.collect::<PyResult<Vec<_>>>()?;
-        this.state.write(py, |state| {
-            state.insert_columns(first, &texts, &names, objects);
+        let singles = values.iter().map(|value| {
+            let single = PyTuple::new(py, [value]);
+            single.map(Bound::unbind)
         });
+        let singles = singles.collect::<PyResult<Vec<_>>>()?;
+        let row = |at: usize| (first + at as u64, names.get(at).copied().flatten(), 0);
+        let handles = std::iter::repeat_with(HandleCell::new);
+        this.state
+            .write(py, |state| state.insert(&texts, row, singles, handles));
         let rows = AddedRows {
             trie: trie.clone().unbind(),
             first,
@@ -244,13 +248,13 @@ struct AddedRows {
     values: Py<PyTuple>,
     queues: Option<Texts>,
     /// The handles by row, so that each stays the same after its subscription is removed.
-    made: Mutex<Vec<Option<Py<PyAny>>>>,
+    made: Mutex<Vec<Option<Py<Subscription>>>>,
 }
 
 #[pymethods]
 impl AddedRows {
     /// Return the handle of a row.
-    fn __call__<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn __call__<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, Subscription>> {
         let count = self.patterns.len();
         if row >= count {
             return Err(PyIndexError::new_err("no such row"));
@@ -260,9 +264,9 @@ impl AddedRows {
         }
         let trie = self.trie.get();
         let id = self.first + row as u64;
-        let handle = match trie.handle(py, id)? {
+        let handle = match trie.handle(py, id) {
             Some(handle) => handle,
-            None => self.handle_of_removed(py, row, id)?,
+            None => trie.keep_handle(py, id, self.handle(py, row, id)?)?,
         };
         let mut made = self.made();
         made.resize_with(count, || None);
@@ -287,22 +291,24 @@ impl AddedRows {
 }
 
 impl AddedRows {
-    fn made(&self) -> std::sync::MutexGuard<'_, Vec<Option<Py<PyAny>>>> {
+    fn made(&self) -> std::sync::MutexGuard<'_, Vec<Option<Py<Subscription>>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle for a subscription that was removed before the caller had its handle.
-    fn handle_of_removed<'py>(
-        &self,
-        py: Python<'py>,
-        row: usize,
-        id: u64,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    /// A handle, of the texts that were given. The subscription may have been removed meanwhile.
+    fn handle(&self, py: Python<'_>, row: usize, id: u64) -> PyResult<Py<Subscription>> {
+        let no_row = || PyIndexError::new_err("no such row");
+        let text = self.patterns.get(py, row).ok_or_else(no_row)?;
         let queues = self.queues.as_ref();
         let queue = queues.and_then(|queues| queues.get(py, row));
-        let dialect = self.trie.get().builder.dialect.name();
-        let value = self.values.bind(py).get_item(row)?;
-        let pattern = self.patterns.get(py, row);
-        shared!(py, "subscribed")?.call1((pattern, dialect, value, queue, id))
+        let fields = Fields {
+            id,
+            text: exact_text(&text)?,
+            dialect: self.trie.get().builder.dialect,
+            pattern: OnceLock::new(),
+            single: PyTuple::new(py, [self.values.bind(py).get_item(row)?])?.unbind(),
+            queue: queue.as_ref().map(exact_text).transpose()?,
+        };
+        Subscription::create(py, fields)
     }
 }

@@ -9,17 +9,18 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, PyType};
 
-use super::build::{id_of, is_subscription, shared};
+use super::build::{Patterns, shared};
 use super::collector::CollectorPause;
 use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
 use super::pickle;
 use super::scratch::LookupScratch;
-use super::state::{Objects, State, replace};
+use super::state::{HandleCell, State, replace, value_in};
 use super::subject_trie::{SubjectTrie, look_up};
+use super::subscription::Subscription;
 use crate::python::args::{Limit, Threads, bound, dialect, text};
-use crate::python::errors::{ErrorClass, type_error};
-use crate::trie::{Index, SubscriptionRef};
+use crate::python::errors::{ErrorClass, exception, type_error};
+use crate::trie::{Index, Scratch, SubscriptionRef};
 
 #[pymethods]
 impl SubjectTrie {
@@ -76,7 +77,7 @@ impl SubjectTrie {
         pattern: &Bound<'py, PyAny>,
         value: Bound<'py, PyAny>,
         queue: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Py<Subscription>> {
         let py = pattern.py();
         let row = self.builder.validate(pattern, value, queue)?;
         self.ensure_index(py)?;
@@ -122,17 +123,20 @@ impl SubjectTrie {
 
     /// Remove a subscription. Return False if it is not in this index, or no longer.
     fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if !is_subscription(subscription)? {
+        let Ok(subscription) = subscription.cast::<Subscription>() else {
             return Err(type_error(subscription, "subscription", "Subscription"));
-        }
-        let Some(id) = id_of(subscription) else {
+        };
+        let Some(id) = subscription.get().id_if_set() else {
             return Ok(false);
         };
         let py = subscription.py();
         self.ensure_index(py)?;
         let removed = self.state.write(py, |state| state.remove(id, subscription));
-        if let Some(objects) = &removed {
-            self.retained.retain(py, id, &objects.value);
+        if let Some(value) = removed
+            .as_ref()
+            .and_then(|(single, _)| value_in(py, single))
+        {
+            self.retained.retain(id, value);
         }
         Ok(removed.is_some()) // the objects are dropped here, after the lock
     }
@@ -141,8 +145,11 @@ impl SubjectTrie {
     fn clear(&self, py: Python<'_>) {
         let ids = self.state.read(py, |state| state.index.subscriptions());
         let removed = self.state.write(py, State::clear);
-        for (found, objects) in ids.iter().zip(&removed.0) {
-            self.retained.retain(py, found.id, &objects.value);
+        for found in ids {
+            let single = removed.0.get(found.slot.index());
+            if let Some(value) = single.and_then(|single| value_in(py, single)) {
+                self.retained.retain(found.id, value);
+            }
         }
         self.is_image.store(false, Ordering::Release);
     }
@@ -169,7 +176,7 @@ impl SubjectTrie {
                 Ok(state.handles(py, found))
             })
         })?;
-        PyTuple::new(py, self.made(py, handles)?)
+        PyTuple::new(py, self.made(py, handles, &mut Patterns::new())?)
     }
 
     /// Return the values that a broker would deliver to: those of all subscriptions without a queue,
@@ -195,11 +202,12 @@ impl SubjectTrie {
                         let name = members
                             .first()
                             .and_then(|&oldest| state.index.queue(oldest));
-                        let values = state.values(py, members);
+                        let values = state.values(py, members).collect();
                         (name.unwrap_or_default().to_owned(), values)
                     })
                     .collect();
-                Ok((state.values(py, &groups.plain), queues))
+                let plain: Vec<_> = state.values(py, &groups.plain).collect();
+                Ok((plain, queues))
             })
         })?;
         let mapping = PyDict::new(py);
@@ -266,18 +274,21 @@ impl SubjectTrie {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
         self.ensure_index(py)?;
-        let (matches, nearest, tokens) = look_up(subject, |scratch, text| {
-            self.state.read(py, |state| {
-                let explanation = state.index.explain(text, limit.0, &mut scratch.lookup)?;
-                let (found, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
-                    explanation.nearest.into_iter().unzip();
-                let matches = state.handles(py, &explanation.matches);
-                Ok((matches, state.handles(py, &found), tokens))
-            })
-        })?;
-        let nearest: Vec<_> = self.made(py, nearest)?.into_iter().zip(tokens).collect();
-        let matches = self.made(py, matches)?;
         let text = text(subject, "subject", ErrorClass::Subject)?;
+        let answer = self.answer(py, |state| {
+            let mut scratch = Scratch::default();
+            let explanation = state.index.explain(text, limit.0, &mut scratch)?;
+            let (nearest, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
+                explanation.nearest.into_iter().unzip();
+            let mut found = explanation.matches;
+            let matches = found.len();
+            found.extend(nearest);
+            Ok((found, (matches, tokens)))
+        })?;
+        let (mut matches, (count, tokens)) =
+            answer.map_err(|error| exception(py, &error, ErrorClass::Subject, text))?;
+        let nearest = matches.split_off(count).into_iter().zip(tokens);
+        let nearest: Vec<_> = nearest.collect();
         shared!(py, "explained")?.call1((text, self.builder.dialect.name(), matches, nearest))
     }
 
@@ -293,18 +304,14 @@ impl SubjectTrie {
         PyList::new(py, self.all_handles(py)?)?.try_iter()
     }
 
-    fn __contains__(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if !is_subscription(subscription)? {
-            return Ok(false);
-        }
-        let Some(id) = id_of(subscription) else {
-            return Ok(false);
+    fn __contains__(&self, subscription: &Bound<'_, PyAny>) -> bool {
+        let handle = subscription.cast::<Subscription>().ok();
+        let Some(id) = handle.and_then(|handle| handle.get().id_if_set()) else {
+            return false;
         };
         let py = subscription.py();
-        Ok(self.state.read(py, |state| {
-            let objects = state.index.find(id).and_then(|found| state.get(found));
-            objects.is_some_and(|objects| objects.is_handle(subscription))
-        }))
+        self.state
+            .read(py, |state| state.is_handle(py, id, subscription))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -317,7 +324,7 @@ impl SubjectTrie {
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.ensure_index(py)?;
-        Ok(self.state.read(py, |state| state.index.to_string()))
+        Ok(self.compute(py, |state| state.index.to_string()))
     }
 
     /// Draw the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
@@ -333,9 +340,7 @@ impl SubjectTrie {
     /// Cost: the whole index.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.ensure_index(py)?;
-        let image = self
-            .state
-            .read(py, |state| state.index.to_image(self.given));
+        let image = self.compute(py, |state| state.index.to_image(self.given));
         Ok(PyBytes::new(py, &image))
     }
 
@@ -370,9 +375,8 @@ impl SubjectTrie {
     /// Return counts and memory. Cost: all patterns are read.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ensure_index(py)?;
-        let (stats, slots) = self
-            .state
-            .read(py, |state| (state.index.stats(), state.objects.capacity()));
+        let (stats, slots) =
+            self.compute(py, |state| (state.index.stats(), state.singles.capacity()));
         shared!(py, "TrieStats")?.call1((
             stats.subscriptions,
             stats.patterns,
@@ -380,13 +384,14 @@ impl SubjectTrie {
             stats.queues,
             stats.depth,
             stats.shapes,
-            stats.memory + slots * size_of::<Objects>(),
+            stats.memory + slots * (size_of::<Py<PyTuple>>() + size_of::<HandleCell>()),
         ))
     }
 
     /// Return an independent index with the same subscriptions, ids and turns.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        self.all_handles(py)?; // both have the same
+        self.ensure_index(py)?;
+        self.state.write(py, State::share_handles);
         let copy = Self::empty(self.builder.dialect, self.given);
         let fresh = self.state.read(py, |state| state.copy(py));
         drop(replace(py, &copy.state, fresh));
@@ -420,14 +425,10 @@ impl SubjectTrie {
         self.retained.traverse(&visit)?;
         // During a change nothing is visited: the objects are in use, so they stay.
         let visited = self.state.read_for_collector(&visit, |state| {
-            for objects in &state.objects {
-                if let Some(handle) = objects.handle.get() {
-                    visit.call(handle)?;
-                }
-                visit.call(&objects.value)?;
-                visit.call(&objects.singleton)?;
+            for handle in state.handles.iter().filter_map(HandleCell::get) {
+                visit.call(handle)?;
             }
-            Ok(())
+            state.singles.iter().try_for_each(|one| visit.call(one))
         });
         visited.unwrap_or(Ok(()))
     }

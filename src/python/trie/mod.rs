@@ -1,9 +1,9 @@
 //! The bindings of the index: `SubjectTrie`, and `Matches`, the result of a batch.
 //!
-//! From the bottom up: `retained_values` and `image`; `shared_state`, how readers and writers share a
+//! From the bottom up: `retained_values` and `image`; `subscription` and `shared_handles`, the handles; `shared_state`, how readers and writers share a
 //! state; `state`, the index and its Python objects;
 //! `build` and `bulk_load`, which validate rows and build states; `subject_trie`, the class; `matches`, the
-//! result of a batch; and `methods` and `fast_methods`, what Python calls.
+//! result of a batch; `query`, what may take long; and `methods` and `fast_methods`, what Python calls.
 
 mod build;
 mod bulk_load;
@@ -14,15 +14,19 @@ mod matches;
 mod methods;
 mod nearest;
 mod pickle;
+mod query;
 mod retained_values;
 mod scratch;
+mod shared_handles;
 mod shared_state;
 mod state;
 mod subject_trie;
+mod subscription;
 
 pub use matches::Matches;
 pub use nearest::nearest_batch;
 pub use subject_trie::SubjectTrie;
+pub use subscription::{Subscription, blank_subscription};
 
 use pyo3::{PyResult, Python};
 

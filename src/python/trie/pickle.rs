@@ -5,38 +5,41 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
 
 use super::build::shared;
-use super::state::{NewRow, Objects};
+use super::state::value_in;
 use super::subject_trie::SubjectTrie;
+use super::subscription::Subscription;
 use crate::trie::SubscriptionRef;
 use std::sync::atomic::Ordering;
 
+/// The handle if it is made, pattern, value, queue, id, turn.
+type Row = (
+    Option<Py<Subscription>>,
+    String,
+    Py<PyAny>,
+    Option<String>,
+    u64,
+    u64,
+);
+
 /// The result of `__reduce__`. A value may refer to the index, so values are state.
 pub fn reduce<'py>(trie: &SubjectTrie, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-    trie.all_handles(py)?;
-    let rows: Vec<NewRow> = trie.state.read(py, |state| {
+    trie.ensure_index(py)?;
+    let next = trie.next_id.load(Ordering::Relaxed);
+    let rows: Vec<Row> = trie.state.read(py, |state| {
         let index = &state.index;
         let row = |found: SubscriptionRef| {
-            let objects = state.get(found)?;
-            Some(NewRow {
-                id: found.id,
-                pattern: index.pattern(found)?.into(),
-                queue: index.queue(found).map(Into::into),
-                turn: index.turn(found),
-                objects: objects.clone_ref(py),
-            })
+            let handle = state.handles.get(found.slot.index())?.get();
+            Some((
+                handle.map(|handle| handle.clone_ref(py)),
+                index.pattern(found)?,
+                value_in(py, state.single(found)?)?.unbind(),
+                index.queue(found).map(Into::into),
+                found.id,
+                index.turn(found),
+            ))
         };
         index.subscriptions().into_iter().filter_map(row).collect()
     });
-    let next = trie.next_id.load(Ordering::Relaxed);
-    let rows = rows
-        .into_iter()
-        .map(|row| {
-            let Objects { handle, value, .. } = row.objects;
-            let handle = handle.into_inner();
-            let queue = row.queue.as_deref();
-            (handle, &*row.pattern, value, queue, row.id, row.turn).into_pyobject(py)
-        })
-        .collect::<PyResult<Vec<_>>>()?;
     let state = (next, PyTuple::new(py, rows)?);
     let arguments = (trie.builder.dialect.name(), trie.given.0, trie.given.1);
     (shared!(py, "empty_trie")?, arguments, state).into_pyobject(py)

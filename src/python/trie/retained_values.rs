@@ -40,10 +40,10 @@ impl RetainedValues {
     }
 
     /// Retains a value if any result may ask for it.
-    pub fn retain(&self, py: Python<'_>, id: u64, value: &Py<PyAny>) {
+    pub fn retain(&self, id: u64, value: Bound<'_, PyAny>) {
         let mut inner = self.inner();
         if inner.results > 0 {
-            inner.values.insert(id, value.clone_ref(py));
+            inner.values.insert(id, value.unbind());
         }
     }
 

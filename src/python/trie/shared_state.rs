@@ -16,7 +16,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,6 +61,8 @@ pub struct SharedState<T> {
     borrow: AtomicUsize,
     /// The number of writers that wait with the GIL held: batches let them go first.
     impatient: AtomicUsize,
+    /// The number of changes begun.
+    changes: AtomicU64,
     state: UnsafeCell<T>,
 }
 
@@ -112,6 +114,7 @@ impl<T> SharedState<T> {
             lock: RwLock::new(()),
             borrow: AtomicUsize::new(0),
             impatient: AtomicUsize::new(0),
+            changes: AtomicU64::new(0),
             state: UnsafeCell::new(state),
         }
     }
@@ -138,7 +141,8 @@ impl<T> SharedState<T> {
         read(unsafe { &*self.state.get() })
     }
 
-    /// Reads without the GIL. A writer waits meanwhile, and so does a fork, so `read` must be short.
+    /// Reads without the GIL. A writer waits meanwhile, and so does a fork, so a batch reads in
+    /// chunks.
     pub fn read_detached<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         for _ in 0..MAX_YIELDS {
             if self.impatient.load(Ordering::Relaxed) == 0 {
@@ -164,9 +168,15 @@ impl<T> SharedState<T> {
             lock.unwrap_or_else(PoisonError::into_inner)
         });
         let _changing = has_gil().then(|| Changing::begin(&self.borrow));
+        self.changes.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the lock excludes batches and, without the GIL, all readers; the GIL, which is not
         // released before the end, and `Changing::begin` exclude scalar readers.
         change(unsafe { &mut *self.state.get() })
+    }
+
+    /// The number of changes made so far. Two reads that see one number see one state.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// Takes the lock if batches give it back at the end of their chunks.

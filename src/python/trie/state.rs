@@ -9,70 +9,49 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::image::OpenedImage;
+use super::shared_handles::SharedHandles;
 use super::shared_state::SharedState;
+use super::subscription::Subscription;
 use crate::trie::{Index, SubscriptionRef};
 
-/// The Python objects of a subscription.
-///
-/// They are dropped in this order, so the last reference to the value is that of the handle. Python
-/// deallocates nested handles without recursion; therefore tries within tries of any depth do not
-/// exhaust the stack.
-pub struct Objects {
-    pub value: Py<PyAny>,
-    /// The result of a lookup that finds this subscription only.
-    pub singleton: Py<PyTuple>,
-    /// Made when it is asked for.
-    pub handle: OnceLock<Py<PyAny>>,
-}
+/// A handle that is made when it is asked for.
+pub type HandleCell = OnceLock<Py<Subscription>>;
 
 /// A handle, or what it is made of.
 pub enum Handle {
-    Made(Py<PyAny>),
-    ToMake {
-        id: u64,
-        pattern: String,
-        value: Py<PyAny>,
-        queue: Option<String>,
-    },
+    Made(Py<Subscription>),
+    ToMake(Parts),
 }
 
-impl Objects {
-    pub fn new(value: Bound<'_, PyAny>, handle: Option<Py<PyAny>>) -> PyResult<Self> {
-        Ok(Self {
-            singleton: PyTuple::new(value.py(), [&value])?.unbind(),
-            value: value.unbind(),
-            handle: handle.map_or_else(OnceLock::new, OnceLock::from),
-        })
-    }
-
-    pub fn clone_ref(&self, py: Python<'_>) -> Self {
-        let handle = self.handle.get().map(|handle| handle.clone_ref(py));
-        Self {
-            value: self.value.clone_ref(py),
-            singleton: self.singleton.clone_ref(py),
-            handle: handle.map_or_else(OnceLock::new, OnceLock::from),
-        }
-    }
-
-    /// Whether this is the handle.
-    pub fn is_handle(&self, handle: &Bound<'_, PyAny>) -> bool {
-        self.handle.get().is_some_and(|own| own.is(handle))
-    }
-}
-
-/// A row to be inserted: validated, with its handle made and its id reserved.
-pub struct NewRow {
+/// The parts of a handle that is to be made.
+pub struct Parts {
     pub id: u64,
-    pub pattern: Arc<str>,
-    pub queue: Option<Arc<str>>,
-    pub turn: u64,
-    pub objects: Objects,
+    /// The number of the pattern if other subscriptions have it as well.
+    pub shared_pattern: Option<u32>,
+    pub pattern: String,
+    pub single: Py<PyTuple>,
+    pub queue: Option<String>,
+}
+
+/// The objects of a subscription that was removed, to be dropped without a lock.
+pub type Removed = (Py<PyTuple>, Option<Py<Subscription>>);
+
+/// The value in the result of a lookup that finds one subscription.
+#[inline]
+pub fn value_in<'py>(py: Python<'py>, single: &Py<PyTuple>) -> Option<Bound<'py, PyAny>> {
+    single.bind(py).get_item(0).ok()
 }
 
 /// The index and, by slot, the objects.
 pub struct State {
     pub index: Index,
-    pub objects: Vec<Objects>,
+    /// The results of lookups that find one subscription: tuples of its value, by slot. They are in
+    /// a vector of their own, so that eight of them share a cache line.
+    pub singles: Vec<Py<PyTuple>>,
+    /// By slot.
+    pub handles: Vec<HandleCell>,
+    /// Handles that copies of the index make as well.
+    pub shared_handles: Vec<Arc<SharedHandles>>,
     /// The image that subjects are looked up in instead, until the first change.
     pub image: Option<Arc<OpenedImage>>,
 }
@@ -81,97 +60,137 @@ impl State {
     pub fn new(index: Index) -> Self {
         Self {
             index,
-            objects: Vec::new(),
+            singles: Vec::new(),
+            handles: Vec::new(),
+            shared_handles: Vec::new(),
             image: None,
         }
     }
 
     /// An independent state with the same objects.
     pub fn copy(&self, py: Python<'_>) -> Self {
+        let handle = |cell: &HandleCell| {
+            let handle = cell.get().map(|handle| handle.clone_ref(py));
+            handle.map_or_else(OnceLock::new, OnceLock::from)
+        };
         Self {
             index: self.index.clone(),
-            objects: self.objects.iter().map(|one| one.clone_ref(py)).collect(),
+            singles: self.singles.iter().map(|one| one.clone_ref(py)).collect(),
+            handles: self.handles.iter().map(handle).collect(),
+            shared_handles: self.shared_handles.clone(),
             image: self.image.clone(),
         }
     }
 
-    /// The objects of a subscription that was just found.
-    pub fn get(&self, found: SubscriptionRef) -> Option<&Objects> {
-        self.objects.get(found.slot.index())
+    /// The result of a lookup that finds this subscription only.
+    #[inline]
+    pub fn single(&self, found: SubscriptionRef) -> Option<&Py<PyTuple>> {
+        self.singles.get(found.slot.index())
     }
 
-    /// The values of several subscriptions.
-    pub fn values(&self, py: Python<'_>, found: &[SubscriptionRef]) -> Vec<Py<PyAny>> {
-        let objects = found.iter().filter_map(|&found| self.get(found));
-        objects.map(|objects| objects.value.clone_ref(py)).collect()
+    /// The values of several subscriptions that were just found.
+    pub fn values(
+        &self,
+        py: Python<'_>,
+        found: &[SubscriptionRef],
+    ) -> impl Iterator<Item = Py<PyAny>> {
+        let value = move |&found: &SubscriptionRef| value_in(py, self.single(found)?);
+        found.iter().filter_map(value).map(Bound::unbind)
     }
 
-    /// The handles of several subscriptions, as far as they are made.
+    /// The place of a handle.
+    pub fn handle_cell(&self, id: u64) -> Option<&HandleCell> {
+        self.handles.get(self.index.find(id)?.slot.index())
+    }
+
+    /// Lets a copy have the same handles, also those that are not made yet.
+    pub fn share_handles(&mut self) {
+        let ids = self.shared_handles.last().map_or(0, |last| last.ids.end)..self.index.next_id();
+        let all_made = self.handles.iter().all(|cell| cell.get().is_some());
+        if !all_made && !ids.is_empty() {
+            self.shared_handles.push(Arc::new(SharedHandles::new(ids)));
+        }
+    }
+
+    /// The handles that copies share with the subscription of this id.
+    pub fn shared_handles(&self, id: u64) -> Option<&Arc<SharedHandles>> {
+        let mut shared = self.shared_handles.iter();
+        shared.find(|shared| shared.ids.contains(&id))
+    }
+
+    /// Whether this is the handle of the subscription with its id.
+    pub fn is_handle(&self, py: Python<'_>, id: u64, handle: &Bound<'_, PyAny>) -> bool {
+        let Some(cell) = self.handle_cell(id) else {
+            return false;
+        };
+        if let Some(own) = cell.get() {
+            return own.is(handle);
+        }
+        let shared = self.shared_handles(id);
+        let own = shared.and_then(|shared| shared.get(py, id));
+        own.is_some_and(|own| own.is(handle))
+    }
+
+    /// The handles of several subscriptions that were just found, as far as they are made.
     pub fn handles(&self, py: Python<'_>, found: &[SubscriptionRef]) -> Vec<Handle> {
         let handle = |&found: &SubscriptionRef| {
-            let objects = self.get(found)?;
-            Some(match objects.handle.get() {
-                Some(handle) => Handle::Made(handle.clone_ref(py)),
-                None => Handle::ToMake {
-                    id: found.id,
-                    pattern: self.index.pattern(found)?,
-                    value: objects.value.clone_ref(py),
-                    queue: self.index.queue(found).map(Into::into),
-                },
-            })
+            if let Some(handle) = self.handles.get(found.slot.index())?.get() {
+                return Some(Handle::Made(handle.clone_ref(py)));
+            }
+            Some(Handle::ToMake(Parts {
+                id: found.id,
+                shared_pattern: self.index.shared_pattern(found),
+                pattern: self.index.pattern(found)?,
+                single: self.single(found)?.clone_ref(py),
+                queue: self.index.queue(found).map(Into::into),
+            }))
         };
         found.iter().filter_map(handle).collect()
     }
 
-    /// Inserts valid rows with consecutive ids. `queues` is empty if there are none.
-    pub fn insert_columns(
+    /// Inserts patterns in ascending id, with as many tuples and handles. `row` gives the id of
+    /// each, its queue, and the turns of the group that it leads. Cannot fail.
+    pub fn insert<'a>(
         &mut self,
-        first: u64,
         patterns: &[&str],
-        queues: &[Option<&str>],
-        objects: Vec<Objects>,
+        row: impl Fn(usize) -> (u64, Option<&'a str>, u64),
+        singles: Vec<Py<PyTuple>>,
+        handles: impl Iterator<Item = HandleCell>,
     ) {
-        self.index.prepare_bulk_load(patterns.iter().copied());
-        self.objects.reserve_exact(objects.len());
-        for (row, (id, pattern)) in (first..).zip(patterns).enumerate() {
-            let queue = queues.get(row).copied().flatten();
-            self.index.insert_reserved(id, pattern, queue, 0);
+        let count = singles.len();
+        if count > 1 {
+            self.singles.reserve_exact(count);
+            self.handles.reserve_exact(count);
         }
-        self.objects.extend(objects);
-    }
-
-    /// Inserts rows. Cannot fail.
-    pub fn insert(&mut self, rows: Vec<NewRow>) {
-        self.index
-            .prepare_bulk_load(rows.iter().map(|row| &*row.pattern));
-        if rows.len() > 1 {
-            self.objects.reserve_exact(rows.len());
-        }
-        for row in rows {
-            self.index
-                .insert_reserved(row.id, &row.pattern, row.queue.as_deref(), row.turn);
-            self.objects.push(row.objects);
-        }
+        self.index.insert_all(patterns, row);
+        self.singles.extend(singles);
+        self.handles.extend(handles.take(count));
     }
 
     /// Removes the subscription with this id if `handle` is its handle.
-    pub fn remove(&mut self, id: u64, handle: &Bound<'_, PyAny>) -> Option<Objects> {
-        let found = self.index.find(id)?;
-        if !self.get(found)?.is_handle(handle) {
+    pub fn remove(&mut self, id: u64, handle: &Bound<'_, Subscription>) -> Option<Removed> {
+        if !self.is_handle(handle.py(), id, handle) {
             return None;
         }
-        let slot = self.index.remove(id)?;
-        let removed = self.objects.swap_remove(slot.index());
-        if self.objects.capacity() > 4 * self.objects.len() {
-            self.objects.shrink_to(2 * self.objects.len());
+        let slot = self.index.remove(id)?.index();
+        let single = self.singles.swap_remove(slot);
+        let removed = self.handles.swap_remove(slot);
+        if self.singles.capacity() > 4 * self.singles.len() {
+            self.singles.shrink_to(2 * self.singles.len());
+            self.handles.shrink_to(2 * self.handles.len());
         }
-        Some(removed)
+        Some((single, removed.into_inner()))
     }
 
-    /// Removes everything, and returns the objects.
-    pub fn clear(&mut self) -> (Vec<Objects>, Option<Arc<OpenedImage>>) {
+    /// Removes everything, and returns what is to be dropped.
+    pub fn clear(&mut self) -> (Vec<Py<PyTuple>>, Vec<HandleCell>, Option<Arc<OpenedImage>>) {
         self.index.clear();
-        (std::mem::take(&mut self.objects), self.image.take())
+        self.shared_handles.clear();
+        (
+            std::mem::take(&mut self.singles),
+            std::mem::take(&mut self.handles),
+            self.image.take(),
+        )
     }
 }
 

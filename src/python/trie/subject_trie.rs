@@ -6,11 +6,12 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::build::{StateBuilder, shared};
+use super::build::StateBuilder;
 use super::retained_values::RetainedValues;
 use super::scratch::{LookupScratch, with_scratch};
 use super::shared_state::SharedState;
-use super::state::{Handle, State, replace};
+use super::state::{State, replace, value_in};
+use super::subscription::Subscription;
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::args::text;
@@ -51,16 +52,15 @@ impl SubjectTrie {
     /// The value that the subscription with this id has, or had when it was removed.
     pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
         let (value, image) = self.state.read(py, |state| {
-            let objects = state.index.find(id).and_then(|found| state.get(found));
-            (
-                objects.map(|objects| objects.value.clone_ref(py)),
-                state.image.clone(),
-            )
+            let single = state.index.find(id).and_then(|found| state.single(found));
+            let value = single.and_then(|single| value_in(py, single));
+            (value, state.image.clone())
         });
         if let Some(image) = image {
             return image.value(py, id).map(Bound::unbind);
         }
         value
+            .map(Bound::unbind)
             .or_else(|| self.retained.get(py, id))
             .ok_or_else(|| PyKeyError::new_err(id))
     }
@@ -77,55 +77,35 @@ impl SubjectTrie {
         reserved.map_err(|_| exception(py, &Error::new("index-full"), ErrorClass::Pattern, ""))
     }
 
-    /// Makes the handles that are not made yet.
-    pub(super) fn made<'py>(
-        &self,
-        py: Python<'py>,
-        handles: Vec<Handle>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let make = |handle| match handle {
-            Handle::Made(handle) => Ok(handle.into_bound(py)),
-            Handle::ToMake {
-                id,
-                pattern,
-                value,
-                queue,
-            } => {
-                let dialect = self.builder.dialect.name();
-                let arguments = (pattern, dialect, value, queue, id);
-                let made = shared!(py, "subscribed")?.call1(arguments)?;
-                // Another thread may have made it meanwhile, or removed the subscription.
-                Ok(self.state.read(py, |state| {
-                    let objects = state.index.find(id).and_then(|found| state.get(found));
-                    let Some(objects) = objects else { return made };
-                    let own = objects.handle.get_or_init(|| made.unbind());
-                    own.clone_ref(py).into_bound(py)
-                }))
-            }
-        };
-        handles.into_iter().map(make).collect()
-    }
-
-    /// All handles, in ascending id.
-    pub(super) fn all_handles<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.ensure_index(py)?;
-        let handles = self
-            .state
-            .read(py, |state| state.handles(py, &state.index.subscriptions()));
-        self.made(py, handles)
-    }
-
-    /// The handle of the subscription with this id, if it is in the index.
-    pub(super) fn handle<'py>(
+    /// Makes this the handle of a subscription, unless it has one. Returns the handle that it has.
+    pub(super) fn keep_handle<'py>(
         &self,
         py: Python<'py>,
         id: u64,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let handles = self.state.read(py, |state| {
-            let found = state.index.find(id);
-            state.handles(py, found.as_slice())
+        made: Py<Subscription>,
+    ) -> PyResult<Bound<'py, Subscription>> {
+        let shared = self
+            .state
+            .read(py, |state| state.shared_handles(id).cloned());
+        let made = match shared {
+            Some(shared) => shared.keep(py, id, made)?,
+            None => made,
+        };
+        // Another thread may have made it meanwhile, or removed the subscription.
+        let other = self.state.read(py, |state| {
+            let cell = state.handle_cell(id)?;
+            let own = cell.get_or_init(|| made.clone_ref(py));
+            Some(own.clone_ref(py))
         });
-        Ok(self.made(py, handles)?.pop())
+        Ok(other.unwrap_or(made).into_bound(py))
+    }
+
+    /// The handle of the subscription with this id, if it is made.
+    pub(super) fn handle<'py>(&self, py: Python<'py>, id: u64) -> Option<Bound<'py, Subscription>> {
+        self.state.read(py, |state| {
+            let handle = state.handle_cell(id)?.get()?;
+            Some(handle.bind(py).clone())
+        })
     }
 
     /// Builds the index if subjects are looked up in an image instead.
@@ -166,9 +146,7 @@ impl SubjectTrie {
                 lookup(&state.index, text, &mut scratch.lookup, found)?;
                 match found[..] {
                     [] => Ok(Some(PyTuple::empty(py).unbind())),
-                    [one] => Ok(state
-                        .get(one)
-                        .map(|objects| objects.singleton.clone_ref(py))),
+                    [one] => Ok(state.single(one).map(|single| single.clone_ref(py))),
                     _ => {
                         scratch.objects.extend(state.values(py, found));
                         Ok(None)
@@ -199,24 +177,6 @@ impl SubjectTrie {
         image
             .matched(py, text, &mut scratch.lookup, &mut scratch.found)?
             .map_err(|error| exception(py, &error, ErrorClass::Subject, text))
-    }
-
-    /// The handles of the subscriptions that a query by pattern finds.
-    pub(super) fn query<'py>(
-        &self,
-        pattern: &Bound<'py, PyAny>,
-        query: fn(&Index, &str) -> Result<Vec<SubscriptionRef>, Error>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = pattern.py();
-        let text = text(pattern, "pattern", ErrorClass::Pattern)?;
-        self.ensure_index(py)?;
-        let handles = self.state.read(py, |state| {
-            query(&state.index, text).map(|found| state.handles(py, &found))
-        });
-        match handles {
-            Ok(handles) => PyTuple::new(py, self.made(py, handles)?),
-            Err(error) => Err(exception(py, &error, ErrorClass::Pattern, text)),
-        }
     }
 }
 
