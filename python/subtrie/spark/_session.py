@@ -115,8 +115,8 @@ def start(master: str, name: str, conf: Mapping[str, str]) -> SparkSession:
 def _interrupts_deferred() -> Iterator[None]:
     """Raise the first ``KeyboardInterrupt`` of this block at its end.
 
-    A JVM whose start is interrupted is not ended by anyone: it waits for a Python process that has
-    removed the file in which it was to write its address. Only the main thread gets interrupts.
+    Without this, a JVM that is interrupted at its start stays: its Python process has removed the
+    file in which the JVM was to write its address. Only the main thread gets interrupts.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
