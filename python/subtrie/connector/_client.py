@@ -11,9 +11,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from .. import _control_headers
+from .. import _control_headers, _engine, microbus
 from .._errors import SubtrieError, refusal
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
 from ._fragments import cut, fragment_of
@@ -35,7 +36,7 @@ from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, Target, fill_path, target_of, with_params
+from ._url import Params, fill_path, with_params
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -47,6 +48,34 @@ _LONG_URL = 1024  # characters; shorter ones alone do not make a head too long
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
 _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
+
+
+class Target(NamedTuple):
+    """A parsed URL, its decoded path, and the subject of a request to it."""
+
+    text: str
+    scheme: str
+    host: str
+    port: str
+    path: str
+    query: str
+    decoded_path: str
+    subject: str
+
+    def within(self, label: str) -> str:
+        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
+        return self.text.replace("://", f"://{label}.", 1)
+
+
+@lru_cache(maxsize=8192)
+def _target_of(plane: str, source: str, method: str, url: str) -> Target:
+    """Return the target of a request. Raises ``AddressError``."""
+    target = Target._make(
+        _engine.request_target(plane=plane, source=source, method=method, url=url)
+    )
+    if target.port == "0":  # warns
+        microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
+    return target
 
 
 class RequestClient:
@@ -220,9 +249,6 @@ class RequestClient:
                 self._runtime.round_trip, self.responses.waiting.pop, message_id, None
             )
 
-    def _forget(self, message_id: str) -> None:
-        self.responses.waiting.pop(message_id, None)
-
     # --- building
 
     def _build(
@@ -235,15 +261,7 @@ class RequestClient:
         headers: Mapping[str, str] | None,
         timeout: float | None,
     ) -> tuple[RequestEnvelope, Target]:
-        """Return the request and its parsed URL.
-
-        Raises:
-            AddressError: The URL is not valid.
-            RequestTimeout: No time is left.
-            CallDepthExceeded: The chain of calls is too long.
-            HTTPError: The body is too large (413), or the head (431).
-            BusError: The connector is not running, or a header is not valid.
-        """
+        """Return the request and its parsed URL; raises what ``Connector.request`` lists."""
         runtime = self._runtime
         if not self._transport.is_open:
             raise refusal("BusError", "not-started", runtime.host, field="connector")
@@ -307,8 +325,7 @@ class RequestClient:
         return request, target
 
     def _target(self, method: str, url: str) -> Target:
-        runtime = self._runtime
-        return target_of(runtime.plane, runtime.host, method, url)
+        return _target_of(self._runtime.plane, self._runtime.host, method, url)
 
     def _identify(self, request: RequestEnvelope) -> str:
         """Give a request a message id that no pending request has, and return it."""

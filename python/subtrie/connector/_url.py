@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus, unquote
 
-from .. import _engine, microbus
 from .._nats.absolute_url import escaped, url_parts
 from .._nats.path_template import path_argument
 
@@ -130,31 +129,3 @@ def parse_query(text: str) -> dict[str, list[str]]:
 def decode_path(text: str) -> str:
     """Return a path with its escapes decoded."""
     return unquote(text, errors="surrogateescape") if "%" in text else text
-
-
-class Target(NamedTuple):
-    """A parsed URL, its decoded path, and the subject of a request to it."""
-
-    text: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-    decoded_path: str
-    subject: str
-
-    def within(self, label: str) -> str:
-        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
-        return self.text.replace("://", f"://{label}.", 1)
-
-
-@lru_cache(maxsize=8192)
-def target_of(plane: str, source: str, method: str, url: str) -> Target:
-    """Return the target of a request. Raises ``AddressError``."""
-    target = Target._make(
-        _engine.request_target(plane=plane, source=source, method=method, url=url)
-    )
-    if target.port == "0":  # warns
-        microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
-    return target
