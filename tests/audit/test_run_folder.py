@@ -111,7 +111,7 @@ def test_a_worker_that_cannot_write_leaves_nothing(spark, tmp_path):
     trace.publish(1, "a.b")
     log.write_text(trace.text())
 
-    def step(name: str) -> None:
+    def step(name: str, *_: object) -> None:
         if name == "writing tables":  # the directory of the result becomes a file meanwhile
             out.write_text("mine")
 

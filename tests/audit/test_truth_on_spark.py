@@ -83,7 +83,7 @@ def test_a_table_of_messages_twice_has_every_count_twice(spark, worlds):
 
 def result_of(spark: Any, df: Any) -> dict[str, list[dict[str, Any]]]:
     with audit(spark, df) as found:
-        return {name: list(found.rows(name)) for name in TABLES}
+        return {name: list(found.rows(name)) for name in TABLES if name != "runs"}
 
 
 @pytest.mark.parametrize("partitions", [1, 5])

@@ -96,7 +96,8 @@ def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[s
             else:
                 here.write(conn, f"<<- [UNSUB {known} ]")
             continue
-        subject = f"p1.safe.443.a_com.{host}._.GET.item.{dice.randrange(5)}"
+        # A client is connected to one broker: no subject is published at both.
+        subject = f"p1.safe.443.{('a_com', 'e_com')[at]}.{host}._.GET.item.{dice.randrange(5)}"
         for burst in range(dice.choice([1, 1, 1, 3])):
             here.publish(1 + burst, subject)
             told[host, "published"] += 1
