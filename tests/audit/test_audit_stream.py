@@ -30,7 +30,7 @@ def run(spark: Any, log: Path, folder: Path, **options: Any) -> None:
     query = audit_stream(
         spark, [str(log)], out=folder / "out", checkpoint=str(folder / "checkpoint"), **options
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(300)
     if query.exception() is not None:
         raise query.exception()
 
