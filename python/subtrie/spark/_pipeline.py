@@ -235,7 +235,7 @@ def write_tables(
     tasks: int | None,
     describe: Callable[[Mapping[str, int]], dict[str, Any]],
     *,
-    step: Callable[..., None] = lambda name: None,
+    step: Callable[..., None] = lambda *_: None,
     stream: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Run both jobs, commit the result, and return the counts.
