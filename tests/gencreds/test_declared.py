@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from source_trees import HEAD, said
 
-from subtrie import SubtrieError
+from subtrie import PermissionsError, SubtrieError
 from subtrie.gencreds import rules, scan
 
 ENTRY = "[[tool.subtrie.gencreds.calls]]\n"
@@ -102,3 +102,11 @@ def test_service_may_be_omitted_if_there_is_one(tree):
     with pytest.raises(SubtrieError) as caught:
         _scanned(tree, ENTRY + 'publish = "a"\n', two)
     assert caught.value.reason == "several-services"
+
+
+def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tree):
+    key = ".".join("a" * 30_000)
+    folder = tree({"pyproject.toml": f"x = 1\n{key} = 1\n", "service.py": HEAD})
+    with pytest.raises(PermissionsError, match="dots") as caught:
+        scan(folder)
+    assert caught.value.line == 2

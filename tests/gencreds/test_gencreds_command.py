@@ -296,6 +296,14 @@ def test_nothing_is_half_written(tree, operator):
     assert _files() == {"account.nk", "keys/stock.shop_user.nk"}
 
 
+def test_a_file_that_a_link_leads_to_is_not_read(tree, operator, tmp_path_factory):
+    victim = tmp_path_factory.mktemp("away") / "victim"
+    victim.write_text("secret-word\n")
+    Path("orders.shop_nats.creds").symlink_to(victim)
+    done = _run(tree(service=ORDERS), "--plane", "prod", "--dry-run")
+    assert (done.exit_code, "secret-word" in done.output) == (0, False)
+
+
 def test_a_link_at_the_path_of_creds_is_replaced_and_not_followed(tree, operator, tmp_path_factory):
     victim = tmp_path_factory.mktemp("away") / "victim"
     Path("orders.shop_nats.creds").symlink_to(victim)

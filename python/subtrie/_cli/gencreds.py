@@ -12,7 +12,8 @@ import click
 
 from .._errors import SubtrieError
 from .._nats.duration import parse_duration
-from .._nats.nkey import check_secret_file, holds_seed
+from .._nats.nkey import holds_seed
+from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions
 from ..gencreds import (
     Service,
@@ -186,7 +187,9 @@ def _report_unresolved(services: list[Service]) -> None:
     for service in services:
         places |= dict.fromkeys(service.dynamic)
     for each in sorted(places, key=lambda each: (each.file, each.line)):
-        print(printable(f"{each.file}:{each.line}: {each.message}"), file=sys.stderr)
+        # A line that begins with '::' is a command to the runner of a GitHub Action.
+        name = f"./{each.file}" if each.file.startswith(":") else each.file
+        print(printable(f"{name}:{each.line}: {each.message}"), file=sys.stderr)
     print(
         f"subtrie: {len(places)} unresolved in the source: use constants, declare them in "
         "pyproject.toml, or pass --allow-dynamic",
@@ -205,9 +208,9 @@ def _need(
 ) -> Need:
     permissions = rules(service, plane, allow_dynamic=allow_dynamic, pin_ids=pin_ids)
     file = out if out.suffix == ".creds" else out / f"{service.host}_nats.creds"
-    if file.is_symlink():
-        check_secret_file(file, allow_readable=True)  # a link may lead to any file
-    before = Permissions.load(file) if file.is_file() else None
+    # What a link elsewhere leads to is not read: the link is replaced.
+    elsewhere = file.is_file() and secret_file_fault(file, allow_readable=True) == "link"
+    before = Permissions.load(file) if file.is_file() and not elsewhere else None
     if before is not None and not before.determined:
         before = None
     planned = plan(permissions, name=service.host, expires=expires, issuer_account=account)

@@ -59,6 +59,8 @@ class ConnectorInstances:
                     self._call(site.node, site.scope)
         own = [each for each in self.instances if each.scope.file.path in tree.sources.own]
         self._outside = set(self.instances) - set(own)  # services of imported files
+        #: Names of functions that are stored or passed on, so that a call of them is not seen.
+        self._escaped = _escaping(tree)
         self.hosts: dict[str, list[Instance]] = {}
         self.without_host: list[tuple[Instance, str]] = []
         for each in own:
@@ -242,6 +244,7 @@ class ConnectorInstances:
         """Return the services whose connectors these are, if they are used in this file."""
         hosts: set[str] = set()
         others = not values
+        escaped = False
         done: set[Instance | ParameterValue] = set()
         todo = list(values)
         while todo:
@@ -262,11 +265,14 @@ class ConnectorInstances:
                 continue
             given = self._given.get((each.node, each.name), set())
             others = others or not given
+            escaped = escaped or getattr(each.node, "name", None) in self._escaped
             for one in given:
                 if isinstance(one, Unknown):
                     others = True
                 else:
                     todo.append(one)
+        if escaped and len(self.hosts) > 1:
+            return Owners(frozenset(hosts), True)  # any service may call it
         if not others:
             return Owners(frozenset(hosts), False)
         alone = not self._outside or file.path in self.tree.sources.own
@@ -292,6 +298,28 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     if place < 0 or any(isinstance(each, ast.Starred) for each in call.args[: place + 1]):
         return None
     return call.args[place] if place < len(call.args) else None
+
+
+def _escaping(tree: SourceTree) -> frozenset[str]:
+    """Names of functions with a parameter that are read other than to call them."""
+    names: set[str] = set()
+    aliases: list[ast.alias] = []
+    for file_scopes in tree.all_files():
+        called: set[int] = set()
+        for node in ast.walk(file_scopes.module.node):
+            if isinstance(node, ast.Call):
+                called.add(id(node.func))
+        for node in ast.walk(file_scopes.module.node):
+            if id(node) in called:
+                continue
+            if isinstance(node, ast.alias) and node.asname is not None:
+                aliases.append(node)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                names.add(node.attr)
+    names |= {each.name.rpartition(".")[2] for each in aliases if each.asname in names}
+    return frozenset(names)
 
 
 def _default(node: FunctionNode, wanted: ast.arg) -> ast.expr | None:

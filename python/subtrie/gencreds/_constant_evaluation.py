@@ -18,6 +18,7 @@ from ._loops import LoopBindings, LoopExpander, name_node, unpacked_elements
 from ._partial_strings import PartialString, bounded, concatenations, unknown
 from ._scopes import Binding, Scope
 from ._source_tree import SourceTree
+from ._star_imports import may_rebind, star_of
 
 #: Deepest nesting of expressions and names that is followed; more is an unknown part.
 MAX_DEPTH = 100
@@ -151,7 +152,10 @@ class ConstantEvaluator:
     def _name(self, name: str, scope: Scope, given: LoopBindings) -> Iterable[PartialString]:
         found = scope.find(name)
         if found is None:
-            for star in scope.module.stars:
+            star = star_of(self.tree, scope.module, name)
+            if star is False:
+                return unknown(f"{name}, which a star import may give")
+            if isinstance(star, ast.ImportFrom):
                 module_path = self.tree.module_path(star, scope.file)
                 if (
                     module_path is not None
@@ -165,6 +169,8 @@ class ConstantEvaluator:
             return self.of(chosen[0], chosen[1], given)
         if len(bindings) != 1:
             return unknown(f"{name}, which is assigned {len(bindings)} times")
+        if home.stars and may_rebind(self.tree, home, name, _line(bindings[0])):
+            return unknown(f"{name}, which a star import below it may give")
         return self._bound(name, bindings[0], given)
 
     def _bound(self, name: str, binding: Binding, given: LoopBindings) -> Iterable[PartialString]:
@@ -205,7 +211,10 @@ class ConstantEvaluator:
             if name in self.tree.stored and len(scope.bindings[name]) == 1:
                 return unknown(f"{name}, which is also assigned from outside its module")
             return self.of(name_node(name, scope), scope)
-        for star in scope.stars:
+        only = star_of(self.tree, scope, name)
+        if only is False:
+            return unknown(f"{name}, which a star import may give")
+        for star in [only] if isinstance(only, ast.ImportFrom) else []:
             below = self.tree.module_path(star, file)
             if (
                 below is not None
@@ -234,6 +243,12 @@ class ConstantEvaluator:
             else:
                 found += unknown(f".{expr.attr} of an unknown object")
         return found or unknown(f".{expr.attr} of an unknown object")
+
+
+def _line(binding: Binding) -> int:
+    """The line of a binding; 0 if its node has none."""
+    node = binding.value if binding.value is not None else binding.node
+    return getattr(node, "lineno", 0)
 
 
 def _argument(call: ast.Call, field: str) -> ast.expr | None:

@@ -19,13 +19,17 @@ from .._errors import SubtrieError
 from .._file_errors import file_error, located
 from ..microbus import check_identity_host
 from ._service import EndpointUse, RawSubject, UnresolvedCall
-from ._source_files import MAX_FILE_BYTES, SourceFiles
+from ._source_files import SourceFiles
 from ._targets import target_of_route, target_of_url
 
 _KEYS = {"service", "method", "url", "route", "publish", "subscribe", "in"}
 _HEADER = re.compile(r"^[ \t]*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
 
 #: Subjects of a plane have rules of their own, which pin the source.
+#: Largest pyproject.toml that is read, in bytes.
+MAX_PROJECT_BYTES = 65_536
+#: Most dots in a line of it: a key of many dotted parts takes quadratic time and memory.
+MAX_DOTS = 2_000
 _PLANES = ("*.safe.>", "*.danger.>", "*.reply.>")
 
 
@@ -76,12 +80,15 @@ def declared(sources: SourceFiles, hosts: set[str]) -> list[DeclaredCall]:
 
 def _read(file: Path, name: Path, hosts: set[str], whole: bool) -> list[DeclaredCall]:
     data = file.read_bytes()
-    if len(data) > MAX_FILE_BYTES:
+    if len(data) > MAX_PROJECT_BYTES:
         raise file_error("source-size", f"{len(data)} bytes", name)
+    for number, each in enumerate(data.split(b"\n"), 1):
+        if each.count(b".") > MAX_DOTS:
+            raise file_error("source-syntax", f"more than {MAX_DOTS} dots", name, number)
     try:
         text = data.decode()
         table: Any = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         found = re.search(r"line (\d+)", str(error))
         line = int(found[1]) if found else 1
         raise file_error("source-syntax", str(error)[:200], name, line) from None

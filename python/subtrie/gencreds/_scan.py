@@ -173,6 +173,9 @@ class _Scan:
                     continue
                 self._check(site, kind, host, use)
                 self._add(site, facts, kind, host, use)
+                if target.port is None:
+                    message = f"{verb}: the port is not known; the rule allows any but 666"
+                    facts.notes.append(Note(message, site.scope.file.name, call.lineno))
                 if target.unknown_parts:
                     message = f"{verb}: a path value with a slash will be refused"
                     facts.notes.append(Note(message, site.scope.file.name, call.lineno))

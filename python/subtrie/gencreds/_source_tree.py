@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from pathlib import Path
 
 from ._abstract_values import AbstractValue, ClassValue, ExternalObject
@@ -105,12 +106,14 @@ class SourceTree:
         """Return a class and its base classes in the tree."""
         if of in self._lineages:
             return self._lineages[of]
-        found, todo = [], [of]
+        seen: dict[Scope, None] = {}
+        todo = deque([of])
         while todo:
-            each = todo.pop(0)
-            if each not in found:
-                found.append(each)
+            each = todo.popleft()
+            if each not in seen:
+                seen[each] = None
                 todo += [base.scope for base in self.bases(each) if isinstance(base, ClassValue)]
+        found = list(seen)
         if not self._asked:
             self._lineages[of] = found
         return found

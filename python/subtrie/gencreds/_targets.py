@@ -62,6 +62,8 @@ def target_of_url(text: PartialString) -> RequestTarget:
         subject = microbus.request_from_url(plane="p", source="s", method="GET", url=url)
     address = microbus.decode(subject)
     assert isinstance(address, microbus.RequestAddress)
+    if "*" in address.path.split("/"):
+        raise Unresolved("a literal '*' in the path, which a rule would take for a wildcard")
     path, unknown_parts = _with_wildcards(address.path, mark)
     return RequestTarget(address.host, None if any_port else int(address.port), path, unknown_parts)
 
