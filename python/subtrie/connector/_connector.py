@@ -196,7 +196,7 @@ class Connector:
 
     @property
     def metrics(self) -> Metrics:
-        """The counters."""
+        """The counters, and the metrics that the service defines."""
         return self._runtime.metrics
 
     @property

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
+
+from ._own_metrics import OwnMetric
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -18,6 +21,8 @@ _logged: dict[tuple[str, str], float] = {}
 
 #: Upper bounds of the histograms, as in Go: seconds, and bytes.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+ACK_SECONDS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SIZES = tuple(float(1 << n) for n in (10, 12, 14, 16, 18, 20, 22, 24))
 
 
@@ -70,7 +75,52 @@ class Metrics:
         self._began: float | None = None  # on the monotonic clock
         #: Values of the moment, by the name of the metric.
         self.gauges: dict[str, Callable[[], float]] = {}
+        #: The metrics that the service defines, by name.
+        self.own: dict[str, OwnMetric] = {}
+        self._acks = [0] * (len(ACK_SECONDS) + 1)
+        self._ack_seconds = 0.0
         self.on_served: Callable[[ServedKey, float], None] | None = None
+
+    def counter(self, name: str, text: str = "") -> OwnMetric:
+        """Define a counter of the service: ``connector.metrics.counter("orders").add(kind="tea")``.
+
+        Args:
+            name: The name; the same name gives the same metric.
+            text: What it counts.
+
+        Raises:
+            ValueError: The name is not valid, reserved, or that of another kind.
+        """
+        return self._define(OwnMetric(name, text, "counter"))
+
+    def gauge(self, name: str, text: str = "") -> OwnMetric:
+        """Define a gauge of the service; as ``counter``.
+
+        Args:
+            name: The name.
+            text: What it measures.
+        """
+        return self._define(OwnMetric(name, text, "gauge"))
+
+    def histogram(
+        self, name: str, text: str = "", *, bounds: Sequence[float] = SECONDS
+    ) -> OwnMetric:
+        """Define a histogram of the service; as ``counter``.
+
+        Args:
+            name: The name.
+            text: What it measures.
+            bounds: The upper bounds of its intervals.
+        """
+        return self._define(OwnMetric(name, text, "histogram", bounds))
+
+    def _define(self, metric: OwnMetric) -> OwnMetric:
+        if not _NAME.fullmatch(metric.name) or metric.name.startswith("microbus_"):
+            raise ValueError(f"{metric.name!r} is not a valid name of a metric")
+        known = self.own.setdefault(metric.name, metric)
+        if (known.kind, known.bounds) != (metric.kind, metric.bounds):
+            raise ValueError(f"the metric {metric.name!r} is a {known.kind} already")
+        return known
 
     def start(self) -> None:
         """Begin to count the uptime: the connector has started."""
@@ -79,6 +129,19 @@ class Metrics:
     def uptime(self) -> float:
         """Return the seconds since the connector started; 0 before."""
         return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def note_ack(self, seconds: float) -> None:
+        """Count an acknowledgement that arrived over the bus.
+
+        Args:
+            seconds: How long it took.
+        """
+        self._acks[bisect_left(ACK_SECONDS, seconds)] += 1
+        self._ack_seconds += seconds
+
+    def acks(self) -> tuple[list[int], float]:
+        """Return the acknowledgements up to each bound, and the sum of their times in seconds."""
+        return list(accumulate(self._acks)), self._ack_seconds
 
     def serve(
         self,
@@ -202,6 +265,17 @@ def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
                 "Number of requests downstream that timed out",
                 metrics.timeouts,
             )
+            acks = HistogramMetricFamily(
+                "microbus_client_ack_roundtrip_latency_seconds",
+                "Downstream ack roundtrip latency [seconds]",
+                labels=names,
+            )
+            counts, seconds = metrics.acks()
+            limits = [*(str(bound) for bound in ACK_SECONDS), "+Inf"]
+            acks.add_metric(common, list(zip(limits, counts, strict=True)), seconds)
+            yield acks
+            for own in list(metrics.own.values()):
+                yield from own.families(names, common)
             for name, value in metrics.gauges.items():
                 yield gauge(name, _GAUGES.get(name, name), value())
             yield histogram(

@@ -123,7 +123,9 @@ class ResponseReceiver:
         if op == _control_headers.ACK:
             if isinstance(call, PendingRequest):
                 if call.sent and not call.acked:
-                    self._transport.note_ack(time.monotonic() - call.sent)
+                    seconds = time.monotonic() - call.sent
+                    self._transport.note_ack(seconds)
+                    runtime.metrics.note_ack(seconds)
                 if call.on_ack is None:
                     call.acked = True  # the timer reads it: no other thread is woken
                     return
