@@ -210,3 +210,11 @@ fn a_lookup_examines_few_entries_in_any_order_of_rows() {
         }
     }
 }
+
+/// One order at the size of a large deployment; the others have the same nodes.
+#[test]
+fn a_lookup_in_many_subscriptions_examines_few_entries() {
+    let rows = fleet(Nouns, 2_000, 50);
+    let work = work(&rows, Load::OneByOne);
+    assert!(rows.len() == 600_000 && work <= 5.0, "{work}");
+}

@@ -179,18 +179,20 @@ impl RowBuilder {
             ranges,
         }: ValueMatches,
     ) -> Result<(), IdTooLarge> {
-        let narrow = |id: u64| i32::try_from(id).map_err(|_| IdTooLarge);
+        if ranges.iter().any(|range| range.too_large) {
+            return Err(IdTooLarge);
+        }
         if column.is_plain() {
             // Values are rows: whole ranges follow one another.
             for range in ranges {
-                let before = self.ids.len();
-                self.ids.reserve(range.ids.len());
-                for id in range.ids {
-                    self.ids.push(narrow(id)?);
+                if self.ends.is_empty() {
+                    (self.ids, self.ends, self.valid) = (range.ids, range.ends, range.valid);
+                    continue;
                 }
-                self.ends
-                    .extend(range.ends.into_iter().map(|end| before + end));
-                self.valid.extend(range.valid);
+                let before = self.ids.len();
+                self.ids.extend_from_slice(&range.ids);
+                self.ends.extend(range.ends.iter().map(|end| before + end));
+                self.valid.extend_from_slice(&range.valid);
             }
             return Ok(());
         }
@@ -206,9 +208,7 @@ impl RowBuilder {
                 let ids = range.ids.get(start?..*range.ends.get(at)?)?;
                 range.valid.get(at)?.then_some(ids)
             });
-            for &id in found.unwrap_or_default() {
-                self.ids.push(narrow(id)?);
-            }
+            self.ids.extend_from_slice(found.unwrap_or_default());
             self.ends.push(self.ids.len());
             self.valid.push(found.is_some());
         }

@@ -1,7 +1,9 @@
 //! The ends of the tokens of a text, found by the scan.
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
 use super::check::{Bounds, Dialect, Form, check};
-use super::scan::{SLACK, dots_at, scan};
+use super::scan::{Kernel, SLACK, dots_at, scan, scan_subject};
 use crate::error::Error;
 
 /// The end of the token before the first one: adding 1 gives the start of the text.
@@ -16,22 +18,18 @@ pub(crate) struct TokenEnds {
 }
 
 impl TokenEnds {
-    /// Validates a subject or pattern, which need not be UTF-8, and finds its tokens.
-    #[inline]
-    pub fn read(
+    /// Validates a subject, which need not be UTF-8, and finds its tokens.
+    #[inline(always)]
+    pub fn read_subject<K: Kernel>(
         &mut self,
+        kernel: K,
         text: &[u8],
-        form: Form,
         dialect: Dialect,
         bounds: Bounds,
     ) -> Result<(), Error> {
         self.make_room(text.len());
-        let found = scan(
-            text,
-            form,
-            dialect,
-            self.ends.get_mut(1..).unwrap_or_default(),
-        );
+        let ends = self.ends.get_mut(1..).unwrap_or_default();
+        let found = scan_subject(kernel, text, dialect, ends);
         if found.valid
             && found.ascii
             && found.count <= bounds.max_tokens
@@ -40,21 +38,15 @@ impl TokenEnds {
             self.finish(text, found.count);
             return Ok(());
         }
-        self.read_again(text, form, dialect, bounds)
+        self.read_again(text, dialect, bounds)
     }
 
-    /// Reads a text that is not valid, or not ASCII, or has wildcards inside tokens.
+    /// Reads a subject that is not valid, or not ASCII, or has wildcards inside tokens.
     #[cold]
-    fn read_again(
-        &mut self,
-        text: &[u8],
-        form: Form,
-        dialect: Dialect,
-        bounds: Bounds,
-    ) -> Result<(), Error> {
+    fn read_again(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
         let utf8 =
             std::str::from_utf8(text).map_err(|error| Error::at("utf8", error.valid_up_to()))?;
-        check(utf8, form, dialect, bounds)?;
+        check(utf8, Form::Subject, dialect, bounds)?;
         self.split(text);
         Ok(())
     }

@@ -7,6 +7,9 @@
 //! image contains it). Collisions cost time and never a wrong answer: every pattern found is
 //! compared with the subject.
 
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
+
 use std::hash::{BuildHasher, Hasher};
 
 use siphasher::sip::SipHasher13;
@@ -40,6 +43,32 @@ fn folded_multiply(one: u64, other: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
+/// By a number of bytes up to sixteen, the bits of so many bytes, the first byte lowest.
+const MASKS: [[u64; 2]; 17] = {
+    let mut masks = [[0; 2]; 17];
+    let mut bytes = 0;
+    while bytes < masks.len() {
+        let high = bytes.saturating_sub(8);
+        masks[bytes] = [lowest(u64::MAX, bytes), lowest(u64::MAX, high)];
+        bytes += 1;
+    }
+    masks
+};
+
+/// Sixteen bytes as two words, the first byte lowest, if the text has so many.
+#[inline(always)]
+fn sixteen(text: &[u8], at: usize) -> Option<[u64; 2]> {
+    let bytes = text.get(at..)?.first_chunk::<16>()?;
+    let (eights, _) = bytes.as_chunks::<8>();
+    Some([u64::from_le_bytes(eights[0]), u64::from_le_bytes(eights[1])])
+}
+
+/// As [`sixteen`], with zeros behind the text.
+#[inline]
+fn loaded(text: &[u8], at: usize) -> [u64; 2] {
+    [load(text, at), load(text, at + 8)]
+}
+
 impl TokenHasher {
     /// Hash functions with a random key.
     pub fn random(strong: bool) -> Self {
@@ -56,7 +85,7 @@ impl TokenHasher {
 
     /// The hash of the token `text[start..end]` at a position. The position is part of the hash, so
     /// that the hashes of several positions can be added.
-    #[inline]
+    #[inline(always)]
     pub fn token(&self, text: &[u8], start: usize, end: usize, position: usize) -> u64 {
         if self.strong {
             return self.siphash(text.get(start..end).unwrap_or_default(), position);
@@ -67,25 +96,22 @@ impl TokenHasher {
         let other = self.second.wrapping_add((length as u64).wrapping_mul(REST));
         if length <= 16 {
             // Both halves, with zeros behind the token: no branch on the length.
-            let low = lowest(load(text, start), length);
-            let high = lowest(load(text, start + 8), length.saturating_sub(8));
-            return folded_multiply(low ^ salt, high ^ other);
+            let halves = sixteen(text, start).unwrap_or_else(|| loaded(text, start));
+            let [low, high] = MASKS[length];
+            return folded_multiply(halves[0] & low ^ salt, halves[1] & high ^ other);
         }
-        let Some(token) = text.get(start..end) else {
-            return 0;
-        };
-        let eight = |at: usize| -> u64 {
-            let eight = token.get(at..).and_then(<[u8]>::first_chunk::<8>);
-            eight.map_or(0, |eight| u64::from_le_bytes(*eight))
-        };
         let mut state = salt;
-        let mut at = 0;
-        while length - at > 16 {
-            state = folded_multiply(eight(at) ^ state, eight(at + 8) ^ self.second);
+        let mut at = start;
+        while end - at > 16 {
+            let Some([low, high]) = sixteen(text, at) else {
+                return 0; // never: the token is within the text
+            };
+            state = folded_multiply(low ^ state, high ^ self.second);
             at += 16;
         }
         // The last sixteen bytes, some of which may have been read before.
-        folded_multiply(eight(length - 16) ^ state, eight(length - 8) ^ other)
+        let [low, high] = sixteen(text, end - 16).unwrap_or_default();
+        folded_multiply(low ^ state, high ^ other)
     }
 
     /// The fingerprint of a token: 20 bits of its last eight bytes. Cheap, as what it lets through

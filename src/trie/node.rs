@@ -36,7 +36,7 @@ pub(crate) const FIRST_FAR_POSITION: usize = 63;
 pub(crate) const MAX_POSITIONS: usize = 4;
 
 /// The code that stands for the number of tokens instead of a position.
-const LENGTH_CODE: u64 = 63;
+pub(crate) const LENGTH_CODE: u64 = 63;
 
 /// A node as it stands in the hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,12 @@ impl LeafEntry {
         Node(self.0)
     }
 
+    /// Whether this word is a leaf entry, and not another node.
+    #[inline]
+    pub const fn is_leaf(self) -> bool {
+        self.0 & TAG_MASK == TAG_LEAF_1
+    }
+
     /// The address of the packed pattern.
     #[inline]
     pub const fn pattern(self) -> BlockAddr {
@@ -132,14 +138,12 @@ impl LeafEntry {
 
     /// Whether a subject of `tokens` tokens can match.
     #[inline]
+    #[allow(clippy::needless_bitwise_bool)] // without a branch, as neither can be predicted
     pub const fn fits(self, tokens: usize) -> bool {
         let count = (self.0 >> COUNT_SHIFT & COUNT_MASK) as usize;
         let tail = self.0 >> TAIL_SHIFT & 1 == 1;
-        if tail {
-            tokens > count
-        } else {
-            tokens == count || (count == MAX_COUNT && tokens > count)
-        }
+        let longer = tokens > count;
+        (longer & (tail | (count == MAX_COUNT))) | ((tokens == count) & !tail)
     }
 
     #[inline]
@@ -170,7 +174,7 @@ impl Prefilter {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub const fn passes(self, entry: LeafEntry) -> bool {
-        entry.0 as u32 == self.same_end || (!entry.is_last_literal() && entry.fits(self.tokens))
+        (entry.0 as u32 == self.same_end) | (!entry.is_last_literal() & entry.fits(self.tokens))
     }
 }
 
@@ -215,8 +219,8 @@ const REST_SHIFT: u32 = 3;
 const POSITION_COUNT_SHIFT: u32 = 4;
 const POSITION_COUNT_MASK: u64 = 7;
 const CODES_SHIFT: u32 = 8;
-const CODE_BITS: u32 = 6;
-const CODE_MASK: u64 = 63;
+pub(crate) const CODE_BITS: u32 = 6;
+pub(crate) const CODE_MASK: u64 = 63;
 /// The codes of [`MAX_POSITIONS`] positions.
 const ALL_CODES: u64 = 0xff_ffff;
 const FAR_POSITION_SHIFT: u32 = 32;
@@ -257,8 +261,18 @@ impl Branch {
         Node(self.0)
     }
 
+    /// The codes of up to [`MAX_POSITIONS`] near positions, the first one lowest, and how many there
+    /// are. Of a branch on a far position, none.
     #[inline]
-    const fn is_far(self) -> bool {
+    #[allow(clippy::cast_possible_truncation)] // up to 7
+    pub const fn codes(self) -> (u64, usize) {
+        let near = (self.0 >> FAR_SHIFT & 1) ^ 1;
+        let count = self.0 >> POSITION_COUNT_SHIFT & POSITION_COUNT_MASK;
+        (self.0 >> CODES_SHIFT, (count * near) as usize)
+    }
+
+    #[inline]
+    pub const fn is_far(self) -> bool {
         self.0 >> FAR_SHIFT & 1 == 1
     }
 

@@ -1,7 +1,10 @@
 //! Every kernel against a scan byte by byte, at all lengths, alignments and bytes, on allocations
 //! that end where the text ends, so that a sanitizer would report a read beyond it.
 
-use super::{Kernel, SLACK, Scan, Words, dots_at, scan, scan_with};
+use super::words::Words;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Sse2};
+use super::{Kernel, SLACK, Scan, dots_at, scan, scan_with};
 use crate::grammar::{Dialect, Form};
 
 type Found = (Scan, Vec<u32>);
@@ -58,11 +61,11 @@ fn agree(text: &[u8]) {
             #[cfg(target_arch = "x86_64")]
             {
                 assert_eq!(
-                    with_kernel(super::Sse2, text, form, dialect),
+                    with_kernel(Sse2, text, form, dialect),
                     expected,
                     "{text:x?}"
                 );
-                if let Some(avx2) = super::Avx2::detect() {
+                if let Some(avx2) = Avx2::detect() {
                     assert_eq!(
                         with_kernel(avx2, text, form, dialect),
                         expected,
@@ -188,4 +191,25 @@ fn a_list_without_room_keeps_the_first_ends() {
             assert_eq!(end as usize, 2 * place + 1, "{room}");
         }
     }
+}
+
+#[test]
+fn equal_bytes_of_two_blocks() {
+    let block = *b"abcdefghijklmnopqrstuvwxyz.*> \0\xff";
+    for place in 0..32 {
+        for flipped in [1, 0x80, 0xff] {
+            let mut other = block;
+            other[place] ^= flipped;
+            let expected = !(1 << place);
+            assert_eq!(Words.equal(&block, &other), expected);
+            #[cfg(target_arch = "x86_64")]
+            {
+                assert_eq!(Sse2.equal(&block, &other), expected);
+                if let Some(avx2) = Avx2::detect() {
+                    assert_eq!(avx2.equal(&block, &other), expected);
+                }
+            }
+        }
+    }
+    assert_eq!(Words.equal(&block, &block), u32::MAX);
 }

@@ -18,8 +18,8 @@ use super::lookup::{Scratch, View, count, has_interest, match_into};
 use super::node::Node;
 use super::pattern::packed_pattern::{BlockAddr, packed_len};
 use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::hash_table::{Entry, home, position};
 use super::storage::leaf::LeafAddr;
+use super::storage::probe_table::{Entry, home, position};
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
@@ -146,17 +146,13 @@ impl View for Image<'_> {
     }
 
     #[inline]
-    fn run(&self, key: NodeKey) -> &[Entry] {
+    fn entries(&self, key: NodeKey) -> &[Entry] {
         let (entries, _) = self.table.as_chunks::<2>();
         let home = self.home(key);
         // No probe of an intact table is longer.
         let near = entries.get(home..).unwrap_or_default();
         let near = &near[..near.len().min(MAX_PROBE)];
-        let run = near.get(position(near, 0, key.0)..).unwrap_or_default();
-        match run.first() {
-            Some(first) if first[0] == key.0 => run,
-            _ => &[],
-        }
+        near.get(position(near, 0, key.0)..).unwrap_or_default()
     }
 
     #[inline]

@@ -12,8 +12,8 @@ use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, packed_len, set_list_ends};
 use crate::trie::pattern::words::load;
-use crate::trie::storage::hash_table::{Entry, home};
 use crate::trie::storage::leaf::LeafAddr;
+use crate::trie::storage::probe_table::{Entry, home};
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
 

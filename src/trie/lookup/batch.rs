@@ -2,17 +2,17 @@
 //!
 //! Lookups are interleaved (see [`super::interleaved`]).
 
-use super::{Scratch, View, interleaved, later_subscriptions};
+use super::{Scratch, interleaved};
 use crate::trie::image::Image;
 use crate::trie::index::Index;
-use crate::trie::pattern::packed_pattern::list_ends;
-use crate::trie::storage::subscriptions::Slot;
 
 /// The matches of many subjects: ids, one subject's after another's.
 #[derive(Debug, Default)]
 pub struct BatchMatches {
     /// The ids of all subjects; each subject's in ascending order.
-    pub ids: Vec<u64>,
+    pub ids: Vec<i32>,
+    /// Whether an id is too large for `ids`, which then has another number in its place.
+    pub too_large: bool,
     /// The end of the ids of each subject.
     pub ends: Vec<usize>,
     /// Whether each row is a valid subject.
@@ -20,41 +20,63 @@ pub struct BatchMatches {
 }
 
 impl BatchMatches {
-    /// Appends the ids of the patterns that one subject matches, in ascending order.
+    /// Appends the matches of a group of subjects: ids, each with the place of its subject in the
+    /// group, in any order; and whether each is valid.
     #[inline]
-    pub(super) fn append<'v, V: View>(
-        &mut self,
-        view: &'v V,
-        patterns: impl Iterator<Item = &'v [u64]>,
-    ) {
-        let start = self.ids.len();
-        for block in patterns {
-            let (first, last, id) = list_ends(block);
-            self.ids.push(id);
-            if first != last {
-                self.append_later(view, first, start);
+    #[allow(clippy::cast_possible_truncation)] // reported
+    pub(super) fn append(&mut self, found: &[(u32, u64)], valid: &[bool]) {
+        let (start, first_end) = (self.ids.len(), self.ends.len());
+        // A counting sort by subject: `ends` is where the ids of each begin, and then where they end.
+        self.valid.extend_from_slice(valid);
+        self.ends.resize(first_end + valid.len(), 0);
+        let ends = self.ends.get_mut(first_end..).unwrap_or_default();
+        for &(subject, _) in found {
+            if let Some(count) = ends.get_mut(subject as usize) {
+                *count += 1;
             }
         }
-        if self.ids.len() > start + 1 {
-            self.sort(start);
+        let mut at = start;
+        for end in &mut *ends {
+            at += std::mem::replace(end, at);
+        }
+        self.ids.resize(at, 0);
+        for &(subject, id) in found {
+            if let Some(end) = ends.get_mut(subject as usize)
+                && let Some(place) = self.ids.get_mut(*end)
+            {
+                self.too_large |= i32::try_from(id).is_err();
+                *place = id as i32;
+                *end += 1;
+            }
+        }
+        let mut begin = start;
+        let mut repeats = false;
+        for &end in &*ends {
+            if end - begin > 1 {
+                let ids = self.ids.get_mut(begin..end).unwrap_or_default();
+                ids.sort_unstable();
+                repeats |= ids.windows(2).any(|pair| pair[0] == pair[1]);
+            }
+            begin = end;
+        }
+        if repeats {
+            self.remove_repeated(start, first_end);
         }
     }
 
+    /// Removes repeated ids of the subjects from `first_end` on, as [`super::sort_dedup`] does.
     #[cold]
-    fn append_later<V: View>(&mut self, view: &V, first: Slot, start: usize) {
-        let later = later_subscriptions(view, first, self.ids.len() - start);
-        self.ids.extend(later.map(|subscription| subscription.id));
-    }
-
-    /// Sorts the ids of the last subject, and removes repeated ones as [`super::sort_dedup`] does.
-    fn sort(&mut self, start: usize) {
-        self.ids[start..].sort_unstable();
-        let mut kept = start + 1;
-        for at in start + 1..self.ids.len() {
-            if self.ids[at] != self.ids[kept - 1] {
-                self.ids[kept] = self.ids[at];
-                kept += 1;
+    fn remove_repeated(&mut self, start: usize, first_end: usize) {
+        let (mut begin, mut kept) = (start, start);
+        for end in self.ends.iter_mut().skip(first_end) {
+            let first = kept;
+            for at in begin..*end {
+                if kept == first || self.ids[at] != self.ids[kept - 1] {
+                    self.ids[kept] = self.ids[at];
+                    kept += 1;
+                }
             }
+            begin = std::mem::replace(end, kept);
         }
         self.ids.truncate(kept);
     }
@@ -78,8 +100,12 @@ impl LookupTarget<'_> {
         batch: &mut BatchMatches,
     ) {
         match self {
-            Self::Index(index) => interleaved::match_batch(index, subjects, scratch, batch),
-            Self::Image(image) => interleaved::match_batch(image, subjects, scratch, batch),
+            Self::Index(index) => {
+                interleaved::match_batch(index, subjects, &mut scratch.group, batch);
+            }
+            Self::Image(image) => {
+                interleaved::match_batch(image, subjects, &mut scratch.group, batch);
+            }
         }
     }
 }

@@ -1,78 +1,128 @@
-//! Interleaved lookups with prefetch (AMAC: Kocberber and others 2015).
+//! Interleaved lookups with prefetch (group prefetching: Chen and others 2007).
 //!
 //! A lookup in an index larger than the cache mostly waits for memory: for nodes and packed patterns.
-//! Here sixteen lookups take turns: each does one step, prefetches what its next step reads, and
-//! lets the others do theirs meanwhile. In a smaller index the processor predicts the branches of
-//! one phase better than those of a whole lookup.
+//! Here a group of lookups does each phase for all subjects before the next: all are tokenised, then
+//! all are walked, then all candidates are compared. What a later step reads is prefetched. In a
+//! smaller index the processor predicts the branches of one phase better than those of a whole lookup.
+// As in the parent module: a lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
 use super::batch::BatchMatches;
-use super::{Lookup, Scratch, View};
+use super::walk::{Subject, Walk};
+use super::{View, later_subscriptions};
+use crate::grammar::scan::{Kernel, Task, with_best_kernel};
+use crate::trie::pattern::packed_pattern::{list_ends, matches};
 
-/// Lookups that take turns. Fewer leave memory idle, more evict each other's lines from the first
+/// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
 /// cache. The record keeps the chosen width only (`batch` in `benches/records/peers-2026-11-21.json`).
-const WIDTH: usize = 16;
+const WIDTH: usize = 32;
 
-/// Looks up subjects, sixteen at a time, and appends what they match.
+/// Memory that groups reuse.
+#[derive(Default)]
+pub(super) struct Group {
+    subjects: Vec<Subject>,
+    walk: Walk,
+    /// The ids that match, each with the place of its subject in the group.
+    found: Vec<(u32, u64)>,
+}
+
+/// Looks up subjects, a group at a time, and appends what they match.
 pub(super) fn match_batch<'t, V: View>(
     view: &V,
     subjects: impl Iterator<Item = Option<&'t [u8]>>,
-    scratch: &mut Scratch,
+    group: &mut Group,
     batch: &mut BatchMatches,
 ) {
-    let mut subjects = subjects;
-    let lookups = &mut scratch.interleaved;
-    lookups.resize_with(WIDTH, Lookup::default);
-    let mut group: [Option<&[u8]>; WIDTH] = [None; WIDTH];
-    loop {
-        let mut count = 0;
-        for (place, subject) in group.iter_mut().zip(&mut subjects) {
-            *place = subject;
-            count += 1;
-        }
-        match_group(view, &mut group[..count], &mut lookups[..count], batch);
-        if count < WIDTH {
-            return;
+    with_best_kernel(MatchBatch {
+        view,
+        subjects,
+        group,
+        batch,
+    });
+}
+
+struct MatchBatch<'a, V, I> {
+    view: &'a V,
+    subjects: I,
+    group: &'a mut Group,
+    batch: &'a mut BatchMatches,
+}
+
+impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, V, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<K: Kernel>(mut self, kernel: K) {
+        self.group.subjects.resize_with(WIDTH, Subject::default);
+        let mut texts: [&[u8]; WIDTH] = [&[]; WIDTH];
+        loop {
+            let mut valid = [false; WIDTH];
+            let mut count = 0;
+            let places = self.group.subjects.iter_mut().zip(&mut texts);
+            for ((subject, place), is_valid) in places.zip(&mut valid) {
+                let Some(text) = self.subjects.next() else {
+                    break;
+                };
+                count += 1;
+                *place = text.unwrap_or_default();
+                *is_valid = text.is_some() && subject.read(kernel, self.view, place).is_ok();
+            }
+            let texts = texts.get(..count).unwrap_or_default();
+            let valid = valid.get(..count).unwrap_or_default();
+            self.group.look_up(kernel, self.view, texts, valid);
+            self.batch.append(&self.group.found, valid);
+            if count < WIDTH {
+                return;
+            }
         }
     }
 }
 
-/// Looks up a group: each phase for all of them before the next.
-fn match_group<V: View>(
-    view: &V,
-    subjects: &mut [Option<&[u8]>],
-    lookups: &mut [Lookup],
-    batch: &mut BatchMatches,
-) {
-    for (lookup, subject) in lookups.iter_mut().zip(&mut *subjects) {
-        *subject = subject.filter(|subject| lookup.tokenize(view, subject).is_ok());
-    }
-    for (lookup, subject) in lookups.iter_mut().zip(&*subjects) {
-        if let Some(subject) = subject {
-            lookup.start(view, subject);
-        }
-    }
-    let mut busy = true;
-    while busy {
-        busy = false;
-        for (lookup, subject) in lookups.iter_mut().zip(&*subjects) {
-            if let Some(subject) = subject {
-                busy |= lookup.step(view, subject);
+impl Group {
+    /// Finds the ids that the tokenised subjects match.
+    #[inline(always)]
+    fn look_up<K: Kernel, V: View>(
+        &mut self,
+        kernel: K,
+        view: &V,
+        texts: &[&[u8]],
+        valid: &[bool],
+    ) {
+        let Self {
+            subjects,
+            walk,
+            found,
+        } = self;
+        walk.start();
+        for (((number, subject), text), &valid) in (0..).zip(&mut *subjects).zip(texts).zip(valid) {
+            if valid {
+                walk.visit_root(view, number, text, subject);
             }
         }
-    }
-    for (lookup, subject) in lookups.iter().zip(&*subjects) {
-        batch.valid.push(subject.is_some());
-        if let Some(subject) = subject {
-            batch.append(view, lookup.matches(view, subject));
+        walk.visit_all(view, texts, subjects);
+        found.clear();
+        for candidate in walk.candidates() {
+            let place = candidate.subject as usize;
+            let (Some(text), Some(subject)) = (texts.get(place), subjects.get(place)) else {
+                continue;
+            };
+            let block = view.pattern(candidate.pattern);
+            if matches(kernel, block, text, &subject.tokens) {
+                let (first, last, id) = list_ends(block);
+                found.push((candidate.subject, id));
+                if first != last {
+                    let later = later_subscriptions(view, first, 1);
+                    found.extend(later.map(|later| (candidate.subject, later.id)));
+                }
+            }
         }
-        batch.ends.push(batch.ids.len());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::match_into;
-    use super::match_batch;
+    use super::{Group, match_batch};
     use crate::grammar::Dialect;
     use crate::trie::{BatchMatches, Image, Index, Scratch, as_words};
     use proptest::prelude::*;
@@ -96,21 +146,21 @@ mod tests {
                     let valid = text.is_some_and(|text| {
                         match_into(&index, text, &mut scratch, &mut found).is_ok()
                     });
-                    batch.ids.extend(found.iter().map(|found| found.id));
+                    batch.ids.extend(found.iter().map(|found| i32::try_from(found.id).unwrap()));
                     batch.ends.push(batch.ids.len());
                     batch.valid.push(valid);
                 }
                 (batch.ids, batch.ends, batch.valid)
             };
-            let mut scratch = Scratch::default();
+            let mut group = Group::default();
             let mut batch = BatchMatches::default();
-            match_batch(&index, texts.iter().copied(), &mut scratch, &mut batch);
+            match_batch(&index, texts.iter().copied(), &mut group, &mut batch);
             prop_assert_eq!(&(batch.ids, batch.ends, batch.valid), &single);
             let bytes = index.to_image((None, None));
             let words = as_words(&bytes);
             let image = Image::open(&words, bytes.len(), true).unwrap();
             let mut batch = BatchMatches::default();
-            match_batch(&image, texts.iter().copied(), &mut scratch, &mut batch);
+            match_batch(&image, texts.iter().copied(), &mut group, &mut batch);
             prop_assert_eq!(&(batch.ids, batch.ends, batch.valid), &single);
         }
     }

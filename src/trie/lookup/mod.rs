@@ -7,62 +7,52 @@
 //! Nodes are visited in the order in which they were noted, and prefetched when they are noted, so
 //! that a lookup waits for several of them at the same time. The patterns that pass the prefilter
 //! are prefetched as well, and compared at the end.
+// A lookup is one function for each kernel: what it calls must be compiled for the same instructions.
+#![allow(clippy::inline_always)]
 
 pub(super) mod batch;
 pub(super) mod interleaved;
 mod prefetch;
 pub(super) mod queue_groups;
 pub(super) mod thread_buffers;
+mod walk;
 
-use super::hash::{NodeKey, TokenHasher, rest_key};
+use super::hash::{NodeKey, TokenHasher};
 use super::index::Index;
-use super::node::{Branch, Kind, LeafEntry, Node, Prefilter};
+use super::node::Node;
 use super::pattern::packed_pattern::{BlockAddr, list_ends, matches};
-use super::pattern::tokenizer::Tokenizer;
 use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::hash_table::Entry;
-use super::storage::leaf::{LeafAddr, entries_in};
+use super::storage::leaf::LeafAddr;
+use super::storage::probe_table::Entry;
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
+use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::grammar::{Bounds, Dialect};
-use prefetch::prefetch;
+use interleaved::Group;
+use walk::{Subject, Walk};
 
 /// Memory that lookups reuse, so that a lookup allocates nothing once it has grown.
 #[derive(Default)]
 pub struct Scratch {
-    lookup: Lookup,
+    subject: Subject,
+    walk: Walk,
     /// Members of queue groups that match.
     members: Vec<(QueueId, SubscriptionRef)>,
     found: Vec<SubscriptionRef>,
-    /// The lookups of [`interleaved`].
-    interleaved: Vec<Lookup>,
-}
-
-/// The state of one lookup.
-#[derive(Default)]
-struct Lookup {
-    tokens: Tokenizer,
-    prefilter: Prefilter,
-    /// Keys of nodes to visit, and those visited.
-    keys: Vec<NodeKey>,
-    /// The number of keys visited.
-    visited: usize,
-    /// Patterns that passed the prefilter.
-    candidates: Vec<BlockAddr>,
-    work: usize,
+    group: Group,
 }
 
 impl Scratch {
     /// The number of nodes and leaf entries that the last lookup visited.
     #[must_use]
     pub const fn work(&self) -> usize {
-        self.lookup.work
+        self.walk.work
     }
 
     /// Adds to what was visited.
     pub(super) const fn add_work(&mut self, work: usize) {
-        self.lookup.work += work;
+        self.walk.work += work;
     }
 }
 
@@ -70,9 +60,10 @@ impl Scratch {
 pub(super) trait View {
     fn hasher(&self) -> &TokenHasher;
     fn root(&self) -> Node;
-    /// The entries of the hash table from the first with this key on; empty if there is none.
-    fn run(&self, key: NodeKey) -> &[Entry];
-    /// The word at which [`View::run`] begins to probe, to be prefetched.
+    /// The entries of the hash table from the first whose key is not below this one on, as far as its
+    /// own entries can stand.
+    fn entries(&self, key: NodeKey) -> &[Entry];
+    /// The word at which [`View::entries`] begins to probe, to be prefetched.
     fn first_probe(&self, key: NodeKey) -> Option<&u64>;
     /// The words of a leaf, and what follows it.
     fn leaf(&self, address: LeafAddr) -> &[u64];
@@ -103,8 +94,8 @@ impl View for Index {
     }
 
     #[inline]
-    fn run(&self, key: NodeKey) -> &[Entry] {
-        self.nodes.run(key)
+    fn entries(&self, key: NodeKey) -> &[Entry] {
+        self.nodes.entries_from(key)
     }
 
     #[inline]
@@ -151,110 +142,6 @@ impl View for Index {
     }
 }
 
-impl Lookup {
-    /// Validates and tokenises a subject.
-    #[inline]
-    fn tokenize<V: View>(&mut self, view: &V, subject: &[u8]) -> Result<(), Error> {
-        let (dialect, bounds) = view.grammar();
-        self.tokens.tokenize(subject, dialect, bounds)
-    }
-
-    /// Visits the root for the tokenised subject.
-    #[inline]
-    fn start<V: View>(&mut self, view: &V, subject: &[u8]) {
-        self.keys.clear();
-        self.candidates.clear();
-        (self.visited, self.work) = (0, 0);
-        self.prefilter = self.tokens.prefilter(subject, view.hasher());
-        self.visit(view, subject, view.hasher().root(), view.root());
-    }
-
-    /// Visits the next node that was noted; false if there is none left.
-    #[inline]
-    fn step<V: View>(&mut self, view: &V, subject: &[u8]) -> bool {
-        let Some(&key) = self.keys.get(self.visited) else {
-            return false;
-        };
-        self.visited += 1;
-        self.work += 1;
-        if self.work > view.max_work() {
-            return false; // only in a damaged image can nodes form a cycle
-        }
-        for &[found, word] in view.run(key) {
-            if found != key.0 || self.visit(view, subject, key, Node(word)) {
-                break;
-            }
-        }
-        true
-    }
-
-    /// Notes what a node leads to; true if it is the only one of its key.
-    #[inline]
-    fn visit<V: View>(&mut self, view: &V, subject: &[u8], key: NodeKey, node: Node) -> bool {
-        match node.kind() {
-            Kind::Branch(branch) => self.visit_branch(view, subject, branch, key),
-            Kind::Leaf1(entry) => {
-                self.filter(view, entry);
-                return false;
-            }
-            Kind::LeafN(leaf) => {
-                for &word in entries_in(view.leaf(leaf.address()), leaf) {
-                    self.filter(view, LeafEntry(word));
-                }
-            }
-            Kind::Empty => {}
-        }
-        true
-    }
-
-    /// Notes the rest child, if a pattern below it can match, and the child of the subject's tokens.
-    #[inline]
-    fn visit_branch<V: View>(&mut self, view: &V, subject: &[u8], branch: Branch, key: NodeKey) {
-        // The rest child is often a branch that all lookups visit, so it is in the cache while the
-        // other child is fetched.
-        if branch.rest_fits(self.tokens.count()) {
-            self.note(view, rest_key(key));
-        }
-        if let Some(child) = self.tokens.child(subject, view.hasher(), branch, key) {
-            self.note(view, child);
-        }
-    }
-
-    #[inline]
-    fn note<V: View>(&mut self, view: &V, key: NodeKey) {
-        prefetch(view.first_probe(key));
-        self.keys.push(key);
-    }
-
-    /// Notes the pattern of a leaf entry that passes the prefilter.
-    #[inline]
-    fn filter<V: View>(&mut self, view: &V, entry: LeafEntry) {
-        self.work += 1;
-        if self.prefilter.passes(entry) {
-            let block = view.pattern(entry.pattern());
-            prefetch(block.first());
-            prefetch(block.get(8)); // the next cache line
-            self.candidates.push(entry.pattern());
-        }
-    }
-
-    /// Visits all nodes that can lead to a pattern of the tokenised subject.
-    #[inline]
-    fn walk<V: View>(&mut self, view: &V, subject: &[u8]) {
-        self.start(view, subject);
-        while self.step(view, subject) {}
-    }
-
-    /// The packed patterns that match, after the walk.
-    #[inline]
-    fn matches<'v, V: View>(&self, view: &'v V, subject: &[u8]) -> impl Iterator<Item = &'v [u64]> {
-        self.candidates
-            .iter()
-            .map(|&address| view.pattern(address))
-            .filter(move |block| matches(block, subject, &self.tokens))
-    }
-}
-
 /// Appends the subscriptions that match to `found`, in ascending id.
 #[inline]
 pub(super) fn match_into<V: View>(
@@ -263,14 +150,33 @@ pub(super) fn match_into<V: View>(
     scratch: &mut Scratch,
     found: &mut Vec<SubscriptionRef>,
 ) -> Result<(), Error> {
-    scratch.lookup.tokenize(view, subject)?;
-    let start = found.len();
-    scratch.lookup.walk(view, subject);
-    for block in scratch.lookup.matches(view, subject) {
-        append_subscriptions(view, block, found);
+    with_best_kernel(MatchInto {
+        view,
+        subject,
+        scratch,
+        found,
+    })
+}
+
+struct MatchInto<'a, V> {
+    view: &'a V,
+    subject: &'a [u8],
+    scratch: &'a mut Scratch,
+    found: &'a mut Vec<SubscriptionRef>,
+}
+
+impl<V: View> Task for MatchInto<'_, V> {
+    type Output = Result<(), Error>;
+
+    #[inline(always)]
+    fn run<K: Kernel>(self, kernel: K) -> Result<(), Error> {
+        let Self { view, found, .. } = self;
+        let start = found.len();
+        let matches = self.scratch.look_up(kernel, view, self.subject)?;
+        matches.for_each(|block| append_subscriptions(view, block, found));
+        sort_dedup(found, start);
+        Ok(())
     }
-    sort_dedup(found, start);
-    Ok(())
 }
 
 /// Whether any subscription matches. Compares no pattern after the first that does.
@@ -279,10 +185,49 @@ pub(super) fn has_interest<V: View>(
     subject: &str,
     scratch: &mut Scratch,
 ) -> Result<bool, Error> {
-    let subject = subject.as_bytes();
-    scratch.lookup.tokenize(view, subject)?;
-    scratch.lookup.walk(view, subject);
-    Ok(scratch.lookup.matches(view, subject).next().is_some())
+    with_best_kernel(HasInterest {
+        view,
+        subject: subject.as_bytes(),
+        scratch,
+    })
+}
+
+struct HasInterest<'a, V> {
+    view: &'a V,
+    subject: &'a [u8],
+    scratch: &'a mut Scratch,
+}
+
+impl<V: View> Task for HasInterest<'_, V> {
+    type Output = Result<bool, Error>;
+
+    #[inline(always)]
+    fn run<K: Kernel>(self, kernel: K) -> Result<bool, Error> {
+        let mut matches = self.scratch.look_up(kernel, self.view, self.subject)?;
+        Ok(matches.next().is_some())
+    }
+}
+
+impl Scratch {
+    /// The packed patterns that match a subject, which need not be UTF-8.
+    #[inline(always)]
+    fn look_up<'a, K: Kernel, V: View>(
+        &'a mut self,
+        kernel: K,
+        view: &'a V,
+        text: &'a [u8],
+    ) -> Result<impl Iterator<Item = &'a [u64]>, Error> {
+        let Self { subject, walk, .. } = self;
+        subject.read(kernel, view, text)?;
+        walk.start();
+        walk.visit_root(view, 0, text, subject);
+        walk.visit_all(view, &[text], std::slice::from_mut(subject));
+        let tokens = &subject.tokens;
+        Ok(walk.candidates().iter().filter_map(move |candidate| {
+            let block = view.pattern(candidate.pattern);
+            matches(kernel, block, text, tokens).then_some(block)
+        }))
+    }
 }
 
 /// The number of matching subscriptions.

@@ -1,4 +1,4 @@
-//! The packed pattern: a block of words, compared with a subject eight bytes at a time.
+//! The packed pattern: a block of words, compared with a subject 32 bytes at a time.
 //!
 //! ```text
 //! word 0   header: how to compare, length, positions of '*'
@@ -12,10 +12,14 @@
 //!          length       │                         │ 1
 //! ```
 
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
+
 use std::borrow::Cow;
 
 use super::tokenizer::Tokenizer;
 use super::words::{load, lowest};
+use crate::grammar::scan::Kernel;
 use crate::trie::storage::slab::Address;
 use crate::trie::storage::subscriptions::Slot;
 
@@ -38,6 +42,9 @@ impl Address for BlockAddr {
         self.0
     }
 }
+
+/// Bytes of a vector.
+const VECTOR: usize = 32;
 
 /// Words before the text.
 const TEXT_START: usize = 3;
@@ -137,9 +144,14 @@ pub(crate) fn equals(block: &[u64], pattern: &[u8]) -> bool {
     length(block) == pattern.len() && bytes_equal(block, 0, pattern.len(), pattern, 0)
 }
 
-/// Whether the pattern matches the subject `text`. Cost: its length, eight bytes at a time.
-#[inline]
-pub(crate) fn matches(block: &[u64], text: &[u8], tokens: &Tokenizer) -> bool {
+/// Whether the pattern matches the subject `text`. Cost: its length, 32 bytes at a time.
+#[inline(always)]
+pub(crate) fn matches<K: Kernel>(
+    kernel: K,
+    block: &[u64],
+    text: &[u8],
+    tokens: &Tokenizer,
+) -> bool {
     let Some(&header) = block.first() else {
         return false;
     };
@@ -150,29 +162,75 @@ pub(crate) fn matches(block: &[u64], text: &[u8], tokens: &Tokenizer) -> bool {
     let stars = (header >> STARS_SHIFT & STARS_MASK) as usize;
     let end = (header >> LENGTH_SHIFT & LENGTH_MASK) as usize;
     let (mut at, mut there) = (0, 0);
+    // Without an early exit: most patterns that are compared match.
+    let mut equal = true;
     for star in 0..stars {
         let position = header >> (POSITIONS_SHIFT + POSITION_BITS * star) & POSITION_MASK;
         let Some((begin, after)) = tokens.span(position as usize) else {
             return false;
         };
+        let Some(count) = begin.checked_sub(there) else {
+            return false; // only in a damaged image
+        };
         // The dots are compared with the rest: if these bytes are equal, so are the positions.
-        if begin < there || !bytes_equal(block, at, begin - there, text, there) {
-            return false;
-        }
-        at += begin - there + 1;
+        equal &= vectors_equal(kernel, block, at, count, text, there);
+        at += count + 1;
         there = after;
     }
     let rest = text.len() - there.min(text.len());
-    if tail == 1 {
-        let before = end.saturating_sub(1).saturating_sub(at);
-        rest > before && bytes_equal(block, at, before, text, there)
+    let literal = end.wrapping_sub(at);
+    // The `>` takes the place of at least one byte; without it, both end with the same bytes.
+    let count = literal.wrapping_sub(tail as usize);
+    let fits = if tail == 1 {
+        rest > count
     } else {
-        end >= at && end - at == rest && bytes_equal(block, at, rest, text, there)
+        rest == count
+    };
+    equal & fits && vectors_equal(kernel, block, at, count, text, there)
+}
+
+/// As [`bytes_equal`], with vectors.
+#[inline(always)]
+fn vectors_equal<K: Kernel>(
+    kernel: K,
+    block: &[u64],
+    at: usize,
+    count: usize,
+    text: &[u8],
+    there: usize,
+) -> bool {
+    let Some(last) = text.len().checked_sub(VECTOR) else {
+        return bytes_equal(block, at, count, text, there);
+    };
+    if cfg!(target_endian = "big") || count > 2 * VECTOR {
+        return bytes_equal(block, at, count, text, there);
     }
+    let stored: &[u8] = bytemuck::cast_slice(block);
+    let length = count.min(VECTOR);
+    let mask = (1u64 << length) - 1;
+    // The first and the last bytes, which are the same if there are at most 32: a branch on the length
+    // would be mispredicted.
+    let mut differ = 0;
+    let (first, start) = (at, there);
+    for skipped in [0, count - length] {
+        let (at, there) = (TEXT_START * 8 + first + skipped, start + skipped);
+        // A vector that begins earlier where the text ends before it would.
+        let begin = there.min(last);
+        let earlier = there - begin;
+        let theirs = text.get(begin..).and_then(<[u8]>::first_chunk::<VECTOR>);
+        let own = at
+            .checked_sub(earlier)
+            .and_then(|at| stored.get(at..))
+            .and_then(<[u8]>::first_chunk::<VECTOR>);
+        let (Some(own), Some(theirs)) = (own, theirs) else {
+            return bytes_equal(block, first, count, text, start);
+        };
+        differ |= u64::from(!kernel.equal(own, theirs)) & mask << earlier;
+    }
+    differ == 0
 }
 
 /// Whether `count` bytes of the pattern from `at` equal those of `text` from `there`.
-#[inline]
 fn bytes_equal(block: &[u64], at: usize, count: usize, text: &[u8], there: usize) -> bool {
     let (Some(mut words), Some(mut part)) = (
         block.get(TEXT_START + at / 8..),
@@ -268,9 +326,20 @@ pub(crate) fn set_list_ends(block: &mut [u64], first: Slot, last: Slot, id: u64)
 #[cfg(test)]
 mod tests {
     use super::{equals, matches, pack, packed_len, unpack};
+    use crate::grammar::scan::{Baseline, Kernel, Task, Words, with_best_kernel};
     use crate::grammar::{self, Dialect};
     use crate::trie::pattern::tokenizer::Tokenizer;
     use proptest::prelude::*;
+
+    struct Matches<'a>(&'a [u64], &'a [u8], &'a Tokenizer);
+
+    impl Task for Matches<'_> {
+        type Output = bool;
+
+        fn run<K: Kernel>(self, kernel: K) -> bool {
+            matches(kernel, self.0, self.1, self.2)
+        }
+    }
 
     fn agree(pattern: &str, subject: &str) {
         let block = pack(pattern.as_bytes());
@@ -281,14 +350,19 @@ mod tests {
         let mut tokens = Tokenizer::default();
         let bounds = Dialect::Server.bounds();
         tokens
-            .tokenize(subject.as_bytes(), Dialect::Server, bounds)
+            .tokenize(Baseline, subject.as_bytes(), Dialect::Server, bounds)
             .unwrap();
         let expected = grammar::matches(pattern, subject);
-        assert_eq!(
-            matches(&block, subject.as_bytes(), &tokens),
-            expected,
-            "{pattern} {subject}"
-        );
+        // Alone, and as a slab holds it, with others behind it.
+        for behind in [0, 1, 8] {
+            let followed = [block.as_slice(), &vec![u64::MAX; behind]].concat();
+            let text = subject.as_bytes();
+            let (block, tokens) = (followed.as_slice(), &tokens);
+            let best = with_best_kernel(Matches(block, text, tokens));
+            assert_eq!(best, expected, "{pattern} {subject}");
+            let portable = matches(Words, block, text, tokens);
+            assert_eq!(portable, expected, "{pattern} {subject}");
+        }
     }
 
     #[test]

@@ -2,11 +2,17 @@
 //!
 //! The scan of [`crate::grammar`] finds the tokens. A lookup hashes each token at most once.
 
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
+
 use crate::error::Error;
+use crate::grammar::scan::Kernel;
 use crate::grammar::token_ends::TokenEnds;
-use crate::grammar::{Bounds, Dialect, Form};
+use crate::grammar::{Bounds, Dialect};
 use crate::trie::hash::{NodeKey, TokenHasher, child_key};
-use crate::trie::node::{Branch, FIRST_FAR_POSITION, Position, Prefilter};
+use crate::trie::node::{
+    Branch, CODE_BITS, CODE_MASK, FIRST_FAR_POSITION, LENGTH_CODE, Position, Prefilter,
+};
 
 /// The tokens of a text. Lookups reuse one, so that a lookup allocates nothing.
 pub(crate) struct Tokenizer {
@@ -31,10 +37,16 @@ impl Default for Tokenizer {
 
 impl Tokenizer {
     /// Validates and tokenises a subject, which need not be UTF-8.
-    #[inline]
-    pub fn tokenize(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
+    #[inline(always)]
+    pub fn tokenize<K: Kernel>(
+        &mut self,
+        kernel: K,
+        text: &[u8],
+        dialect: Dialect,
+        bounds: Bounds,
+    ) -> Result<(), Error> {
         self.forget_hashes();
-        self.tokens.read(text, Form::Subject, dialect, bounds)
+        self.tokens.read_subject(kernel, text, dialect, bounds)
     }
 
     /// Tokenises a valid text.
@@ -62,7 +74,7 @@ impl Tokenizer {
     }
 
     /// The hash of the token at a position; 0 if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn hash(&mut self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
         if position < FIRST_FAR_POSITION && self.hashed >> position & 1 == 1 {
             return self.hashes[position];
@@ -79,8 +91,39 @@ impl Tokenizer {
     }
 
     /// The key of the child of a branch for a subject, if it has a token at each position.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // below 64
     pub fn child(
+        &mut self,
+        text: &[u8],
+        hasher: &TokenHasher,
+        branch: Branch,
+        parent: NodeKey,
+    ) -> Option<NodeKey> {
+        let count = self.count();
+        if branch.is_far() {
+            return self.far_child(text, hasher, branch, parent);
+        }
+        let (mut codes, left) = branch.codes();
+        let mut sum = 0u64;
+        for _ in 0..left {
+            let code = codes & CODE_MASK;
+            codes >>= CODE_BITS;
+            let hash = if code == LENGTH_CODE {
+                hasher.count(count)
+            } else if (code as usize) < count {
+                self.hash(text, hasher, code as usize)
+            } else {
+                return None;
+            };
+            sum = sum.wrapping_add(hash);
+        }
+        Some(child_key(parent, sum))
+    }
+
+    /// As [`Tokenizer::child`] of a branch on a far position.
+    #[cold]
+    fn far_child(
         &mut self,
         text: &[u8],
         hasher: &TokenHasher,
@@ -89,12 +132,13 @@ impl Tokenizer {
     ) -> Option<NodeKey> {
         let mut sum = 0u64;
         for position in branch.positions() {
-            let hash = match position {
-                Position::Token(at) if at < self.count() => self.hash(text, hasher, at),
-                Position::Token(_) => return None,
-                Position::Length => hasher.count(self.count()),
+            let Position::Token(at) = position else {
+                continue;
             };
-            sum = sum.wrapping_add(hash);
+            if at >= self.count() {
+                return None;
+            }
+            sum = sum.wrapping_add(self.hash(text, hasher, at));
         }
         Some(child_key(parent, sum))
     }
@@ -121,6 +165,7 @@ impl Tokenizer {
 #[cfg(test)]
 mod tests {
     use super::Tokenizer;
+    use crate::grammar::scan::Baseline;
     use crate::grammar::{Dialect, Form, check};
     use proptest::prelude::*;
 
@@ -133,7 +178,7 @@ mod tests {
             let dialect = if strict { Dialect::Strict } else { Dialect::Server };
             let mut tokens = Tokenizer::default();
             let checked = check(&text, Form::Subject, dialect, dialect.bounds());
-            prop_assert_eq!(&tokens.tokenize(text.as_bytes(), dialect, dialect.bounds()), &checked);
+            prop_assert_eq!(&tokens.tokenize(Baseline, text.as_bytes(), dialect, dialect.bounds()), &checked);
             if checked.is_ok() {
                 let expected: Vec<&str> = text.split('.').collect();
                 prop_assert_eq!(tokens.count(), expected.len());

@@ -7,10 +7,16 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
+use super::page_arena::PageArena;
+
 /// Words of a page: 32 KiB. A larger page wastes more memory in size classes with few blocks, a
 /// smaller one limits how much an address can name. No record compares page sizes. A block larger
 /// than a page has a page of its own.
-const PAGE_WORDS: usize = 4096;
+pub(super) const PAGE_WORDS: usize = 4096;
+
+/// From so many pages on, 2 MB, those that become full go to the arena. Below it a huge page would
+/// waste memory, and the caches translate the addresses of all pages.
+const ARENA_FROM: usize = 64;
 
 /// Pages that a 32-bit address can name, with 12 bits for the word within a page.
 const MAX_PAGES: usize = 1 << 20;
@@ -23,6 +29,24 @@ pub(crate) trait Address: Copy {
     fn raw(self) -> u32;
 }
 
+/// A page and what it holds.
+#[derive(Clone)]
+enum Page {
+    /// Alone: a page that is not full, or of a block larger than a page.
+    Own(Vec<u64>),
+    /// In the arena, with so many words.
+    Placed { place: u32, words: usize },
+}
+
+impl Page {
+    const fn len(&self) -> usize {
+        match self {
+            Self::Own(words) => words.len(),
+            Self::Placed { words, .. } => *words,
+        }
+    }
+}
+
 /// The pages of one block size. Only the last one has room.
 #[derive(Clone, Default)]
 struct SizeClass {
@@ -32,7 +56,8 @@ struct SizeClass {
 /// Blocks of words, found by addresses of type `A`.
 #[derive(Clone)]
 pub(crate) struct Slab<A> {
-    pages: Vec<Vec<u64>>,
+    pages: Vec<Page>,
+    arena: PageArena,
     free_pages: Vec<u32>,
     size_classes: BTreeMap<usize, SizeClass>,
     address: PhantomData<A>,
@@ -42,6 +67,7 @@ impl<A> Default for Slab<A> {
     fn default() -> Self {
         Self {
             pages: Vec::new(),
+            arena: PageArena::default(),
             free_pages: Vec::new(),
             size_classes: BTreeMap::new(),
             address: PhantomData,
@@ -71,21 +97,27 @@ impl<A: Address> Slab<A> {
         self.pages.len().saturating_add(pages) < MAX_PAGES
     }
 
-    /// The words from this address to the end of its page; empty if there is no such block.
+    /// The words from this address on, at least to the end of the block; empty if there is no such
+    /// block.
     #[inline]
     pub fn get(&self, address: A) -> &[u64] {
         let raw = address.raw() as usize;
-        let page = self.pages.get(raw / PAGE_WORDS);
-        page.and_then(|page| page.get(raw % PAGE_WORDS..))
-            .unwrap_or_default()
+        match self.pages.get(raw / PAGE_WORDS) {
+            Some(Page::Own(words)) => words.get(raw % PAGE_WORDS..).unwrap_or_default(),
+            Some(&Page::Placed { place, .. }) => self.arena.words_from(place, raw % PAGE_WORDS),
+            None => &[],
+        }
     }
 
     /// As [`Slab::get`], to be written to.
     pub fn get_mut(&mut self, address: A) -> &mut [u64] {
         let raw = address.raw() as usize;
-        let page = self.pages.get_mut(raw / PAGE_WORDS);
-        page.and_then(|page| page.get_mut(raw % PAGE_WORDS..))
-            .unwrap_or_default()
+        let page = match self.pages.get_mut(raw / PAGE_WORDS) {
+            Some(Page::Own(words)) => words.as_mut_slice(),
+            Some(&mut Page::Placed { place, .. }) => self.arena.page_mut(place),
+            None => &mut [],
+        };
+        page.get_mut(raw % PAGE_WORDS..).unwrap_or_default()
     }
 
     /// Copies a block in and returns its address.
@@ -101,22 +133,46 @@ impl<A: Address> Slab<A> {
             page
         } else {
             let number = self.free_pages.pop().unwrap_or_else(|| {
-                self.pages.push(Vec::new());
+                self.pages.push(Page::Own(Vec::new()));
                 u32::try_from(self.pages.len() - 1).unwrap_or(u32::MAX)
             });
             class.pages.push(number);
             number
         };
-        let page = &mut self.pages[number as usize];
-        if page.len() == page.capacity() {
-            // Grow by half, never beyond a full page.
-            let more = (page.len() / 2).clamp(words, full.max(words));
-            let more = more.div_ceil(words) * words;
-            page.reserve_exact(more.min(full - page.len()).max(words));
-        }
-        let at = page.len();
-        page.extend_from_slice(block);
+        let at = self.pages[number as usize].len();
+        self.append(number, block, full);
         A::from_raw(raw_address(number, at))
+    }
+
+    /// Appends a block to a page that has room for `full` words.
+    fn append(&mut self, number: u32, block: &[u64], full: usize) {
+        let many = self.pages.len() >= ARENA_FROM;
+        let page = &mut self.pages[number as usize];
+        match page {
+            Page::Placed { place, words } => {
+                let end = *words + block.len();
+                if let Some(room) = self.arena.page_mut(*place).get_mut(*words..end) {
+                    room.copy_from_slice(block);
+                }
+                *words = end;
+            }
+            Page::Own(words) => {
+                if words.len() == words.capacity() {
+                    // Grow by half, never beyond a full page.
+                    let more = (words.len() / 2).clamp(block.len(), full.max(block.len()));
+                    let more = more.div_ceil(block.len()) * block.len();
+                    let more = more.min(full - words.len()).max(block.len());
+                    if many && words.len() + more == full && full <= PAGE_WORDS {
+                        let place = self.arena.insert(number, words);
+                        let words = words.len();
+                        *page = Page::Placed { place, words };
+                        return self.append(number, block, full);
+                    }
+                    words.reserve_exact(more);
+                }
+                words.extend_from_slice(block);
+            }
+        }
     }
 
     /// The address of the last block of `words` words: the one that a removal moves.
@@ -129,21 +185,17 @@ impl<A: Address> Slab<A> {
     /// Removes a block of `words` words. If another block moved into its place, returns the
     /// address that the other one had.
     pub fn remove(&mut self, address: A, words: usize) -> Option<A> {
-        let class = self.size_classes.get_mut(&words)?;
-        let last = *class.pages.last()?;
-        let page = &mut self.pages[last as usize];
-        let at = page.len() - words;
-        let block = page.split_off(at);
+        let last = *self.size_classes.get(&words)?.pages.last()?;
+        let at = self.pages.get(last as usize)?.len().checked_sub(words)?;
+        let block = self.cut(last, at);
         let from = raw_address(last, at);
-        if page.is_empty() {
-            *page = Vec::new();
+        if at == 0 {
             self.free_pages.push(last);
+            let class = self.size_classes.get_mut(&words)?;
             class.pages.pop();
             if class.pages.is_empty() {
                 self.size_classes.remove(&words);
             }
-        } else if page.capacity() > 4 * page.len() {
-            page.shrink_to(2 * page.len());
         }
         if self.free_pages.len() == self.pages.len() {
             *self = Self::default();
@@ -157,13 +209,50 @@ impl<A: Address> Slab<A> {
         Some(A::from_raw(from))
     }
 
+    /// Removes the words of a page from `at` on, and returns memory that is not needed any more.
+    fn cut(&mut self, number: u32, at: usize) -> Vec<u64> {
+        let page = &mut self.pages[number as usize];
+        match page {
+            Page::Own(words) => {
+                let block = words.split_off(at);
+                if at == 0 {
+                    *words = Vec::new();
+                } else if words.capacity() > 4 * at {
+                    words.shrink_to(2 * at);
+                }
+                block
+            }
+            Page::Placed { place, words } => {
+                let place = *place;
+                let held = self.arena.page_mut(place);
+                let block = held.get(at..*words).unwrap_or_default().to_vec();
+                *words = at;
+                if 4 * at < PAGE_WORDS {
+                    *page = Page::Own(held.get(..at).unwrap_or_default().to_vec());
+                    let moved = self.arena.remove(place);
+                    if let Some(Page::Placed { place: to, .. }) =
+                        moved.and_then(|owner| self.pages.get_mut(owner as usize))
+                    {
+                        *to = place;
+                    }
+                }
+                block
+            }
+        }
+    }
+
     /// Memory in bytes.
     pub fn memory(&self) -> usize {
-        let words: usize = self.pages.iter().map(Vec::capacity).sum();
+        let capacity = |page: &Page| match page {
+            Page::Own(words) => words.capacity(),
+            Page::Placed { .. } => 0,
+        };
+        let words: usize = self.pages.iter().map(capacity).sum();
         let classes = self.size_classes.values();
         let numbers: usize = classes.map(|class| class.pages.capacity()).sum();
         words * size_of::<u64>()
-            + self.pages.capacity() * size_of::<Vec<u64>>()
+            + self.arena.memory()
+            + self.pages.capacity() * size_of::<Page>()
             + (numbers + self.free_pages.capacity()) * size_of::<u32>()
             + self.size_classes.len() * 64
     }
@@ -172,6 +261,7 @@ impl<A: Address> Slab<A> {
 #[cfg(test)]
 mod tests {
     use super::{Address, PAGE_WORDS, Slab};
+    use std::collections::HashMap;
 
     impl Address for u32 {
         fn from_raw(raw: u32) -> Self {
@@ -183,33 +273,40 @@ mod tests {
         }
     }
 
+    /// Also of so many blocks that their pages fill several arrays of the arena.
     #[test]
     fn blocks_stay_dense_and_all_memory_is_returned() {
-        let mut slab = Slab::<u32>::default();
-        let mut held: Vec<(u32, Vec<u64>)> = Vec::new();
-        for number in 0..20_000u64 {
-            let words = 3 + (number % 7) as usize;
-            let block = vec![number; words];
-            held.push((slab.insert(&block), block));
-        }
-        let big = vec![7; PAGE_WORDS * 2 + 5];
-        held.push((slab.insert(&big), big));
-        let mut step = 1;
-        while !held.is_empty() {
-            for (address, block) in held.iter().step_by(97) {
-                assert_eq!(slab.get(*address)[..block.len()], block[..]);
-            }
-            for _ in 0..500.min(held.len()) {
-                step = step * 31 % 1_000_003;
-                let (address, block) = held.swap_remove(step % held.len());
-                if let Some(from) = slab.remove(address, block.len()) {
-                    let moved = held.iter_mut().find(|(at, _)| *at == from).unwrap();
-                    moved.0 = address;
+        for (count, waste) in [(20_000u32, 500_000), (200_000, 4_500_000)] {
+            let mut slab = Slab::<u32>::default();
+            let block = |number: u32| match number {
+                7 => vec![7; PAGE_WORDS * 2 + 5],
+                _ => vec![u64::from(number); 3 + (number % 7) as usize],
+            };
+            let mut addresses: Vec<u32> = (0..count).map(|n| slab.insert(&block(n))).collect();
+            let mut numbers: HashMap<u32, u32> = addresses.iter().copied().zip(0..).collect();
+            assert_eq!(slab.arena.memory() > 4_000_000, count > 100_000);
+            let mut left: Vec<u32> = (0..count).collect();
+            let mut step = 1;
+            while !left.is_empty() {
+                for &number in left.iter().step_by(97) {
+                    let held = block(number);
+                    assert_eq!(slab.get(addresses[number as usize])[..held.len()], held);
                 }
+                for _ in 0..(count as usize / 40).min(left.len()) {
+                    step = step * 31 % 1_000_003;
+                    let number = left.swap_remove(step % left.len());
+                    let address = addresses[number as usize];
+                    numbers.remove(&address);
+                    if let Some(from) = slab.remove(address, block(number).len()) {
+                        let moved = numbers.remove(&from).unwrap();
+                        addresses[moved as usize] = address;
+                        numbers.insert(address, moved);
+                    }
+                }
+                let words: usize = left.iter().map(|&number| block(number).len()).sum();
+                assert!(slab.memory() < words * 8 * 5 / 4 + waste);
             }
-            let words: usize = held.iter().map(|(_, block)| block.len()).sum();
-            assert!(slab.memory() < words * 8 * 5 / 4 + 500_000);
+            assert_eq!(slab.memory(), 0);
         }
-        assert_eq!(slab.memory(), 0);
     }
 }

@@ -19,8 +19,9 @@ use crate::trie::index::Index;
 use crate::trie::node::{Branch, LeafEntry};
 use crate::trie::pattern::packed_pattern::{pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
-use crate::trie::storage::hash_table::{HashTable, ProbeLimitExceeded};
+use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::pattern_table::PatternNumber;
+use crate::trie::storage::probe_table::ProbeLimitExceeded;
 use crate::trie::storage::subscriptions::{Record, Slot};
 
 /// A row that has the same pattern as none before it: the key of its leaf or branch, and its number.

@@ -6,8 +6,8 @@ use crate::trie::index::Index;
 use crate::trie::lookup::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::storage::hash_table::ProbeLimitExceeded;
 use crate::trie::storage::pattern_table::PatternNumber;
+use crate::trie::storage::probe_table::ProbeLimitExceeded;
 use crate::trie::storage::subscriptions::{Record, Slot, SubscriptionRef};
 
 impl Index {

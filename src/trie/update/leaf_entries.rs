@@ -5,8 +5,8 @@ use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{BlockAddr, equals};
-use crate::trie::storage::hash_table::ProbeLimitExceeded;
 use crate::trie::storage::leaf::Relocation;
+use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
 /// A leaf of more patterns becomes a branch. Higher compares more patterns at the end of a lookup,
 /// lower adds branches, and so probes and memory. `tests/trie_work.rs` holds what a lookup examines.

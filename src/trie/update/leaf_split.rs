@@ -14,8 +14,9 @@ use crate::trie::index::Index;
 use crate::trie::node::{Branch, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{BlockAddr, unpack_into};
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
-use crate::trie::storage::hash_table::{HashTable, ProbeLimitExceeded};
+use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::Leaves;
+use crate::trie::storage::probe_table::ProbeLimitExceeded;
 use crate::trie::storage::subscriptions::{Record, Slot};
 
 /// The root is selected as if there were so many times the patterns that are here, because a root

@@ -1,0 +1,238 @@
+//! The walk of a lookup: from the root to the patterns that pass the prefilter.
+//!
+//! One walk serves one subject or a group of them; it has one queue of keys and one list of
+//! candidates for all, so that the end of one subject's is no branch that the processor mispredicts.
+
+use super::View;
+use super::prefetch::prefetch;
+use crate::error::Error;
+use crate::grammar::scan::Kernel;
+use crate::trie::hash::{NodeKey, rest_key};
+use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
+use crate::trie::pattern::packed_pattern::BlockAddr;
+use crate::trie::pattern::tokenizer::Tokenizer;
+use crate::trie::storage::leaf::entries_in;
+
+/// A subject that is looked up.
+#[derive(Default)]
+pub(super) struct Subject {
+    pub tokens: Tokenizer,
+    prefilter: Prefilter,
+}
+
+impl Subject {
+    /// Validates and tokenises a text, which need not be UTF-8.
+    #[inline(always)]
+    pub fn read<K: Kernel, V: View>(
+        &mut self,
+        kernel: K,
+        view: &V,
+        text: &[u8],
+    ) -> Result<(), Error> {
+        let (dialect, bounds) = view.grammar();
+        self.tokens.tokenize(kernel, text, dialect, bounds)?;
+        self.prefilter = self.tokens.prefilter(text, view.hasher());
+        Ok(())
+    }
+}
+
+/// A key to be looked up for a subject.
+#[derive(Clone, Copy)]
+struct Visit {
+    key: NodeKey,
+    subject: u32,
+}
+
+/// A pattern that passed the prefilter for a subject.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    pub pattern: BlockAddr,
+    pub subject: u32,
+}
+
+/// The state of a walk.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// Keys to visit, and those visited.
+    visits: Vec<Visit>,
+    /// Candidates, and behind `passed` room for more.
+    candidates: Vec<Candidate>,
+    /// The number of candidates.
+    passed: usize,
+    /// The number of nodes and leaf entries visited.
+    pub work: usize,
+}
+
+impl Walk {
+    /// Forgets the walk before.
+    #[inline(always)]
+    pub fn start(&mut self) {
+        self.visits.clear();
+        (self.passed, self.work) = (0, 0);
+    }
+
+    /// The patterns that passed the prefilter.
+    #[inline(always)]
+    pub fn candidates(&self) -> &[Candidate] {
+        self.candidates.get(..self.passed).unwrap_or_default()
+    }
+
+    /// Notes what the root leads to for a subject.
+    #[inline(always)]
+    pub fn visit_root<V: View>(
+        &mut self,
+        view: &V,
+        number: u32,
+        text: &[u8],
+        subject: &mut Subject,
+    ) {
+        self.visit_node(
+            view,
+            view.hasher().root(),
+            view.root(),
+            number,
+            text,
+            subject,
+        );
+    }
+
+    /// Visits all nodes that can lead to a pattern of one of the subjects.
+    #[inline(always)]
+    pub fn visit_all<V: View>(&mut self, view: &V, texts: &[&[u8]], subjects: &mut [Subject]) {
+        // Only in a damaged image can nodes form a cycle.
+        let most = view.max_work().saturating_mul(texts.len());
+        let mut at = 0;
+        while let Some(&Visit { key, subject }) = self.visits.get(at) {
+            at += 1;
+            let place = subject as usize;
+            if let (Some(text), Some(of)) = (texts.get(place), subjects.get_mut(place)) {
+                self.visit(view, key, subject, text, of);
+            }
+            if self.work > most {
+                return;
+            }
+        }
+    }
+
+    /// Visits the nodes of a key.
+    #[inline(always)]
+    fn visit<V: View>(
+        &mut self,
+        view: &V,
+        key: NodeKey,
+        number: u32,
+        text: &[u8],
+        subject: &mut Subject,
+    ) {
+        self.work += 1;
+        let mut entries = view.entries(key);
+        // Most keys have at most two nodes, and most of these are leaves of one pattern. Whether there
+        // are such nodes, and whether their patterns pass, cannot be predicted, so there is no branch.
+        if let Some((two, more)) = entries.split_first_chunk::<2>() {
+            for &[found, word] in two {
+                let entry = LeafEntry(word);
+                let is_leaf = (found == key.0) & entry.is_leaf();
+                self.work += usize::from(is_leaf);
+                let passes = is_leaf & subject.prefilter.passes(entry);
+                self.note_candidate(entry, number, passes);
+            }
+            self.prefetch_last(view);
+            let [found, word] = two[0];
+            if (found == key.0) & !LeafEntry(word).is_leaf() {
+                self.visit_node(view, key, Node(word), number, text, subject);
+                return;
+            }
+            entries = more;
+        }
+        for &[_, word] in entries.iter().take_while(|&&[found, _]| found == key.0) {
+            self.visit_node(view, key, Node(word), number, text, subject);
+        }
+    }
+
+    /// Notes what a node leads to.
+    #[inline(always)]
+    fn visit_node<V: View>(
+        &mut self,
+        view: &V,
+        key: NodeKey,
+        node: Node,
+        number: u32,
+        text: &[u8],
+        subject: &mut Subject,
+    ) {
+        match node.kind() {
+            Kind::Branch(branch) => self.visit_branch(view, key, branch, number, text, subject),
+            Kind::Leaf1(entry) => self.filter(view, entry, number, subject.prefilter),
+            Kind::LeafN(leaf) => {
+                for &word in entries_in(view.leaf(leaf.address()), leaf) {
+                    self.filter(view, LeafEntry(word), number, subject.prefilter);
+                }
+            }
+            Kind::Empty => {}
+        }
+    }
+
+    /// Notes the rest child, if a pattern below it can match, and the child of the subject's tokens.
+    #[inline(always)]
+    fn visit_branch<V: View>(
+        &mut self,
+        view: &V,
+        key: NodeKey,
+        branch: Branch,
+        number: u32,
+        text: &[u8],
+        subject: &mut Subject,
+    ) {
+        // The rest child is often a branch that all lookups visit, so it is in the cache while the
+        // other child is fetched.
+        if branch.rest_fits(subject.tokens.count()) {
+            self.note_visit(view, rest_key(key), number);
+        }
+        if let Some(child) = subject.tokens.child(text, view.hasher(), branch, key) {
+            self.note_visit(view, child, number);
+        }
+    }
+
+    #[inline(always)]
+    fn note_visit<V: View>(&mut self, view: &V, key: NodeKey, subject: u32) {
+        prefetch(view.first_probe(key));
+        self.visits.push(Visit { key, subject });
+    }
+
+    #[inline(always)]
+    fn filter<V: View>(&mut self, view: &V, entry: LeafEntry, subject: u32, prefilter: Prefilter) {
+        self.work += 1;
+        self.note_candidate(entry, subject, prefilter.passes(entry));
+        self.prefetch_last(view);
+    }
+
+    /// Notes the pattern of a leaf entry if it passed the prefilter.
+    #[inline(always)]
+    fn note_candidate(&mut self, entry: LeafEntry, subject: u32, passes: bool) {
+        // Without a branch: what did not pass is overwritten by the next one.
+        let pattern = entry.pattern();
+        let candidate = Candidate { pattern, subject };
+        match self.candidates.get_mut(self.passed) {
+            Some(place) => *place = candidate,
+            None => self.make_room(candidate),
+        }
+        self.passed += usize::from(passes);
+    }
+
+    /// Prefetches the pattern of the last candidate, which may be an earlier one than was noted last.
+    #[inline(always)]
+    fn prefetch_last<V: View>(&self, view: &V) {
+        let last = self.candidates.get(self.passed.saturating_sub(1));
+        if let Some(candidate) = last {
+            let block = view.pattern(candidate.pattern);
+            prefetch(block.first());
+            prefetch(block.get(8)); // the next cache line
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self, candidate: Candidate) {
+        let length = self.candidates.len() * 2 + 32;
+        self.candidates.resize(length, candidate);
+    }
+}
