@@ -32,6 +32,7 @@ pub mod error;
 pub mod grammar;
 pub mod http;
 pub mod microbus;
+mod number;
 pub mod permissions;
 pub mod trie;
 pub mod wire;

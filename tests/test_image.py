@@ -197,7 +197,7 @@ def test_an_exception_of_values_is_raised_by_the_call_that_needs_them(
     assert trie.count("b") == 1
     for ask in (
         lambda: trie.match("b"),
-        lambda: trie.subscriptions("a.b"),
+        lambda: trie.subscriptions("b"),
         lambda: trie.select("b"),
         lambda: trie.add("c", 1),
         lambda: list(trie),
@@ -239,6 +239,60 @@ def test_an_opened_index_is_an_index(engine, image):
         trie.add("a..b", 1)
     trie.clear()
     assert (len(trie), trie.match("b"), trie.add("b", 1).id) == (0, (), 4)
+
+
+def test_handles_of_an_opened_index_stay_when_it_changes(engine, image):
+    """A query answers in the image itself; the first change makes an index with the same handles."""
+    trie = engine.SubjectTrie.from_bytes(image)
+    (found,) = trie.matching("b")
+    explained = trie.explain("b")
+    assert (explained.matches, trie.subscriptions("b")) == ((found,), (found,))
+    assert found in trie
+    assert trie.covered_by("nothing.here") == ()
+    added = trie.add("b", "added")
+    assert found in trie
+    assert trie.subscriptions("b") == (found, added)
+    assert trie.matching("b") == (found, added)
+    assert trie.remove(found)
+    assert found not in trie
+    assert trie.matching("b") == (added,)
+
+
+class _Counted(dict):
+    """Values by id that count how many were read."""
+
+    reads = 0
+
+    def __getitem__(self, key):
+        self.reads += 1
+        return super().__getitem__(key)
+
+
+def test_a_query_of_an_opened_index_reads_only_what_it_finds():
+    """Counted: an index made of the image would have read all the values."""
+    engine = ENGINES["native"]
+    trie = engine.SubjectTrie()
+    trie.update((f"a.b{number}.*", number) for number in range(100))
+    trie.update([("a.b7.*", 100), ("c.>", 101)])
+    values = _Counted((number, f"v{number}") for number in range(102))
+    opened = engine.SubjectTrie.from_bytes(trie.to_bytes(), values)
+    matching = opened.matching("a.b7.x")
+    assert [each.value for each in matching] == ["v7", "v100"]
+    assert matching[0].pattern is matching[1].pattern
+    explained = opened.explain("a.b5", limit=2)
+    assert [near.subscription.value for near in explained.nearest] == ["v5", "v0"]
+    assert [each.id for each in opened.subscriptions("c.d")] == [101]
+    assert opened.covered_by("c.*.>") == ()
+    with pytest.raises(subtrie.PatternError):
+        opened.matching("a..b")
+    with pytest.raises(subtrie.SubjectError):
+        opened.explain("a.*")
+    assert values.reads == 5
+    assert opened.matching("a.b7.x") == matching
+    assert values.reads == 5
+    opened.add("c.d", 1)
+    assert values.reads == 5 + 102
+    assert opened.matching("a.b7.x") == matching
 
 
 def test_clear_needs_no_values(engine, tabled):

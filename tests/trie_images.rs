@@ -5,7 +5,9 @@
 
 use proptest::prelude::*;
 use subtrie::grammar::{Dialect, matches};
-use subtrie::trie::{Image, Index, Scratch, SubscriptionRef, as_words};
+use subtrie::trie::{
+    Image, ImageCache, ImageHeader, ImageSubscription, Index, Scratch, SubscriptionRef, as_words,
+};
 
 /// Words of the header.
 const HEADER: usize = 32;
@@ -51,6 +53,11 @@ fn look_up_all(words: &[u64], verify: bool) {
         let _ = image.match_into(subject, &mut scratch, &mut found);
         assert!(found.len() <= image.len() + 1 + scratch.work());
         let _ = image.has_interest(subject, &mut scratch);
+        let _ = image.explain(subject, 3, &mut scratch);
+        let _ = image.matching(subject);
+    }
+    if let Ok(covered) = image.covered_by(">") {
+        assert!(covered.len() <= 2 * words.len());
     }
     if let Ok((restored, next)) = image.subscriptions() {
         assert_eq!(restored.len(), image.len());
@@ -216,4 +223,88 @@ fn every_flipped_bit_is_detected() {
     let mut other = good.clone();
     other[1] = 3;
     assert_eq!(reason(&other, bytes.len()), Some("image-version"));
+}
+
+/// Queries in place answer as those of the index that the image was made of.
+#[test]
+fn an_image_answers_queries_by_pattern_and_explains_in_place() {
+    let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+    for number in 0..600_u32 {
+        let queue = (number % 5 == 0).then(|| format!("q{}", number % 3));
+        let pattern = match number % 4 {
+            0 => format!("p.{}.*.x{}", number % 7, number % 31),
+            1 => format!("p.*.y.{}", number % 11),
+            2 => format!("p.{}.>", number % 13),
+            _ => format!("r.{}.{}", number % 3, number % 17),
+        };
+        index.insert(&pattern, queue.as_deref()).unwrap();
+    }
+    for id in (0..600).step_by(9) {
+        index.remove(id).unwrap();
+    }
+    let bytes = index.to_image((None, None));
+    let words = as_words(&bytes);
+    let header = ImageHeader::parse(&words, bytes.len(), true).unwrap();
+    let cache = ImageCache::default();
+    let rows = |found: &[SubscriptionRef]| -> Vec<_> {
+        let row = |&one: &SubscriptionRef| {
+            let queue = index.queue(one).map(str::to_owned);
+            (one.id, index.pattern(one).unwrap(), queue)
+        };
+        found.iter().map(row).collect()
+    };
+    let own = |found: Vec<ImageSubscription>| -> Vec<_> {
+        let row = |one: ImageSubscription| {
+            (
+                one.id,
+                one.pattern.to_string(),
+                one.queue.map(|name| name.to_string()),
+            )
+        };
+        found.into_iter().map(row).collect()
+    };
+    let mut scratch = Scratch::default();
+    // Each question opens the image again, and the order of the patterns is kept.
+    for query in [
+        ">", "p.*.*.x3", "p.>", "*.1.*", "r.2.5", "p.3.y.*", "nothing", "p.1.>",
+    ] {
+        let image = Image::with_cache(&words, &header, &cache);
+        let found = index.matching(query).unwrap();
+        assert_eq!(own(image.matching(query).unwrap()), rows(&found), "{query}");
+        let found = index.covered_by(query).unwrap();
+        assert_eq!(
+            own(image.covered_by(query).unwrap()),
+            rows(&found),
+            "{query}"
+        );
+    }
+    for subject in [
+        "p.1.z.x4",
+        "p.2.y.3",
+        "r.2.5",
+        "r.9.9",
+        "p.6",
+        "q",
+        "p.20.z.z.z",
+    ] {
+        let image = Image::with_cache(&words, &header, &cache);
+        let mut found = Vec::new();
+        index.match_into(subject, &mut scratch, &mut found).unwrap();
+        let all = image.subscriptions_of(subject, &mut scratch).unwrap();
+        assert_eq!(own(all), rows(&found), "{subject}");
+        for limit in [0, 1, 4] {
+            let wanted = index.explain(subject, limit, &mut scratch).unwrap();
+            let found = image.explain(subject, limit, &mut scratch).unwrap();
+            assert_eq!(own(found.matches), rows(&wanted.matches), "{subject}");
+            let (near, tokens): (Vec<_>, Vec<_>) = wanted.nearest.into_iter().unzip();
+            let (found, places): (Vec<_>, Vec<_>) = found.nearest.into_iter().unzip();
+            assert_eq!((own(found), places), (rows(&near), tokens), "{subject}");
+        }
+    }
+    let image = Image::with_cache(&words, &header, &cache);
+    assert_eq!(image.matching("a..b").unwrap_err().reason, "empty-token");
+    assert_eq!(
+        image.explain("a.*", 3, &mut scratch).unwrap_err().reason,
+        "wildcard"
+    );
 }

@@ -33,30 +33,8 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// Return the stable code, such as `empty-token`.
-            #[must_use]
-            pub const fn code(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $code,)*
-                }
-            }
-
-            /// Return the sentence that says what is wrong.
-            #[must_use]
-            pub const fn sentence(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $sentence,)*
-                }
-            }
-
-            /// Return the kind of a code, `None` if the core has no such code.
-            #[must_use]
-            pub fn from_code(code: &str) -> Option<Self> {
-                match code {
-                    $($code => Some(Self::$kind),)*
-                    _ => None,
-                }
-            }
+            /// The code and the sentence of each kind, in the order of `ALL`.
+            const TABLE: &[(&str, &str)] = &[$(($code, $sentence),)*];
         }
     };
 }
@@ -157,6 +135,27 @@ kinds! {
     BadSubject = "bad subject": "not a valid subject in the strict dialect",
     // Sets of permissions
     TooMuchWork = "too-much-work": "the comparison would take too many steps",
+}
+
+impl ErrorKind {
+    /// Return the stable code, such as `empty-token`.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        Self::TABLE[self as usize].0
+    }
+
+    /// Return the sentence that says what is wrong.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        Self::TABLE[self as usize].1
+    }
+
+    /// Return the kind of a code, `None` if the core has no such code.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        let place = Self::TABLE.iter().position(|(known, _)| *known == code)?;
+        Self::ALL.get(place).copied()
+    }
 }
 
 impl fmt::Display for ErrorKind {

@@ -145,6 +145,18 @@ pub struct Bounds {
     pub max_length: usize,
 }
 
+impl Bounds {
+    /// The longest text within the bounds: places in a text have 32 bits, whatever was given.
+    pub(crate) const fn longest_text(self) -> usize {
+        const LONGEST: usize = u32::MAX as usize - 1;
+        if self.max_length < LONGEST {
+            self.max_length
+        } else {
+            LONGEST
+        }
+    }
+}
+
 /// The form that a text is validated as.
 ///
 /// # Examples
@@ -188,7 +200,7 @@ pub enum Form {
 /// ```
 pub fn check(text: &str, form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
     let found = scan(text.as_bytes(), form, dialect, &mut ());
-    if found.valid && found.count <= bounds.max_tokens && text.len() <= bounds.max_length {
+    if found.valid && found.count <= bounds.max_tokens && text.len() <= bounds.longest_text() {
         return Ok(());
     }
     check_tokens(text.as_bytes(), form, dialect, bounds)
@@ -200,8 +212,8 @@ fn check_tokens(bytes: &[u8], form: Form, dialect: Dialect, bounds: Bounds) -> R
     if bytes.is_empty() {
         return Err(Error::at("empty", 0));
     }
-    if bytes.len() > bounds.max_length {
-        return Err(Error::at("too-long", bounds.max_length));
+    if bytes.len() > bounds.longest_text() {
+        return Err(Error::at("too-long", bounds.longest_text()));
     }
     let mut start = 0;
     for (index, token) in bytes.split(|&byte| byte == b'.').enumerate() {

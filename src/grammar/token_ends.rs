@@ -5,6 +5,7 @@
 use super::check::{Bounds, Dialect, Form, check};
 use super::scan::{Kernel, SLACK, dots_at, scan, scan_subject};
 use crate::error::Error;
+use crate::number::to_u32;
 
 /// The end of the token before the first one: adding 1 gives the start of the text.
 const BEFORE_FIRST: u32 = u32::MAX;
@@ -33,7 +34,7 @@ impl TokenEnds {
         if found.valid
             && found.ascii
             && found.count <= bounds.max_tokens
-            && text.len() <= bounds.max_length
+            && text.len() <= bounds.longest_text()
         {
             self.finish(text, found.count);
             return Ok(());
@@ -72,7 +73,7 @@ impl TokenEnds {
     fn finish(&mut self, text: &[u8], count: usize) {
         self.count = count;
         if let Some(end) = self.ends.get_mut(count) {
-            *end = u32::try_from(text.len()).unwrap_or(u32::MAX); // texts are shorter than 4 GiB
+            *end = to_u32(text.len());
         }
     }
 

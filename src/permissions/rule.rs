@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::grammar::tokens;
+use crate::number::to_u32;
 
 /// The id of `*`; the ids of literal tokens begin at 1.
 pub(super) const STAR: u32 = 0;
@@ -21,7 +22,7 @@ impl<'a> TokenInterner<'a> {
         }
         *self.ids.entry(token).or_insert_with(|| {
             self.texts.push(token);
-            u32::try_from(self.texts.len()).unwrap_or(u32::MAX)
+            to_u32(self.texts.len())
         })
     }
 

@@ -1,7 +1,5 @@
 //! The index: an adaptive hash trie of patterns that stores ids, without values.
 
-use std::sync::Arc;
-
 use super::hash::TokenHasher;
 use super::node::{Branch, Node};
 use super::pattern::packed_pattern::{BlockAddr, list_ends, unpack};
@@ -10,7 +8,6 @@ use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::hash_table::HashTable;
 use super::storage::leaf::Leaves;
 use super::storage::pattern_table::{PatternNumber, PatternTable};
-use super::storage::round_robin::RoundRobin;
 use super::storage::slab::Slab;
 use super::storage::subscriptions::{Slot, SubscriptionRef, Subscriptions};
 use crate::error::Error;
@@ -46,14 +43,17 @@ pub struct Index {
     pub(super) scratch: ParsedPattern,
 }
 
-/// The round robin counters of queue groups, as the copies of an index share them.
-pub struct SharedRoundRobin(Arc<RoundRobin>);
-
 impl Clone for Index {
     fn clone(&self) -> Self {
         Self {
+            nodes: self.nodes.clone(),
+            leaves: self.leaves.clone(),
+            patterns: self.patterns.clone(),
+            pattern_table: self.pattern_table.clone(),
             subscriptions: self.subscriptions.clone(),
-            ..self.clone_shared()
+            sorted: SortedPatterns::default(),
+            scratch: ParsedPattern::default(),
+            ..*self
         }
     }
 }
@@ -79,33 +79,6 @@ impl Index {
             sorted: SortedPatterns::default(),
             scratch: ParsedPattern::default(),
         }
-    }
-
-    /// A copy that shares the round robin counters with this one.
-    #[must_use]
-    pub fn clone_shared(&self) -> Self {
-        Self {
-            nodes: self.nodes.clone(),
-            leaves: self.leaves.clone(),
-            patterns: self.patterns.clone(),
-            pattern_table: self.pattern_table.clone(),
-            subscriptions: self.subscriptions.clone_shared(),
-            sorted: SortedPatterns::default(),
-            scratch: ParsedPattern::default(),
-            ..*self
-        }
-    }
-
-    /// Shares the round robin counters of another index from now on. Only for an empty index: the
-    /// turns of its subscriptions would change.
-    pub fn share_round_robin(&mut self, other: &SharedRoundRobin) {
-        self.subscriptions.share_round_robin(&other.0);
-    }
-
-    /// The round robin counters, to be shared with another copy.
-    #[must_use]
-    pub fn round_robin(&self) -> SharedRoundRobin {
-        SharedRoundRobin(self.subscriptions.round_robin())
     }
 
     /// The number of subscriptions.

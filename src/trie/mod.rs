@@ -41,7 +41,7 @@ pub use subscription::Subscription;
 #[doc(hidden)]
 pub use self::{
     display::Stats,
-    image::{Image, ImageHeader, ImageSubscription, as_words},
+    image::{Image, ImageCache, ImageExplanation, ImageHeader, ImageSubscription, as_words},
     index::Index,
     lookup::Scratch,
     lookup::batch::{BatchMatches, LookupTarget},

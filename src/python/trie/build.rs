@@ -16,7 +16,7 @@ use super::subscription::{Fields, Subscription, exact_text, pattern_of};
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::python::args::{field_text, text};
 use crate::python::errors::{ErrorClass, exception};
-use crate::trie::{ImageSubscription, Index, check_queue};
+use crate::trie::{Index, SubscriptionRef, check_queue};
 
 /// A name of `subtrie._subscription`.
 macro_rules! shared {
@@ -178,14 +178,15 @@ impl StateBuilder {
 
     /// The state that an image describes, with values. Handles are made when they are asked for.
     pub fn restore_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
-        let (found, _) = image.subscriptions(py)?;
-        let single = |one: &ImageSubscription| -> PyResult<Py<PyTuple>> {
-            Ok(PyTuple::new(py, [image.value(py, one.id)?])?.unbind())
+        let single = |found: &SubscriptionRef| -> PyResult<Py<PyTuple>> {
+            Ok(PyTuple::new(py, [image.value(py, found.id)?])?.unbind())
         };
         // In the index of an image, slots are in ascending order of ids.
         let mut state = State::new(image.to_index(py)?);
+        let found = state.index.subscriptions();
         state.singles = found.iter().map(single).collect::<PyResult<_>>()?;
         state.handles.resize_with(found.len(), HandleCell::new);
+        state.shared_handles.push(image.handles.clone());
         Ok(state)
     }
 }

@@ -1,16 +1,17 @@
 //! The image behind a `SubjectTrie` that was opened from bytes: looked up in place, until the first
 //! change.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::shared_handles::SharedHandles;
 use crate::error::Error;
 use crate::grammar::{BoundsOverride, Dialect};
 use crate::python::buffer::Bytes;
 use crate::python::errors::{ErrorClass, exception_about};
-use crate::trie::{
-    Image, ImageHeader, ImageSubscription, Index, Scratch, SubscriptionRef, as_words,
-};
+use crate::trie::{Image, ImageCache, ImageHeader, Index, Scratch, SubscriptionRef, as_words};
 
 /// An image, and the values of its subscriptions if they are not their ids.
 pub struct OpenedImage {
@@ -18,7 +19,11 @@ pub struct OpenedImage {
     /// The words, if the bytes are not aligned.
     copy: Option<Vec<u64>>,
     header: ImageHeader,
+    /// What queries keep.
+    cache: ImageCache,
     pub values: Option<Py<PyAny>>,
+    /// The handles that queries made, which the index of the first change has as well.
+    pub handles: Arc<SharedHandles>,
 }
 
 impl OpenedImage {
@@ -38,12 +43,15 @@ impl OpenedImage {
             .map_or_else(|| as_words(bytes.as_slice()), Into::into);
         let header = ImageHeader::parse(&words, bytes.as_slice().len(), verify)
             .map_err(|error| image_error(object.py(), &error))?;
+        let next_id = Image::with_header(&words, &header).next_id();
         drop(words);
         Ok(Self {
             bytes,
             copy,
             header,
+            cache: ImageCache::default(),
             values,
+            handles: Arc::new(SharedHandles::new(0..next_id)),
         })
     }
 
@@ -64,20 +72,13 @@ impl OpenedImage {
 
     /// Calls `read` with the image.
     pub fn read<R>(&self, read: impl FnOnce(&Image<'_>) -> R) -> R {
-        read(&Image::with_header(&self.words(), &self.header))
+        read(&Image::with_cache(&self.words(), &self.header, &self.cache))
     }
 
-    /// All its subscriptions, and the next id.
-    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
-    pub fn subscriptions(&self, py: Python<'_>) -> PyResult<(Vec<ImageSubscription>, u64)> {
-        let found = self.read(|image| image.subscriptions());
-        found.map_err(|error| image_error(py, &error))
-    }
-
-    /// The index that takes over its tables.
+    /// The index that takes over its tables, made without the GIL.
     #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
     pub fn to_index(&self, py: Python<'_>) -> PyResult<Index> {
-        let index = self.read(|image| image.to_index());
+        let index = py.detach(|| self.read(|image| image.to_index()));
         index.map_err(|error| image_error(py, &error))
     }
 
@@ -108,7 +109,7 @@ impl OpenedImage {
 }
 
 /// The exception for an image that cannot be opened.
-fn image_error(py: Python<'_>, error: &Error) -> PyErr {
+pub(super) fn image_error(py: Python<'_>, error: &Error) -> PyErr {
     let none = py.None().into_bound(py);
     exception_about(&none, ErrorClass::Image, &Error::new(error.reason))
 }

@@ -168,7 +168,12 @@ impl SubjectTrie {
     /// Return the subscriptions that match, in order of insertion.
     fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let py = subject.py();
-        self.ensure_index(py)?;
+        if let Some(image) = self.image(py) {
+            let text = text(subject, "subject", ErrorClass::Subject)?;
+            return image.query(py, self.builder, (ErrorClass::Subject, text), |image| {
+                image.subscriptions_of(text, &mut Scratch::default())
+            });
+        }
         let handles = look_up(subject, |scratch, text| {
             self.state.read(py, |state| {
                 let LookupScratch { lookup, found, .. } = scratch;
@@ -254,12 +259,16 @@ impl SubjectTrie {
 
     /// Return the subscriptions whose pattern has a subject in common with `pattern`.
     fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.query(pattern, Index::matching)
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+        self.query(pattern, Index::matching, |image, text| image.matching(text))
     }
 
     /// Return the subscriptions whose pattern matches only subjects that `pattern` matches.
     fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        self.query(pattern, Index::covered_by)
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+        self.query(pattern, Index::covered_by, |image, text| {
+            image.covered_by(text)
+        })
     }
 
     /// Explain a subject: the subscriptions that match, or else up to `limit` nearest patterns.
@@ -273,8 +282,10 @@ impl SubjectTrie {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = subject.py();
-        self.ensure_index(py)?;
         let text = text(subject, "subject", ErrorClass::Subject)?;
+        if let Some(image) = self.image(py) {
+            return image.explain(py, self.builder, text, limit.0);
+        }
         let answer = self.answer(py, |state| {
             let mut scratch = Scratch::default();
             let explanation = state.index.explain(text, limit.0, &mut scratch)?;
@@ -310,6 +321,10 @@ impl SubjectTrie {
             return false;
         };
         let py = subscription.py();
+        if let Some(image) = self.image(py) {
+            let own = image.handles.get(py, id);
+            return own.is_some_and(|own| own.is(subscription));
+        }
         self.state
             .read(py, |state| state.is_handle(py, id, subscription))
     }
@@ -348,8 +363,9 @@ impl SubjectTrie {
     ///
     /// Read-only bytes are looked up in place; a writable buffer is copied. `values` maps ids to
     /// values, as a mapping or a sequence; without it the ids are the values. `verify` compares the
-    /// checksum of the whole image; without it only the header is read. The first change, and the
-    /// first query by pattern, build an index from the image.
+    /// checksum of the whole image; without it only the header is read. Lookups and queries by
+    /// pattern read the image in place. The first change, `select` and `groups`, an iteration, a
+    /// drawing and the statistics make an index of it.
     #[classmethod]
     #[pyo3(signature = (image, values=None, *, verify=true))]
     fn from_bytes(

@@ -1,6 +1,6 @@
 //! The bindings of the index: `SubjectTrie`, and `Matches`, the result of a batch.
 //!
-//! From the bottom up: `retained_values` and `image`; `subscription` and `shared_handles`, the handles; `shared_state`, how readers and writers share a
+//! From the bottom up: `retained_values`, `image` and `image_queries`; `subscription` and `shared_handles`, the handles; `shared_state`, how readers and writers share a
 //! state; `state`, the index and its Python objects;
 //! `build` and `bulk_load`, which validate rows and build states; `subject_trie`, the class; `matches`, the
 //! result of a batch; `query`, what may take long; and `methods` and `fast_methods`, what Python calls.
@@ -10,6 +10,7 @@ mod bulk_load;
 mod collector;
 mod fast_methods;
 mod image;
+mod image_queries;
 mod matches;
 mod methods;
 mod nearest;

@@ -15,7 +15,7 @@ use super::subscription::Subscription;
 use crate::error::Error;
 use crate::python::args::text;
 use crate::python::errors::{ErrorClass, exception};
-use crate::trie::{Index, SubscriptionRef};
+use crate::trie::{Image, ImageSubscription, Index, SubscriptionRef};
 
 /// A query of fewer subscriptions keeps the GIL. Lower lets other threads run sooner, higher saves
 /// small indexes a hand-over (some ten microseconds when another thread is waiting).
@@ -105,9 +105,14 @@ impl SubjectTrie {
         &self,
         pattern: &Bound<'py, PyAny>,
         query: fn(&Index, &str) -> Result<Vec<SubscriptionRef>, Error>,
+        in_image: fn(&Image<'_>, &str) -> Result<Vec<ImageSubscription>, Error>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = pattern.py();
         let text = text(pattern, "pattern", ErrorClass::Pattern)?;
+        if let Some(image) = self.image(py) {
+            let asked = (ErrorClass::Pattern, text);
+            return image.query(py, self.builder, asked, |image| in_image(image, text));
+        }
         let find = |state: &State| query(&state.index, text).map(|found| (found, ()));
         match self.answer(py, find)? {
             Ok((handles, ())) => PyTuple::new(py, handles),

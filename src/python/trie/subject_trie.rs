@@ -1,5 +1,6 @@
 //! The class `SubjectTrie`: its fields, and what several of its methods share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::exceptions::PyKeyError;
@@ -110,12 +111,21 @@ impl SubjectTrie {
 
     /// Builds the index if subjects are looked up in an image instead.
     pub(super) fn ensure_index(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.is_image.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        if let Some(image) = self.state.read(py, |state| state.image.clone()) {
+        if let Some(image) = self.image(py) {
             let fresh = self.builder.restore_image(py, &image)?;
-            self.install(py, fresh);
+            let next = fresh.index.next_id();
+            let replaced = self.state.write(py, |state| {
+                // Another thread may have done so meanwhile, and changed the index.
+                let now = state.image.as_ref();
+                if now.is_some_and(|now| Arc::ptr_eq(now, &image)) {
+                    self.next_id.store(next, Ordering::Relaxed);
+                    self.is_image.store(false, Ordering::Release);
+                    std::mem::replace(state, fresh)
+                } else {
+                    fresh
+                }
+            });
+            drop(replaced); // without the lock
         }
         Ok(())
     }

@@ -6,11 +6,13 @@
 
 mod layout;
 mod open;
+mod query;
 mod restore;
 mod take_over;
 mod write;
 
 pub use layout::as_words;
+pub use query::ImageExplanation;
 pub use restore::ImageSubscription;
 
 use super::hash::{NodeKey, TokenHasher};
@@ -21,6 +23,7 @@ use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::leaf::LeafAddr;
 use super::storage::probe_table::{Entry, home, position};
 use super::storage::subscriptions::{Slot, SubscriptionRef};
+use super::storage::to_u32;
 use crate::error::Error;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use layout::{MAX_PROBE, RECORD};
@@ -51,9 +54,19 @@ pub struct Image<'a> {
     patterns: &'a [u64],
     records: &'a [u64],
     queue_names: &'a [u64],
-    /// The order of the patterns, from the first query by pattern on.
-    sorted: SortedPatterns,
+    sorted: Sorted<'a>,
 }
+
+/// The order of the patterns of an image, from the first query by pattern on: its own, or one that
+/// stays when the image is gone.
+enum Sorted<'a> {
+    Own(SortedPatterns),
+    Kept(&'a SortedPatterns),
+}
+
+/// What queries of an image keep between two openings of the same words.
+#[derive(Default)]
+pub struct ImageCache(SortedPatterns);
 
 impl Image<'_> {
     /// Whether subjects can be looked up in place. An image without a hash table has to be restored
@@ -188,14 +201,17 @@ impl View for Image<'_> {
         let mut addresses = Vec::with_capacity(self.header.pattern_count.min(self.patterns.len()));
         let mut at = 0;
         while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
-            addresses.extend(u32::try_from(at).map(BlockAddr));
+            addresses.push(BlockAddr(to_u32(at))); // fewer than `ImageHeader::parse` allows
             at = at.saturating_add(packed_len(rest));
         }
         addresses
     }
 
     fn sorted(&self) -> &SortedPatterns {
-        &self.sorted
+        match &self.sorted {
+            Sorted::Own(sorted) => sorted,
+            Sorted::Kept(sorted) => sorted,
+        }
     }
 
     fn grammar(&self) -> (Dialect, Bounds) {

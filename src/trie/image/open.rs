@@ -3,7 +3,7 @@
 use super::layout::{
     ABSENT, FLAGS, HEADER, MAGIC, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
-use super::{Image, ImageHeader};
+use super::{Image, ImageCache, ImageHeader, Sorted};
 use crate::error::Error;
 use crate::grammar::Dialect;
 use crate::trie::hash::TokenHasher;
@@ -51,10 +51,14 @@ impl ImageHeader {
             return Err(Error::new("image-checksum"));
         }
         let flags = header[word::FLAGS];
-        let [.., record_words, _] = counts;
+        let [_, leaf_words, pattern_words, record_words, _] = counts;
         let bounds = [word::MAX_TOKENS, word::MAX_LENGTH].map(|at| header[at]);
         if bounds.contains(&0)
             || flags & !FLAGS != 0
+            // Addresses and slots have 32 bits.
+            || [leaf_words, pattern_words, header[word::SUBSCRIPTIONS]]
+                .iter()
+                .any(|&count| count >= u64::from(u32::MAX))
             || record_words % RECORD as u64 != 0
             || header[word::SUBSCRIPTIONS] != record_words / RECORD as u64
         {
@@ -113,7 +117,16 @@ impl<'a> Image<'a> {
             patterns: section(leaves, patterns),
             records: section(patterns, records),
             queue_names: section(records, names),
-            sorted: SortedPatterns::default(),
+            sorted: Sorted::Own(SortedPatterns::default()),
+        }
+    }
+
+    /// As [`Image::with_header`], with what queries kept before.
+    #[must_use]
+    pub fn with_cache(words: &'a [u64], header: &ImageHeader, cache: &'a ImageCache) -> Self {
+        Self {
+            sorted: Sorted::Kept(&cache.0),
+            ..Self::with_header(words, header)
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::grammar::{Form, check};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
-use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, packed_len, text};
+use crate::trie::pattern::packed_pattern::{BlockAddr, header, list_ends, packed_len, text};
+use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::entries_in;
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::queue_names::QueueId;
@@ -20,10 +21,6 @@ use crate::trie::storage::subscriptions::{Record, Slot};
 
 /// Words of the shortest packed pattern: no two begin within so many words.
 const MIN_BLOCK: usize = 4;
-
-/// Every so many-th entry is inserted in one pass over the table of an image. Higher spreads the first
-/// entries more thinly, lower reads neighbours together; no record compares values.
-const STRIDE: usize = 1024;
 
 /// The addresses in an index of the packed patterns of an image, by their place in it.
 struct Addresses(Vec<BlockAddr>);
@@ -91,7 +88,7 @@ impl Image<'_> {
             let bytes = text(block);
             let pattern = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
             check(pattern, Form::Pattern, index.dialect, bounds).map_err(|_| damaged())?;
-            if pack(&bytes).first() != block.first() {
+            if Some(&header(&bytes)) != block.first() {
                 return Err(damaged());
             }
             let address = index.patterns.insert(block);
@@ -171,11 +168,11 @@ impl Image<'_> {
         let moved = |entry: LeafEntry| Some(entry.with_pattern(addresses.get(entry.pattern())?));
         let root = index.hasher.root();
         let (entries, _) = self.table.as_chunks::<2>();
-        // In ascending order the first keys would crowd the beginning of a growing table, as if they
-        // were crafted. So a few far apart are inserted at a time.
-        let spread = (0..STRIDE).flat_map(|start| entries.iter().skip(start).step_by(STRIDE));
-        let nodes = spread.filter(|entry| entry[0] != 0);
-        let nodes = nodes.map(|&[key, node]| (crate::trie::hash::NodeKey(key), Node(node)));
+        // They come in ascending order, one beside the other in a table with room for all of them. In a
+        // growing table the first keys would crowd the beginning, as if they were crafted.
+        let nodes = || entries.iter().filter(|entry| entry[0] != 0);
+        index.nodes = HashTable::with_room(nodes().count());
+        let nodes = nodes().map(|&[key, node]| (crate::trie::hash::NodeKey(key), Node(node)));
         let mut in_leaves = 0;
         for (key, node) in std::iter::once((root, self.header.root)).chain(nodes) {
             let node = match node.kind() {

@@ -16,6 +16,7 @@ use crate::trie::storage::leaf::LeafAddr;
 use crate::trie::storage::probe_table::{Entry, home};
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::{Slot, SubscriptionRef};
+use crate::trie::storage::to_u32;
 
 /// The position of each pattern of an index in its image.
 type Addresses = HashMap<BlockAddr, BlockAddr, RandomState>;
@@ -38,7 +39,7 @@ impl Index {
         let mut moved_node = |node: Node| match node.kind() {
             Kind::Leaf1(entry) => moved_entry(entry).node(),
             Kind::LeafN(leaf) => {
-                let at = LeafAddr(address_of(leaves.len()));
+                let at = LeafAddr(to_u32(leaves.len()));
                 leaves.push(0); // the key of the node, which only an update reads
                 let entries = self.leaves.entries(leaf);
                 leaves.extend(entries.map(|entry| moved_entry(entry).0));
@@ -103,7 +104,7 @@ impl Index {
             let address = self.pattern_table.address(record.pattern);
             let block = self.patterns.get(address);
             let at = patterns.len();
-            addresses.insert(address, BlockAddr(address_of(at)));
+            addresses.insert(address, BlockAddr(to_u32(at)));
             patterns.extend_from_slice(&block[..packed_len(block)]);
             let (first, last, id) = list_ends(block);
             set_list_ends(&mut patterns[at..], moved(first), moved(last), id);
@@ -124,7 +125,7 @@ impl Index {
             let queue = self.queue(subscription).map_or(QueueId::NONE, |name| {
                 *numbers.entry(name).or_insert_with(|| {
                     names.push(name);
-                    QueueId(address_of(names.len() - 1))
+                    QueueId(to_u32(names.len() - 1))
                 })
             });
             let record = self.subscriptions.get(subscription.slot);
@@ -143,11 +144,6 @@ impl Index {
         }
         (records, texts)
     }
-}
-
-/// An address or number in an image: 32 bits.
-fn address_of(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// All entries in one bucket, each less than [`MAX_PROBE`] positions from its home.

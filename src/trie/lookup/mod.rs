@@ -27,7 +27,7 @@ use super::storage::probe_table::Entry;
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::{Slot, SubscriptionRef};
 use crate::error::Error;
-use crate::grammar::scan::{Kernel, Task, with_best_kernel};
+use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
 use crate::grammar::{Bounds, Dialect};
 use interleaved::Group;
 use walk::{Subject, Walk};
@@ -179,6 +179,15 @@ impl<V: View> Task for MatchInto<'_, V> {
     }
 }
 
+/// The packed patterns that match, and what follows each.
+pub(super) fn matching_blocks<'v, V: View>(
+    view: &'v V,
+    subject: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Vec<&'v [u64]>, Error> {
+    Ok(scratch.look_up(Baseline, view, subject)?.collect())
+}
+
 /// Whether any subscription matches. Compares no pattern after the first that does.
 pub(super) fn has_interest<V: View>(
     view: &V,
@@ -211,12 +220,12 @@ impl<V: View> Task for HasInterest<'_, V> {
 impl Scratch {
     /// The packed patterns that match a subject, which need not be UTF-8.
     #[inline(always)]
-    fn look_up<'a, K: Kernel, V: View>(
+    fn look_up<'a, 'v: 'a, K: Kernel, V: View>(
         &'a mut self,
         kernel: K,
-        view: &'a V,
+        view: &'v V,
         text: &'a [u8],
-    ) -> Result<impl Iterator<Item = &'a [u64]>, Error> {
+    ) -> Result<impl Iterator<Item = &'v [u64]>, Error> {
         let Self { subject, walk, .. } = self;
         subject.read(kernel, view, text)?;
         walk.start();

@@ -78,7 +78,8 @@ pub(crate) fn packed_len(block: &[u64]) -> usize {
     TEXT_START + length(block).div_ceil(8)
 }
 
-fn header(pattern: &[u8]) -> u64 {
+/// The first word of a packed pattern.
+pub(crate) fn header(pattern: &[u8]) -> u64 {
     let token_by_token = TOKEN_BY_TOKEN | (pattern.len() as u64) << ANY_LENGTH_SHIFT;
     let tail = pattern == b">" || pattern.ends_with(b".>");
     let mut word = u64::from(tail) << TAIL_SHIFT;

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::oldest::{self, OldestTree};
+use super::oldest::{self, First, OldestTree};
 use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
 use crate::trie::image::Image;
@@ -95,7 +95,7 @@ impl<'a, V: View> Prepared<'a, V> {
                 self.tree.select(&self.prefixes, ranges, limit, found);
             });
             scratch.add_work(self.prefixes.work() - before);
-            nearest
+            nearest.into_iter().map(Near::subscription).collect()
         })
     }
 }
@@ -117,13 +117,41 @@ impl Index {
     ) -> Result<Explanation, Error> {
         explain(self, subject, limit, scratch, |scratch| {
             let prefixes = Prefixes::new(self);
-            let nearest = nearest(&prefixes, subject, limit, |ranges, limit, found| {
-                oldest::scan(&prefixes, ranges, limit, found);
-            });
-            scratch.add_work(prefixes.work());
-            nearest
+            let nearest = nearest_once(&prefixes, subject, limit, scratch);
+            nearest.into_iter().map(Near::subscription).collect()
         })
     }
+}
+
+/// One of the nearest patterns.
+#[derive(Clone, Copy)]
+pub(in crate::trie) struct Near {
+    /// Its oldest subscription.
+    pub first: SubscriptionRef,
+    /// Its place in the order.
+    pub place: usize,
+    /// The index of the first token that differs.
+    pub token: usize,
+}
+
+impl Near {
+    const fn subscription(self) -> (SubscriptionRef, usize) {
+        (self.first, self.token)
+    }
+}
+
+/// The nearest patterns of one subject.
+pub(in crate::trie) fn nearest_once<V: View>(
+    prefixes: &Prefixes<'_, V>,
+    subject: &str,
+    limit: usize,
+    scratch: &mut Scratch,
+) -> Vec<Near> {
+    let nearest = nearest(prefixes, subject, limit, |ranges, limit, found| {
+        oldest::scan(prefixes, ranges, limit, found);
+    });
+    scratch.add_work(prefixes.work());
+    nearest
 }
 
 /// The subscriptions that match, or what `nearest` finds if none does.
@@ -147,8 +175,8 @@ fn nearest<V: View>(
     prefixes: &Prefixes<'_, V>,
     subject: &str,
     limit: usize,
-    oldest: impl Fn(&[Range<usize>], usize, &mut Vec<SubscriptionRef>),
-) -> Vec<(SubscriptionRef, usize)> {
+    oldest: impl Fn(&[Range<usize>], usize, &mut Vec<First>),
+) -> Vec<Near> {
     // The prefixes that agree, by depth, each level in the order of the patterns.
     let mut levels = vec![vec![prefixes.root()]];
     for token in subject.split('.') {
@@ -170,8 +198,13 @@ fn nearest<V: View>(
         without(&level, &agreeing, &mut ranges);
         found.clear();
         oldest(&ranges, limit - nearest.len(), &mut found);
-        let depth = levels.len();
-        nearest.extend(found.iter().map(|&subscription| (subscription, depth)));
+        let token = levels.len();
+        let near = |&(first, place): &First| Near {
+            first,
+            place,
+            token,
+        };
+        nearest.extend(found.iter().map(near));
         if nearest.len() >= limit {
             break;
         }

@@ -3,5 +3,5 @@
 pub(super) mod explain;
 mod oldest;
 pub(super) mod prefixes;
-mod query;
+pub(super) mod query;
 pub(super) mod sorted_patterns;

@@ -10,10 +10,12 @@ use crate::trie::lookup::View;
 use crate::trie::pattern::packed_pattern::list_ends;
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
-/// The first subscription of the pattern at a place in the order.
-fn first<V: View>(prefixes: &Prefixes<'_, V>, place: usize) -> SubscriptionRef {
+/// The first subscription of a pattern, and the place of the pattern in the order.
+pub(super) type First = (SubscriptionRef, usize);
+
+fn first<V: View>(prefixes: &Prefixes<'_, V>, place: usize) -> First {
     let (slot, _, id) = list_ends(prefixes.block(place));
-    SubscriptionRef { id, slot }
+    (SubscriptionRef { id, slot }, place)
 }
 
 /// Appends the oldest `limit` subscriptions that are first of a pattern in one of the ranges, in
@@ -22,7 +24,7 @@ pub(super) fn scan<V: View>(
     prefixes: &Prefixes<'_, V>,
     ranges: &[Range<usize>],
     limit: usize,
-    found: &mut Vec<SubscriptionRef>,
+    found: &mut Vec<First>,
 ) {
     let start = found.len();
     let mut youngest = None;
@@ -55,7 +57,7 @@ impl OldestTree {
     pub fn new<V: View>(prefixes: &Prefixes<'_, V>) -> Self {
         let count = prefixes.root().end;
         let mut smallest = vec![0; count];
-        smallest.extend((0..count).map(|place| first(prefixes, place).id));
+        smallest.extend((0..count).map(|place| first(prefixes, place).0.id));
         for node in (1..count).rev() {
             smallest[node] = smallest[2 * node].min(smallest[2 * node + 1]);
         }
@@ -68,7 +70,7 @@ impl OldestTree {
         prefixes: &Prefixes<'_, V>,
         ranges: &[Range<usize>],
         limit: usize,
-        found: &mut Vec<SubscriptionRef>,
+        found: &mut Vec<First>,
     ) {
         let mut open = BinaryHeap::new();
         let mut add = |node: usize| open.push(Reverse((self.smallest[node], node)));

@@ -2,6 +2,7 @@
 
 use super::prefixes::{Prefix, Prefixes};
 use crate::error::Error;
+use crate::grammar::{Form, check};
 use crate::trie::index::Index;
 use crate::trie::lookup::{View, append_subscriptions};
 use crate::trie::storage::subscriptions::SubscriptionRef;
@@ -50,47 +51,62 @@ impl Index {
         query: &str,
         relation: Relation,
     ) -> Result<(Vec<SubscriptionRef>, usize), Error> {
-        self.check_pattern(query)?;
-        let mut tokens: Vec<&str> = query.split('.').collect();
-        let tail = tokens.last() == Some(&">");
-        if tail {
-            tokens.pop();
+        let (blocks, work) = query_blocks(self, query, relation)?;
+        let mut found = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            append_subscriptions(self, block, &mut found);
         }
-        let mut search = PrefixSearch {
-            prefixes: Prefixes::new(self),
-            tokens,
-            tail,
-            relation,
-            found: Vec::new(),
-            work: 0,
-        };
-        search.run();
-        let mut found = search.found;
         found.sort_unstable();
-        Ok((found, search.work))
+        Ok((found, work))
     }
+}
+
+/// The packed patterns that have a relation to the query, and how many prefixes and patterns were
+/// visited.
+pub(in crate::trie) fn query_blocks<'a, V: View>(
+    view: &'a V,
+    query: &str,
+    relation: Relation,
+) -> Result<(Vec<&'a [u64]>, usize), Error> {
+    let (dialect, bounds) = view.grammar();
+    check(query, Form::Pattern, dialect, bounds)?;
+    let mut tokens: Vec<&str> = query.split('.').collect();
+    let tail = tokens.last() == Some(&">");
+    if tail {
+        tokens.pop();
+    }
+    let mut search = PrefixSearch {
+        prefixes: Prefixes::new(view),
+        tokens,
+        tail,
+        relation,
+        found: Vec::new(),
+        work: 0,
+    };
+    search.run();
+    Ok((search.found, search.work))
 }
 
 /// The relation that a pattern must have to the query.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Relation {
+pub(in crate::trie) enum Relation {
     /// They have a subject in common.
     Overlap,
     /// The query covers the pattern.
     Cover,
 }
 
-struct PrefixSearch<'a, V> {
+struct PrefixSearch<'a, 'q, V> {
     prefixes: Prefixes<'a, V>,
     /// The query without a final `>`.
-    tokens: Vec<&'a str>,
+    tokens: Vec<&'q str>,
     tail: bool,
     relation: Relation,
-    found: Vec<SubscriptionRef>,
+    found: Vec<&'a [u64]>,
     work: usize,
 }
 
-impl<V: View> PrefixSearch<'_, V> {
+impl<V: View> PrefixSearch<'_, '_, V> {
     fn run(&mut self) {
         let overlap = self.relation == Relation::Overlap;
         let mut pending = vec![(self.prefixes.root(), 0)];
@@ -120,11 +136,10 @@ impl<V: View> PrefixSearch<'_, V> {
         }
     }
 
-    /// Adds the subscriptions of the pattern at a place in the order.
+    /// Adds the pattern at a place in the order.
     fn add(&mut self, place: usize) {
         self.work += 1;
-        let block = self.prefixes.block(place);
-        append_subscriptions(self.prefixes.view, block, &mut self.found);
+        self.found.push(self.prefixes.block(place));
     }
 
     /// Adds what a prefix that agrees with all tokens of the query leads to.

@@ -31,7 +31,7 @@ impl Address for LeafAddr {
 
 /// All leaf buckets.
 #[derive(Clone, Default)]
-pub(crate) struct Leaves(Slab<LeafAddr>);
+pub(crate) struct Leaves(pub Slab<LeafAddr>);
 
 /// A leaf that moved: the key of its node, and the new address.
 #[derive(Clone, Copy)]

@@ -11,3 +11,5 @@ pub(crate) mod queue_names;
 pub(crate) mod round_robin;
 pub(crate) mod slab;
 pub(crate) mod subscriptions;
+
+pub(crate) use crate::number::to_u32;

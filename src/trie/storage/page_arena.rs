@@ -6,6 +6,7 @@
 
 use super::huge_words::HugeWords;
 use super::slab::PAGE_WORDS;
+use super::to_u32;
 
 /// Pages of an array: a huge page.
 const PAGES: usize = 64;
@@ -45,8 +46,7 @@ impl PageArena {
             self.arrays.push(HugeWords::zeroed(PAGES * PAGE_WORDS));
         }
         self.owners.push(owner);
-        // The slab has fewer pages than 32 bits can count.
-        let place = u32::try_from(self.owners.len() - 1).unwrap_or(u32::MAX);
+        let place = to_u32(self.owners.len() - 1); // the slab has fewer pages
         if let Some(room) = self.page_mut(place).get_mut(..words.len()) {
             room.copy_from_slice(words);
         }
@@ -56,7 +56,7 @@ impl PageArena {
     /// Removes a page. If another one moved into its place, returns the owner of that one.
     pub fn remove(&mut self, place: u32) -> Option<u32> {
         let owner = self.owners.pop()?;
-        let last = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
+        let last = to_u32(self.owners.len());
         let moved = last != place;
         if moved {
             let words = self.page_mut(last).to_vec();

@@ -5,6 +5,7 @@
 //! patterns are given again; until then each names the next one that is free.
 
 use super::paged_vec::PagedVec;
+use super::to_u32;
 use crate::trie::pattern::packed_pattern::BlockAddr;
 
 /// The number of a pattern.
@@ -48,7 +49,7 @@ impl PatternTable {
             return number;
         }
         self.addresses.push(address.0);
-        u32::try_from(self.addresses.len() - 1).map_or(PatternNumber::NONE, PatternNumber)
+        PatternNumber(to_u32(self.addresses.len() - 1))
     }
 
     /// Frees the number of a pattern that is gone.

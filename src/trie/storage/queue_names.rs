@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::to_u32;
+
 /// The number of an interned queue name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
@@ -51,7 +53,7 @@ impl QueueNames {
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.names.push(Name::default());
-            u32::try_from(self.names.len() - 1).map_or(QueueId::NONE, QueueId)
+            QueueId(to_u32(self.names.len() - 1)) // no more names than slots
         });
         self.names[id.0 as usize] = Name {
             text: name.into(),

@@ -1,7 +1,7 @@
 //! Round robin over queue groups: how often each group was served, the only thing a lookup writes.
 //!
 //! Counters stand in chunks of doubling size, each allocated when a queue member first needs it, so
-//! a counter never moves while lookups use it. The copies of an index share them.
+//! a counter never moves while lookups use it.
 // A19.
 
 use std::sync::OnceLock;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use super::page_arena::PageArena;
+use super::to_u32;
 
 /// Words of a page: 32 KiB. A larger page wastes more memory in size classes with few blocks, a
 /// smaller one limits how much an address can name. No record compares page sizes. A block larger
@@ -60,6 +61,10 @@ pub(crate) struct Slab<A> {
     arena: PageArena,
     free_pages: Vec<u32>,
     size_classes: BTreeMap<usize, SizeClass>,
+    /// Words of all blocks.
+    words: usize,
+    /// [`MAX_PAGES`], or fewer in tests.
+    pub(crate) max_pages: usize,
     address: PhantomData<A>,
 }
 
@@ -70,6 +75,8 @@ impl<A> Default for Slab<A> {
             arena: PageArena::default(),
             free_pages: Vec::new(),
             size_classes: BTreeMap::new(),
+            words: 0,
+            max_pages: MAX_PAGES,
             address: PhantomData,
         }
     }
@@ -86,15 +93,17 @@ const fn blocks_per_page(words: usize) -> usize {
 
 /// The address of a word, from the number of its page.
 fn raw_address(page: u32, word: usize) -> u32 {
-    u32::try_from(page as usize * PAGE_WORDS + word).unwrap_or(u32::MAX)
+    to_u32(page as usize * PAGE_WORDS + word)
 }
 
 impl<A: Address> Slab<A> {
     /// Whether blocks of `words` words in all fit, whatever their sizes.
     pub fn has_room(&self, words: usize) -> bool {
-        // At worst half of each page stays empty, and every size class begins a page.
+        // At worst half of each page stays empty, and every size class begins a page. The blocks of
+        // an image have no pages, so their words have to fit as well.
         let pages = (words / PAGE_WORDS).saturating_mul(2).saturating_add(1024);
-        self.pages.len().saturating_add(pages) < MAX_PAGES
+        let used = self.pages.len().max(self.words / PAGE_WORDS);
+        used.saturating_add(pages) < self.max_pages
     }
 
     /// The words from this address on, at least to the end of the block; empty if there is no such
@@ -123,6 +132,7 @@ impl<A: Address> Slab<A> {
     /// Copies a block in and returns its address.
     pub fn insert(&mut self, block: &[u64]) -> A {
         let words = block.len();
+        self.words += words;
         let class = self.size_classes.entry(words).or_default();
         let full = blocks_per_page(words) * words;
         let open = class
@@ -134,7 +144,7 @@ impl<A: Address> Slab<A> {
         } else {
             let number = self.free_pages.pop().unwrap_or_else(|| {
                 self.pages.push(Page::Own(Vec::new()));
-                u32::try_from(self.pages.len() - 1).unwrap_or(u32::MAX)
+                to_u32(self.pages.len() - 1)
             });
             class.pages.push(number);
             number
@@ -188,6 +198,7 @@ impl<A: Address> Slab<A> {
         let last = *self.size_classes.get(&words)?.pages.last()?;
         let at = self.pages.get(last as usize)?.len().checked_sub(words)?;
         let block = self.cut(last, at);
+        self.words -= words;
         let from = raw_address(last, at);
         if at == 0 {
             self.free_pages.push(last);
@@ -198,7 +209,10 @@ impl<A: Address> Slab<A> {
             }
         }
         if self.free_pages.len() == self.pages.len() {
-            *self = Self::default();
+            *self = Self {
+                max_pages: self.max_pages,
+                ..Self::default()
+            };
         }
         if from == address.raw() {
             return None;

@@ -4,7 +4,6 @@
 //! caller keeps its values in a plain vector beside the index and does the same swap.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
@@ -13,6 +12,7 @@ use super::paged_vec::PagedVec;
 use super::pattern_table::PatternNumber;
 use super::queue_names::{QueueId, QueueNames};
 use super::round_robin::RoundRobin;
+use super::to_u32;
 
 /// The position of a subscription's record. Any removal may move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,9 +30,9 @@ impl Slot {
         self.0 as usize
     }
 
-    /// The slot at a position; [`Slot::NONE`] beyond 32 bits.
+    /// The slot at a position.
     pub(crate) fn at(index: usize) -> Self {
-        u32::try_from(index).map_or(Self::NONE, Self)
+        Self(to_u32(index))
     }
 }
 
@@ -60,44 +60,19 @@ pub(crate) struct Record {
 }
 
 /// All subscriptions, by slot and by id.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Subscriptions {
     records: PagedVec<Record>,
     slots: SlotsById,
     pub queue_names: QueueNames,
-    round_robin: Arc<RoundRobin>,
+    round_robin: RoundRobin,
     next_id: u64,
-}
-
-impl Clone for Subscriptions {
-    fn clone(&self) -> Self {
-        Self {
-            round_robin: Arc::new(RoundRobin::clone(&self.round_robin)),
-            ..self.clone_shared()
-        }
-    }
+    /// Fewer slots than there could be, to test what happens beyond.
+    #[cfg(test)]
+    pub max_slots: Option<usize>,
 }
 
 impl Subscriptions {
-    /// A copy that shares the round robin counters with this one.
-    pub fn clone_shared(&self) -> Self {
-        Self {
-            records: self.records.clone(),
-            slots: self.slots.clone(),
-            queue_names: self.queue_names.clone(),
-            round_robin: self.round_robin.clone(),
-            next_id: self.next_id,
-        }
-    }
-
-    pub fn round_robin(&self) -> Arc<RoundRobin> {
-        self.round_robin.clone()
-    }
-
-    pub fn share_round_robin(&mut self, counters: &Arc<RoundRobin>) {
-        self.round_robin = counters.clone();
-    }
-
     pub const fn len(&self) -> usize {
         self.records.len()
     }
@@ -112,7 +87,21 @@ impl Subscriptions {
 
     /// Whether slots for `count` more subscriptions are left.
     pub const fn has_room(&self, count: usize) -> bool {
-        count < (Slot::NONE.index()).saturating_sub(self.len())
+        count <= self.max_slots().saturating_sub(self.len())
+    }
+
+    #[cfg(not(test))]
+    #[allow(clippy::unused_self)] // as in tests
+    const fn max_slots(&self) -> usize {
+        Slot::NONE.index()
+    }
+
+    #[cfg(test)]
+    const fn max_slots(&self) -> usize {
+        match self.max_slots {
+            Some(most) => most,
+            None => Slot::NONE.index(),
+        }
     }
 
     /// Reserves ids; `None` if there are not as many slots or ids.

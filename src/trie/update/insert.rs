@@ -159,3 +159,68 @@ impl Index {
         self.subscriptions.set_next_id(next);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::Dialect;
+    use crate::trie::{Index, Scratch};
+
+    fn with_three() -> Index {
+        let mut index = Index::new(Dialect::Strict, Dialect::Strict.bounds());
+        for pattern in ["a.*", "a.b", "c"] {
+            index.insert(pattern, Some("q")).unwrap();
+        }
+        index
+    }
+
+    /// Full, the index refuses another subscription, and is as it was.
+    fn refuses(index: &mut Index, pattern: &str) {
+        let (before, next) = (index.to_string(), index.next_id());
+        let error = index.insert(pattern, Some("new")).unwrap_err();
+        assert_eq!(error.reason, "index-full");
+        assert_eq!((index.to_string(), index.next_id()), (before, next));
+        assert_eq!(index.count("a.b", &mut Scratch::default()), Ok(2));
+    }
+
+    #[test]
+    fn an_index_without_free_slots_is_full_until_a_removal() {
+        let mut index = with_three();
+        index.subscriptions.max_slots = Some(3);
+        refuses(&mut index, "d");
+        refuses(&mut index, "a.b");
+        index.remove(1).unwrap();
+        assert_eq!(index.reserve(2, 2).unwrap_err().reason, "index-full");
+        assert_eq!(index.insert("d", None).unwrap().id, 3);
+        assert_eq!(index.count("a.b", &mut Scratch::default()), Ok(1));
+    }
+
+    #[test]
+    fn an_index_without_free_pages_is_full() {
+        let mut index = with_three();
+        index.patterns.max_pages = 1;
+        refuses(&mut index, "d");
+        let mut index = with_three();
+        index.leaves.0.max_pages = 1;
+        refuses(&mut index, "d");
+    }
+
+    #[test]
+    fn an_index_without_free_ids_is_full() {
+        let mut index = with_three();
+        index.set_next_id(u64::MAX);
+        refuses(&mut index, "d");
+    }
+
+    /// More bytes than memory can have do not overflow the sum.
+    #[test]
+    fn no_number_of_patterns_or_bytes_overflows() {
+        let mut index = with_three();
+        for (count, bytes) in [(usize::MAX, 0), (1, usize::MAX), (usize::MAX, usize::MAX)] {
+            assert!(!index.has_room(count, bytes));
+            assert_eq!(
+                index.reserve(count, bytes).unwrap_err().reason,
+                "index-full"
+            );
+        }
+    }
+}
