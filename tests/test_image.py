@@ -242,7 +242,7 @@ def test_an_opened_index_is_an_index(engine, image):
 
 
 def test_handles_of_an_opened_index_stay_when_it_changes(engine, image):
-    """A query answers in the image itself; the first change makes an index with the same handles."""
+    """A query answers in the image; the index of the first change has the same handles."""
     trie = engine.SubjectTrie.from_bytes(image)
     (found,) = trie.matching("b")
     explained = trie.explain("b")
