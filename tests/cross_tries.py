@@ -135,7 +135,7 @@ class _Side:
     def odd(self, which: int) -> object:
         """Misuse an index."""
         trie, handles = self.trie, self.handles
-        foreign = self.engine.SubjectTrie()
+        foreign = type(trie)()  # an unpickled index is of the engine in use
         calls: list[Any] = [
             lambda: trie.remove(None),
             lambda: trie.remove(foreign.add("a", 0)),
