@@ -74,7 +74,7 @@ def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[s
     """Return the logs of two brokers with a route, and what happened to the requests to each host.
 
     Services subscribe at either broker and leave again; clients of both publish, in bursts of equal
-    requests too. A broker forwards to the other what someone there subscribed to.
+    requests too. A broker forwards to the other what a client there subscribed to.
     """
     dice = random.Random(seed)
     logs = [Trace(pid=7), Trace(pid=8)]

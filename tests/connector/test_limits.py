@@ -120,7 +120,7 @@ async def test_a_received_request_over_the_limits_is_answered(make_nats, plane, 
         long_locality = f"Microbus-Locality: {'l' * 2000}"
         assert await stranger.send("order.1", *to, long_locality) == [202, 431]
         assert len(seen) == 1
-        # Where the sender cannot be told there is no one to answer.
+        # Without the sender's address there is no answer.
         assert await stranger.send("order.1", f"X: {LONG}") == []
         forged = f"{plane}.safe.443.Web_Example.shop_example._.GET.order" + ".x" * 70
         assert await stranger.send("order.1", *to, subject=forged) == []

@@ -1,4 +1,4 @@
-"""What connectors publish on a broker, as a client of that broker sees it."""
+"""The messages of connectors on a broker, as a client of that broker sees them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_handler_reads_the_source_of_the_subject_in_the_header(make_nats
 @pytest.mark.requirement("S0-040")
 @pytest.mark.parametrize("lie", [*LIES, "absent"])
 async def test_a_caller_reads_the_source_of_the_reply_in_the_header(make_nats, plane, lie):
-    """A service that is no connector of ours answers with a lie."""
+    """A client without a connector answers with a lie."""
     web = make_nats("web.example", round_trip=5.0)
     async with web, Observer(web._transport.broker, plane) as bus:
 

@@ -102,7 +102,7 @@ async def test_the_trace_context_reaches_the_peer_and_comes_back(server):
         for url, more in ((f"{URL}/trace", {}), (f"{URL}/relay", params)):
             told = (await us.request("GET", url, params=more, headers=CONTEXT)).json()
             assert TRACE in told["traceparent"], url
-        # Through a service of ours without a tracer, as it came.
+        # Through a Python service without a tracer, as it came.
         told = (await us.request("GET", f"https://{OURS}/hop", headers=CONTEXT)).json()
         assert TRACE in told["traceparent"]
         assert told["tracestate"] == CONTEXT["Tracestate"]

@@ -134,7 +134,7 @@ def test_a_newcomer_of_whom_an_earlier_server_is_not_told():
     assert verdict("S4-035", forwarded, newcomer, every_route=True) == "kept"
     # If B came later, C is not told of B.
     assert verdict("S4-035", timed(before, 9), newcomer, every_route=True) == "broken"
-    # Without times nobody is known to be the newcomer.
+    # Without times the newcomer is not known.
     assert verdict("S4-035", before, route("A", "C", number=2), every_route=True) == "not seen"
 
 
@@ -224,7 +224,7 @@ KNOWN = [*subscription(1, "a", startPosition=FIRST), *(delivered(2, n, "a") for 
 
 
 def started(position, sequence, *, known=KNOWN, at=3.0, timestamp=0, **options):
-    """What a second subscription is delivered first."""
+    """Return a second subscription and its first delivery."""
     return [
         *known,
         *subscription(at, "b", startPosition=position, **options),
@@ -386,7 +386,7 @@ def test_a_client_that_does_not_connect_first():
 
 
 @pytest.mark.requirement("S3-066")
-def test_a_puback_for_a_guid_that_nobody_published():
+def test_a_puback_for_a_guid_that_was_not_published():
     answer = ("c2s", pub("_STAN.acks.x", streaming.PubAck(guid="other")), 2)
     assert verdict("S3-066", talk(*connected(), *published(1), answer)) == "broken"
 

@@ -32,7 +32,7 @@ def rules() -> list[tuple[str, str, Callable[[Connections], Iterator[Verdict]]]]
 
 
 def _first_deliveries(carried: list[Carried]) -> Iterator[tuple[Step, Any, Any]]:
-    """Yield step, message and subscription request of each delivery that is no redelivery."""
+    """Yield step, message and subscription request of each delivery except redeliveries."""
     for each in carried:
         request = each.typed.answers
         if each.typed.name == "MsgProto" and request is not None:

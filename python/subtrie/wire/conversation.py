@@ -192,7 +192,7 @@ def _is_route_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme == "nats-route" and bool(parts.hostname) and bool(parts.port)
-    except ValueError:  # the port is no number, or the host no address
+    except ValueError:  # an invalid port or host
         return False
 
 
