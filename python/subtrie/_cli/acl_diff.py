@@ -60,15 +60,15 @@ def diff(
     base, new = both
     try:
         if selection.names_a_user:
-            befores = {"": selection.load_determined(base)}
-            afters = {"": selection.load_determined(new)}
+            old_users = {"": selection.load_determined(base)}
+            new_users = {"": selection.load_determined(new)}
         else:
-            befores, afters = selection.load_each(base), selection.load_each(new)
-            if not every_user and len(befores) == len(afters) == 1:
-                befores, afters = _alone(befores), _alone(afters)
-        every_user = [*befores, *afters] != ["", ""] or every_user
-        shown = plane is not None or about_microbus([*befores.values(), *afters.values()])
-        changes = _of_each(befores, afters, shown)
+            old_users, new_users = selection.load_each(base), selection.load_each(new)
+            if not every_user and len(old_users) == len(new_users) == 1:
+                old_users, new_users = _alone(old_users), _alone(new_users)
+        every_user = [*old_users, *new_users] != ["", ""] or every_user
+        shown = plane is not None or about_microbus([*old_users.values(), *new_users.values()])
+        changes = _of_each(old_users, new_users, shown)
     except SubtrieError as error:
         raise BadFile(str(error)) from None
     form = "json" if as_json else form
