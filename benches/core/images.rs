@@ -25,7 +25,7 @@ pub fn measure(workload: &Workload) {
     let image = open(false);
     let verified = || drop(black_box(open(true)));
     let unverified = || drop(black_box(open(false)));
-    let taken_over = || drop(black_box(image.to_index().is_ok()));
+    let taken_over = || _ = black_box(image.to_index().is_ok());
     let forms: [(&str, &dyn Fn()); 3] = [
         ("verified", &verified),
         ("unverified", &unverified),

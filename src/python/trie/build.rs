@@ -114,14 +114,14 @@ impl StateBuilder {
         self,
         py: Python<'py>,
         trie: &SubjectTrie,
-        valid: Vec<ValidRow<'py>>,
+        valid: &[ValidRow<'py>],
     ) -> PyResult<Vec<Py<Subscription>>> {
-        let (patterns, queues) = texts(py, &valid)?;
+        let (patterns, queues) = texts(py, valid)?;
         let bytes = patterns.iter().map(|pattern| pattern.len()).sum();
         let first = trie.reserve(py, valid.len(), bytes)?;
         let mut singles = Vec::with_capacity(valid.len());
         let mut made = Vec::with_capacity(valid.len());
-        for (id, row) in (first..).zip(&valid) {
+        for (id, row) in (first..).zip(valid) {
             let single = PyTuple::new(py, [&row.value])?.unbind();
             let fields = Fields {
                 id,
@@ -142,12 +142,12 @@ impl StateBuilder {
     }
 
     /// The state that a pickle describes.
-    pub fn restore_pickle(self, next: u64, found: Vec<Bound<'_, PyTuple>>) -> PyResult<State> {
+    pub fn restore_pickle(self, next: u64, found: &[Bound<'_, PyTuple>]) -> PyResult<State> {
         let mut valid: Vec<ValidRow<'_>> = Vec::with_capacity(found.len());
         let mut numbers: Vec<(u64, u64)> = Vec::with_capacity(found.len());
         let mut singles = Vec::with_capacity(found.len());
         let mut handles = Vec::with_capacity(found.len());
-        for row in &found {
+        for row in found {
             let py = row.py();
             let (handle, pattern, value, queue, id, turn): Pickled<'_> = row.extract()?;
             let row = self.validate(&pattern, value, queue.as_ref())?;
@@ -177,7 +177,7 @@ impl StateBuilder {
     }
 
     /// The state that an image describes, with values. Handles are made when they are asked for.
-    pub fn restore_image(self, py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
+    pub fn restore_image(py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
         let single = |found: &SubscriptionRef| -> PyResult<Py<PyTuple>> {
             Ok(PyTuple::new(py, [image.value(py, found.id)?])?.unbind())
         };

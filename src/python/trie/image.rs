@@ -19,7 +19,7 @@ pub struct OpenedImage {
     /// The words, if the bytes are not aligned.
     copy: Option<Vec<u64>>,
     header: ImageHeader,
-    /// What queries keep.
+    /// The order of patterns that queries keep.
     cache: ImageCache,
     pub values: Option<Py<PyAny>>,
     /// The handles that queries made, which the index of the first change has as well.

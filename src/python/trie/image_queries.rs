@@ -3,6 +3,7 @@
 //! Handles are made when a query finds them, and the index that the first change makes has the same.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -50,7 +51,7 @@ impl OpenedImage {
         let found = py
             .detach(|| self.read(query))
             .map_err(|error| query_error(py, &error, class, text))?;
-        PyTuple::new(py, self.made(py, builder, found)?)
+        PyTuple::new(py, self.made(py, builder, &found)?)
     }
 
     /// The explanation of a subject, computed without the GIL.
@@ -65,9 +66,9 @@ impl OpenedImage {
         let explanation = py
             .detach(|| self.read(explain))
             .map_err(|error| query_error(py, &error, ErrorClass::Subject, subject))?;
-        let matches = self.made(py, builder, explanation.matches)?;
+        let matches = self.made(py, builder, &explanation.matches)?;
         let (nearest, tokens): (Vec<_>, Vec<_>) = explanation.nearest.into_iter().unzip();
-        let nearest = self.made(py, builder, nearest)?.into_iter().zip(tokens);
+        let nearest = self.made(py, builder, &nearest)?.into_iter().zip(tokens);
         let nearest: Vec<_> = nearest.collect();
         shared!(py, "explained")?.call1((subject, builder.dialect.name(), matches, nearest))
     }
@@ -77,7 +78,7 @@ impl OpenedImage {
         &self,
         py: Python<'py>,
         builder: StateBuilder,
-        found: Vec<ImageSubscription>,
+        found: &[ImageSubscription],
     ) -> PyResult<Vec<Bound<'py, Subscription>>> {
         let mut patterns = Patterns::new();
         let make = |one: &ImageSubscription| {
@@ -117,10 +118,12 @@ fn text_of(
         return Ok((text(), OnceLock::new()));
     }
     let key = pattern.as_ptr();
-    if !patterns.contains_key(&key) {
-        let made = pattern_of(py, pattern, builder.dialect)?.unbind();
-        patterns.insert(key, (text(), made));
-    }
-    let (text, made) = &patterns[&key];
+    let (text, made) = match patterns.entry(key) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let made = pattern_of(py, pattern, builder.dialect)?.unbind();
+            entry.insert((text(), made))
+        }
+    };
     Ok((text.clone_ref(py), OnceLock::from(made.clone_ref(py))))
 }

@@ -81,7 +81,7 @@ impl SubjectTrie {
         let py = pattern.py();
         let row = self.builder.validate(pattern, value, queue)?;
         self.ensure_index(py)?;
-        let made = self.builder.subscribe(py, self, vec![row])?;
+        let made = self.builder.subscribe(py, self, &[row])?;
         made.into_iter()
             .next()
             .ok_or_else(|| PyTypeError::new_err("no row"))
@@ -109,7 +109,7 @@ impl SubjectTrie {
                     valid.push(this.builder.validate_row(&row?)?);
                 }
                 this.ensure_index(py)?;
-                let made = this.builder.subscribe(py, this, valid)?;
+                let made = this.builder.subscribe(py, this, &valid)?;
                 Ok(PyList::new(py, made)?.into_any())
             }
             (None, Some(patterns), Some(values), queues) => {
@@ -425,7 +425,8 @@ impl SubjectTrie {
     }
 
     fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
-        let fresh = self.builder.restore_pickle(state.0, state.1)?;
+        let (next, rows) = state;
+        let fresh = self.builder.restore_pickle(next, &rows)?;
         self.install(py, fresh);
         Ok(())
     }

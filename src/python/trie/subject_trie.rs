@@ -112,7 +112,7 @@ impl SubjectTrie {
     /// Builds the index if subjects are looked up in an image instead.
     pub(super) fn ensure_index(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(image) = self.image(py) {
-            let fresh = self.builder.restore_image(py, &image)?;
+            let fresh = StateBuilder::restore_image(py, &image)?;
             let next = fresh.index.next_id();
             let replaced = self.state.write(py, |state| {
                 // Another thread may have done so meanwhile, and changed the index.

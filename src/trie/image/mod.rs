@@ -64,7 +64,7 @@ enum Sorted<'a> {
     Kept(&'a SortedPatterns),
 }
 
-/// What queries of an image keep between two openings of the same words.
+/// The order of patterns that queries keep between two openings of the same words.
 #[derive(Default)]
 pub struct ImageCache(SortedPatterns);
 

@@ -1,7 +1,7 @@
 //! The walk of a lookup: from the root to the patterns that pass the prefilter.
 //!
 //! One walk serves one subject or a group of them; it has one queue of keys and one list of
-//! candidates for all, so that the end of one subject's is no branch that the processor mispredicts.
+//! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
 
 use super::View;
 use super::prefetch::prefetch;

@@ -16,6 +16,7 @@ pub(crate) struct ParsedPattern {
 }
 
 /// The child of a branch that a pattern belongs to.
+#[derive(Clone, Copy)]
 pub(crate) enum Child {
     /// That of its literal tokens.
     Literal(NodeKey),

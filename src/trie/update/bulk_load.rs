@@ -409,7 +409,11 @@ mod tests {
     }
 
     fn row<'a>(at: usize) -> (u64, Option<&'a str>, u64) {
-        (3 * at as u64, (at % 4 == 0).then_some("q"), at as u64 % 5)
+        (
+            3 * at as u64,
+            at.is_multiple_of(4).then_some("q"),
+            at as u64 % 5,
+        )
     }
 
     fn ids(index: &Index, subject: &str) -> Vec<u64> {
@@ -434,8 +438,8 @@ mod tests {
                 assert_eq!(loaded.pattern_count, filled.pattern_count);
                 assert_eq!(loaded.to_string(), filled.to_string());
                 assert_eq!(loaded.next_id(), filled.next_id());
-                for n in 0..count.min(700) {
-                    let subject = patterns[n].replace('*', "x").replace('>', "y.z");
+                for pattern in patterns.iter().take(700) {
+                    let subject = pattern.replace('*', "x").replace('>', "y.z");
                     assert_eq!(ids(&loaded, &subject), ids(&filled, &subject));
                 }
                 for found in filled.subscriptions() {
@@ -445,8 +449,8 @@ mod tests {
                     assert_eq!(loaded.turn(loaded_one), filled.turn(found));
                 }
                 // What follows a load: changes of each kind.
-                for at in 0..count {
-                    loaded.insert_reserved((3 * count + at) as u64, patterns[at], None, 0);
+                for (at, pattern) in patterns.iter().enumerate() {
+                    loaded.insert_reserved((3 * count + at) as u64, pattern, None, 0);
                     assert!(loaded.remove(row(at).0).is_some());
                 }
                 assert!(loaded.nodes_are_whole());
