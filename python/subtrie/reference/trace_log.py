@@ -16,7 +16,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from .._errors import SubtrieError
@@ -437,6 +436,5 @@ def _identity(user: str | None, name: str | None) -> str | None:
     return user or name
 
 
-@lru_cache(16)
 def _second(text: str) -> datetime:
     return datetime.strptime(text, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
