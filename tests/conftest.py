@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from types import ModuleType
 
 import pytest
@@ -11,6 +12,11 @@ from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
 
 __all__ = ["engine", "engine_in_use", "pytest_configure", "pytest_runtest_makereport", "trie"]
+
+# A shell starts a job in the background with SIGINT ignored, and the programs that tests start and
+# interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=list(ENGINES))
