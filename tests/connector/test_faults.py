@@ -254,7 +254,7 @@ async def test_a_full_connection_fails_at_once(make_nats, monkeypatch):
     async with web:
         with pytest.raises(HTTPError) as refused:  # the headers alone are more than a message
             await web.request("GET", URL, headers={"X-Large": "x" * 200_000})
-        assert refused.value.status == 413
+        assert refused.value.status == 431
         with monkeypatch.context() as patched:
             _fill(web._transport.nats, patched)
             with pytest.raises(HTTPError, match="publish failed: full") as refused:

@@ -41,6 +41,23 @@ def test_a_function_that_is_called_belongs_to_the_caller(tree):
     assert not services["a.shop"].calls
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g():\n    helper = {}\n    def h(): return helper\n    return h",
+        "helper = {}\ntable = [helper]",
+        "def g(helper): return [helper]",
+        "def g(x): return [x.helper]",
+        "def g(x: a.helper): pass",
+        "y: a.helper = 1",
+    ],
+)
+def test_a_variable_or_field_with_the_name_of_a_function_is_not_the_function(tree, text):
+    call = "async def f(): await a.helper(b)\n"
+    services = {each.host: each for each in scan(tree(a=A, b=B.format(call), c=text))}
+    assert said(services["b.shop"].calls) == ["POST vault.shop:443/open"]
+
+
 CONSTS = 'U = "https://bank.shop/pay"\n_H = "https://hidden.shop/x"\n'
 CALL = '\nasync def f(): await orders.request("POST", {})'
 STARS = {

@@ -220,7 +220,9 @@ class NatsConnection(BrokerConnection):
                 each(refused)
         # The first connection fails with an exception, and a lost one is reported once.
         lost = isinstance(error, OSError | StaleConnectionError | UnexpectedEOF)
-        ready = self._ready.done() and self.connected
+        # After a first connection that failed there is no client.
+        made = self._ready.done() and not self._ready.cancelled() and not self._ready.exception()
+        ready = made and self.connected
         level = logging.WARNING if ready and not lost else logging.DEBUG
         logger.log(level, "%s: NATS error: %s", self._host, error)
 

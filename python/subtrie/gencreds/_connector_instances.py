@@ -25,6 +25,7 @@ from ._abstract_values import (
     of_kind,
 )
 from ._constant_evaluation import ConstantEvaluator
+from ._escaping_functions import escaping_functions
 from ._partial_strings import PartialString
 from ._scopes import FunctionNode, Scope, parameters
 from ._service import Note
@@ -60,7 +61,7 @@ class ConnectorInstances:
         own = [each for each in self.instances if each.scope.file.path in tree.sources.own]
         self._outside = set(self.instances) - set(own)  # services of imported files
         #: Names of functions that are stored or passed on, so that a call of them is not seen.
-        self._escaped = _escaping(tree)
+        self._escaped = escaping_functions(tree)
         self.hosts: dict[str, list[Instance]] = {}
         self.without_host: list[tuple[Instance, str]] = []
         for each in own:
@@ -298,28 +299,6 @@ def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
     if place < 0 or any(isinstance(each, ast.Starred) for each in call.args[: place + 1]):
         return None
     return call.args[place] if place < len(call.args) else None
-
-
-def _escaping(tree: SourceTree) -> frozenset[str]:
-    """Names of functions with a parameter that are read other than to call them."""
-    names: set[str] = set()
-    aliases: list[ast.alias] = []
-    for file_scopes in tree.all_files():
-        called: set[int] = set()
-        for node in ast.walk(file_scopes.module.node):
-            if isinstance(node, ast.Call):
-                called.add(id(node.func))
-        for node in ast.walk(file_scopes.module.node):
-            if id(node) in called:
-                continue
-            if isinstance(node, ast.alias) and node.asname is not None:
-                aliases.append(node)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                names.add(node.id)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                names.add(node.attr)
-    names |= {each.name.rpartition(".")[2] for each in aliases if each.asname in names}
-    return frozenset(names)
 
 
 def _default(node: FunctionNode, wanted: ast.arg) -> ast.expr | None:
