@@ -105,7 +105,8 @@ async def test_the_log_of_a_failed_handler_holds_the_original_exception(make, ca
     async with shop, web:
         await failure_of(web, "/async")
         await failure_of(web, "/unavailable")
-    unexpected, deliberate = [r for r in caplog.records if r.levelno == logging.ERROR]
+    ours = [r for r in caplog.records if r.name == "subtrie.connector"]
+    unexpected, deliberate = [r for r in ours if r.levelno == logging.ERROR]
     assert unexpected.getMessage() == "handling GET /async failed: KeyError: 'missing'"
     assert unexpected.exc_info is not None
     assert isinstance(unexpected.exc_info[1], KeyError)
