@@ -9,9 +9,9 @@ HOST, URL = "shop.example", "https://shop.example"
 
 async def test_the_metrics_of_a_service_are_shown_beside_those_of_the_connector(make):
     shop, web = make(HOST), make("web.example")
-    orders = shop.metrics.counter("orders", "Orders placed")
-    stock = shop.metrics.gauge("stock")
-    waits = shop.metrics.histogram("waits_seconds", bounds=(0.1, 1.0))
+    orders = shop.metrics.counter("tea_orders", "Orders placed")
+    stock = shop.metrics.gauge("tea_stock")
+    waits = shop.metrics.histogram("tea_waits_seconds", bounds=(0.1, 1.0))
 
     @shop.endpoint("GET", "/order")
     async def order(kind: str) -> None:
@@ -24,14 +24,14 @@ async def test_the_metrics_of_a_service_are_shown_beside_those_of_the_connector(
     async with shop, web:
         for kind in ("tea", "tea", 'a"b'):
             await web.request("GET", f"{URL}/order", params={"kind": kind})
-        assert shop.metrics.counter("orders") is orders
+        assert shop.metrics.counter("tea_orders") is orders
         text = (await web.request("GET", f"{URL}:888/metrics")).text
         acks = (await shop.request("GET", "https://web.example:888/metrics")).text
-    own = [line for line in text.splitlines() if line.startswith(("orders", "stock", "waits"))]
+    own = [line for line in text.splitlines() if line.startswith("tea_")]
     assert all(f'service="{HOST}"' in line for line in own)
     assert any(line.endswith(" 2.0") and 'kind="tea"' in line for line in own)
     assert any('kind="a\\"b"' in line for line in own)
-    assert next(line for line in own if line.startswith("stock")).endswith(" 3.0")
+    assert next(line for line in own if line.startswith("tea_stock")).endswith(" 3.0")
     assert sum('le="+Inf"' in line and line.endswith(" 6.0") for line in own) == 1
     count = [
         x

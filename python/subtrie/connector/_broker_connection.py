@@ -63,7 +63,8 @@ class BrokerConnection(ABC):
         #: Called with each publish or subscription that the broker refuses, on this loop.
         self.on_violation: list[Callable[[Violation], None]] = []
         self.ack_times = AckTimes()
-        self._ready: Future[None]
+        #: The first connection; its loop may report an error before ``connect`` sets it.
+        self._ready: Future[None] = Future()
 
     @property
     @abstractmethod
