@@ -11,7 +11,7 @@ import hashlib
 import importlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -150,6 +150,14 @@ def holds_server_lines(path: str) -> bool:
     return any(counts[name] for name in ("operations", "payloads", "server")) or not any(
         counts.values()
     )
+
+
+def split_bytes_of(options: Mapping[str, str]) -> int:
+    """Return the size of a range in bytes. Raises ``ValueError`` unless it is positive."""
+    split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
+    if split_bytes < 1:
+        raise ValueError("splitBytes must be at least 1")
+    return split_bytes
 
 
 def divide(log: LogRange, split_bytes: int = SPLIT_BYTES) -> list[LogRange]:

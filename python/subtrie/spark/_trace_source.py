@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from ._facts import FACTS
 from ._file_source import damage_kept, lower_keys, mode_of, paths_of
 from ._log_files import log_files
-from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
+from ._log_reader import LogRange, divide, read_range, split_bytes_of, whole_logs
 from ._schema import EVENTS, spark_schema
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ class TraceSourceReader(DataSourceReader):
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         options = lower_keys(options)
         self._names = schema.fieldNames()
-        self._split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
-        if self._split_bytes < 1:
-            raise ValueError("splitBytes must be at least 1")
+        self._split_bytes = split_bytes_of(options)
         self._mode = mode_of(options)
         self._paths = paths_of(options)
 

@@ -17,7 +17,7 @@ from ._facts import EVENT_COLUMNS, count_facts, facts_of, range_fact
 from ._file_source import damage_kept, given_paths, lower_keys, mode_of
 from ._growing_log import advance, blocks, empty_offset, ranges
 from ._log_files import resolve_path
-from ._log_reader import SPLIT_BYTES, LogRange, read_range
+from ._log_reader import LogRange, read_range, split_bytes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +44,7 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         options = lower_keys(options)
         self._names = schema.fieldNames()
-        self._split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
-        if self._split_bytes < 1:
-            raise ValueError("splitBytes must be at least 1")
+        self._split_bytes = split_bytes_of(options)
         self._mode = mode_of(options)
         self._paths = [resolve_path(path) for path in given_paths(options)]
         self._complete = _flag(options, "complete", "false")
