@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from subtrie._cli.app import app
 from subtrie.spark._session import local_session
 
 
@@ -23,3 +25,13 @@ def spark() -> Iterator[Any]:
 def captures() -> Path:
     """Logs of real brokers."""
     return Path(__file__).parents[2] / "examples" / "captures"
+
+
+@pytest.fixture
+def run(spark: Any):
+    """Run the command in this process, with the session of the test run."""
+
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+    return call

@@ -10,11 +10,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from subtrie._cli.app import app
 from subtrie.spark import (
@@ -38,16 +37,6 @@ from subtrie.cli import main
 main()
 """
 FRONT = "[7] 2026/11/21 08:00:00.{:06d} [TRC] 1.2.3.4:5 - cid:{} - "
-
-
-@pytest.fixture
-def run(spark: Any):
-    """Run the command in this process, with the session of the test run."""
-
-    def call(*arguments: object) -> Result:
-        return CliRunner().invoke(app, ["audit", *map(str, arguments)])
-
-    return call
 
 
 @pytest.fixture

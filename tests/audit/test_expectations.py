@@ -5,28 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 from trace_writer import Trace
 
-from subtrie._cli.app import app
 from subtrie.spark import TABLE_KEYS, Audit, audit, failures
 from subtrie.spark._expectations import BUILTIN
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET."
-
-
-@pytest.fixture
-def run(spark: Any):
-    """Run the command in this process, with the session of the test run."""
-
-    def call(*arguments: object) -> Result:
-        return CliRunner().invoke(app, ["audit", *map(str, arguments)])
-
-    return call
 
 
 @pytest.fixture
