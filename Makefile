@@ -10,6 +10,8 @@ FUZZ_CASES ?= 20000
 VECTORS ?= tests/vectors
 SECONDS ?= 4
 LOAD ?= 60
+# Test processes: each starts a Spark session of its own (about 2 GB), so not one a core.
+JOBS ?= 2
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
@@ -23,7 +25,7 @@ test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
 	cargo test --locked --features arrow
 	cargo test --locked -p subtrie-fuzz --lib
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
 	@tools/bootstrap test

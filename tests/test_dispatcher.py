@@ -107,7 +107,9 @@ class _AsyncCallable:
 
 
 @pytest.mark.parametrize(
-    "handler", [_coroutine, functools.partial(_coroutine), _AsyncCallable()], ids=str
+    "handler",
+    [_coroutine, functools.partial(_coroutine), _AsyncCallable()],
+    ids=["function", "partial", "callable"],
 )
 def test_coroutine_function_without_its_loop_is_refused(dispatcher, handler):
     with pytest.raises(TypeError, match="loop="):
