@@ -151,6 +151,17 @@ def test_importing_brings_nothing_optional(name):
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "other"), [("native", "subtrie.reference"), ("reference", "subtrie._subtrie")]
+)
+def test_importing_loads_one_engine(name, other):
+    code = "import sys, subtrie; print([m for m in sys.modules if m.startswith({!r})])"
+    done = python(code.format(other), SUBTRIE_ENGINE=name)
+    assert done.stdout.strip() == "[]", done.stderr
+    done = python("import subtrie; print(subtrie.reference.__name__)", SUBTRIE_ENGINE=name)
+    assert done.stdout.strip() == "subtrie.reference", done.stderr
+
+
 def test_importing_the_package_starts_no_asyncio_loop_or_thread():
     done = python("import threading, subtrie; print(threading.active_count())")
     assert done.stdout.strip() == "1", done.stderr

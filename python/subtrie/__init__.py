@@ -6,7 +6,9 @@ Importing this package imports no optional dependency.
 
 from __future__ import annotations
 
-from . import _engine, microbus, names, reference
+from typing import TYPE_CHECKING, Any
+
+from . import _engine, _engine_choice, microbus, names  # noqa: F401 - binds the engine
 from ._dispatcher import Dispatcher, HandlerSubscription
 from ._engine import Batch, Engine, Matches, SubjectTrie, Subscription
 from ._errors import (
@@ -27,9 +29,18 @@ from ._subscription import Explanation, Groups, NearMiss, TrieStats
 from .microbus import classify
 from .names import NameReport, check_name
 
+if TYPE_CHECKING:
+    from . import reference
 
-def __getattr__(name: str) -> str:
-    """Return ``__version__``, which is read on demand because reading it is slow."""
+    __version__: str
+
+
+def __getattr__(name: str) -> Any:
+    """Return ``__version__`` or ``reference``, which are slow to load and seldom wanted."""
+    if name == "reference":
+        from importlib import import_module
+
+        return import_module(".reference", __name__)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version

@@ -1,18 +1,13 @@
-"""The engine in use: the native extension, or the reference implementation in plain Python.
+"""The names of the engine in use: the native extension, or the reference in plain Python.
 
-The choice is made once, when this module is first imported. The names below are those of the
-chosen module; a type checker sees them as ``_subtrie.pyi`` declares them.
-
-The engine creates ``Subject``, ``Subscription`` and the addresses, and these classes call the
-engine. They therefore import this module and look a name up when they are called, so that the
-reference can import them while this module is still being imported.
+``_engine_choice`` makes the choice and binds the names, once, before any other module is imported;
+a type checker sees them as ``_subtrie.pyi`` declares them. Nothing is imported here, because both
+engines create ``Subject``, ``Subscription`` and the addresses, and these classes call the engine:
+they import this module and look a name up when they are called.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
-import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,39 +19,20 @@ class Engine(NamedTuple):
     reason: str
 
 
-def _choose() -> tuple[ModuleType, Engine]:
-    """Return the native extension unless the environment or its absence decides otherwise."""
-    wanted = os.environ.get("SUBTRIE_ENGINE", "")
-    if wanted not in ("", "native", "reference"):
-        raise ValueError(f"SUBTRIE_ENGINE must be 'native' or 'reference', not {wanted!r}")
-    if wanted == "reference":
-        return _reference(), Engine("reference", "SUBTRIE_ENGINE=reference")
-    try:
-        native = importlib.import_module("._subtrie", __package__)
-    except ImportError as error:
-        if wanted == "native":
-            raise
-        absent = isinstance(error, ModuleNotFoundError) and error.name == f"{__package__}._subtrie"
-        why = "it is not part of this installation" if absent else str(error)
-        warnings.warn(
-            f"subtrie uses its pure-Python reference engine: the native extension cannot be "
-            f"imported: {why}",
-            RuntimeWarning,
-            stacklevel=4,  # _choose, this module, subtrie, the module that imports subtrie
-        )
-        report = Engine("reference", f"the native extension cannot be imported: {why}")
-        return _reference(), report
-    why = "SUBTRIE_ENGINE=native" if wanted else "the extension fits this interpreter"
-    return native, Engine("native", why)
+#: The module whose functions answer, ``subtrie._subtrie`` or ``subtrie.reference``.
+module: ModuleType
+
+#: What ``subtrie.engine()`` returns.
+report: Engine
 
 
-def _reference() -> ModuleType:
-    return importlib.import_module(".reference", __package__)
+def bind(engine: ModuleType, why: Engine) -> None:
+    """Make the names of this module those of an engine."""
+    functions = {name: getattr(engine, name) for name in __all__ if name not in _OWN}
+    globals().update(functions, module=engine, report=why)
 
 
-#: The module whose functions answer, ``subtrie._subtrie`` or ``subtrie.reference``, and what
-#: ``subtrie.engine()`` returns.
-module, report = _choose()
+_OWN = ("Engine", "bind", "module", "report")
 
 __all__ = [
     "Batch",
@@ -68,6 +44,7 @@ __all__ = [
     "SubjectTrie",
     "Subscription",
     "absolute_url",
+    "bind",
     "check_identity_host",
     "check_locality",
     "check_method",
@@ -169,5 +146,3 @@ if TYPE_CHECKING:
         write_http_request,
         write_http_response,
     )
-else:
-    globals().update({name: getattr(module, name) for name in __all__ if name not in globals()})
