@@ -19,12 +19,16 @@
 
 mod check;
 mod classify;
+mod dialect;
 mod names;
 mod relation;
 pub(crate) mod scan;
 pub(crate) mod token_ends;
+mod tokens;
 
-pub use check::{Bounds, BoundsOverride, Dialect, Form, check, tokens};
+pub use check::check;
 pub use classify::classify;
+pub use dialect::{Bounds, BoundsOverride, Dialect, Form};
 pub use names::{Level, RuleViolation, UnknownKind, check_name, is_kind};
 pub use relation::{covers, matches, overlaps};
+pub use tokens::tokens;

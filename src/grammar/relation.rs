@@ -4,7 +4,7 @@
 //! relations hold for subjects of any length; bounds are checked by [`super::check`] alone.
 // S1-029, S1-030, S1-036 to S1-040, S1-043 to S1-047; A34.
 
-use super::check::tokens;
+use super::tokens::tokens;
 
 /// The token of a witness at positions that both patterns leave open.
 const OPEN_TOKEN: &str = "x";

@@ -2,8 +2,9 @@
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
 
-use super::check::{Bounds, Dialect, Form, check};
-use super::scan::{Kernel, SLACK, dots_at, scan, scan_subject};
+use super::check::check;
+use super::dialect::{Bounds, Dialect, Form};
+use super::scan::{Kernel, SLACK, scan, scan_subject};
 use crate::error::Error;
 use crate::number::to_u32;
 
@@ -91,55 +92,5 @@ impl TokenEnds {
         }
         let &[before, end] = self.ends.get(position..)?.first_chunk::<2>()?;
         Some((before.wrapping_add(1) as usize, end as usize))
-    }
-}
-
-/// The tokens of a text, one after another.
-pub(super) struct Tokens<'a> {
-    text: &'a str,
-    start: usize,
-    /// The 64 bytes whose dots are left.
-    base: usize,
-    dots: u64,
-    ended: bool,
-}
-
-impl<'a> Tokens<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            start: 0,
-            base: 0,
-            dots: if text.is_empty() {
-                0
-            } else {
-                dots_at(text.as_bytes(), 0)
-            },
-            ended: false,
-        }
-    }
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = &'a str;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a str> {
-        if self.ended {
-            return None;
-        }
-        while self.dots == 0 {
-            self.base += 64;
-            if self.base >= self.text.len() {
-                self.ended = true;
-                return self.text.get(self.start..);
-            }
-            self.dots = dots_at(self.text.as_bytes(), self.base);
-        }
-        let end = self.base + self.dots.trailing_zeros() as usize;
-        self.dots &= self.dots - 1;
-        let token = self.text.get(self.start..end);
-        self.start = end + 1;
-        token
     }
 }

@@ -5,8 +5,12 @@
 //! one moves into the place of a removed one.
 
 use super::huge_words::HugeWords;
-use super::slab::PAGE_WORDS;
 use super::to_u32;
+
+/// Words of a page: 32 KiB. A larger page wastes more memory in size classes with few blocks, a
+/// smaller one limits how much an address can name. No record compares page sizes. A block larger
+/// than a page has a page of its own.
+pub(super) const PAGE_WORDS: usize = 4096;
 
 /// Pages of an array: a huge page.
 const PAGES: usize = 64;

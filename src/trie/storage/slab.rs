@@ -7,13 +7,8 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use super::page_arena::PageArena;
+use super::page_arena::{PAGE_WORDS, PageArena};
 use super::to_u32;
-
-/// Words of a page: 32 KiB. A larger page wastes more memory in size classes with few blocks, a
-/// smaller one limits how much an address can name. No record compares page sizes. A block larger
-/// than a page has a page of its own.
-pub(super) const PAGE_WORDS: usize = 4096;
 
 /// From so many pages on, 2 MB, those that become full go to the arena. Below it a huge page would
 /// waste memory, and the caches translate the addresses of all pages.
