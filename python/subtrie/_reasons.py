@@ -278,6 +278,15 @@ LOADING: dict[str, Reason] = {
     "import-refused": Reason(
         "no export allows this import", "export it there, or remove the import"
     ),
+    "mapping": Reason("the broker refuses this mapping", "correct the destination, or the weights"),
+    "snapshot": Reason(
+        "not an answer of a broker's monitoring port", "give http://HOST:8222, or a saved answer"
+    ),
+    "snapshot-auth": Reason(
+        "the connections come without accounts", "ask /connz?auth=1&subs=detail"
+    ),
+    "store-empty": Reason("the folder holds no JWT", "give a store of nsc, or a folder of *.jwt"),
+    "store-files": Reason("the folder holds more JWTs than are read", "give one account's folder"),
     "operator-mode": Reason(
         "the broker is in operator mode: its users are not in the configuration",
         "give the user's .creds file or JWT",

@@ -50,6 +50,12 @@ def serving(folder: Path, config: str, binary: Path | None = None) -> Iterator[s
             process.communicate()
 
 
+def monitor(folder: Path) -> str:
+    """The address of the monitoring port of the server of a folder, if it has one."""
+    [ports] = folder.glob("*.ports")
+    return str(json.loads(ports.read_text())["monitoring"][0])
+
+
 def loads(path: Path, env: dict[str, str]) -> bool:
     """Return whether the broker accepts this configuration."""
     command = [find_binary(), "-t", "-c", path]

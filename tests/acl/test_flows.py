@@ -45,7 +45,8 @@ def test_deliveries_between_accounts_are_those_of_the_broker(seed, tmp_path, cap
     counts, undetermined = judged(generated(seed, 320), tmp_path)
     with capsys.disabled():
         print(f"  [{dict(sorted(counts.items()))}]")
-    assert len(undetermined) == counts["undetermined"] < 40
+    listed = counts["undetermined, listed"]
+    assert len(undetermined) == counts["undetermined"] + listed < 40
     assert min(counts["across yes"], counts["across no"], counts["renamed"]) >= 20
 
 

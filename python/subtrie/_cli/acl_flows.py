@@ -2,49 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Deployment
-from .permission_files import FILE, BadFile
-from .stream import console, print_json, printable
+from ..acl import Deployment, Flow, Link, Permissions
+from .junit import Case
+from .permission_files import SOURCE, BadFile
+from .report_forms import TEXT, by_format, print_report
+from .sarif import Row
+from .stream import console, printable
+
+_LEVELS = {"unused-import": "warning", "ignored": "warning"}
+_KINDS = {
+    "leaf": "leaf node of", "leaf user": "leaf node user", "route": "cluster",
+    "gateway": "gateway to",
+}  # fmt: skip
 
 
 @click.command()
-@click.argument("file", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each line.")
-def flows(file: Path, as_json: bool) -> None:
-    """Show which messages cross from one account of FILE to another, and between which users.
+@click.argument("sources", type=SOURCE, nargs=-1, required=True)
+@click.option("--allow-readable", is_flag=True, help="Accept a creds file that others may read.")
+@by_format
+def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> None:
+    """Show which messages cross from one account to another, and between which users.
 
-    FILE is a server configuration. Each import is shown with an example, before and after the
-    import renames it; then public exports, exports that no account imports, and imports that no
-    user can use. Exit code 1 if there is such an import.
+    A SOURCE is a server configuration, a JWT or creds file, a folder of JWTs as nsc keeps them,
+    saved answers of /accountz?acc=NAME and /connz?auth=1&subs=detail, or the address of a
+    monitoring port (http://127.0.0.1:8222); several add up. Each import is shown with an example,
+    before and after it is renamed; then links to other brokers, public exports, exports that no
+    account imports, and imports that no user can use. Exit code 1 if there is such an import.
     """
     try:
-        deployment = Deployment.load(file)
-    except (SubtrieError, OSError) as error:
+        deployment = Deployment.load(*sources, allow_readable=allow_readable)
+        crossing = deployment.flows()
+        rows = list(_rows(deployment, str(sources[0])))
+    except (SubtrieError, OSError, ImportError) as error:
         raise BadFile(str(error)) from None
+    if form == TEXT:
+        _print(deployment, crossing, rows)
+    else:
+        objects = [*(_object(deployment, each) for each in crossing), *_objects(deployment, rows)]
+        table = [
+            (each.kind, each.source, each.target, each.published, each.received,
+             _names(each.senders), _receivers(deployment, each)) for each in crossing
+        ]  # fmt: skip
+        table += [(each.rule, each.place, "", each.message, "", "", "") for each in rows]
+        headings = ("kind", "from", "to", "published", "received", "senders", "receivers")
+        passed = [
+            Case(str(sources[0]), f"{each.kind} {each.source} to {each.target}: {each.published}")
+            for each in crossing
+        ]
+        print_report(form, "subtrie acl flows", rows, objects, (headings, table), passed)
+    raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
+
+
+def _rows(deployment: Deployment, file: str) -> Iterator[Row]:
+    for each in deployment.unused():
+        level = _LEVELS.get(each.code, "note")
+        yield Row(each.code, level, f"{each.account}: {each.message}", file, each.line)
+    for message in deployment.ignored:
+        yield Row("ignored", "warning", message, file)
+    if deployment.no_auth_user is not None:
+        message = f"a connection without credentials is {deployment.no_auth_user}"
+        yield Row("no-auth-user", "note", message, file)
+
+
+def _object(deployment: Deployment, flow: Flow) -> dict[str, Any]:
+    row = {"kind": flow.kind, "from": flow.source, "to": flow.target}
+    row |= {"published": flow.published, "received": flow.received}
+    now = deployment.subscribed(flow.target, flow.pattern)
+    users = {"senders": flow.senders, "receivers": flow.receivers, "subscribed": now}
+    return {**row, **users, "undetermined": flow.undetermined}
+
+
+def _objects(deployment: Deployment, rows: list[Row]) -> Iterator[dict[str, Any]]:
+    for link in deployment.links:
+        row = {"kind": link.kind, "name": link.name, "account": link.account}
+        sent, taken = (_extent(link.permissions, verb) for verb in ("publish", "subscribe"))
+        yield {**row, "line": link.line, "sends": sent, "takes": taken}
+    for each in rows:
+        account, _, message = each.message.partition(": ")
+        yield {"account": account, "line": each.line, "rule": each.rule, "message": message}
+
+
+def _names(users: tuple[str, ...]) -> str:
+    return ", ".join(users) or "no user"
+
+
+def _receivers(deployment: Deployment, flow: Flow) -> str:
+    if flow.taken.implied:
+        return "the broker"
+    return _names(flow.receivers)
+
+
+def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> None:
     screen = console()
-    for flow in deployment.flows():
-        if as_json:
-            row = {"kind": flow.kind, "from": flow.source, "to": flow.target}
-            row |= {"published": flow.published, "received": flow.received}
-            print_json({**row, "senders": flow.senders, "receivers": flow.receivers})
-            continue
-        crossing = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}"
+    for flow in crossing:
         renamed = f" as {flow.received}" if flow.received != flow.published else ""
-        screen.print(Text(printable(crossing + renamed)))
-        for what, users in (("published by", flow.senders), ("received by", flow.receivers)):
-            screen.print(Text(f"  {what}: {printable(', '.join(users)) or 'no user'}", "dim"))
-    unused = deployment.unused()
-    for account, line, code, message in unused:
-        if as_json:
-            found = {"account": account, "line": line, "rule": code, "message": message}
-            print_json(found)
-            continue
-        place = f"{file}:{line}" if line else str(file)
-        screen.print(Text(printable(f"{place}: {code}: {account}: {message}"), "yellow"))
-    raise SystemExit(1 if any(code == "unused-import" for _, _, code, _ in unused) else 0)
+        line = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}{renamed}"
+        screen.print(Text(printable(line)))
+        ends = {
+            "published by": _names(flow.senders),
+            "received by": _receivers(deployment, flow),
+            "subscribed now": ", ".join(deployment.subscribed(flow.target, flow.pattern)),
+            "not determined": ", ".join(flow.undetermined),
+        }
+        for what, users in ends.items():
+            if users:
+                screen.print(Text(f"  {what}: {printable(users)}", "dim"))
+    for link in deployment.links:
+        screen.print(Text(printable(_linked(link))))
+    for each in rows:
+        line = f"{each.place}: {each.rule}: {each.message}"
+        screen.print(Text(printable(line), "yellow" if each.level == "warning" else ""))
+
+
+def _linked(link: Link) -> str:
+    whose = "all accounts" if link.account is None else link.account
+    sent, taken = (_extent(link.permissions, verb) for verb in ("publish", "subscribe"))
+    return f"{_KINDS[link.kind]} {link.name}: {whose}; sends {sent}; takes {taken}"
+
+
+def _extent(permissions: Permissions, verb: str) -> str:
+    """The patterns that cross a link in one direction."""
+    allow, deny = getattr(permissions, f"{verb}_allow"), getattr(permissions, f"{verb}_deny")
+    extent = "everything" if allow is None else ", ".join(allow)
+    return f"{extent} but {', '.join(deny)}" if deny else extent

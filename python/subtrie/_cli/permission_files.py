@@ -11,13 +11,14 @@ from typing import Any, Literal
 import click
 
 from .._errors import SubtrieError
-from ..acl import Permissions
+from ..acl import STANDARD_INPUT, Permissions, is_address
 from .stream import printable
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 #: How the formats of a permissions file are named in help texts.
-FORMATS = "a server configuration, a .creds file, a user JWT, or subtrie permissions JSON"
+FORMATS = (
+    "a server configuration, a .creds file, a user JWT, subtrie permissions JSON, a folder of JWTs "
+    "as nsc keeps them, saved answers of /accountz and /connz, or - for standard input"
+)
 
 
 every_user = click.option(
@@ -41,6 +42,35 @@ class BadFile(click.ClickException):
     def format_message(self) -> str:
         """Return the message with control characters escaped."""
         return printable(self.message)
+
+
+class _Source(click.ParamType):  # type: ignore[type-arg]
+    """A file, or ``-`` for standard input; with ``several``, a folder or an address too."""
+
+    name = "file"
+
+    def __init__(self, *, several: bool) -> None:
+        self._several = several
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | str:
+        """Return the path, or the address as it is."""
+        text = str(value)
+        if self._several and is_address(text):
+            return text
+        path = Path(text)
+        if path != STANDARD_INPUT and not path.exists():
+            raise BadFile(f"{text}: no such file")
+        if path.is_dir() and not self._several:
+            raise BadFile(f"{text}: a file is needed, not a folder")
+        return path
+
+
+#: A file of one verb's own, such as a policy or a baseline.
+FILE = _Source(several=False)
+#: A file of permissions, a folder of JWTs, or the address of a running broker.
+SOURCE = _Source(several=True)
 
 
 by_plane = click.option(

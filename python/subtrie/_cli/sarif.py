@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from .. import _engine
@@ -20,9 +20,42 @@ _RULES = {
     **{code: rule.summary for code, rule in LINT_RULES.items()},
     "new-access": "A change grants something new.",
     "unexpected": "A decision is not as expected.",
+    "public-export": "Any account may import an export.",
+    "unused-export": "No account imports an export.",
+    "unused-import": "No user can use an import.",
+    "ignored": "The broker ignores something in the input.",
+    "no-auth-user": "Connections without credentials are a user.",
+    "may": "A user may do what was asked.",
+    "refused": "A subject is refused.",
     "dynamic": "A call, endpoint or event in the source cannot be determined statically.",
     "note": "Something in the source needs attention.",
 }
+
+
+class Row(NamedTuple):
+    """One thing to report.
+
+    Attributes:
+        rule: the code of the rule that reports it.
+        level: ``error``, ``warning`` or ``note``.
+        message: one sentence.
+        file: the file.
+        line: its line; None if it is not known.
+        column: its column; None if it is not known.
+    """
+
+    rule: str
+    level: str
+    message: str
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def place(self) -> str:
+        """File, line and column as editors take them."""
+        numbers = (self.line, self.column) if self.line else ()
+        return ":".join([self.file, *(str(number) for number in numbers if number)])
 
 
 def sarif_of_findings(findings: Iterable[Finding]) -> dict[str, Any]:
@@ -45,14 +78,17 @@ def fingerprint(finding: Finding) -> str:
     return _digest(_uri(finding.file or ""), _key(finding))
 
 
-def sarif_of_unexpected(rows: Iterable[tuple[str, int, str]]) -> dict[str, Any]:
-    """Return the report of decisions that are not as expected: file, line and message of each."""
+def sarif_of_rows(rows: Iterable[Row]) -> dict[str, Any]:
+    """Return the report of any rows."""
     return _log(
         [
-            _result("unexpected", "error", message, (file, line, None), ("unexpected", message))
-            for file, line, message in rows
+            _result(
+                each.rule, each.level, each.message, (each.file, each.line, each.column),
+                (each.rule, each.message),
+            )
+            for each in rows
         ]
-    )
+    )  # fmt: skip
 
 
 def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path) -> dict[str, Any]:

@@ -69,6 +69,20 @@ def claims_of(token: str, path: Path, kind: str) -> dict[str, Any]:
     return claims
 
 
+def kind_of_token(token: str, path: Path) -> str:
+    """Return what a token is for: ``user``, ``account``, ``operator`` …; empty if it says nothing.
+
+    Raises:
+        PermissionsError: not a JWT.
+    """
+    parts = token.strip().split(".")
+    if len(parts) != 3 or len(token) > MAX_JWT:
+        raise file_error("jwt", "the token", path)
+    nats = _decoded(parts[1], path).get("nats")
+    kind = nats.get("type") if isinstance(nats, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
 def _decoded(part: str, path: Path) -> dict[str, Any]:
     try:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)

@@ -15,7 +15,8 @@ def secret_file_fault(
 
     A link is judged by where it ends, so that a chain of links as Kubernetes mounts secrets is
     fine: ``link`` means that the end is outside the folder of ``path``. ``readable`` means that
-    the group or others may read the file (POSIX only). A pipe, as a shell passes one, is fine.
+    the group or others may read the file (POSIX only). A pipe, as a shell passes one, and standard
+    input (``-``) are fine.
 
     Args:
         path: the file, or a link to it.
@@ -24,6 +25,8 @@ def secret_file_fault(
     Raises:
         OSError: the file cannot be inspected.
     """
+    if path == Path("-"):
+        return None  # standard input
     mode = path.stat().st_mode  # A30
     if stat.S_ISFIFO(mode):
         return None

@@ -5,9 +5,14 @@ Importing this package imports nothing optional.
 
 from ._comparison import Comparison, Diff, Grant, Witness
 from ._decision import Decision
-from ._deployment import Delivery, Deployment, Flow
+from ._delivery import Delivery
+from ._deployment import Deployment
+from ._flows import Flow
+from ._link import Link
 from ._lint import Finding, jwt_size
 from ._lint_rules import LINT_RULES, LintRule
+from ._load.deployments import is_address
+from ._load.files import STANDARD_INPUT
 from ._microbus import about_microbus
 from ._permissions import Permissions
 from ._place import Place
@@ -16,6 +21,7 @@ from ._session import Session
 
 __all__ = [
     "LINT_RULES",
+    "STANDARD_INPUT",
     "Comparison",
     "Decision",
     "Delivery",
@@ -24,6 +30,7 @@ __all__ = [
     "Finding",
     "Flow",
     "Grant",
+    "Link",
     "LintRule",
     "Permissions",
     "Place",
@@ -31,5 +38,6 @@ __all__ = [
     "Session",
     "Witness",
     "about_microbus",
+    "is_address",
     "jwt_size",
 ]

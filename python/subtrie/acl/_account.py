@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
+from itertools import chain
 
 from .. import _engine
+from ._subject_transform import MAX_OUTCOMES, SubjectTransform
+
+#: The subjects by which JetStream is managed.
+JETSTREAM_API = "$JS.API.>"
 
 _MARK = re.compile(r"\$([1-9][0-9]*)|\{\{ *wildcard\( *([1-9][0-9]*) *\) *\}\}", re.IGNORECASE)
+
+
+class UnknownOrder(Exception):
+    """An import with several wildcards, of which the input does not tell the order."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,14 +27,44 @@ class Export:
     Attributes:
         kind: ``stream`` or ``service``.
         subject: the pattern.
-        accounts: the accounts that may import it; None for any account (a public export).
+        accounts: the accounts that may import it; None for any account.
         line: its line in the configuration.
+        token: True if an import needs an activation token.
+        position: the number of the token that must be the importing account; 0 for none.
     """
 
     kind: str
     subject: str
     accounts: tuple[str, ...] | None = None
     line: int | None = None
+    token: bool = False
+    position: int = 0
+
+    @property
+    def public(self) -> bool:
+        """True if any account may import it."""
+        return self.accounts is None and not self.token and not self.position
+
+    def offers(self, taken: Import) -> bool:
+        """Return True if an import takes what this export offers."""
+        pattern = pattern_of(taken.subject)
+        return self.kind == taken.kind and _engine.covers(self.subject, pattern)
+
+    def allows(self, taken: Import, account: str) -> bool:
+        """Return True if an account may take what this export offers by an import.
+
+        Args:
+            taken: the import.
+            account: the name of the account that imports.
+        """
+        if not self.offers(taken):
+            return False
+        if self.position:
+            tokens = taken.subject.split(".")
+            return self.position <= len(tokens) and tokens[self.position - 1] == account
+        if self.token:
+            return taken.activated
+        return self.accounts is None or account in self.accounts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,6 +77,9 @@ class Import:
         subject: the pattern there.
         local: the pattern here.
         line: its line in the configuration.
+        activated: True if it has an activation token of the exporting account.
+        implied: True if it is the broker's own, which no input lists.
+        ordered: False if the input does not tell which wildcard becomes which.
     """
 
     kind: str
@@ -44,6 +87,40 @@ class Import:
     subject: str
     local: str
     line: int | None = None
+    activated: bool = False
+    implied: bool = False
+    ordered: bool = True
+
+    def arriving(self, subject: str) -> str | None:
+        """Return the subject of a message at the other end; None if the import does not match.
+
+        A stream is taken from the exporting account, a service to it.
+
+        Raises:
+            UnknownOrder: the input does not tell which wildcard becomes which.
+        """
+        source, target = self.subject, self.local
+        if self.kind == "service":
+            source, target = target, source
+        text = transformed(source, target, subject)
+        if text is not None and not self.ordered:
+            raise UnknownOrder
+        return text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Target:
+    """One target of a mapping.
+
+    Attributes:
+        subject: the destination, with numbered wildcards and functions.
+        weight: its probability in percent.
+        cluster: the cluster in which it applies; None for all that have no target of their own.
+    """
+
+    subject: str
+    weight: int = 100
+    cluster: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,41 +129,121 @@ class Mapping:
 
     Attributes:
         source: the pattern that it applies to.
-        targets: pairs of a subject and its weight in percent.
-        clusters: True if the targets depend on the cluster.
+        targets: what becomes of a subject, each with a probability.
     """
 
     source: str
-    targets: tuple[tuple[str, int], ...]
-    clusters: bool = False
+    targets: tuple[Target, ...]
+
+    def fault(self) -> str | None:
+        """Return why the broker refuses the targets together; None if it takes them."""
+        subjects = [each.subject for each in self.targets]
+        if twice := [each for each in subjects if subjects.count(each) > 1]:
+            return f"{twice[0]}: the destination is listed twice"
+        for cluster in {each.cluster for each in self.targets}:
+            if sum(each.weight for each in self.targets if each.cluster == cluster) > 100:
+                return f"{self.source}: the weights exceed 100 percent"
+        return None
+
+    def targets_in(self, cluster: str | None) -> list[tuple[Target | None, ...]]:
+        """Return the targets that may be chosen; None among them stands for a lost message.
+
+        Args:
+            cluster: the name of the broker's cluster, empty without one; None if it is not known,
+                which gives one row for each cluster that it may be.
+        """
+        clusters = dict.fromkeys([None, *(each.cluster for each in self.targets)])
+        chosen = [cluster or None] if cluster is not None else list(clusters)
+        named = {each.subject for each in self.targets}
+        rows: list[tuple[Target | None, ...]] = []
+        for name in chosen:
+            of_cluster = [each for each in self.targets if each.cluster == name]
+            if not of_cluster and name is not None:
+                of_cluster = [each for each in self.targets if each.cluster is None]
+            row: list[Target | None] = [each for each in of_cluster if each.weight]
+            if sum(each.weight for each in of_cluster) < 100:
+                # The rest stays as it is, or is lost if the source is listed with its own weight.
+                row.append(None if self.source in named else Target(_numbered(self.source)))
+            rows.append(tuple(row))
+        return rows
 
 
 @dataclasses.dataclass(slots=True)
 class Account:
-    """One account: its exports, imports and mappings."""
+    """One account: its exports, imports and mappings.
+
+    Attributes:
+        name: its name.
+        exports: what it offers.
+        imports: what it takes.
+        mappings: what becomes of subjects that are published in it.
+        implied: the imports from the system account that the broker adds.
+        jetstream: True if JetStream is enabled for it.
+        known: False if only its name is known, from an import of another account.
+        key: its public key in operator mode, else its name.
+    """
 
     name: str
     exports: list[Export] = dataclasses.field(default_factory=list)
     imports: list[Import] = dataclasses.field(default_factory=list)
     mappings: list[Mapping] = dataclasses.field(default_factory=list)
+    implied: list[Import] = dataclasses.field(default_factory=list)
+    jetstream: bool = False
+    known: bool = True
+    key: str = ""
 
-    def mapped(self, subject: str) -> tuple[str, ...] | None:
-        """Return the subjects that a published one may become; None if that is not determined."""
+    def mapped(self, subject: str, cluster: str | None) -> tuple[str | None, ...] | None:
+        """Return what may become of a published subject; more than one if chance decides.
+
+        None among them stands for a message that is lost.
+
+        Args:
+            subject: the subject.
+            cluster: the name of the broker's cluster, empty without one; None if it is not known.
+
+        Returns:
+            The distinct subjects; None if there are too many to list.
+        """
+        # Of several mappings that match, the broker takes the first in an order of chance.
         fitting = [each for each in self.mappings if _engine.matches(each.source, subject)]
-        if not fitting:
-            return (subject,)
-        exact = [each for each in fitting if each.source == subject]
-        if len(fitting) > 1 and not exact:
-            return None  # which of them applies depends on an order that the file does not tell
-        [mapping] = exact or fitting
-        targets = [text for text, weight in mapping.targets if weight]
-        if mapping.clusters or None in (
-            found := [_filled(mapping.source, text, subject) for text in targets]
-        ):
-            return None
-        total = sum(weight for _, weight in mapping.targets)
-        lost = () if total >= 100 else (subject,)
-        return tuple(dict.fromkeys([*(text for text in found if text is not None), *lost]))
+        found: dict[str | None, None] = {} if fitting else {subject: None}
+        for mapping in fitting:
+            for target in dict.fromkeys(chain.from_iterable(mapping.targets_in(cluster))):
+                if target is None:
+                    found[None] = None
+                    continue
+                outcomes = SubjectTransform(mapping.source, target.subject).outcomes(subject)
+                if outcomes is None:
+                    return None
+                found |= dict.fromkeys(outcomes)
+        return tuple(found) if len(found) <= MAX_OUTCOMES else None
+
+
+def add_implied(accounts: dict[str, Account], system: str | None, *, stored: bool) -> None:
+    """Add the imports from the system account that a broker adds to every other account.
+
+    Args:
+        accounts: the accounts by name.
+        system: the system account; None without one.
+        stored: True if the broker has JetStream.
+    """
+    if system is None or system not in accounts:
+        return
+    for name, account in accounts.items():
+        if name == system or not account.known:
+            continue
+        key = account.key or name
+        pairs = [
+            ("$SYS.REQ.ACCOUNT.PING.CONNZ", f"$SYS.REQ.ACCOUNT.{key}.CONNZ"),
+            ("$SYS.REQ.SERVER.PING.CONNZ", f"$SYS.REQ.ACCOUNT.{key}.CONNZ"),
+            ("$SYS.REQ.ACCOUNT.PING.STATZ", f"$SYS.REQ.ACCOUNT.{key}.STATZ"),
+            ("$SYS.REQ.USER.INFO", f"$SYS.REQ.USER.{key}.INFO"),
+        ]
+        if stored:
+            pairs.append((JETSTREAM_API, JETSTREAM_API))
+        account.implied = [
+            Import("service", system, there, here, implied=True) for here, there in pairs
+        ]
 
 
 def pattern_of(text: str) -> str:
@@ -136,8 +293,7 @@ def _number(token: str, default: int) -> int:
     return int(found[1] or found[2]) if found else default
 
 
-def _filled(source: str, target: str, subject: str) -> str | None:
-    """The destination of a mapping; None if it holds a function other than ``wildcard``."""
-    if any("{{" in token and not _MARK.fullmatch(token) for token in target.split(".")):
-        return None
-    return transformed(source, target, subject)
+def _numbered(pattern: str) -> str:
+    """A pattern as the destination that changes nothing."""
+    count = itertools.count(1)
+    return ".".join(f"${next(count)}" if token == "*" else token for token in pattern.split("."))

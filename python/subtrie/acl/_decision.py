@@ -64,10 +64,14 @@ class Decision:
         return dataclasses.replace(self, explanation=more, models_disagree=True)
 
 
-def undetermined(model: str) -> Decision:
-    """Return the decision for a user without lists whose account is not given."""
-    explanation = "permissions are defined by the account JWT or a signing key, which is not given"
-    return Decision(False, model, explanation, determined=False)
+def undetermined(model: str, decided_by: str) -> Decision:
+    """Return the decision for a user about whom the input does not decide.
+
+    Args:
+        model: the model that was asked.
+        decided_by: who decides.
+    """
+    return Decision(False, model, f"decided elsewhere, by {decided_by}", determined=False)
 
 
 def differs_at(rule: str, subject: str) -> int:

@@ -79,7 +79,7 @@ class Permissions(RuleSets):
         if reply is not None:
             self._engine.check_subject(reply, self.dialect)
         if not self.determined:
-            return undetermined(model)
+            return undetermined(model, self.decided_by)
         answer = broker.can_publish(self, subject, reply)
         if model == STRICT:
             answer = strict.can_publish(self, subject).compared(answer)
@@ -107,7 +107,7 @@ class Permissions(RuleSets):
         self._engine.check_pattern(pattern, self.dialect)
         self._check_queue(queue)
         if not self.determined:
-            return undetermined(model)
+            return undetermined(model, self.decided_by)
         one = strict.can_subscribe(self, pattern, queue)
         two = broker.can_subscribe(self, pattern, queue)
         return one.compared(two) if model == STRICT else two.compared(one)
@@ -133,7 +133,7 @@ class Permissions(RuleSets):
         self._engine.check_pattern(subscription, self.dialect)
         self._check_queue(queue)
         if not self.determined:
-            return undetermined(model)
+            return undetermined(model, self.decided_by)
         one = strict.can_receive(self, subject, subscription, queue)
         two = broker.can_receive(self, subject, subscription, queue)
         return one.compared(two) if model == STRICT else two.compared(one)
@@ -321,6 +321,7 @@ class Permissions(RuleSets):
         self.determined, self.unmatchable = loaded.determined, loaded.unmatchable
         self.sources, self.validity = loaded.sources, loaded.validity
         self.place = loaded.place
+        self.decided_by = loaded.decided_by or self.decided_by
         return self
 
     def dump(self, format: str = "json") -> str:

@@ -12,12 +12,16 @@ from ._place import Place
 from ._response_limit import ResponseLimit
 from ._rule_entry import checked_entries
 
+#: Who decides about a user whose token has no lists.
+ACCOUNT_DECIDES = "the account JWT or a signing key, which is not given"
+
 
 class RuleSets:
     """The state of ``Permissions``; see there."""
 
     __slots__ = (
         "allow_responses",
+        "decided_by",
         "determined",
         "dialect",
         "place",
@@ -69,6 +73,8 @@ class RuleSets:
         self.dialect = dialect
         #: False if the account, a signing key or an external authority decides, and is not given.
         self.determined = True
+        #: Who decides if ``determined`` is False.
+        self.decided_by = ACCOUNT_DECIDES
         #: Entries of a JWT that load and match nothing: (list, entry).
         self.unmatchable: tuple[tuple[str, str], ...] = ()
         #: Where each entry was read: (list, entry) to (file, line, column).

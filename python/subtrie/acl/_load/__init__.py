@@ -18,9 +18,11 @@ from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
 from .config_users import permissions_of_user, permissions_of_users
+from .deployments import is_address, load_deployment
 from .files import read_text
 from .jwt import permissions_in_jwt
 from .loaded import LoadedPermissions
+from .snapshots import documents_in
 from .subtrie_json import permissions_in_json
 
 _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -38,11 +40,13 @@ def load(
     root: str | Path | None = None,
 ) -> LoadedPermissions:
     """Read what a file grants one user, in any format: see ``Permissions.load``."""
-    path = Path(path)
-    text = read_text(path)
-    single = _single_user(path, text, account_jwt, trusted, allow_readable)
+    single = _single_user(path, account_jwt, trusted, allow_readable)
     if single is not None:
         return single
+    if _several_files(path):
+        users = load_all(path, allow_readable=allow_readable, env=env, root=root)
+        return _chosen(users, path, user, account)
+    path = Path(path)
     folder = Path(root) if root is not None else path.parent
     document = parse_file(path, os.environ if env is None else env, folder)
     return permissions_of_user(document, path, user=user, account=account)
@@ -58,24 +62,51 @@ def load_all(
     root: str | Path | None = None,
 ) -> dict[str, LoadedPermissions]:
     """Read what a file grants each user in it, by name: see ``Permissions.load_all``."""
-    path = Path(path)
-    text = read_text(path)
-    single = _single_user(path, text, account_jwt, trusted, allow_readable)
+    single = _single_user(path, account_jwt, trusted, allow_readable)
     if single is not None:
         return {"": single}
+    if _several_files(path):
+        sources = [path]
+        return load_deployment(sources, env=env, root=root, allow_readable=allow_readable).users
+    path = Path(path)
     folder = Path(root) if root is not None else path.parent
     document = parse_file(path, os.environ if env is None else env, folder)
     return permissions_of_users(document)
 
 
+def _several_files(path: str | Path) -> bool:
+    """True for a running broker, its saved answers, and a folder of JWTs."""
+    if is_address(path) or Path(path).is_dir():
+        return True
+    return documents_in(read_text(Path(path))) is not None
+
+
+def _chosen(
+    users: Mapping[str, LoadedPermissions], path: str | Path, user: str | None, account: str | None
+) -> LoadedPermissions:
+    """The user that is named, or the only one."""
+    fitting = []
+    for label, permissions in users.items():
+        where, _, name = label.rpartition("/")
+        if user in (None, name, label) and account in (None, where):
+            fitting.append(permissions)
+    if len(fitting) == 1:
+        return fitting[0]
+    reason = "several-users" if fitting else "user-unknown"
+    raise file_error(reason, ", ".join(users), Path(path))
+
+
 def _single_user(
-    path: Path,
-    text: str,
+    path: str | Path,
     account_jwt: str | None,
     trusted: Iterable[str],
     allow_readable: bool,
 ) -> LoadedPermissions | None:
-    """The permissions in a file of one user; None for a server configuration."""
+    """The permissions in a file of one user; None for an input of several."""
+    if is_address(path) or Path(path).is_dir():
+        return None
+    path = Path(path)
+    text = read_text(path)
     stripped = text.strip()
     if is_creds(text):
         token = jwt_in_creds(text)

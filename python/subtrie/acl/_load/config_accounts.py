@@ -7,8 +7,9 @@ from typing import Any
 from ... import _engine
 from ..._errors import SubtrieError
 from ..._file_errors import file_error
-from .._account import Account, Export, Import, Mapping, pattern_of
-from .config_keys import FLAG, TEXT, keys_of, of_kind, texts, top_level
+from .._account import Account, Export, Import, Mapping, Target, add_implied, pattern_of
+from .._subject_transform import SubjectTransform
+from .config_keys import FLAG, NUMBER, TEXT, keys_of, of_kind, texts
 from .config_parser import Node
 
 _EXPORT = {
@@ -30,40 +31,77 @@ _TARGET = {
 GLOBAL = "$G"
 
 
-def accounts_of(document: Node) -> dict[str, Account]:
-    """Return the accounts by name, with ``$G``.
+def accounts_of(values: dict[str, Node]) -> dict[str, Account]:
+    """Return the accounts by name, with ``$G`` and the system account.
+
+    Args:
+        values: the values of the configuration by key.
 
     Raises:
         PermissionsError: what nats-server would refuse: an unknown key, a value of another type,
             an import that no export allows.
     """
-    values = top_level(document)
     accounts = {GLOBAL: Account(GLOBAL)}
     for key in ("mappings", "maps"):
         if key in values:
             accounts[GLOBAL].mappings += _mappings(values[key])
-    blocks = values.get("accounts")
-    if blocks is None or not isinstance(blocks.value, dict):
-        return accounts
     nodes: list[tuple[Import, Node]] = []
-    for name, node in blocks.value.items():
-        if node.used:
-            continue
-        account = accounts[name] = Account(name)
-        fields = {key.lower(): each for key, each in node.value.items()}
-        for each in _items(fields.get("exports"), "exports"):
-            account.exports.append(_export(each))
-        for each in _items(fields.get("imports"), "imports"):
-            account.imports.append(_import(each))
-            nodes.append((account.imports[-1], each))
-        for key in ("mappings", "maps"):
-            if key in fields:
-                account.mappings += _mappings(fields[key])
+    blocks = values.get("accounts")
+    if blocks is not None and isinstance(blocks.value, dict):
+        for name, node in blocks.value.items():
+            if not node.used:
+                accounts[name] = _account(name, node, nodes)
+    elif blocks is not None:
+        accounts |= {each.value: Account(each.value) for each in blocks.value}
     for name, account in accounts.items():
         for taken in account.imports:
             node = next(node for each, node in nodes if each is taken)
             _authorised(name, taken, accounts, node)
+    system = system_of(values)
+    if system is not None:
+        accounts.setdefault(system, Account(system))
+    stored = "jetstream" in values and _enabled(values["jetstream"])
+    if not set(accounts) - {GLOBAL, system}:
+        accounts[GLOBAL].jetstream = stored
+    for account in accounts.values():
+        account.jetstream = account.jetstream and stored
+    add_implied(accounts, system, stored=stored)
     return accounts
+
+
+def _account(name: str, node: Node, nodes: list[tuple[Import, Node]]) -> Account:
+    """One account; each import is added to ``nodes`` with its node."""
+    account = Account(name)
+    fields = {key.lower(): each for key, each in node.value.items()}
+    for each in _items(fields.get("exports"), "exports"):
+        account.exports.append(_export(each))
+    for each in _items(fields.get("imports"), "imports"):
+        account.imports.append(_import(each))
+        nodes.append((account.imports[-1], each))
+    for key in ("mappings", "maps"):
+        if key in fields:
+            account.mappings += _mappings(fields[key])
+    account.jetstream = "jetstream" in fields and _enabled(fields["jetstream"])
+    return account
+
+
+def system_of(values: dict[str, Node]) -> str | None:
+    """Return the name of the system account; None if the configuration has none."""
+    for key in ("system_account", "system"):
+        if key in values:
+            return str(values[key].value)
+    off = ("no_system_account", "no_system", "no_sys_acc")
+    return None if any(key in values and values[key].value for key in off) else "$SYS"
+
+
+def _enabled(node: Node) -> bool:
+    """True if a block ``jetstream`` enables it."""
+    value: Any = node.value
+    if isinstance(value, str):
+        return value.lower() in ("enabled", "enable")
+    if isinstance(value, dict) and "enabled" in value:
+        return bool(value["enabled"].value)
+    return value is not False
 
 
 def _items(node: Node | None, where: str) -> list[Node]:
@@ -100,7 +138,8 @@ def _export(node: Node) -> Export:
     accounts = None
     if "accounts" in found:
         accounts = tuple(each.value for each in texts(found["accounts"], "accounts"))
-    return Export(kind, _pattern(found[kind], kind), accounts, node.line)
+    position = of_kind(found["position"], NUMBER, "position") if "position" in found else 0
+    return Export(kind, _pattern(found[kind], kind), accounts, node.line, position=position)
 
 
 def _import(node: Node) -> Import:
@@ -128,11 +167,7 @@ def _authorised(name: str, taken: Import, accounts: dict[str, Account], node: No
     """Refuse an import that no export allows, as the broker does when it starts."""
     exporter = accounts.get(taken.account)
     for each in exporter.exports if exporter else ():
-        if (
-            each.kind == taken.kind
-            and (each.accounts is None or name in each.accounts)
-            and _engine.covers(each.subject, pattern_of(taken.subject))
-        ):
+        if each.allows(taken, name):
             return
     raise file_error("import-refused", f"{taken.account} {taken.subject}", node.file, node.line)
 
@@ -143,26 +178,39 @@ def _mappings(node: Node) -> list[Mapping]:
     found = []
     for source, target in node.value.items():
         _check(source, target)
-        rows = target.value if isinstance(target.value, list) else [target]
-        targets, clusters = [], False
-        for row in rows:
-            if isinstance(row.value, str):
-                targets.append((row.value, 100))
-                continue
-            fields = keys_of(row, _TARGET, "mappings")
-            clusters = clusters or "cluster" in fields
-            if "target" not in fields:
-                raise file_error("config-type", "destination", row.file, row.line)
-            text: str = of_kind(fields["target"], TEXT, "destination")
-            targets.append((text, _weight(fields.get("weight"))))
-        found.append(Mapping(source, tuple(targets), clusters))
+        if isinstance(target.value, str):
+            targets = [(target, Target(target.value))]
+        else:
+            rows = target.value if isinstance(target.value, list) else [target]
+            targets = [(row, _target(row)) for row in rows]
+        for row, each in targets:
+            _check_target(source, each, row)
+        mapping = Mapping(source, tuple(each for _, each in targets))
+        if fault := mapping.fault():
+            raise file_error("mapping", fault, target.file, target.line)
+        found.append(mapping)
     return found
 
 
-def _weight(node: Node | None) -> int:
+def _target(row: Node) -> Target:
+    fields = keys_of(row, _TARGET, "mappings")
+    if set(fields) < {"target", "weight"}:
+        missing = "weight" if "target" in fields else "destination"
+        raise file_error("config-type", missing, row.file, row.line)
+    subject: str = of_kind(fields["target"], TEXT, "destination")
+    cluster = of_kind(fields["cluster"], TEXT, "cluster") if "cluster" in fields else None
+    return Target(subject, _weight(fields["weight"]), cluster or None)
+
+
+def _check_target(source: str, target: Target, node: Node) -> None:
+    try:
+        SubjectTransform(source, target.subject)
+    except ValueError as error:
+        raise file_error("mapping", f"{target.subject}: {error}", node.file, node.line) from None
+
+
+def _weight(node: Node) -> int:
     """The percent of a target: a number, or a text such as ``40%``."""
-    if node is None:
-        return 100
     value: Any = node.value
     if isinstance(value, str) and value.removesuffix("%").isdecimal():
         value = int(value.removesuffix("%"))

@@ -75,7 +75,7 @@ def permissions_of_user(
     Raises:
         PermissionsError: no user, an unknown one, or several.
     """
-    users = _users(document)
+    users = _users(top_level(document))
     fitting = [
         each
         for each in users
@@ -93,15 +93,24 @@ def permissions_of_user(
 
 def permissions_of_users(document: Node) -> dict[str, LoadedPermissions]:
     """Return what each user is granted, by ``user`` or ``account/user``."""
-    return {each.label: each.permissions for each in _users(document)}
+    return {each.label: each.permissions for each in _users(top_level(document))}
 
 
-def _users(document: Node) -> list[_User]:
-    values = top_level(document)
+def users_of_accounts(values: dict[str, Node]) -> list[tuple[str, str, LoadedPermissions]]:
+    """Return the label of each user, its account, and what it is granted.
+
+    Args:
+        values: the values of the configuration by key.
+    """
+    users = _users(values)
+    return [(each.label, each.account or _GLOBAL, each.permissions) for each in users]
+
+
+def _users(values: dict[str, Node]) -> list[_User]:
     users: list[_User] = []
-    exempt: set[str] | None = None
+    callout: _Callout | None = None
     if "authorization" in values:
-        users, exempt = _authorization(values["authorization"])
+        users, callout = _authorization(values["authorization"])
     single = len(users) == 1 and users[0].node is values["authorization"]
     if "accounts" in values:
         of_accounts = _accounts(values["accounts"])
@@ -113,8 +122,9 @@ def _users(document: Node) -> list[_User]:
         if each.name in seen:
             raise file_error("user-twice", each.name, each.node.file, each.node.line)
         seen.add(each.name)
-        # All other users are decided by the authorization callout, which is not in the file.
-        each.permissions.determined = exempt is None or each.name in exempt
+        if callout is not None and each.name not in callout.exempt:
+            each.permissions.determined = False
+            each.permissions.decided_by = f"the authorization callout of {callout.account}"
     for operator in _OPERATORS:
         if operator in values and ("accounts" in values or users):
             _mixed(values[operator])
@@ -134,15 +144,23 @@ def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> 
             raise file_error("user-unknown", "no_auth_user", named.file, named.line)
 
 
-def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
-    """The users of the block, and those exempt from the callout; None without a callout."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Callout:
+    """An authorization callout, which decides about all users but those exempt from it."""
+
+    account: str
+    exempt: frozenset[str]
+
+
+def _authorization(node: Node) -> tuple[list[_User], _Callout | None]:
+    """The users of the block, and its authorization callout."""
     found = keys_of(node, _AUTHORIZATION, "authorization")
     for key, kind in (
         ("user", TEXT), ("password", TEXT), ("token", TEXT), ("timeout", SECONDS), ("proxy", FLAG),
     ):  # fmt: skip
         if key in found:
             of_kind(found[key], kind, key)
-    exempt = _callout(found["callout"]) if "callout" in found else None
+    callout = _callout(found["callout"]) if "callout" in found else None
     default = permissions_of(found["defaults"]) if "defaults" in found else None
     given = {key for key in ("user", "password", "token") if key in found and found[key].value}
     if "token" in given and (len(given) > 1 or "users" in found):
@@ -150,17 +168,16 @@ def _authorization(node: Node) -> tuple[list[_User], set[str] | None]:
     if "user" in given and "users" in found:
         _mixed(found["user"])
     if "users" in found:
-        return _listed(found["users"], default, None), exempt
+        return _listed(found["users"], default, None), callout
     # One user, or a token: neither takes the default permissions.
     for key in ("user", "token"):
         if key in given:
             name = found["user"].value if key == "user" else "token"
-            return [_User(name, None, LoadedPermissions(), node)], exempt
-    return [], exempt
+            return [_User(name, None, LoadedPermissions(), node)], callout
+    return [], callout
 
 
-def _callout(node: Node) -> set[str]:
-    """The users for whom the authorization callout is not asked."""
+def _callout(node: Node) -> _Callout:
     found = keys_of(node, _CALLOUT, "auth_callout")
     if "issuer" not in found or "users" not in found:
         raise file_error("callout", "auth_callout", node.file, node.line)
@@ -174,10 +191,10 @@ def _callout(node: Node) -> set[str]:
             if not isinstance(found[key].value, list):
                 raise file_error("config-type", key, found[key].file, found[key].line)
             texts(found[key], key)
-    exempt = {each.value for each in found["users"].value}
+    exempt = frozenset(each.value for each in found["users"].value)
     if not exempt:
         raise file_error("callout", "auth_callout", node.file, node.line)
-    return exempt
+    return _Callout(str(found["account"].value) if "account" in found else _GLOBAL, exempt)
 
 
 def _public_key(node: Node, prefix: int, key: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..._nats.jwt import Validity
+from .._account import Account
 from .._place import Place
 from .._response_limit import ResponseLimit
 
@@ -21,6 +22,8 @@ class LoadedPermissions:
     dialect: str = "server"
     #: False if the account or an external authority decides, and is not given.
     determined: bool = True
+    #: Who decides then; empty for the account.
+    decided_by: str = ""
     #: Entries that load and match nothing: (list, entry).
     unmatchable: tuple[tuple[str, str], ...] = ()
     #: Where each entry was read, by (list, entry).
@@ -31,6 +34,35 @@ class LoadedPermissions:
     validity: Validity = dataclasses.field(default_factory=Validity)
 
     @classmethod
-    def undetermined(cls) -> LoadedPermissions:
+    def undetermined(cls, decided_by: str = "") -> LoadedPermissions:
         """Permissions of a user about whom the file does not decide."""
-        return cls(determined=False)
+        return cls(determined=False, decided_by=decided_by)
+
+
+@dataclasses.dataclass(slots=True)
+class LoadedLink:
+    """The arguments of ``Link``, with permissions as loaded."""
+
+    kind: str
+    name: str
+    account: str | None
+    permissions: LoadedPermissions
+    line: int | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class LoadedDeployment:
+    """The accounts and users of one or several inputs."""
+
+    accounts: dict[str, Account] = dataclasses.field(default_factory=dict)
+    users: dict[str, LoadedPermissions] = dataclasses.field(default_factory=dict)
+    #: The account of each user.
+    account_of: dict[str, str] = dataclasses.field(default_factory=dict)
+    #: The subscriptions of each user that a running broker told: pattern, and queue or None.
+    subscriptions: dict[str, set[tuple[str, str | None]]] = dataclasses.field(default_factory=dict)
+    cluster: str | None = None
+    system: str | None = None
+    no_auth_user: str | None = None
+    links: list[LoadedLink] = dataclasses.field(default_factory=list)
+    #: What the inputs hold and the broker ignores, a line each.
+    ignored: list[str] = dataclasses.field(default_factory=list)

@@ -1,0 +1,119 @@
+"""Leaf nodes, gateways and routes of a server configuration, as far as they carry subjects."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..._file_errors import file_error
+from .config_keys import texts
+from .config_parser import Node
+from .config_permissions import permissions_of
+from .loaded import LoadedLink, LoadedPermissions
+
+_DENIED = {
+    "deny_imports": "subscribe_deny", "deny_import": "subscribe_deny",
+    "deny_exports": "publish_deny", "deny_export": "publish_deny",
+}  # fmt: skip
+
+
+def links_of(values: dict[str, Node]) -> list[LoadedLink]:
+    """Return the connections to other brokers that a configuration defines.
+
+    Args:
+        values: the values of the configuration by key.
+    """
+    found: list[LoadedLink] = []
+    for key in ("leaf", "leafnodes"):
+        if key in values:
+            found += _leaf_nodes(values[key])
+    if "cluster" in values:
+        found += _routes(values["cluster"])
+    if "gateway" in values:
+        found += _gateways(values["gateway"])
+    return found
+
+
+def cluster_of(values: dict[str, Node]) -> str | None:
+    """Return the name of the broker's cluster; empty without one, None if it is not told."""
+    for key in ("cluster", "gateway"):
+        if key in values and (name := _fields(values[key]).get("name")) is not None:
+            return str(name.value)
+    alone = not {"cluster", "gateway", "leaf", "leafnodes"} & set(values)
+    return "" if alone else None
+
+
+def _fields(node: Node) -> dict[str, Node]:
+    if not isinstance(node.value, dict):
+        return {}
+    return {key.lower(): each for key, each in node.value.items()}
+
+
+def _rows(node: Node | None) -> list[Node]:
+    value: Any = None if node is None else node.value
+    return value if isinstance(value, list) else []
+
+
+def _leaf_nodes(node: Node) -> list[LoadedLink]:
+    fields = _fields(node)
+    found = []
+    for each in _rows(fields.get("remotes")):
+        remote = _fields(each)
+        loaded = LoadedPermissions()
+        for key, name in _DENIED.items():
+            if key in remote:
+                entries = tuple(str(text.value) for text in texts(remote[key], key))
+                setattr(loaded, name, entries)
+        found.append(LoadedLink("leaf", _address(remote), _account(remote), loaded, each.line))
+    authorization = _fields(fields["authorization"]) if "authorization" in fields else {}
+    users = _rows(authorization.get("users")) or [
+        fields["authorization"] for key in ("user", "username") if key in authorization
+    ]
+    for each in users:
+        user = _fields(each)
+        named = user.get("user") or user.get("username") or user.get("nkey")
+        label = "" if named is None else str(named.value)
+        found.append(LoadedLink("leaf user", label, _account(user), LoadedPermissions(), each.line))
+    return found
+
+
+def _account(fields: dict[str, Node]) -> str:
+    for key in ("account", "local"):
+        if key in fields:
+            return str(fields[key].value)
+    return "$G"
+
+
+def _address(fields: dict[str, Node]) -> str:
+    """The first address without user and password."""
+    node = fields.get("url") or fields.get("urls")
+    texts_of = [node] if node is not None and isinstance(node.value, str) else _rows(node)
+    if not texts_of:
+        return ""
+    address = urlsplit(str(texts_of[0].value))
+    return address.netloc.rpartition("@")[2] or address.path
+
+
+def _routes(node: Node) -> list[LoadedLink]:
+    fields = _fields(node)
+    name = str(fields["name"].value) if "name" in fields else "cluster"
+    loaded = LoadedPermissions()
+    if "permissions" in fields:
+        loaded = permissions_of(fields["permissions"])
+        if loaded.allow_responses is not None:
+            raise file_error("config-type", "permissions", node.file, node.line)
+    # Imported subjects are received from the other brokers, exported ones sent to them.
+    loaded = LoadedPermissions(
+        loaded.subscribe_allow, loaded.subscribe_deny, loaded.publish_allow, loaded.publish_deny
+    )
+    return [LoadedLink("route", name, None, loaded, node.line)]
+
+
+def _gateways(node: Node) -> list[LoadedLink]:
+    rows = _rows(_fields(node).get("gateways"))
+    names = [(_fields(each).get("name"), each) for each in rows]
+    return [
+        LoadedLink("gateway", str(name.value), None, LoadedPermissions(), each.line)
+        for name, each in names
+        if name is not None
+    ]

@@ -1,0 +1,274 @@
+"""Accounts and users from any input: configurations, JWTs, a store of nsc, a running broker."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..._file_errors import file_error
+from ..._nats.creds_file import is_creds, jwt_in_creds
+from ..._nats.jwt import claims_of, kind_of_token
+from ..._nats.nkey import check_secret_file
+from .._account import Account, Import, add_implied
+from .account_jwt import account_in_jwt
+from .config_accounts import GLOBAL, accounts_of, system_of
+from .config_keys import top_level
+from .config_links import cluster_of, links_of
+from .config_parser import Node, parse_file
+from .config_users import users_of_accounts
+from .files import STANDARD_INPUT, read_text
+from .jwt import permissions_in_jwt
+from .loaded import LoadedDeployment, LoadedPermissions
+from .snapshots import NOT_TOLD, account_in_snapshot, connections_in, documents_at, documents_in
+
+_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+
+#: Most files of a store that are read.
+MAX_FILES = 100_000
+
+
+def is_address(source: str | Path) -> bool:
+    """Return True if an input is the address of a running broker."""
+    return str(source).startswith(("http://", "https://"))
+
+
+def load_deployment(
+    sources: Iterable[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    root: str | Path | None = None,
+    allow_readable: bool = False,
+) -> LoadedDeployment:
+    """Read accounts and users: see ``Deployment.load``."""
+    reader = _Reader(os.environ if env is None else env, root, allow_readable)
+    for each in sources:
+        reader.read(each)
+    return reader.finished()
+
+
+class _Reader:
+    """Collects what several inputs hold."""
+
+    def __init__(
+        self, env: Mapping[str, str], root: str | Path | None, allow_readable: bool
+    ) -> None:
+        self._env, self._root, self._allow_readable = env, root, allow_readable
+        self._loaded = LoadedDeployment()
+        #: The names of accounts by public key, and their JWTs.
+        self._names: dict[str, str] = {}
+        self._tokens: dict[str, tuple[str, Path]] = {}
+        self._users: list[tuple[str, Path]] = []
+        self._connections: list[tuple[dict[str, Any], Path]] = []
+        self._configured = False
+
+    def read(self, source: str | Path) -> None:
+        """Read one input."""
+        if is_address(source):
+            for document in documents_at(str(source)):
+                self._snapshot(document, Path(str(source).partition("://")[2].rpartition("@")[2]))
+            return
+        path = Path(source)
+        if path != STANDARD_INPUT and path.is_dir():
+            self._store(path)
+            return
+        text = read_text(path)
+        if is_creds(text):
+            token = jwt_in_creds(text)
+            if token is None:
+                raise file_error("creds-blocks", path.name, path)
+            check_secret_file(path, allow_readable=self._allow_readable)
+            self._token(token, path)
+        elif _JWT.fullmatch(text.strip()):
+            self._token(text.strip(), path)
+        elif (documents := documents_in(text)) is not None:
+            for document in documents:
+                self._snapshot(document, path)
+        else:
+            self._configuration(path)
+
+    def _configuration(self, path: Path) -> None:
+        folder = Path(self._root) if self._root is not None else path.parent
+        values = top_level(parse_file(path, self._env, folder))
+        loaded, self._configured = self._loaded, True
+        loaded.cluster, loaded.system = cluster_of(values), system_of(values)
+        loaded.links += links_of(values)
+        if (named := values.get("no_auth_user")) is not None and named.value:
+            loaded.no_auth_user = str(named.value)
+        rows = users_of_accounts(values)
+        if "resolver_preload" in values:
+            self._preload(values["resolver_preload"], path)
+            return
+        loaded.accounts |= accounts_of(values)
+        for label, account, permissions in rows:
+            loaded.users[label] = permissions
+            loaded.account_of[label] = account
+
+    def _preload(self, node: Node, path: Path) -> None:
+        if not isinstance(node.value, dict):
+            raise file_error("config-type", "resolver_preload", node.file, node.line)
+        for each in node.value.values():
+            self._token(str(each.value), path)
+
+    def _store(self, folder: Path) -> None:
+        """Every JWT below a folder, as nsc keeps them."""
+        found = 0
+        for base, folders, names in os.walk(folder):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".jwt"):
+                    found += 1
+                    if found > MAX_FILES:
+                        raise file_error("store-files", f"{MAX_FILES:,} files", folder)
+                    path = Path(base, name)
+                    self._token(read_text(path).strip(), path)
+        if not found:
+            raise file_error("store-empty", folder.name, folder)
+
+    def _token(self, token: str, path: Path) -> None:
+        kind = kind_of_token(token, path)
+        if kind == "account":
+            key, name, account = account_in_jwt(token, path)
+            self._loaded.accounts[key] = account
+            self._names[key], self._tokens[key] = name, (token, path)
+        elif kind == "operator":
+            system = claims_of(token, path, "operator")["nats"].get("system_account")
+            if isinstance(system, str) and system:
+                self._loaded.system = system
+        else:
+            self._users.append((token, path))
+
+    def _snapshot(self, document: dict[str, Any], path: Path) -> None:
+        system = document.get("system_account")
+        if isinstance(system, str) and system and not self._configured:
+            self._loaded.system = system
+        detail = document.get("account_detail")
+        if isinstance(detail, dict):
+            self._told(detail, path)
+        if "connections" in document:
+            self._connections += [(row, path) for row in connections_in(document, path)]
+
+    def _told(self, detail: dict[str, Any], path: Path) -> None:
+        """An account of a running broker; of its JWT if it has one."""
+        token, name = detail.get("jwt"), detail.get("account_name")
+        if isinstance(token, str) and token:
+            self._token(token, path)
+            self._loaded.accounts[str(name)].jetstream = detail.get("jetstream_enabled") is True
+        elif not self._configured:
+            account, ignored = account_in_snapshot(detail, path)
+            self._loaded.accounts[account.name] = account
+            self._loaded.ignored += ignored
+
+    def finished(self) -> LoadedDeployment:
+        """Return what was read, with users joined to accounts and names for public keys."""
+        loaded = self._loaded
+        loaded.accounts.setdefault(GLOBAL, Account(GLOBAL))
+        if not self._configured:
+            self._without_system_rows()
+        for token, path in self._users:
+            self._user(token, path)
+        for row, path in self._connections:
+            self._connected(row, path)
+        for account in list(loaded.accounts.values()):
+            for taken in account.imports:
+                loaded.accounts.setdefault(taken.account, Account(taken.account, known=False))
+        self._authorised()
+        self._renamed()
+        if not self._configured or self._tokens:
+            stored = any(each.jetstream for each in loaded.accounts.values())
+            add_implied(loaded.accounts, loaded.system, stored=stored)
+        return loaded
+
+    def _user(self, token: str, path: Path) -> None:
+        claims = claims_of(token, path, "user")
+        key = str(claims["nats"].get("issuer_account") or claims["iss"])
+        account, account_path = self._tokens.get(key, (None, path))
+        if account is not None and self._revoked(claims, account, account_path):
+            name = claims.get("name") or claims["sub"]
+            self._loaded.ignored.append(f"{self._name(key)}/{name}: the user is revoked")
+            return
+        self._add(key, str(claims.get("name") or claims["sub"]), token, path)
+
+    def _add(self, key: str, name: str, token: str, path: Path) -> str:
+        account = self._tokens.get(key, (None, path))[0]
+        permissions = permissions_in_jwt(token, path, account, ())
+        label = f"{self._name(key)}/{name}"
+        self._loaded.users[label] = permissions
+        self._loaded.account_of[label] = key
+        self._loaded.accounts.setdefault(key, Account(key, known=False))
+        return label
+
+    def _revoked(self, claims: dict[str, Any], account: str, path: Path) -> bool:
+        revoked = claims_of(account, path, "account")["nats"].get("revocations")
+        if not isinstance(revoked, dict):
+            return False
+        issued = claims.get("iat") or 0
+        since = [revoked.get(claims["sub"]), revoked.get("*")]
+        return any(type(each) is int and issued <= each for each in since)
+
+    def _connected(self, row: dict[str, Any], path: Path) -> None:
+        loaded, key = self._loaded, row["account"]
+        token = row["jwt"]
+        label = row["user"] if key == GLOBAL else f"{self._name(key)}/{row['user']}"
+        if isinstance(token, str) and token:
+            name = claims_of(token, path, "user").get("name")
+            label = self._add(key, str(name or row["user"]), token, path)
+        elif label not in loaded.users:
+            loaded.users[label] = LoadedPermissions.undetermined(NOT_TOLD)
+            loaded.account_of[label] = key
+            loaded.accounts.setdefault(key, Account(key, known=False))
+        loaded.subscriptions.setdefault(label, set()).update(row["subscriptions"])
+
+    def _name(self, key: str) -> str:
+        """The name of an account; its public key if another one has the name too."""
+        name = self._names.get(key, key)
+        return key if list(self._names.values()).count(name) > 1 else name
+
+    def _without_system_rows(self) -> None:
+        """Leave out the imports and exports of the system account that every broker has."""
+        system = self._loaded.system
+        for account in self._loaded.accounts.values():
+            if account.name == system:
+                account.exports = [e for e in account.exports if not _own(e.subject)]
+            account.imports = [
+                e for e in account.imports if not (e.account == system and _own(e.local))
+            ]
+
+    def _authorised(self) -> None:
+        """Leave out imports that no export allows, as a broker in operator mode does."""
+        for key in self._tokens:
+            account = self._loaded.accounts[key]
+            kept = []
+            for taken in account.imports:
+                exporter = self._loaded.accounts[taken.account]
+                if not exporter.known or any(e.allows(taken, key) for e in exporter.exports):
+                    kept.append(taken)
+                else:
+                    what = f"the {taken.kind} import {taken.subject} of {self._name(taken.account)}"
+                    self._loaded.ignored.append(f"{self._name(key)}: no export allows {what}")
+            account.imports = kept
+
+    def _renamed(self) -> None:
+        """Name accounts by their names in place of their public keys."""
+        loaded = self._loaded
+        names = {key: self._name(key) for key in loaded.accounts}
+        accounts = {}
+        for key, account in loaded.accounts.items():
+            account.key, account.name = key, names[key]
+            account.imports = [_of_account(each, names[each.account]) for each in account.imports]
+            accounts[names[key]] = account
+        loaded.accounts = accounts
+        loaded.account_of = {label: names[key] for label, key in loaded.account_of.items()}
+        if loaded.system is not None:
+            loaded.system = names.get(loaded.system, loaded.system)
+
+
+def _own(subject: str) -> bool:
+    return subject.startswith(("$SYS.REQ.", "$JS.API.", "$SYS.DEBUG."))
+
+
+def _of_account(taken: Import, account: str) -> Import:
+    return dataclasses.replace(taken, account=account)

@@ -1,0 +1,291 @@
+"""Deployments from configurations, JWTs, a folder of them, and a running broker."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.request
+
+import nkeys
+import pytest
+from operator_mode import OperatorMode
+from operators import key, token
+from raw_client import RawClient
+from servers import loads, monitor, serving
+
+from subtrie import PermissionsError
+from subtrie.acl import Deployment
+
+ACCOUNTS = {
+    "SHOP": {
+        "users": [{"user": "till", "password": "open"}],
+        "exports": [
+            {"stream": "sales.*.*"},
+            {"service": "stock.>", "accounts": ["WEB"]},
+            {"stream": "never"},
+        ],
+        "imports": [],
+        "mappings": {"old.*": [{"destination": "sales.$1.done", "weight": 100}]},
+    },
+    "WEB": {
+        "users": [
+            {"user": "page", "password": "open"},
+            {"user": "shut", "password": "open",
+             "permissions": {"subscribe": {"deny": ["sold.>"]}}},
+        ],
+        "exports": [],
+        "imports": [
+            {"stream": {"account": "SHOP", "subject": "sales.*.*"}, "to": "sold.$2.$1"},
+            {"service": {"account": "SHOP", "subject": "stock.>"}, "to": "shelf.>"},
+        ],
+    },
+}  # fmt: skip
+CONFIG = f"accounts {json.dumps(ACCOUNTS)}\n"
+
+
+@pytest.fixture
+def configured(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(CONFIG)
+    return path
+
+
+def _answers(shop):
+    """Answers that tell whether accounts, imports, mappings and permissions were read."""
+    ask = shop.delivery
+    return [
+        ask("SHOP/till", "sales.book.new", "WEB/page", "sold.>").subjects,
+        ask("SHOP/till", "old.book", "WEB/page", "sold.>").subjects,
+        ask("WEB/page", "shelf.a", "SHOP/till", "stock.>").subjects,
+        ask("SHOP/till", "sales.book.new", "WEB/shut", "sold.>").subjects,
+    ]
+
+
+EXPECTED = [("sold.new.book",), ("sold.done.book",), ("stock.a",), ()]
+
+
+def test_every_input_tells_the_same(tmp_path, configured):
+    assert _answers(Deployment.load(configured)) == EXPECTED
+    operator = OperatorMode(ACCOUNTS)
+    store = Deployment.load(operator.store(tmp_path / "store"))
+    assert _answers(store) == EXPECTED
+    assert store.ignored == []
+    preload = tmp_path / "operator.conf"
+    preload.write_text(operator.config)
+    users = []
+    for label, (jwt, _) in operator.users.items():
+        users.append(tmp_path / f"{label.replace('/', '-')}.jwt")
+        users[-1].write_text(jwt)
+    assert _answers(Deployment.load(preload, *users)) == EXPECTED
+
+
+def test_a_running_broker_and_its_saved_answers(tmp_path, configured):
+    with serving(tmp_path / "s", CONFIG + "http: '127.0.0.1:-1'\n") as url:
+        page = RawClient(url, user="page", **{"pass": "open"})
+        page.subscribe("sold.new.*", "1", "workers")
+        page.flush()
+        address = monitor(tmp_path / "s")
+        live = Deployment.load(configured, address)
+        saved = tmp_path / "saved.json"
+        asked = ["accountz", "accountz?acc=SHOP", "accountz?acc=WEB", "connz?auth=1&subs=detail"]
+        saved.write_bytes(
+            b"\n".join(urllib.request.urlopen(f"{address}/{each}").read() for each in asked)
+        )
+        plain = tmp_path / "plain.json"
+        plain.write_bytes(urllib.request.urlopen(f"{address}/connz").read())
+        page.close()
+    assert _answers(live) == EXPECTED
+    assert live.subscribed("WEB", "sold.>") == ("WEB/page",)
+    assert live.subscribed("WEB", "sold.old.>") == ()
+    alone = Deployment.load(saved)
+    assert alone.subscriptions == {"WEB/page": {("sold.new.*", "workers")}}
+    assert not alone.users["WEB/page"].determined
+    # The broker does not tell that the wildcards change places, so neither do we.
+    both = Deployment.load(configured, saved)
+    both.accounts = alone.accounts
+    answer = both.delivery("SHOP/till", "sales.book.new", "WEB/page", "sold.>")
+    assert (answer.subjects, answer.determined) == ((), False)
+    assert "order" in answer.explanation
+    assert both.delivery("WEB/page", "shelf.a", "SHOP/till", "stock.>").subjects == ("stock.a",)
+    with pytest.raises(PermissionsError) as caught:
+        Deployment.load(plain)
+    assert caught.value.reason == "snapshot-auth"
+
+
+def test_what_a_store_holds_and_the_broker_ignores(tmp_path):
+    accounts = json.loads(json.dumps(ACCOUNTS))
+    accounts["SHOP"]["exports"][1]["service"] = "other.>"  # the import of stock.> has no export
+    operator = OperatorMode(accounts)
+    folder = operator.store(tmp_path / "store")
+    shop = Deployment.load(folder)
+    assert shop.ignored == ["WEB: no export allows the service import stock.> of SHOP"]
+    assert _answers(shop)[2] == ()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PermissionsError) as caught:
+        Deployment.load(tmp_path / "empty")
+    assert caught.value.reason == "store-empty"
+
+
+def test_an_activation_token_of_another_account_does_not_count(tmp_path):
+    operator = OperatorMode(ACCOUNTS)
+    text = operator.account_jwts["WEB"]
+    folder = operator.store(tmp_path / "store")
+    assert _answers(Deployment.load(folder))[2] == ("stock.a",)
+    stolen = OperatorMode(ACCOUNTS).account_jwts["WEB"]
+    assert stolen != text
+    [path] = folder.rglob("WEB.jwt")
+    claims = json.loads(_decoded(text))
+    del claims["nats"]["imports"][1]["token"]
+    path.write_text(_encoded(claims))
+    assert "stock.>" in Deployment.load(folder).ignored[0]
+
+
+def _decoded(jwt):
+    part = jwt.split(".")[1]
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+def _encoded(claims):
+    return token(key(nkeys.PREFIX_BYTE_OPERATOR), claims["sub"], claims["name"], claims["nats"])
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("a.*", "b.$1"), ("a.*", "b.$2"), ("a.*", "b.*"), ("a.>", "b"), ("a", "b.>"),
+        ("a.>", "b.>"), ("a.b", "c.$1"), ("a.b", "c.{{partition(3)}}"), ("a.b", "c.{{left(1,2)}}"),
+        ("a.*", "b.{{left(1)}}"), ("a.*", "b.{{left(1,2,3)}}"), ("a.*", "b.{{left(1,x)}}"),
+        ("a.*", "b.{{split(1,-)}}"), ("a.*", "b.{{split(1)}}"), ("a.*", "b.{{nothing(1)}}"),
+        ("a.*", "b.{{wildcard()}}"), ("a.*", "b.{{wildcard(1,1)}}"), ("a.*", "b..$1"),
+        ("a.*", "b.{{partition(2,1)}}"), ("a.*", "b.{{partition(2,2)}}"), ("a.*", "b.$x"),
+        ("a.*", "b.{{random(9)}}"), ("a.*", "b.{{random(1,2)}}"), ("a.*", "b c.$1"),
+        ("a.*", "b.{{partition()}}"), ("a.*.*", "b.$2"), ("a.*", "$0"), ("a.*", "b.>.c"),
+    ],
+)  # fmt: skip
+def test_a_destination_is_refused_if_the_broker_refuses_it(source, target, tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(f'mappings: {{ "{source}": "{target}" }}\n')
+    if loads(path, {}):
+        Deployment.load(path)
+    else:
+        with pytest.raises(PermissionsError) as caught:
+            Deployment.load(path)
+        assert caught.value.reason == "mapping"
+        assert caught.value.line == 1
+
+
+def test_weights_and_clusters(tmp_path):
+    path = tmp_path / "nats.conf"
+
+    def asked(cluster: str, rows: str):
+        path.write_text(
+            f'{cluster}\nmappings: {{ "a.*": [ {rows} ] }}\n'
+            "authorization { users: [ { user: u, password: open } ] }\n"
+        )
+        answer = Deployment.load(path).delivery("u", "a.x", "u", ">")
+        return answer.subjects, answer.possible
+
+    east = "{ dest: 'east.$1', weight: 100, cluster: east }, { dest: 'else.$1', weight: 100 }"
+    assert asked("", east) == (("else.x",), ())
+    assert asked("cluster { name: east }", east) == (("east.x",), ())
+    assert asked("cluster { name: west }", east) == (("else.x",), ())
+    assert asked("cluster { port: -1 }", east) == ((), (("east.x",), ("else.x",)))
+    some = "{ dest: 'b.$1', weight: 30 }, { dest: 'c.$1', weight: '30%' }"
+    assert asked("", some) == ((), (("a.x",), ("b.x",), ("c.x",)))
+    lost = "{ dest: 'b.$1', weight: 30 }, { dest: 'a.*', weight: 30 }"
+    with pytest.raises(PermissionsError):
+        asked("", lost)
+    for wrong in (
+        "{ dest: b }", "{ dest: 'b.$1', weight: 60 }, { dest: 'c.$1', weight: 60 }",
+        "{ dest: 'b.$1', weight: 20 }, { dest: 'b.$1', weight: 20 }", "{ dest: 'b.$1' }",
+    ):  # fmt: skip
+        with pytest.raises(PermissionsError) as caught:
+            asked("", wrong)
+        assert caught.value.line
+        assert not loads(path, {})
+
+
+def test_subjects_of_the_system_account_are_those_of_the_broker(tmp_path):
+    config = f"""
+accounts {{
+  SYS {{ users: [ {{ user: sys, password: open }} ] }}
+  APP {{ jetstream: enabled, users: [ {{ user: app, password: open }} ] }}
+  BARE {{ users: [ {{ user: bare, password: open }} ] }}
+}}
+system_account: SYS
+jetstream {{ store_dir: "{tmp_path}/js" }}
+"""
+    path = tmp_path / "nats.conf"
+    path.write_text(config)
+    model = Deployment.load(path)
+    found = 0
+    with serving(tmp_path / "s", config) as url:
+        clients = {name: RawClient(url, user=name, **{"pass": "open"}) for name in ("app", "bare")}
+        sys = RawClient(url, user="sys", **{"pass": "open"})
+        for user, name in (("APP/app", "app"), ("BARE/bare", "bare")):
+            for subject in (
+                "$JS.API.INFO", "$JS.API.STREAM.DELETE.x", "$SYS.REQ.USER.INFO", "other",
+                "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.SERVER.PING.CONNZ",
+                "$SYS.REQ.ACCOUNT.PING.STATZ", "$SYS.REQ.SERVER.PING.VARZ",
+            ):  # fmt: skip
+                for pattern in ("$JS.>", "$SYS.REQ.>", "other"):
+                    sys.subscribe(pattern, "7")
+                    sys.flush()
+                    clients[name].publish(subject, "_INBOX.x")
+                    clients[name].flush()
+                    sys.unsubscribe("7")
+                    sys.flush()
+                    said = tuple(sorted(each for _, each, _ in sys.messages))
+                    found += len(said)
+                    assert model.delivery(user, subject, "SYS/sys", pattern).subjects == said
+        for each in (sys, *clients.values()):
+            each.close()
+    assert found == 12
+    kinds = [(flow.source, flow.target, flow.published) for flow in model.flows()]
+    assert kinds == [("APP", "SYS", "$JS.API.x")]
+
+
+def test_connections_to_other_brokers(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text(
+        CONFIG
+        + """
+no_auth_user: page
+cluster { name: east, port: -1, permissions: { import: "in.>", export: { deny: "secret.>" } } }
+gateway { name: east, port: -1, gateways: [ { name: west, url: "nats://u:p@west:7222" } ] }
+leafnodes {
+  authorization { users: [ { user: edge, password: $EDGE, account: WEB } ] }
+  remotes: [ { url: "nats-leaf://me:hidden@hub:7422", account: SHOP
+               deny_imports: "hub.secret.>", deny_exports: [ "till.>" ] } ]
+}
+"""
+    )
+    shop = Deployment.load(path)
+    assert loads(path, {"EDGE": "x"})
+    assert (shop.no_auth_user, shop.cluster, shop.system_account) == ("page", "east", "$SYS")
+    rows = {(each.kind, each.name, each.account): each.permissions for each in shop.links}
+    assert set(rows) == {
+        ("leaf", "hub:7422", "SHOP"), ("leaf user", "edge", "WEB"),
+        ("route", "east", None), ("gateway", "west", None),
+    }  # fmt: skip
+    hub = rows["leaf", "hub:7422", "SHOP"]
+    assert (hub.publish_deny, hub.subscribe_deny) == (("till.>",), ("hub.secret.>",))
+    east = rows["route", "east", None]
+    assert east.subscribe_allow == ("in.>",)
+    assert east.publish_deny == ("secret.>",)
+
+
+def test_who_decides_elsewhere_is_named(tmp_path):
+    path = tmp_path / "nats.conf"
+    issuer = key(nkeys.PREFIX_BYTE_ACCOUNT).public_key.decode()
+    path.write_text(
+        "accounts { AUTH { users: [ { user: gate, password: open } ] }, APP {} }\n"
+        f"authorization {{ auth_callout {{ issuer: {issuer}, account: AUTH, users: [ gate ] }} }}\n"
+        "leafnodes { }\n"
+    )
+    users = Deployment.load(path).users
+    assert users["AUTH/gate"].determined
+    path.write_text(path.read_text().replace("gate, password", "other, password"))
+    answer = Deployment.load(path).users["AUTH/other"].can_publish("a")
+    assert answer.explanation == "decided elsewhere, by the authorization callout of AUTH"
+    assert not answer.determined
