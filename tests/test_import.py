@@ -46,7 +46,7 @@ def test_native_is_the_default():
     assert (done.stdout.strip(), done.stderr) == ("native|the extension fits this interpreter", "")
 
 
-@pytest.mark.parametrize("name", ["native", "reference"])
+@pytest.mark.parametrize("name", ["native", "reference", "both"])
 def test_the_environment_chooses(name):
     done = python(ENGINE, SUBTRIE_ENGINE=name)
     assert (done.stdout.strip(), done.stderr) == (f"{name}|SUBTRIE_ENGINE={name}", "")
@@ -56,7 +56,7 @@ def test_an_unknown_engine_is_an_error():
     done = python(ENGINE, SUBTRIE_ENGINE="nonsense")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ValueError: SUBTRIE_ENGINE must be 'native' or 'reference', not 'nonsense'"
+        "ValueError: SUBTRIE_ENGINE must be 'native', 'reference' or 'both', not 'nonsense'"
     )
 
 

@@ -129,7 +129,32 @@ def test_what_windows_excludes_too(engine):
     assert engine.check_name("a<b", "queue", windows=True), "only file names are narrowed"
 
 
-@pytest.mark.requirement("S2-045", "A42")
+@pytest.mark.requirement("S2-045")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", ".", "..", "/", "a/b", "../a", "/a", "a/", "a\0", "\0", "a" * 256, "a\\b",
+        *(f"a{chr(code)}" for code in range(32)), "\ud800",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["stream", "consumer", "durable", "account", "filename-safe"])
+def test_a_name_that_is_no_part_of_a_path_is_refused(engine_in_use, name, kind):
+    """What a file system refuses, or reads as more than one part, must be an error."""
+    with pytest.raises(InvalidName) as refused:
+        names.check_name(name, kind).require()
+    assert refused.value.hint.startswith("valid: ")
+
+
+@pytest.mark.requirement("S2-045")
+def test_every_valid_name_of_a_file_is_one_part_of_a_path(engine, tmp_path):
+    for name in [*(f"a{character}" for character in FILE), *FILE, FILE, "a" * 255]:
+        assert engine.check_name(name, "stream"), name
+        (tmp_path / name).touch()
+        assert {each.name for each in tmp_path.iterdir()} == {name}
+        (tmp_path / name).unlink()
+
+
+@pytest.mark.requirement("A42")
 @pytest.mark.parametrize(
     "name", ["CON", "con", "Nul", "COM1", "lpt9", "AUX", "PRN", "CONIN$", "conout$"]
 )

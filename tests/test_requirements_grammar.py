@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from click.testing import CliRunner
 
 import subtrie
 from subtrie import PatternError, SubjectError
+from subtrie._cli.app import app
 
 
 def refused(check, text: str, **dialect: str) -> tuple[str, int | None]:
@@ -247,6 +251,17 @@ def test_other_characters_on_request_and_the_hint_says_what_it_costs(engine):
     assert "no guarantees" in caught.value.hint
     engine.check_subject("straße.日本", "server")
     assert subtrie.Subject("straße", dialect="server").dialect == "server"
+
+
+@pytest.mark.requirement("S1-034")
+@pytest.mark.usefixtures("engine_in_use")
+@pytest.mark.parametrize("text", ["straße", "orders.日本", "a.\u00a0b"])
+def test_other_characters_that_are_accepted_come_with_a_warning(text):
+    done = CliRunner().invoke(app, ["check", "--dialect", "server", "--json", text])
+    (warning,) = json.loads(done.output)["warnings"]
+    assert warning.startswith("contains non-ASCII characters: not portable")
+    plain = CliRunner().invoke(app, ["check", "--dialect", "server", "--json", "orders.new"])
+    assert json.loads(plain.output)["warnings"] == []
 
 
 @pytest.mark.requirement("A36")

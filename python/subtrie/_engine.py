@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 class Engine(NamedTuple):
     """The engine in use, and why."""
 
-    name: str  # "native" or "reference"
+    name: str  # "native", "reference" or "both"
     reason: str
 
 
-#: The module whose functions answer, ``subtrie._subtrie`` or ``subtrie.reference``.
+#: The module whose functions answer: ``subtrie._subtrie``, ``subtrie.reference``, or the one that
+#: asks both.
 module: ModuleType
 
 #: What ``subtrie.engine()`` returns.

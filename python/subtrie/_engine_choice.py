@@ -13,10 +13,13 @@ from ._engine import Engine, bind
 def _choose() -> tuple[ModuleType, Engine]:
     """Return the native extension unless the environment or its absence decides otherwise."""
     wanted = os.environ.get("SUBTRIE_ENGINE", "")
-    if wanted not in ("", "native", "reference"):
-        raise ValueError(f"SUBTRIE_ENGINE must be 'native' or 'reference', not {wanted!r}")
+    if wanted not in ("", "native", "reference", "both"):
+        raise ValueError(f"SUBTRIE_ENGINE must be 'native', 'reference' or 'both', not {wanted!r}")
     if wanted == "reference":
         return _reference(), Engine("reference", "SUBTRIE_ENGINE=reference")
+    if wanted == "both":
+        both = importlib.import_module("._both_engines", __package__)
+        return both, Engine("both", "SUBTRIE_ENGINE=both")
     try:
         native = importlib.import_module("._subtrie", __package__)
     except ImportError as error:

@@ -192,6 +192,9 @@ WIRE: dict[str, Reason] = {
     ),
     "arg count": Reason("the line has too few or too many arguments", "see docs/wire.md"),
     "bad size": Reason("a size is written in one to nine digits", "as in 'PUB foo 5'"),
+    "bad header size": Reason(
+        "a header size is written in one to nine digits", "as in 'HPUB foo 12 17'"
+    ),
     "bad sid": Reason("the subscription id must be a number here", "as in 'MSG foo 1 5'"),
     "header larger than total": Reason(
         "the header size is larger than the total size", "include the headers in the total"

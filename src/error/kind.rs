@@ -122,6 +122,7 @@ kinds! {
         "a space must separate the name of an operation from its arguments",
     ArgCount = "arg count": "the line has too few or too many arguments",
     BadSize = "bad size": "a size is written in one to nine digits",
+    BadHeaderSize = "bad header size": "a header size is written in one to nine digits",
     BadSid = "bad sid": "the subscription id must be a number here",
     HeaderLargerThanTotal = "header larger than total":
         "the header size is larger than the total size",

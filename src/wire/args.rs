@@ -259,12 +259,12 @@ impl Line<'_> {
         } else {
             server_size
         };
-        let number = |span: Span| parse(args.text(span)).ok_or(("bad size", span.start()));
+        let number = |span: Span, reason| parse(args.text(span)).ok_or((reason, span.start()));
         let mut fields = fields;
         if sizes == 2 {
-            fields.header_size = Some(number(args.last_but(1))?);
+            fields.header_size = Some(number(args.last_but(1), "bad header size")?);
         }
-        let size = number(args.last_but(0))?;
+        let size = number(args.last_but(0), "bad size")?;
         if fields.header_size.is_some_and(|header| header > size) {
             return Err(("header larger than total", args.last_but(1).start()));
         }

@@ -125,9 +125,9 @@ impl Parser {
     /// # Errors
     ///
     /// The first error in the stream, after the operations before it: `unknown op`, `no delimiter`,
-    /// `arg count`, `bad size`, `bad sid`, `bad json`, `bad reply indicator`, `header larger than
-    /// total`, `payload terminator`, `max control line`, `max payload`; in the strict dialect also
-    /// `bad subject` and `line end`. Every later call returns the same error.
+    /// `arg count`, `bad size`, `bad header size`, `bad sid`, `bad json`, `bad reply indicator`,
+    /// `header larger than total`, `payload terminator`, `max control line`, `max payload`; in the
+    /// strict dialect also `bad subject` and `line end`. Every later call returns the same error.
     ///
     /// # Examples
     ///

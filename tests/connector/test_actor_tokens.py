@@ -10,6 +10,7 @@ import json
 import nacl.signing
 import pytest
 
+from subtrie import _control_headers
 from subtrie.connector import HTTPError
 from subtrie.connector._actor import ISSUERS, ActorVerifier
 from subtrie.connector._claims import Claims
@@ -109,6 +110,7 @@ async def test_keys_of_one_issuer_do_not_verify_tokens_of_the_other(service):
     assert await status_of(checks, service.sign(iss="https://bearer.token.core")) == 401
 
 
+@pytest.mark.requirement("A76")
 async def test_a_forged_token_is_refused(service):
     other = TokenService()
     other.add("k1")
@@ -231,6 +233,7 @@ async def test_no_token_service_is_a_401(service):
     assert await status_of(ActorVerifier(fetch, allow_unsigned=False), service.sign()) == 401
 
 
+@pytest.mark.requirement("A76")
 async def test_required_claims(service):
     checks = verifier(service)
     assert await status_of(checks, "") is None
@@ -260,3 +263,17 @@ async def test_without_pynacl_a_token_is_a_401_with_a_hint(service, monkeypatch)
     with pytest.raises(HTTPError, match=r"pip install 'subtrie\[creds\]'") as caught:
         await checks.check(token, None)
     assert caught.value.status == 401
+
+
+@pytest.mark.requirement("A76")
+async def test_claims_never_say_who_sends(make):
+    """The token names an end user; the source is that of the subject whatever the token says."""
+    shop, web, seen = make("shop.example"), make("web.example"), []
+    shop.endpoint("GET", "/who")(
+        lambda request: seen.append((request.source, request.actor["sub"], request.actor["host"]))
+    )
+    token = actor_token({"sub": "victim.example", "host": "victim.example"})
+    async with shop, web:
+        headers = {_control_headers.ACTOR: token, _control_headers.FROM_HOST: "victim.example"}
+        await web.request("GET", "https://shop.example/who", headers=headers)
+    assert seen == [("web.example", "victim.example", "victim.example")]

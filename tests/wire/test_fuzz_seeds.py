@@ -37,7 +37,7 @@ FRONT = "[1] 2026/11/21 02:50:31.104847 [TRC] 127.0.0.1:4 - cid:8 - <<- "
     [
         ("[PUB foo.b repUNSU2]", "bad size", 10),
         ("[PUB foo -1]", "bad size", 8),
-        ("[HPUB foo 1x 2]", "bad size", 9),
+        ("[HPUB foo 1x 2]", "bad header size", 9),
         ("[HPUB 2]", "arg count", 0),
         ("[pub foo 2]", "unknown op", 0),
     ],

@@ -78,9 +78,9 @@ def test_the_largest_payload_is_refused_by_its_line(engine, conn, line):
     ("line", "reason", "position"),
     [
         (b"HPUB a 3 2\r\n", "header larger than total", 7),
-        (b"HPUB a x 2\r\n", "bad size", 7),
+        (b"HPUB a x 2\r\n", "bad header size", 7),
         (b"HPUB a 2 x\r\n", "bad size", 9),
-        (b"HPUB a -1 2\r\n", "bad size", 7),
+        (b"HPUB a -1 2\r\n", "bad header size", 7),
         (b"PUB a 1234567890\r\n", "bad size", 6),
         (b"PUB a 0x1\r\n", "bad size", 6),
         (b"PUB a \xd9\xa1\r\n", "bad size", 6),

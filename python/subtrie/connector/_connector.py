@@ -159,7 +159,8 @@ class Connector:
         gauges["microbus_cache_memory_bytes"] = lambda: float(cache.size)
         #: A logger whose records carry the service, the instance and the trace.
         self.log = ServiceLog(self._runtime)
-        self._hosts: dict[str, str] = {}  # subject token to host (A5)
+        # Subject token to host; the own one first, which serves the control plane (A5).
+        self._hosts = {microbus.flatten_host(self.host): self.host}
         self._server.runner.check = self._check_actor
 
     # --- identity

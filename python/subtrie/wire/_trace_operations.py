@@ -61,7 +61,8 @@ def log_operation(record: LogRecord, *, lnocu: bool = True) -> dict[str, Any] | 
     sizes = words[-size_count:]
     for index, text in enumerate(sizes, len(words) - len(sizes)):
         if not _SIZE.match(text):
-            raise _refused("bad size", len(" ".join((name, *words[:index], ""))))
+            reason = "bad size" if index == len(words) - 1 else "bad header size"
+            raise _refused(reason, len(" ".join((name, *words[:index], ""))))
         words[index] = "0"
     row = _read(conn, name, words, lnocu)
     for key in _FROM_PAYLOAD:

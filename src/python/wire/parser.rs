@@ -14,6 +14,9 @@ use crate::wire::{self, Conn, Limits, ParseError};
 /// The limit for `max_payload=None`: the largest size of nine digits.
 const NO_PAYLOAD_LIMIT: usize = 999_999_999;
 
+/// What an error adds to the name of the one protocol of NATS that has no parser here.
+const NO_GATEWAY: &str = "; the gateway protocol, between clusters, is not covered";
+
 /// A parser of one direction of one connection, without I/O.
 #[pyclass(module = "subtrie._subtrie")]
 pub struct Parser {
@@ -194,8 +197,9 @@ fn conn_named(given: &Bound<'_, PyAny>) -> PyResult<Conn> {
     match Conn::from_name(name.to_str().unwrap_or("\u{fffd}")) {
         Some(conn) => Ok(conn),
         None => Err(PyValueError::new_err(format!(
-            "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', not {}",
-            given.repr()?
+            "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', not {}{}",
+            given.repr()?,
+            if given.eq("gateway")? { NO_GATEWAY } else { "" }
         ))),
     }
 }

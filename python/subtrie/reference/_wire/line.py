@@ -165,7 +165,8 @@ def _sized(conn: str, args: _Args, sizes: int, parts: Parts, limits: Limits) -> 
     for place in range(len(args) - sizes, len(args)):
         number = size_of(args[place], as_client=conn == "server_to_client")
         if number is None:
-            raise LineError("bad size", args.place(place))
+            reason = "bad size" if place == len(args) - 1 else "bad header size"
+            raise LineError(reason, args.place(place))
         numbers.append(number)
     if sizes == 2:
         parts["header_size"] = numbers[0]

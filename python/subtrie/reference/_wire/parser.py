@@ -32,6 +32,7 @@ _JSON = ("INFO", "CONNECT")
 # On these connections every error but a limit is reported as "parse", as the documents say.
 _REPORTS_PARSE = ("server_to_client", "route_legacy")
 _LIMITS = ("max control line", "max payload")
+_NO_GATEWAY = "; the gateway protocol, between clusters, is not covered"
 _MAX_PAYLOAD = 999_999_999  # nine digits
 
 
@@ -62,7 +63,7 @@ class Parser:
         if conn not in NAMES:
             raise ValueError(
                 "conn must be 'client', 'server_to_client', 'route', 'leaf' or 'route_legacy', "
-                f"not {conn!r}"
+                f"not {conn!r}{_NO_GATEWAY if conn == 'gateway' else ''}"
             )
         bounds(dialect, None, None)  # refuses an unknown dialect
         most_line = bound("max_control_line", max_control_line)

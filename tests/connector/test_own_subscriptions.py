@@ -1,0 +1,91 @@
+"""What a service subscribes to, and in which order, as its broker sees it."""
+
+from __future__ import annotations
+
+import re
+
+import nats
+import pytest
+
+from subtrie import HostnameCollision, _control_headers, microbus
+from subtrie.connector import Connector, Request, configurator
+from subtrie.connector._codec import write_request
+
+from .nats_server import NatsServer
+
+HOST = "shop.example"
+
+
+@pytest.mark.requirement("S0-135")
+async def test_an_endpoint_is_reached_by_any_replica_and_by_its_own_id(make_nats, plane):
+    """The slot ``_`` reaches one replica of the group, and ``id-`` that replica alone."""
+    replicas, reached = [make_nats(HOST) for _ in range(2)], []
+    for replica in replicas:
+        replica.endpoint("GET", "/x")(lambda replica=replica: reached.append(replica.id))
+        replica.endpoint("GET", "/all", queue=None)(lambda own=replica: reached.append(own.id))
+    async with replicas[0], replicas[1]:
+        client = await nats.connect(replicas[0]._transport.broker)
+        answers = await client.subscribe(f"{plane}.reply._.{microbus.flatten_host(HOST)}.>")
+        for _ in range(2):
+            await client.flush()
+        request = Request("GET", f"https://{HOST}/x")
+        request.headers[_control_headers.OP_CODE] = "Req"
+        request.headers[_control_headers.MSG_ID] = "AAAAAAAA"
+        request.headers[_control_headers.FROM_ID] = "id-raw"
+
+        async def publish(slot: str, path: str, times: int) -> list[str]:
+            reached.clear()
+            subject = f"{plane}.safe.443.web_example.shop_example.{slot}.GET.{path}"
+            await client.publish(subject, write_request(request))
+            for _ in range(2 * times):  # an acknowledgement and a response
+                while not (await answers.next_msg(5)).subject.endswith("id-raw"):
+                    pass
+            return sorted(reached)
+
+        own = sorted(replica.id for replica in replicas)
+        for each in own:
+            assert await publish(each, "x", 1) == [each]
+            assert await publish(each, "all", 1) == [each]
+        assert await publish("_", "x", 1) in ([own[0]], [own[1]])
+        assert await publish("_", "all", 2) == own
+        await client.publish(f"{plane}.safe.443.web_example.shop_example.id-other.GET.x", b"")
+        assert await publish("_", "all", 2) == own, "nobody took the message to another replica"
+        assert not sum(sum(each.metrics.rejects.values()) for each in replicas)
+        await client.close()
+
+
+@pytest.mark.requirement("S0-136")
+async def test_the_reply_subscription_stands_before_the_configurator_is_asked(tmp_path, plane):
+    log = tmp_path / "server.log"
+    server = NatsServer(tmp_path / "nats", log_file=str(log), trace=True).start()
+    try:
+        options = {"plane": plane, "nats": server.url, "short_circuit": False}
+        async with configurator({HOST: {"Limit": "5"}}, deployment="TESTING", **options):
+            shop = Connector(HOST, deployment="LAB", **options)
+            limit = shop.config("Limit", default=1, parse=int)
+            async with shop:
+                assert limit.get() == 5
+    finally:
+        server.stop()
+    said = [
+        match.start() if (match := re.search(pattern, text)) else -1
+        for text in [log.read_text()]
+        for pattern in (
+            rf"<<- \[SUB {plane}\.reply\._\.\*\.shop_example\.{shop.id} ",
+            rf"<<- \[H?PUB {plane}\.safe\.888\.shop_example\.configurator_core\.",
+        )
+    ]
+    assert -1 < said[0] < said[1]
+
+
+@pytest.mark.requirement("A5")
+@pytest.mark.parametrize("own", ["a.b.c", "x.example"])
+async def test_a_route_that_collides_with_the_service_itself_is_refused(own):
+    shop = Connector(own, nats="", deployment="TESTING")
+    if own == "a.b.c":
+        with pytest.raises(HostnameCollision, match=r"'a_b\.c' collides with 'a\.b\.c'"):
+            shop.endpoint("GET", "//a_b.c/x")(lambda: None)
+    else:
+        shop.endpoint("GET", "//a_b.c/x")(lambda: None)
+    shop.endpoint("GET", f"//{own}/x")(lambda: None)
+    assert len(shop.endpoints) == (1 if own == "a.b.c" else 2)
