@@ -177,7 +177,7 @@ def _made(_native: Any, _reference: Any) -> bool:
 
 
 class SubjectTrie:
-    """An index of each engine, with the same subscriptions; the native ones are given out."""
+    """An index of each engine with the same subscriptions; the native ones are returned."""
 
     __class_getitem__ = classmethod(lambda cls, _: cls)
 
