@@ -138,8 +138,8 @@ def test_what_windows_excludes_too(engine):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["stream", "consumer", "durable", "account", "filename-safe"])
-def test_a_name_that_is_no_part_of_a_path_is_refused(engine_in_use, name, kind):
-    """What a file system refuses, or reads as more than one part, must be an error."""
+def test_a_name_that_no_path_can_hold_is_refused(engine_in_use, name, kind):
+    """Refuse what a file system refuses, or reads as more than one part."""
     with pytest.raises(InvalidName) as refused:
         names.check_name(name, kind).require()
     assert refused.value.hint.startswith("valid: ")

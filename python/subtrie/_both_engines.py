@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
@@ -86,15 +86,14 @@ def _equal(native: Any, reference: Any) -> bool:
 
 
 def _compared(
-    question: str, native: Callable[[], Any], reference: Callable[[], Any], same: Any = _equal
+    question: str, calls: Iterable[Callable[[], Any]], same: Callable[[Any, Any], bool] = _equal
 ) -> tuple[Any, Any]:
     """Return both answers, or raise what both engines raised.
 
     Raises:
         EngineDifference: The answers differ, or one engine raised and the other did not.
     """
-    one, raised = _asked(native)
-    other, raised_too = _asked(reference)
+    (one, raised), (other, raised_too) = map(_asked, calls)
     if _refusal(raised) != _refusal(raised_too) or not (raised or same(one, other)):
         raise EngineDifference(
             f"the engines differ in {question}:\n  native    {_shown(one, raised)}\n"
@@ -131,7 +130,7 @@ def _function(name: str) -> Callable[..., Any]:
     def ask(*args: Any, **kwargs: Any) -> Any:
         args = tuple(map(_repeatable, args))
         calls = (functools.partial(each, *args, **kwargs) for each in (native, reference))
-        return _compared(f"{name}{args!a}", *calls)[0]
+        return _compared(f"{name}{args!a}", calls)[0]
 
     return ask
 
@@ -145,7 +144,7 @@ def _method(name: str) -> Callable[..., Any]:
                 functools.partial(getattr(each, name), *args, **kwargs)
                 for each in (self._one, self._other)
             )
-            return _compared(f"{type(self).__name__}.{name}{args!a}", *calls)[0]
+            return _compared(f"{type(self).__name__}.{name}{args!a}", calls)[0]
 
     ask.__name__ = name
     return ask
@@ -154,7 +153,7 @@ def _method(name: str) -> Callable[..., Any]:
 def _attribute(name: str) -> property:
     def ask(self: Any) -> Any:
         calls = (functools.partial(getattr, each, name) for each in (self._one, self._other))
-        return _compared(f"{type(self).__name__}.{name}", *calls)[0]
+        return _compared(f"{type(self).__name__}.{name}", calls)[0]
 
     return property(ask)
 
@@ -165,7 +164,7 @@ class Parser:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         makes = (functools.partial(each.Parser, *args, **kwargs) for each in (_native, _reference))
         self._lock = threading.RLock()
-        self._one, self._other = _compared(f"Parser{args!a}", *makes, same=_made)
+        self._one, self._other = _compared(f"Parser{args!a}", makes, same=_made)
 
     feed = _method("feed")
     conn, dialect, complete = _attribute("conn"), _attribute("dialect"), _attribute("complete")
@@ -185,7 +184,7 @@ class SubjectTrie:
         makes = (
             functools.partial(each.SubjectTrie, *args, **kwargs) for each in (_native, _reference)
         )
-        self._start(*_compared("SubjectTrie()", *makes, same=_made), {})
+        self._start(*_compared("SubjectTrie()", makes, same=_made), {})
 
     def _start(self, one: Any, other: Any, twins: dict[int, Any]) -> None:
         self._lock = threading.RLock()
@@ -206,7 +205,7 @@ class SubjectTrie:
             functools.partial(each.SubjectTrie.from_bytes, *args, **kwargs)
             for each in (_native, _reference)
         )
-        one, other = _compared("SubjectTrie.from_bytes", *reads, same=_made)
+        one, other = _compared("SubjectTrie.from_bytes", reads, same=_made)
         made = cls._of(one, other, {each.id: each for each in other})
         list(made)  # compares what they read
         return made
@@ -227,7 +226,7 @@ class SubjectTrie:
                 functools.partial(each.add, pattern, value, queue=queue)
                 for each in (self._one, self._other)
             )
-            one, other = _compared(f"SubjectTrie.add({pattern!a})", *calls)
+            one, other = _compared(f"SubjectTrie.add({pattern!a})", calls)
             self._twins[one.id] = other
         return one
 
@@ -239,7 +238,7 @@ class SubjectTrie:
             calls = (
                 functools.partial(each.update, *args, **kwargs) for each in (self._one, self._other)
             )
-            one, other = _compared("SubjectTrie.update", *calls, same=_same_sequence)
+            one, other = _compared("SubjectTrie.update", calls, same=_same_sequence)
             self._twins.update((each.id, each) for each in other)
         return one
 
@@ -249,8 +248,7 @@ class SubjectTrie:
             twin = self._twin(subscription)
             removed: bool = _compared(
                 f"SubjectTrie.remove({subscription!a})",
-                lambda: self._one.remove(subscription),
-                lambda: self._other.remove(twin),
+                (lambda: self._one.remove(subscription), lambda: self._other.remove(twin)),
             )[0]
             if removed:
                 del self._twins[subscription.id]
@@ -277,8 +275,8 @@ class SubjectTrie:
 
     def __iter__(self) -> Iterator[Any]:
         with self._lock:
-            lists = (functools.partial(list, each) for each in (self._one, self._other))
-            return iter(_compared("list(SubjectTrie)", *lists)[0])
+            lists: Any = (functools.partial(list, each) for each in (self._one, self._other))
+            return iter(_compared("list(SubjectTrie)", lists)[0])
 
     def to_bytes(self) -> bytes:
         """Return the image that the native engine writes."""
@@ -304,7 +302,7 @@ class SubjectTrie:
 
     def __str__(self) -> str:
         texts = (functools.partial(str, each) for each in (self._one, self._other))
-        text: str = _compared("str(SubjectTrie)", *texts)[0]
+        text: str = _compared("str(SubjectTrie)", texts)[0]
         return text
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a service subscribes to, and in which order, as its broker sees it."""
+"""The subscriptions of a service and their order, as its broker sees them."""
 
 from __future__ import annotations
 

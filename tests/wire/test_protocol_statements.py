@@ -1,4 +1,4 @@
-"""What the protocol documents state of all protocols at once, on every kind of connection."""
+"""Statements of the protocol documents about all protocols, on every kind of connection."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def Parser(conn: str = "route_legacy", **options: Any) -> _Parser:
         ValueError: ``conn`` is not one of ``DIALECTS``.
     """
     if conn not in DIALECTS:
-        _engine.Parser(conn)  # refuses what is no connection at all
+        _engine.Parser(conn)  # refuses a name that is not of any connection
         raise ValueError(f"conn must be one of {', '.join(DIALECTS)}, not {conn!r}")
     return _engine.Parser(conn, **options)
 

@@ -14,7 +14,7 @@ use crate::wire::{self, Conn, Limits, ParseError};
 /// The limit for `max_payload=None`: the largest size of nine digits.
 const NO_PAYLOAD_LIMIT: usize = 999_999_999;
 
-/// What an error adds to the name of the one protocol of NATS that has no parser here.
+/// The end of the message for the one protocol of NATS without a parser here.
 const NO_GATEWAY: &str = "; the gateway protocol, between clusters, is not covered";
 
 /// A parser of one direction of one connection, without I/O.
