@@ -70,9 +70,10 @@ fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuz
 	$(PYTHON) tests/cross_engine.py --cases $(CASES) --seed $$(date +%s)
 	@tools/fuzz $(SECONDS)
 
-docs: ## run every example of the documentation
-	@tools/bootstrap test
-	$(PYTHON) -m pytest -q tests/test_docs.py
+docs: ## build the documentation site into site/ (open site/index.html)
+	@tools/bootstrap docs
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
+	@echo "built: site/index.html"
 
 asan-threads: ## run the tests of threads on the native engine under the address sanitizer (needs nightly)
 	@tools/bootstrap test
@@ -100,6 +101,6 @@ wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown
 	@tools/wheels $(TARGETS)
 
 clean: ## delete the environment, build output and the files of the demo
-	rm -rf .venv target out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	rm -rf .venv target out build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	    .benchmarks spark-warehouse metastore_db derby.log python/subtrie/_subtrie*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

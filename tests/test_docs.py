@@ -1,18 +1,24 @@
 """Every snippet of the documentation runs and prints what the page says.
 
 A page is one story: its ``python`` blocks share their names, its ``console`` blocks share a folder.
-``text file=NAME`` writes that file first. ``...`` in an expected output stands for anything. Of
-``make`` lines only the target is checked: make itself runs this test.
+A block with ``file=NAME``, also one of Python, is written to that file and not run. ``...`` in an
+expected output stands for anything. Variables that a command exports hold for the following ones,
+and programs in the background end with the page. Of ``make`` lines only the target is checked: make
+itself runs this test. The port 4222 on a page stands for one that is free.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from markdown_it import MarkdownIt
@@ -22,7 +28,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*
 PAGES += sorted(ROOT.glob("examples/**/README.md"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUN = {"python", "console"}
-SHOWN_ONLY = {"text", "toml", "json", "mermaid", "rust", "dot", ""}
+BROKER_PORT = "4222"
+SHOWN_ONLY = {"text", "toml", "json", "mermaid", "rust", "dot", "yaml", ""}
 
 
 def _name(page: Path) -> str:
@@ -31,21 +38,82 @@ def _name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.exists()], ids=_name)
 def test_page(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "page"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    text = page.read_text()
+    if BROKER_PORT in text:
+        text = text.replace(BROKER_PORT, str(_free_port()))
     names: dict[str, object] = {"__name__": "__page__"}
-    for block in MarkdownIt().parse(page.read_text()):
-        if block.type != "fence":
-            continue
-        kind, *options = block.info.split() or [""]
-        line = block.map[0] + 2
-        if kind == "python":
-            _python(block.content, names, page, line)
-        elif kind == "console":
-            _console(block.content, tmp_path, page, line)
-        else:
-            assert kind in SHOWN_ONLY, f"{_name(page)}:{line}: unknown kind of block {kind!r}"
+    with Shell(folder, tmp_path) as shell:
+        for block in MarkdownIt().parse(text):
+            if block.type != "fence":
+                continue
+            kind, *options = block.info.split() or [""]
+            line = block.map[0] + 2
+            assert kind in RUN | SHOWN_ONLY, f"{_name(page)}:{line}: unknown kind {kind!r}"
             for option in options:
-                (tmp_path / option.removeprefix("file=")).write_text(block.content)
+                (folder / option.removeprefix("file=")).write_text(block.content)
+            if kind == "python" and not options:
+                _python(block.content, names, page, line)
+            elif kind == "console":
+                _console(block.content, shell, page, line)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Shell:
+    """Runs the commands of a page one by one, as one terminal would."""
+
+    def __init__(self, folder: Path, state: Path) -> None:
+        self._folder = folder
+        self._state = state
+        self._background: list[int] = []  # process groups
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self._environment = {**os.environ, "PATH": path, "COLUMNS": "100", "ROOT": str(ROOT)}
+        del self._environment["PYTEST_CURRENT_TEST"]  # a reader's program is not a test
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for group in self._background:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+    def run(self, command: str) -> str:
+        """Return what a command prints; it goes on in the background if it ends in ``&``."""
+        exported = self._state / "exported"
+        exported.touch()
+        # Files, because a pipe would stay open for as long as a program in the background runs.
+        with (self._state / "out").open("w+b") as out, (self._state / "err").open("w+b") as err:
+            done = subprocess.Popen(
+                ["bash", "-c", f". {exported}\n{command}\nexport -p | grep -v PWD= > {exported}"],
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            if "&" in command:
+                self._background.append(done.pid)
+            try:
+                done.wait(300)
+            except subprocess.TimeoutExpired:
+                os.killpg(done.pid, signal.SIGKILL)
+                raise
+            return b"".join(_read(file) for file in (out, err)).decode()
+
+
+def _read(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read()
 
 
 def _python(text: str, names: dict[str, object], page: Path, line: int) -> None:
@@ -59,28 +127,18 @@ def _python(text: str, names: dict[str, object], page: Path, line: int) -> None:
     assert not report, f"{_name(page)}:{line}\n" + "".join(report)
 
 
-def _console(text: str, folder: Path, page: Path, line: int) -> None:
+def _console(text: str, shell: Shell, page: Path, line: int) -> None:
     for step in re.split(r"^\$ ", text, flags=re.M)[1:]:
         command, _, wanted = step.partition("\n")
         while command.endswith("\\"):
             more, _, wanted = wanted.partition("\n")
-            command = command[:-1] + more.removeprefix("> ")
+            command += "\n" + more.removeprefix("> ")
         if command.startswith("make "):
             target = command.split()[1]
             makefile = (ROOT / "Makefile").read_text()
             assert re.search(rf"^{target}:", makefile, re.M), f"{_name(page)}: {command}"
             continue
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "100", "ROOT": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        got = done.stdout + done.stderr
+        got = shell.run(command)
         matched = doctest.OutputChecker().check_output(wanted, got, FLAGS)
         assert matched, f"{_name(page)}:{line}: {command}\n-- wanted\n{wanted}\n-- got\n{got}"
 
@@ -96,4 +154,4 @@ def test_a_wrong_page_fails(tmp_path):
     with pytest.raises(AssertionError):
         _python(">>> 1 + 1\n3\n", {}, ROOT / "README.md", 1)
     with pytest.raises(AssertionError):
-        _console("$ echo a\nb\n", tmp_path, ROOT / "README.md", 1)
+        _console("$ echo a\nb\n", Shell(tmp_path, tmp_path), ROOT / "README.md", 1)

@@ -35,12 +35,28 @@ if TYPE_CHECKING:
     __version__: str
 
 
+# Imported when first used: most programs need one of them or none.
+_SUBMODULES = frozenset(
+    (
+        "acl",
+        "conformance",
+        "connector",
+        "gencreds",
+        "reference",
+        "short_circuit",
+        "spark",
+        "testing",
+        "wire",
+    )
+)
+
+
 def __getattr__(name: str) -> Any:
-    """Return ``__version__`` or ``reference``, which are slow to load and seldom wanted."""
-    if name == "reference":
+    """Import a public module, or return ``__version__``, whose reading is slow."""
+    if name in _SUBMODULES:
         from importlib import import_module
 
-        return import_module(".reference", __name__)
+        return import_module(f".{name}", __name__)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
@@ -49,6 +65,11 @@ def __getattr__(name: str) -> Any:
         return version("subtrie")
     except PackageNotFoundError:  # a source tree that was never installed
         return "0+unknown"
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted({*__all__, *_SUBMODULES, "__version__"})
 
 
 def engine() -> Engine:

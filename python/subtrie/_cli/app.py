@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 # Each command and its summary. A command is in the module of its name, as an object of its name.
 COMMANDS = {
-    "check": "Validate subjects and classify them.",
+    "tour": "Show what subtrie does, in six commands.",
+    "check": "Validate subjects, patterns and names, and classify subjects.",
     "encode": "Encode URLs as subjects, or routes as subscription patterns.",
     "decode": "Decode Microbus subjects into their parts.",
     "who": "List the subscriptions that match a subject.",
@@ -22,6 +24,7 @@ COMMANDS = {
     "call": "Send a request over the bus, and print the response.",
     "conformance": "Run conformance vectors against an engine.",
     "bench": "Write synthetic traffic with a known answer.",
+    "completion": "Print the completion script of a shell.",
 }
 
 
@@ -33,12 +36,33 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
+        _keep_examples(command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"see '{ctx.command_path} --help'"
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # From the table above, because help must not import Spark to describe `audit`.
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _keep_examples(command: click.Command) -> None:
+    """Turn the escape sequence in the docstring of a command into the character that it means.
+
+    A paragraph that begins with a backspace keeps its lines; docstrings are raw.
+    """
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _keep_examples(inner)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,5 +72,5 @@ def app() -> None:
 
     For the Microbus service bus over NATS.
 
-    Exit codes: 0 yes, 1 no, 2 bad input.
+    Exit codes: 0 yes or done, 1 no, 2 bad input, 130 interrupted. Start with: subtrie tour
     """

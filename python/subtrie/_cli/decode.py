@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-from rich.text import Text
 
 from .. import microbus
 from .._errors import SubtrieError
-from .stream import console, error_fields, inputs, print_json, printable, rejected
+from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 
 @click.command()
@@ -17,11 +16,14 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
 @click.option("--subscription", is_flag=True, help="Decode subscription patterns.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None:
-    """Decode each SUBJECT into its parts, by default each line of standard input.
+    r"""Decode each SUBJECT into its parts, by default each line of standard input.
 
     Only canonical addresses decode. Exit code 0 if all decode, 1 if one does not.
+
+    \b
+    subtrie decode prod.safe.443.web_shop.orders_shop._.GET.orders.17
+    subtrie decode --subscription 'prod.safe.443.*.orders_shop._.GET.orders.*'
     """
-    screen = console()
     read = microbus.decode_subscription if subscription else microbus.decode
     all_decoded = True
     for text in inputs(subjects):
@@ -34,15 +36,15 @@ def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None
             if as_json:
                 print_json({"subject": text, "kind": None, **error_fields(error)})
             else:
-                screen.print(rejected(text, error))
+                say_rejected(text, error)
             continue
         kind = type(address).__name__.removesuffix("Address").lower()
         if as_json:
             print_json({"subject": text, "kind": kind, **asdict(address)})
         else:
-            parts = Text.assemble((kind, "bold"))
+            parts: list[str | tuple[str, str]] = [(kind, "bold")]
             for name, value in asdict(address).items():
                 shown = "any" if value is None else printable(str(value)) or "-"
-                parts.append(f"  {name}=", "dim").append(shown)
-            screen.print(parts)
+                parts += (f"  {name}=", "dim"), shown
+            say(*parts)
     raise SystemExit(0 if all_decoded else 1)

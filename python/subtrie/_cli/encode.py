@@ -6,7 +6,7 @@ import click
 
 from .. import microbus
 from .._errors import SubtrieError
-from .stream import console, error_fields, inputs, print_json, rejected
+from .stream import error_fields, inputs, print_json, say_rejected
 
 
 @click.command()
@@ -44,7 +44,6 @@ def encode(
         raise click.UsageError(
             "--slot applies to routes only; a URL contains its slot, as in https://id-k3x9.host/path"
         )
-    screen = console()
     all_encoded = True
     for text in inputs(targets):
         try:
@@ -62,7 +61,7 @@ def encode(
             if as_json:
                 print_json({"target": text, "subject": None, **error_fields(error)})
             else:
-                screen.print(rejected(text, error))
+                say_rejected(text, error)
             continue
         if as_json:
             print_json({"target": text, "subject": str(subject)})

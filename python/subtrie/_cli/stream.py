@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from .._errors import SubtrieError, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # The longest line read from standard input, in bytes: far above the limit of any subject.
 MAX_LINE = 65_536
@@ -41,7 +43,12 @@ def inputs(arguments: tuple[str, ...]) -> Iterator[str]:
 
 
 def console() -> Console:
-    """Return a console with colours in a terminal, and plain, unwrapped text in a pipe."""
+    """Return a console with colours in a terminal, and plain, unwrapped text in a pipe.
+
+    Single lines are printed with ``say`` instead: importing rich takes longer than they do.
+    """
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -50,16 +57,36 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=True), flush=True)
 
 
-def accepted(text: str, note: str) -> Text:
-    """Return the line for a valid input."""
-    return Text.assemble(("✓ ", "green"), printable(text), ("  " + note, "dim"))
+def say(*parts: str | tuple[str, str]) -> None:
+    """Print one line; a part with a style (``red``, ``bold``, ``dim`` …) has it in a terminal."""
+    line = [part if isinstance(part, str) else _styled(*part) for part in parts]
+    click.echo("".join(line))
 
 
-def rejected(text: str, error: SubtrieError) -> Text:
-    """Return the line for an invalid input: the input, the reason, the position and a hint."""
+def _styled(text: str, style: str) -> str:
+    if "NO_COLOR" in os.environ:
+        return text
+    if style in ("bold", "dim"):
+        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
+    return click.style(text, fg=style)
+
+
+def hint_of(error: SubtrieError) -> str:
+    """Return the hint of an error in the words of the command line."""
+    hint = error.hint.replace("dialect='server'", "--dialect server")
+    return hint.replace("use Pattern for a subscription", "pass --pattern for a subscription")
+
+
+def say_accepted(text: str, note: str) -> None:
+    """Print the line for a valid input."""
+    say(("✓ ", "green"), printable(text), ("  " + note, "dim"))
+
+
+def say_rejected(text: str, error: SubtrieError) -> None:
+    """Print the line for an invalid input: the input, the reason, the position and a hint."""
     place = "" if error.position is None else f" at byte {error.position}"
     why = f"  {error.reason}{place}"
-    return Text.assemble(("✗ ", "red"), shown(text), (why, "red"), (f": {error.hint}", "dim"))
+    say(("✗ ", "red"), shown(text), (why, "red"), (f": {hint_of(error)}", "dim"))
 
 
 def error_fields(error: SubtrieError) -> dict[str, Any]:
@@ -68,7 +95,7 @@ def error_fields(error: SubtrieError) -> dict[str, Any]:
         "reason": error.reason,
         "position": error.position,
         "field": error.field,
-        "hint": error.hint,
+        "hint": hint_of(error),
         "message": str(error),
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..wire import CONNECTION_KINDS, Tap
+from .stream import print_json
 
 if TYPE_CHECKING:
     _Type = click.ParamType[tuple[str, int]]
@@ -59,6 +60,10 @@ class Address(_Type):
     show_default=True,
     help="Size in bytes after which a new file begins.",
 )
+@click.option(
+    "--json", "as_json", is_flag=True,
+    help="Print the address, and at the end the number of connections, as JSON.",
+)  # fmt: skip
 @click.pass_context
 def tap(
     context: click.Context,
@@ -67,6 +72,7 @@ def tap(
     out: Path,
     kind: str,
     rotate: int,
+    as_json: bool,
 ) -> None:
     """Forward every connection to a broker and record both directions, until interrupted.
 
@@ -75,8 +81,8 @@ def tap(
     pool_size: -1 and compression: off. Exit 0; 2 if the address cannot be bound or a write fails.
     """
     try:
-        error = asyncio.run(_until_stopped(Tap(to=to, out=out, listen=listen, kind=kind,
-                                               rotate=rotate)))  # fmt: skip
+        opened = Tap(to=to, out=out, listen=listen, kind=kind, rotate=rotate)
+        error = asyncio.run(_until_stopped(opened, as_json))
     except OSError as caught:
         error = caught
     if error is not None:
@@ -84,13 +90,18 @@ def tap(
         context.exit(2)
 
 
-async def _until_stopped(opened: Tap) -> Exception | None:
+async def _until_stopped(opened: Tap, as_json: bool) -> Exception | None:
     """Run the proxy until a signal; return the error that stopped the recording, if any."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with opened:
-        click.echo(f"listening on {opened.listen[0]}:{opened.port}", err=True)
+        if as_json:
+            print_json({"listening": f"{opened.listen[0]}:{opened.port}"})
+        else:
+            click.echo(f"listening on {opened.listen[0]}:{opened.port}", err=True)
         await stop.wait()
+    if as_json:
+        print_json({"connections": opened.connections})
     return opened.error

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape
 
 from .. import SubjectTrie
 from .._errors import SubtrieError
 from .._subject import Dialect
-from .stream import console, error_fields, inputs, print_json, printable, rejected
+from .dialect import by_dialect
+from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 
 @click.command()
@@ -25,23 +25,26 @@ from .stream import console, error_fields, inputs, print_json, printable, reject
     required=True,
     help="Patterns, one per line, each with an optional queue group; or a nats-server trace log.",
 )
-@click.option(
-    "--dialect", type=click.Choice(["strict", "server"]), default="server", show_default=True
-)
+@by_dialect
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool) -> None:
-    """List the subscriptions that match each SUBJECT, by default each line of standard input.
+    r"""List the subscriptions that match each SUBJECT, by default each line of standard input.
 
     Exit code 0 if every subject has a matching subscription, 1 if one has none, 2 if one is not a
     valid subject.
+
+    \b
+    subtrie who -s patterns.txt orders.eu.new
+    subtrie who -s trace.log prod.safe.443.web_shop.orders_shop._.GET.orders.7
     """
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
-    for line, pattern, queue in subscriptions_of(source):
+    for line, pattern, queue, is_log in subscriptions_of(source):
         try:
             trie.add(pattern, line, queue=queue)
         except SubtrieError as error:
+            if is_log:
+                continue  # the broker accepted it; it matches no subject of this dialect
             raise click.UsageError(f"{source}, line {line}: {error}") from None
-    screen = console()
     all_matched = all_valid = True
     for text in inputs(subjects):
         try:
@@ -51,18 +54,18 @@ def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool
             if as_json:
                 print_json({"subject": text, "matched": None, **error_fields(error)})
             else:
-                screen.print(rejected(text, error))
+                say_rejected(text, error)
             continue
         all_matched &= bool(found.matches)
         if as_json:
             print_json(_answer(text, found))
         else:
-            screen.print(_lines(text, found))
+            _say(text, found)
     raise SystemExit(2 if not all_valid else 0 if all_matched else 1)
 
 
-def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the line number, pattern and queue group of each subscription in a file.
+def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None, bool]]:
+    """Yield line number, pattern and queue group of each subscription, and if a log has it.
 
     Empty lines and lines that begin with ``# `` are skipped. In a trace log, every SUB of a client
     counts, also if the subscription ended later.
@@ -88,7 +91,7 @@ def subscriptions_of(source: Path) -> Iterator[tuple[int, str, str | None]]:
                 raise click.UsageError(
                     f"{source}, line {number}: expected a pattern and at most one queue group"
                 )
-            yield number, words[0], words[1] if len(words) == 2 else None
+            yield number, words[0], words[1] if len(words) == 2 else None, record is not None
 
 
 def _answer(text: str, found: Any) -> dict[str, Any]:
@@ -105,18 +108,14 @@ def _answer(text: str, found: Any) -> dict[str, Any]:
     }
 
 
-def _lines(text: str, found: Any) -> str:
-    mark = "[green]✓[/]" if found.matches else "[red]✗[/]"
-    lines = [f"{mark} {escape(printable(text))}"]
+def _say(text: str, found: Any) -> None:
+    say(("✓ ", "green") if found.matches else ("✗ ", "red"), printable(text))
     for each in found.matches:
-        queue = f"  [dim]queue[/] {escape(each.queue)}" if each.queue else ""
-        lines.append(f"    {escape(str(each.pattern))}{queue}  [dim]line {each.value}[/]")
+        queue = (("  queue ", "dim"), each.queue) if each.queue else ()
+        say(f"    {each.pattern}", *queue, (f"  line {each.value}", "dim"))
     if not found.matches:
         note = "no matching subscription" if found.nearest else "the file has no subscriptions"
-        lines.append(f"    [red]{note}[/]")
+        say("    ", (note, "red"))
         for miss in found.nearest:
-            lines.append(
-                f"    [dim]nearest[/] {escape(str(miss.pattern))}"
-                f"  [dim]differs at token {miss.differs_at}[/]"
-            )
-    return "\n".join(lines)
+            differs = f"  differs at token {miss.differs_at}"
+            say("    ", ("nearest ", "dim"), str(miss.pattern), (differs, "dim"))

@@ -7,12 +7,11 @@ from itertools import product
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from .._errors import SubtrieError
 from ..acl import Decision
 from .permission_files import FILE, FORMATS, Selection, by_model, every_user, of_user
-from .stream import console, error_fields, inputs, print_json, printable, rejected
+from .stream import error_fields, inputs, print_json, printable, say, say_rejected
 
 
 @click.command()
@@ -39,10 +38,14 @@ def why(
     model: str,
     as_json: bool,
 ) -> None:
-    """Decide whether each SUBJECT may be published (or subscribed to), and explain why.
+    r"""Decide whether each SUBJECT may be published (or subscribed to), and explain why.
 
     Reads one per line from standard input if none is given. Exit code 0 if all are allowed, 1 if
     one is refused or not determined, 2 if one is not a valid subject.
+
+    \b
+    subtrie why -p nats.conf --user web prod.safe.443.web_shop.orders_shop._.GET.orders.7
+    subtrie why -p web.creds --verb subscribe 'prod.>'
     """
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
@@ -51,7 +54,6 @@ def why(
         if every_user
         else {"": selection.load(source)}
     )
-    screen = console()
     all_allowed = all_subjects = True
     for text, (name, permissions) in product(inputs(subjects), users.items()):
         try:
@@ -64,7 +66,7 @@ def why(
             if as_json:
                 print_json({"subject": text, "allowed": None, **error_fields(error)})
             else:
-                screen.print(rejected(text, error))
+                say_rejected(text, error)
             continue
         all_allowed &= bool(decision)
         if as_json:
@@ -72,12 +74,12 @@ def why(
             asked = {"subject": text, "verb": verb, "queue": queue}
             print_json({**({"user": name} if name else {}), **asked, **answer})
         else:
-            screen.print(_line(f"{name}: {text}" if name else text, decision))
+            _say(f"{name}: {text}" if name else text, decision)
     raise SystemExit(2 if not all_subjects else 0 if all_allowed else 1)
 
 
-def _line(text: str, decision: Decision) -> Text:
+def _say(text: str, decision: Decision) -> None:
     mark = ("✓ ", "green") if decision else ("✗ ", "red")
     if not decision.determined:
         mark = ("? ", "yellow")
-    return Text.assemble(mark, printable(text), ("  " + printable(decision.explanation), "dim"))
+    say(mark, printable(text), ("  " + printable(decision.explanation), "dim"))

@@ -1,4 +1,4 @@
-"""Images of an index: 64-bit little-endian words, in the format of ``docs/index.md``.
+"""Images of an index: 64-bit little-endian words, in the format of ``docs/subject-index.md``.
 
 The reference writes rows and patterns without a hash table, and reads images with or without one,
 building its tree from the rows. The content of an image is untrusted: no number in it determines an

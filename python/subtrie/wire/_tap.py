@@ -119,6 +119,11 @@ class Tap:
         return int(self._server.sockets[0].getsockname()[1])
 
     @property
+    def connections(self) -> int:
+        """The number of connections that were accepted."""
+        return self._count
+
+    @property
     def error(self) -> Exception | None:
         """The error that stopped the recording, or None."""
         return None if self._recorder is None else self._recorder.error

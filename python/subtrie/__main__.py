@@ -1,0 +1,5 @@
+"""``python -m subtrie``: the command line."""
+
+from .cli import main
+
+main()

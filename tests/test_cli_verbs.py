@@ -1,0 +1,267 @@
+"""All commands: help, exit codes, JSON; the tour, ``check --kind`` and completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import click
+import pytest
+
+from subtrie._cli.app import app
+from test_cli import rows, run
+
+#: Commands without an answer that a program would read.
+NO_JSON = {"run", "completion"}
+SUBJECT = "prod.safe.443.web_shop.orders_shop._.GET.orders.7"
+
+
+def leaves(command=app, path=()):
+    """Every command that can be run, with its words."""
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        if isinstance(inner, click.Group):
+            yield from leaves(inner, (*path, name))
+        else:
+            yield (*path, name), inner
+
+
+VERBS = dict(leaves())
+
+
+def ids(path):
+    return " ".join(path)
+
+
+def called(*arguments):
+    """Run a command in this process, as its entry point does, and return the exit code."""
+    try:
+        app(list(arguments), standalone_mode=False)
+    except SystemExit as ended:
+        return ended.code or 0
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as error:
+        return error.exit_code
+    return 0
+
+
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_every_command_has_help_and_refuses_an_unknown_option(path, capsys):
+    assert called(*path, "--help") == 0
+    assert "\\b" not in capsys.readouterr().out
+    assert called(*path, "--no-such-option") == 2
+
+
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_every_command_that_answers_has_json(path):
+    options = {word for each in VERBS[path].params for word in each.opts}
+    assert ("--json" in options) == (path[0] not in NO_JSON)
+
+
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_one_default_dialect(path):
+    defaults = [each.default for each in VERBS[path].params if "--dialect" in each.opts]
+    assert defaults in ([], ["strict"])
+
+
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_a_file_that_does_not_exist_is_bad_input(path, tmp_path, capsys):
+    """A command that reads a file exits with 2 if there is none, whatever else it is told."""
+    missing = str(tmp_path / "missing")
+    words = [*path]
+    reads = False
+    for each in VERBS[path].params:
+        if isinstance(each.type, click.Path) and each.type.exists:
+            reads = True
+            words += [missing] if isinstance(each, click.Argument) else [each.opts[0], missing]
+    if reads:
+        assert called(*words) == 2
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with the files of the tour, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    assert run("tour", "--write", "--json")[0] == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "bad"),
+    [
+        (("check", "a.b"), ("check", "a..b"), ("check", "--kind", "nothing", "a")),
+        (
+            ("check", "--kind", "stream", "A"),
+            ("check", "--kind", "stream", "A.B"),
+            ("check", "--level", "cli", "a"),
+        ),
+        (("decode", SUBJECT), ("decode", "a.b"), ("decode", "--bad")),
+        (("encode", "--source", "a", "https://b/c"), None, ("encode", "--source", "a", "https://b:x/")),
+        (
+            ("who", "-s", "tour/subscriptions.txt", SUBJECT),
+            ("who", "-s", "tour/subscriptions.txt", "a.b"),
+            ("who", "-s", "tour/subscriptions.txt", "a..b"),
+        ),
+        (
+            ("why", "-p", "tour/old.conf", SUBJECT),
+            ("why", "-p", "tour/old.conf", "a.b"),
+            ("why", "-p", "tour/old.conf", "a..b"),
+        ),
+        (
+            ("acl", "diff", "tour/old.conf", "tour/old.conf"),
+            ("acl", "diff", "tour/old.conf", "tour/new.conf"),
+            ("acl", "diff", "tour/old.conf", "tour/subscriptions.txt"),
+        ),
+    ],
+    ids=lambda words: words[0] if words else "-",
+)  # fmt: skip
+def test_exit_codes_mean_yes_no_and_bad_input(yes, no, bad, files, capsys):
+    assert called(*yes) == 0
+    assert no is None or called(*no) == 1
+    assert called(*bad) == 2
+
+
+# --- the tour
+
+
+def test_every_command_of_the_tour_repeats_its_step(files):
+    code, out, err = run("tour")
+    assert (code, err) == (0, "")
+    steps = out.strip().split("\n\n")
+    assert len(steps) == 7  # and the last line
+    for step in steps[:-1]:
+        _, command, *wanted = step.splitlines()
+        _, out, err = run(*shlex.split(command.removeprefix("   $ subtrie ")))
+        assert out.splitlines() == [line.removeprefix("   ") for line in wanted], command
+        assert not err
+
+
+def test_the_tour_finds_the_near_miss_and_the_one_subject_that_leaks():
+    code, out, _ = run("tour", "--json")
+    assert code == 0
+    steps = [json.loads(line) for line in out.splitlines()]
+    assert [step["exit_code"] for step in steps] == [0, 0, 0, 1, 1, 0]
+    (miss,) = steps[3]["answers"]
+    assert (miss["matched"], miss["nearest"][0]["differs_at"]) == (False, 7)
+    (change,) = steps[4]["answers"]
+    (grant,) = change["added"]
+    assert not change["removed"]
+    assert grant["witness"] == grant["pattern"]
+    (decision,) = steps[5]["answers"]
+    assert (decision["subject"], decision["allowed"]) == (grant["witness"], True)
+
+
+def test_the_tour_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert run("tour")[0] == 0
+    assert not list(tmp_path.iterdir())
+
+
+# --- names
+
+
+def test_check_of_names():
+    code, out, _ = run("check", "--kind", "consumer", "--json", "a.b", "ok", "NUL")
+    assert code == 1
+    dotted, fine, device = rows(out)
+    assert (dotted["valid"], dotted["reason"], dotted["position"]) == (False, "name-character", 1)
+    assert (fine["valid"], fine["warnings"]) == (True, [])
+    assert device["warnings"]
+    assert run("check", "--kind", "consumer", "--level", "go-client", "a*b")[0] == 0
+    assert run("check", "--kind", "stream", "a:b")[0] == 0
+    assert run("check", "--kind", "stream", "--windows", "a:b")[0] == 1
+    assert "reserved" in run("check", "--kind", "kv-key", "_kvx")[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--kind", "stream", "--pattern"),
+        ("--windows",),
+        ("--kind", "stream", "--dialect", "server"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words):
+    assert run("check", *words, "a")[0] == 2
+
+
+# --- the rest
+
+
+def test_hints_are_in_the_words_of_the_command_line():
+    assert "--dialect server" in run("check", "café")[1]
+    assert "--pattern" in run("check", "a.*")[1]
+
+
+def test_a_misspelt_command_names_the_nearest():
+    code, _, err = run("decoed", "a")
+    assert code == 2
+    assert "did you mean 'decode'?" in err
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie", "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stdout.split()[-1][0].isdigit()
+
+
+def test_colours_end_where_nothing_shows_them(monkeypatch, capsys):
+    from subtrie._cli import stream
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert stream._styled("a", "red") == stream._styled("a", "dim") == "a"
+    monkeypatch.delenv("NO_COLOR")
+    assert stream._styled("a", "red") != "a"
+    stream.say(("a", "red"), "b")
+    assert capsys.readouterr().out == "ab\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_of_the_shell(shell):
+    code, out, _ = run("completion", shell)
+    assert code == 0
+    assert "_SUBTRIE_COMPLETE" in out
+
+
+def test_completion_offers_commands_and_options():
+    """The script of bash passes the words so far, and the number of the one to complete."""
+    program = "import sys; sys.argv[0] = 'subtrie'; from subtrie.cli import main; main()"
+
+    def offered(words, number):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={
+                **os.environ,
+                "_SUBTRIE_COMPLETE": "bash_complete",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(number),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return {line.split(",")[-1] for line in done.stdout.splitlines()}
+
+    assert offered("subtrie t", 1) == {"tap", "tour"}
+    assert {"--kind", "--level"} <= offered("subtrie check --", 2)
+    assert "strict" in offered("subtrie check --dialect ", 3)
+
+
+def test_a_log_with_patterns_of_the_broker_is_read_in_the_strict_dialect(tmp_path):
+    log = tmp_path / "trace.log"
+    line = '[7] 2026/11/21 08:00:01.000001 [TRC] 127.0.0.1:1 - cid:1 - "v1:go" - <<- [SUB {}  1]\n'
+    log.write_text(line.format("foo*.bar") + line.format("a.*"), encoding="utf-8")
+    code, out, _ = run("who", "-s", str(log), "--json", "a.b")
+    assert code == 0
+    assert [each["line"] for each in rows(out)[0]["matches"]] == [2]
+    patterns = tmp_path / "patterns.txt"
+    patterns.write_text("foo*.bar\n", encoding="utf-8")
+    assert run("who", "-s", str(patterns), "a.b")[0] == 2
