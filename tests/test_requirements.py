@@ -14,7 +14,7 @@ WITHOUT_EVIDENCE = {
     "connector": set(),
     "core": {"M-01", "M-02"},
     "pipeline": {
-        "P-04", "P-05", "P-06", "P-09",
+        "P-04",
     },
     "protocol": set(),
 }  # fmt: skip

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from .._errors import SubtrieError
+from .audit_answers import Asked, asks, print_proposal
 from .audit_tables import print_failures, print_json, print_tables
 from .stage_progress import StageProgress
 from .stream import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
     help="Check expectations; exit 1 if the tables do not satisfy one.",
 )
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
+@asks
 def audit(
     logs: tuple[str, ...],
     as_json: bool,
@@ -77,6 +82,7 @@ def audit(
     slots: tuple[str, ...],
     expected: str | None,
     memory: str,
+    read_questions: Callable[[], Asked],
 ) -> None:
     """Audit the traffic in trace logs of nats-server.
 
@@ -110,6 +116,7 @@ def audit(
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
         try:
+            asked = read_questions()
             expectations = None if expected is None else read_expectations(expected)
             progress.step("starting Spark")
             conf = dict(each.split("=", 1) for each in settings)
@@ -127,6 +134,8 @@ def audit(
                     window=window,
                     redact=slots,
                     redact_key=None if key is None else key.encode(),
+                    questions=asked.questions,
+                    selection=asked.selection,
                     step=progress.step,
                 )
             )
@@ -137,7 +146,7 @@ def audit(
             if lake != "parquet":
                 progress.step(f"writing {lake} tables")
                 write_lake(spark, result, lake, str(out))
-        except (SparkStartError, OSError, ValueError) as error:
+        except (SparkStartError, SubtrieError, OSError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
             _interrupted()
@@ -153,6 +162,8 @@ def audit(
             print_json(result, failed)
         else:
             print_tables(result, rows, long=long, windowed=window is not None)
+            if not asked.questions.automatic:
+                print_proposal(result, asked.rules)
             if failed is not None:
                 print_failures(failed)
             if out is not None:
@@ -226,7 +237,6 @@ def _check_distinct(logs: tuple[str, ...]) -> None:
 
 def _check_plane(plane: str) -> None:
     """Refuse a plane that is not valid."""
-    from .._errors import SubtrieError
     from ..microbus import check_plane
 
     try:

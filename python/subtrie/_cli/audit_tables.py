@@ -31,6 +31,15 @@ _TITLES = {
     "fan_out": "Subscribers of each subject",
     "hot_subjects": "Subjects with the most messages",
     "cross_plane": "Traffic on another plane than the identity's own",
+    "permission_usage": "Usage of rules",
+    "violations": "Violations",
+    "proposal": "Proposed rules",
+    "too_thin": "Too thin for a rule",
+    "gap": "Code, rules and traffic",
+    "at": "Receivers at that time",
+    "history": "Receivers over time",
+    "latency": "Latency of requests (µs)",
+    "flows": "Flows",
     "unparseable": "Unparseable lines",
     "runs": "This run",
 }
@@ -39,7 +48,7 @@ _LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
 # The columns that are printed only on request, so that rows are short.
 _WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
 # Rows with the largest value in the first of these columns come first.
-_RANKED_BY = ("published", "count")
+_RANKED_BY = ("published", "count", "traffic", "accepted")
 
 
 def print_json(result: Audit, failed: Sequence[Mapping[str, Any]] | None) -> None:
@@ -72,12 +81,12 @@ def _json_time(value: Any) -> str:
 
 def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
     """Print every table, then the counts."""
-    from ..spark import TABLES
+    from ..spark import ANSWERS, TABLES
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     print(_verdict(result))
     for name, columns in TABLES.items():
-        if name in _LONG and not long:
+        if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
         columns = tuple(column for column in columns if column not in hidden)

@@ -11,6 +11,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._answer_functions import (
+    at,
+    flows,
+    gap,
+    history,
+    latency,
+    permission_usage,
+    synthesise,
+    violations,
+)
+from ._answers.adoption import proposed_permissions
+from ._answers.questions import Questions, load_code, load_rules, parse_time
+from ._answers.selection import Selection
 from ._audit_stream import audit_stream, open_audit
 from ._decode import decode
 from ._expectations import failures, read_expectations
@@ -22,7 +35,7 @@ from ._match import match
 from ._pipeline import Audit, audit
 from ._remote_session import cluster_session, connect_session
 from ._run_folder import OutputFolderError
-from ._schema import EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
+from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._session import SparkStartError, local_session
 from ._ship import ship
 from ._table_functions import (
@@ -58,13 +71,17 @@ def register(spark: SparkSession) -> None:
 
 
 __all__ = [
+    "ANSWERS",
     "EVENTS",
     "EVENTS_VERSION",
     "TABLES",
     "TABLE_KEYS",
     "Audit",
     "OutputFolderError",
+    "Questions",
+    "Selection",
     "SparkStartError",
+    "at",
     "audit",
     "audit_stream",
     "call_graph",
@@ -78,9 +95,15 @@ __all__ = [
     "failure_text",
     "failures",
     "fan_out",
+    "flows",
+    "gap",
+    "history",
     "holds_server_lines",
     "hot_subjects",
     "input_kind",
+    "latency",
+    "load_code",
+    "load_rules",
     "local_session",
     "log_files",
     "log_size",
@@ -88,6 +111,9 @@ __all__ = [
     "match",
     "open_audit",
     "other_traffic",
+    "parse_time",
+    "permission_usage",
+    "proposed_permissions",
     "read_expectations",
     "refused",
     "register",
@@ -96,8 +122,10 @@ __all__ = [
     "ship",
     "spoofed",
     "subscriptions",
+    "synthesise",
     "undelivered",
     "unparseable",
+    "violations",
     "was_interrupted",
     "watch_tasks",
     "write_lake",

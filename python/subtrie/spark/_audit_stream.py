@@ -118,7 +118,7 @@ def open_audit(out: str | os.PathLike[str]) -> Audit:
         ValueError: Its manifest is damaged, or of a newer version.
     """
     folder = RunFolder(out)
-    return Audit(folder.summary(), folder)
+    return Audit._of(folder.summary(), folder)
 
 
 def _may_be_many(path: str) -> bool:

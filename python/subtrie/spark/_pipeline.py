@@ -16,6 +16,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._answer_tables import answer_tables, read_events, with_subscriptions
+from ._answers.questions import Questions
+from ._answers.selection import Selection
 from ._facts import EVENT_COLUMNS, FACTS, count_facts, event_counts, facts_of
 from ._inputs import Part, plan, read_part
 from ._merge import merged
@@ -38,11 +41,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from ..acl import Permissions
+    from ..gencreds import Service
+
 _LINES = ("operations", "payloads", "server", "unparseable_lines")
 #: The facts of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
 _WRITERS = 4
+_QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
 _WITH_SLOTS = ("subject", "reply", "_corrupt_record")
 _Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
@@ -57,7 +64,42 @@ class Audit:
         summary: The counts of lines and windows, and the list of planes.
     """
 
-    def __init__(self, summary: dict[str, Any], folder: RunFolder) -> None:
+    summary: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        events: DataFrame,
+        subscriptions: DataFrame | None = None,
+        rules: Mapping[str, Permissions] | None = None,
+        code: Sequence[Service] | None = None,
+        **options: Any,
+    ) -> None:
+        """Run the audit of events, and answer the questions about rules and code.
+
+        Args:
+            events: A table with the columns ``EVENTS``.
+            subscriptions: Further subscriptions, with the columns of the table ``subscriptions``,
+                that were active when the events began; a snapshot has them.
+            rules: Today's permissions by service.
+            code: The services that ``gencreds.scan`` found.
+            options: Further arguments of ``Questions`` and of ``audit``.
+        """
+        own = {name: options.pop(name) for name in _QUESTIONS if name in options}
+        scanned = None if code is None else tuple(code)
+        questions = Questions(rules=rules, code=scanned, **own)
+        joined = events if subscriptions is None else with_subscriptions(events, subscriptions)
+        found = audit(events.sparkSession, joined, questions=questions, **options)
+        self._set(found.summary, found._folder)
+
+    @classmethod
+    def _of(cls, summary: dict[str, Any], folder: RunFolder) -> Audit:
+        """Return the result in a folder."""
+        self = cls.__new__(cls)
+        self._set(summary, folder)
+        return self
+
+    def _set(self, summary: dict[str, Any], folder: RunFolder) -> None:
         self.summary = summary
         self._folder = folder
         self._files = read_manifest(folder.path)["tables"]
@@ -115,6 +157,8 @@ def audit(
     redact: Sequence[str] = (),
     redact_key: bytes | None = None,
     split_bytes: int | None = None,
+    questions: Questions | None = None,
+    selection: Selection | None = None,
     step: Callable[..., None] = lambda name, rows=0: None,
 ) -> Audit:
     """Audit trace logs, captures and snapshots of nats-server, or a table of events.
@@ -133,6 +177,8 @@ def audit(
         redact_key: The key of the digests, 16 to 64 bytes. Without it, it is random: the results
             of two runs cannot be compared.
         split_bytes: The size of the ranges in which a log is read.
+        questions: What is asked beyond the tables of the traffic; by default nothing.
+        selection: Audit only these messages. The counts are then those of the events read.
         step: Is called with the name of each step as it begins, and the number of rows it works on
             if that is known.
 
@@ -141,13 +187,20 @@ def audit(
 
     Raises:
         OSError: A log cannot be read.
-        ValueError: Two logs are copies of one.
+        ValueError: Two logs are copies of one; the rules name no service of the traffic; or a time
+            is outside the log.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
+    if questions is not None and not questions.automatic and redact:
+        raise ValueError("answers need the subjects as they are: give no redaction with them")
+    if selection is not None:
+        logs = selection.of(read_events(spark, logs))
     hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     try:
+        if questions is not None:
+            folder.more = answer_tables(spark, logs, questions, step)
         step("reading lines")
         if isinstance(logs, list | tuple):
             inputs = plan(logs, split_bytes)
@@ -172,7 +225,7 @@ def audit(
     finally:
         for df in cached:
             df.unpersist()
-    return Audit(summary, folder)
+    return Audit._of(summary, folder)
 
 
 def read_facts(

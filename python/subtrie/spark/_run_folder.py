@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MANIFEST = "audit.json"
 _ROW_GROUP = 50_000
 _STAGING = ".staging-"
+#: Makes entries of tables from a function that reads a table by its name, and the counts.
+More = Callable[[Callable[[str], "pa.Table"], dict[str, Any]], Sequence[dict[str, Any]]]
 #: The name of a file with the facts of a stream; the digits are random.
 FACTS_FILE = "facts-{}.parquet"
 
@@ -119,6 +121,8 @@ class RunFolder:
         self.files, self.root = open_folder(self.path)
         self._is_new = self._check()
         self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
+        #: Makes the entries of further tables before the result is published.
+        self.more: More | None = None
 
     def commit(
         self,
@@ -140,6 +144,9 @@ class RunFolder:
         for name in TABLE_COLUMNS:
             if name not in written:
                 written[name] = table_bytes(name, ())
+        if self.more is not None:
+            more = self.more(lambda name: self._read_staged(written[name]), manifest)
+            written |= {row["table"]: row for row in more}
         self._check()
         earlier = self._files_of_manifest()
         self.files.create_dir(self.root, recursive=True)
@@ -227,6 +234,16 @@ class RunFolder:
                 "there; choose an output directory that all machines share"
             )
         self.files.move(staged, self._at(row["file"]))
+
+    def _read_staged(self, row: dict[str, Any]) -> pa.Table:
+        """Return a table that is written and not published."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if row.get("data") is not None:
+            return pq.read_table(pa.BufferReader(row["data"]))
+        with self.files.open_input_file(self._at(f"{self.staging}/{row['file']}")) as file:
+            return pq.read_table(file)
 
     def _stage(self, name: str, data: bytes) -> None:
         """Write a file into the hidden folder, so that a part of it is never visible."""

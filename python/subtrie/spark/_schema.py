@@ -109,6 +109,55 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("count", "bigint"),
         *_SPAN,
     ),
+    "permission_usage": (
+        *(("service", "string"), ("window", "timestamp"), ("verb", "string")),
+        *(("effect", "string"), ("rule", "string"), ("accepted", "bigint")),
+        *(("refused", "bigint"), ("decided", "bigint"), ("days", "bigint")),
+        *(("last", "timestamp"), ("origin", "string")),
+    ),
+    "violations": (
+        *(("kind", "string"), ("who", "string"), ("subject", "string"), ("rule", "string")),
+        ("count", "bigint"),
+        *_SPAN,
+        ("witness", "string"),
+    ),
+    "proposal": (
+        *(("service", "string"), ("verb", "string"), ("rule", "string")),
+        *(("days", "bigint"), ("sources", "bigint"), ("count", "bigint")),
+        *(("witnesses", "string"), ("covered_by", "string")),
+    ),
+    "too_thin": (
+        *(("service", "string"), ("verb", "string"), ("pattern", "string")),
+        *(("days", "bigint"), ("sources", "bigint"), ("count", "bigint")),
+        *(("why", "string"), ("witness", "string")),
+    ),
+    "gap": (
+        *(("service", "string"), ("destination", "string"), ("port", "int")),
+        *(("method", "string"), ("path", "string"), ("code", "string"), ("rule", "string")),
+        *(("traffic", "bigint"), ("refused", "bigint"), ("finding", "string")),
+    ),
+    "at": (
+        *(("subject", "string"), ("time", "timestamp"), ("server", "string")),
+        *(("conn", "string"), ("sid", "string"), ("identity", "string")),
+        *(("pattern", "string"), ("queue", "string")),
+        *(("start", "timestamp"), ("end", "timestamp")),
+    ),
+    "history": (
+        *(("subject", "string"), ("server", "string")),
+        *(("start", "timestamp"), ("end", "timestamp")),
+        *(("subscribers", "bigint"), ("groups", "bigint"), ("receivers", "string")),
+    ),
+    "latency": (
+        *(("kind", "string"), ("requester", "string"), ("subject", "string")),
+        *(("responder", "string"), ("count", "bigint"), ("p50", "bigint"), ("p99", "bigint")),
+        *(("unanswered", "bigint"), ("errors", "bigint")),
+    ),
+    "flows": (
+        *(("publisher", "string"), ("pattern", "string"), ("subscriber", "string")),
+        *(("queue", "string"), ("published", "bigint"), ("delivered", "bigint")),
+        *(("undelivered", "bigint"), ("bytes", "bigint")),
+        *_SPAN,
+    ),
     "unparseable": (
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),
         *(("reason", "string"), ("text", "string")),
@@ -133,9 +182,24 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "fan_out": ("subject",),
     "hot_subjects": ("subject",),
     "cross_plane": ("identity", "plane"),
+    "permission_usage": ("service", "window", "verb", "effect", "rule"),
+    "violations": ("kind", "who", "subject"),
+    "proposal": ("service", "verb", "rule"),
+    "too_thin": ("service", "verb", "pattern"),
+    "gap": ("service", "destination", "port", "method", "path"),
+    "at": ("subject", "time", "server", "conn", "sid"),
+    "history": ("subject", "server", "start"),
+    "latency": ("kind", "requester", "subject", "responder"),
+    "flows": ("publisher", "pattern", "subscriber", "queue"),
     "unparseable": ("server", "file", "offset", "reason"),
     "runs": ("run",),
 }
+
+#: The tables that answer questions about the traffic; those that were not asked for are empty.
+ANSWERS = (
+    *("permission_usage", "violations", "proposal", "too_thin", "gap"),
+    *("at", "history", "latency", "flows"),
+)
 
 #: The names of the columns of each table.
 TABLES: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,136 @@
+"""The options of ``subtrie audit`` that ask questions, and how a proposal is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .stream import printable
+
+if TYPE_CHECKING:
+    from ..acl import Permissions
+    from ..spark import Audit, Questions, Selection
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """The values of the options.
+
+    Attributes:
+        questions: What is asked.
+        selection: Which messages are audited; None for all.
+        rules: Today's permissions by service; None if they are not given.
+    """
+
+    questions: Questions
+    selection: Selection | None
+    rules: dict[str, Permissions] | None
+
+
+def asks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that ask questions; the command gets a function that reads them."""
+
+    @wraps(command)
+    def asking(
+        *arguments: Any,
+        rules: tuple[str, ...],
+        code: tuple[str, ...],
+        answers: bool,
+        at: str | None,
+        subject: str | None,
+        since: str | None,
+        until: str | None,
+        source: str | None,
+        host: str | None,
+        min_days: int | None,
+        min_sources: int | None,
+        **named: Any,
+    ) -> Any:
+        def read() -> Asked:
+            """Read the files that the options name. Raises what ``load_rules`` raises."""
+            from ..spark import Questions, Selection, load_code, load_rules, parse_time
+
+            if at is not None and subject is None:
+                raise ValueError("--at needs --subject: whose receivers do you ask for?")
+            times = {"since": since, "until": until}
+            parsed = {k: None if text is None else parse_time(text) for k, text in times.items()}
+            selection = Selection(**parsed, source=source, host=host)
+            permissions = load_rules(rules) if rules else None
+            thresholds: dict[str, Any] = {"min_days": min_days, "min_sources": min_sources}
+            given: dict[str, Any] = {
+                name: value for name, value in thresholds.items() if value is not None
+            }
+            asked = bool(rules or code or answers or subject or given)
+            questions = Questions(
+                rules=permissions,
+                code=load_code(code) if code else None,
+                subject=subject,
+                time=None if at is None else parse_time(at),
+                window=named.get("window"),
+                automatic=not asked and not named.get("slots"),
+                **given,
+            )
+            return Asked(questions, selection or None, permissions)
+
+        return command(*arguments, read_questions=read, **named)
+
+    with_options: Callable[..., Any] = asking
+    for option in reversed(_OPTIONS):
+        with_options = option(with_options)
+    return with_options
+
+
+_OPTIONS = (
+    click.option(
+        "--rules", multiple=True, metavar="[SERVICE=]FILE",
+        help="Today's permissions: server configuration, creds, JWT or subtrie JSON; repeatable.",
+    ),
+    click.option(
+        "--code", multiple=True, type=click.Path(exists=True), metavar="DIR",
+        help="The source of the services, to compare with rules and traffic; repeatable.",
+    ),
+    click.option("--answers", is_flag=True, help="Propose rules, and print flows and latency."),
+    click.option("--subject", help="Print who received this subject, and when that changed."),
+    click.option("--at", metavar="TIME", help="Print who would have received --subject then."),
+    click.option("--since", metavar="TIME", help="Audit messages from this time on."),
+    click.option("--until", metavar="TIME", help="Audit messages before this time."),
+    click.option("--source", metavar="HOST", help="Audit only what this host sends."),
+    click.option("--host", metavar="HOST", help="Audit only what is sent to this host."),
+    click.option(
+        "--min-days", type=click.IntRange(min=1),
+        help="Propose a rule after evidence on this many days (default: 3).",
+    ),
+    click.option(
+        "--min-sources", type=click.IntRange(min=1),
+        help="Propose a wildcard after evidence from this many services (default: 2).",
+    ),
+)  # fmt: skip
+
+
+def print_proposal(result: Audit, rules: dict[str, Permissions] | None) -> None:
+    """Print each service's proposed rules as the difference to today's, with their size as a JWT.
+
+    Args:
+        result: The result.
+        rules: Today's permissions; None if they are not given.
+    """
+    from ..gencreds import plan
+    from ..spark import proposed_permissions
+
+    for service, permissions in proposed_permissions(result.rows("proposal")).items():
+        count = len(permissions.publish_allow or ()) + len(permissions.subscribe_allow or ())
+        size = plan(permissions, name=service)
+        print(f"\nProposal for {printable(service)}: {count} rules, JWT {size}")
+        today = None if rules is None else rules.get(service)
+        if today is None:
+            continue
+        difference = today.diff(permissions)
+        for sign, grants in (("+", difference.added), ("-", difference.removed)):
+            for grant in grants:
+                print(f"  {sign} {printable(str(grant))}  (such as {printable(grant.witness)})")
+        if not difference:
+            print("  no difference to today's rules")

@@ -1,0 +1,109 @@
+"""Make the tables of answers of a run, before its result is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._answers.questions import Questions
+from ._log_files import input_kind
+from ._run_folder import More, table_bytes
+from ._schema import EVENTS, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_FORMATS = {"log": "nats-trace", "capture": "nats-wire", "snapshot": "nats-monitor"}
+
+
+def answer_tables(
+    spark: SparkSession,
+    logs: Sequence[str] | DataFrame,
+    questions: Questions,
+    step: Callable[..., None] = lambda *_: None,
+) -> More:
+    """Return a function that makes the tables of answers from the other tables.
+
+    Args:
+        spark: The session.
+        logs: The inputs, or a table of events.
+        questions: What is asked.
+        step: Is called with the name of each step as it begins.
+    """
+
+    def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
+        from ._answers.tables import Answers, sorted_rows
+
+        if questions.automatic and summary["planes"]:
+            return ()
+        step("answering questions")
+        events = read_events(spark, logs)
+        answers = Answers(events, read("subscriptions"), questions)
+        try:
+            tables = answers.tables()
+        finally:
+            answers.release()
+        return [table_bytes(name, sorted_rows(name, rows)) for name, rows in tables.items()]
+
+    return make
+
+
+def read_events(spark: SparkSession, logs: Sequence[str] | DataFrame) -> DataFrame:
+    """Return the events of trace logs, captures and snapshots; a table of events as it is.
+
+    Raises:
+        OSError: An input does not exist or cannot be opened.
+    """
+    if not isinstance(logs, list | tuple):
+        return logs  # type: ignore[return-value]
+    from ._monitor_source import MonitorSource
+    from ._trace_source import TraceSource
+    from ._wire_source import WireSource
+
+    for source in (TraceSource, WireSource, MonitorSource):
+        spark.dataSource.register(source)
+    by_kind: dict[str, list[str]] = {}
+    for path in logs:
+        by_kind.setdefault(input_kind(path), []).append(path)
+    names = [name for name, _ in EVENTS]
+    found = None
+    for kind, some in sorted(by_kind.items()):
+        rows = spark.read.format(_FORMATS[kind]).option("paths", json.dumps(some)).load()
+        rows = rows.select(*names)
+        found = rows if found is None else found.unionByName(rows)
+    if found is None:
+        raise OSError("no input was given")
+    return found
+
+
+def with_subscriptions(events: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """Return events with further subscriptions, which are active before the first event.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        subscriptions: Rows with ``server``, ``conn``, ``sid``, ``start``, ``identity``, ``pattern``
+            and ``queue``.
+    """
+    import pyarrow as pa
+
+    rows = subscriptions.toArrow().sort_by([("server", "ascending"), ("start", "ascending")])
+    schema = arrow_schema(EVENTS)
+    length = rows.num_rows
+    given = {
+        "server": rows["server"],
+        "time": rows["start"],
+        "conn": rows["conn"],
+        "identity": rows["identity"],
+        "direction": pa.repeat("in", length),
+        "op": pa.repeat("SUB", length),
+        "subject": rows["pattern"],
+        "queue": rows["queue"],
+        "sid": rows["sid"],
+        "position": pa.array(range(-length, 0), pa.int64()),
+    }
+    columns = [given.get(f.name, pa.nulls(length, f.type)).cast(f.type) for f in schema]
+    spark = events.sparkSession
+    extra = spark.createDataFrame(pa.table(columns, schema=schema))
+    return events.unionByName(extra.select(*events.columns))

@@ -1,0 +1,93 @@
+"""Who would have received a subject at a time, from the intervals of subscriptions.
+
+A subscription is active from the time of its SUB line, and until the time of its end, exclusively.
+Pure rules without Spark.
+"""  # P-09
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def active(row: Row, time: datetime) -> bool:
+    """Return whether a subscription was active at a time."""
+    return bool(row["start"] <= time and (row["end"] is None or time < row["end"]))
+
+
+def at_rows(matching: Iterable[Row], subject: str, time: datetime) -> list[dict[str, Any]]:
+    """Return the subscriptions that would have received a message.
+
+    Args:
+        matching: The subscriptions whose pattern matches.
+        subject: The subject of the message.
+        time: When it is published.
+    """
+    names = ("server", "conn", "sid", "identity", "pattern", "queue", "start", "end")
+    return [
+        {"subject": subject, "time": time, **{name: row[name] for name in names}}
+        for row in matching
+        if active(row, time)
+    ]
+
+
+def history_rows(
+    matching: Iterable[Row], subject: str, begin: Mapping[str, datetime]
+) -> list[dict[str, Any]]:
+    """Return the intervals in which the receivers of a subject stayed the same.
+
+    Args:
+        matching: The subscriptions whose pattern matches.
+        subject: The subject.
+        begin: The time at which the log of each server begins.
+    """
+    by_server: dict[str, list[Row]] = {server: [] for server in begin}
+    for row in matching:
+        by_server.setdefault(row["server"], []).append(row)
+    found: list[dict[str, Any]] = []
+    for server in sorted(by_server):
+        rows = by_server[server]
+        changes: dict[datetime, list[tuple[bool, Row]]] = {}
+        for row in rows:
+            changes.setdefault(row["start"], []).append((True, row))
+            if row["end"] is not None:
+                changes.setdefault(row["end"], []).append((False, row))
+        if server in begin:
+            changes.setdefault(min([begin[server], *changes]), [])
+        present: dict[tuple[str, str, datetime], Row] = {}
+        last: frozenset[Any] | None = None
+        for time in sorted(changes):
+            for begins, row in changes[time]:
+                key = (row["conn"], row["sid"], row["start"])
+                if not begins:
+                    present.pop(key, None)
+                elif row["end"] is None or row["end"] > row["start"]:
+                    present[key] = row
+            now = frozenset(present)
+            if now == last:
+                continue
+            if last is not None:
+                found[-1]["end"] = time
+            last = now
+            found.append(_interval(subject, server, time, present.values()))
+    return found
+
+
+def _interval(subject: str, server: str, start: datetime, rows: Iterable[Row]) -> dict[str, Any]:
+    rows = list(rows)
+    names = {
+        (row["identity"] or row["conn"]) + ("" if row["queue"] is None else f"@{row['queue']}")
+        for row in rows
+    }
+    return {
+        "subject": subject,
+        "server": server,
+        "start": start,
+        "end": None,
+        "subscribers": sum(row["queue"] is None for row in rows),
+        "groups": len({row["queue"] for row in rows if row["queue"] is not None}),
+        "receivers": " ".join(sorted(names)),
+    }

@@ -1,0 +1,409 @@
+"""Make the tables of answers from events and subscriptions, in a few jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ... import SubjectTrie, _engine
+from ..._errors import SubtrieError
+from ...acl import Permissions
+from .._schema import TABLES, spark_schema
+from . import summaries
+from .described import DESCRIBED, MATCHED, Description, ship_patterns
+from .flows import flow_rows, folding
+from .gaps import CONTROL, Call, calls_in, gap_rows
+from .questions import MAX_RULES, Questions
+from .receivers import at_rows, history_rows
+from .rule_table import NO_RULE, NO_RULES, Rule, numbered, of_subscription
+from .synthesis import Edge, propose, propose_subscriptions, route_key
+from .uses import READ, USES, uses_of
+from .violations import violation_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+Rows = list[dict[str, Any]]
+_MICROSECONDS = 1_000_000
+
+
+class Answers:
+    """The answers to some questions about events.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        subscriptions: The rows of the table ``subscriptions``.
+        questions: What is asked.
+
+    Raises:
+        ValueError: The rules name no service of the traffic, or the time is outside the log.
+    """
+
+    def __init__(self, events: DataFrame, subscriptions: pa.Table, questions: Questions) -> None:
+        import pyarrow.compute as pc
+        from pyspark.sql import functions as F
+
+        self.questions = questions
+        self.subscriptions: Rows = subscriptions.to_pylist()
+        rules = questions.rules or {}
+        self.rules = numbered(rules, "publish")
+        self.subscribe_rules = numbered(rules, "subscribe")
+        if len(self.rules) + len(self.subscribe_rules) > MAX_RULES:
+            raise ValueError(f"more than {MAX_RULES} rules")
+        self.code = calls_in(questions.code or ())
+        spark = events.sparkSession
+        description = Description(
+            ship_patterns(spark, pc.unique(subscriptions["pattern"]).to_pylist()),
+            ship_patterns(spark, [each.pattern for each in self.rules]),
+            tuple(self.rules),
+            ship_patterns(spark, [each.pattern for each in self.code]),
+            tuple(self.code),
+        )
+        window = None if questions.window is None else questions.window * _MICROSECONDS
+
+        def used(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            """Sum the events of each batch."""
+            return uses_of(batches, window=window)
+
+        uses = events.select(*READ).mapInArrow(used, spark_schema(USES))
+        self._uses = summaries.summed(uses).persist()
+        published = self._uses.where("use = 'publish'")
+        schema = f"{spark_schema(DESCRIBED)}, {MATCHED} array<int>"
+        described = published.mapInArrow(description.describe, schema)
+        allowed = [number for number, each in enumerate(self.rules) if each.effect == "allow"]
+        decided = F.col("decided")
+        allow = (
+            F.when(decided == NO_RULES, None)
+            .when(decided == NO_RULE, False)
+            .otherwise(decided.isin(allowed) if allowed else F.lit(False))
+        )
+        self._described = described.withColumn("allowed", allow).persist()
+        self.edges: Rows = summaries.edges(self._described).toArrow().to_pylist()
+        self._check()
+
+    def release(self) -> None:
+        """Let Spark forget what it has kept."""
+        self._described.unpersist()
+        self._uses.unpersist()
+
+    # Bad input
+
+    def _check(self) -> None:
+        questions = self.questions
+        if questions.rules is not None:
+            there = {row["identity"] for row in self.edges} | {
+                row["identity"] for row in self.subscriptions
+            }
+            if not there & set(questions.rules):
+                known = ", ".join(sorted(each for each in there if each)[:5]) or "no identity"
+                named = ", ".join(sorted(questions.rules)[:5]) or "no service"
+                raise ValueError(
+                    f"the rules name no service of the traffic: they are of {named}; the "
+                    f"traffic has {known}"
+                )
+        if questions.time is not None:
+            first, last = self._span()
+            if first is None or last is None or not first <= questions.time <= last:
+                raise ValueError(
+                    f"the time {_text(questions.time)} is outside the log, which is from "
+                    f"{_text(first)} to {_text(last)}"
+                )
+
+    def _span(self) -> tuple[datetime | None, datetime | None]:
+        """Return the first and the last time of the traffic."""
+        times = [row[name] for row in self.edges for name in ("first", "last")]
+        times += [row[name] for row in self.subscriptions for name in ("start", "end")]
+        known = [each for each in times if each is not None]
+        return min(known, default=None), max(known, default=None)
+
+    # The tables
+
+    def permission_usage(self) -> Rows:
+        """Return the rows of the table; none without rules."""
+        if self.questions.rules is None:
+            return []
+        rows = summaries.matches(self._described).toArrow().to_pylist()
+        found = []
+        used = set()
+        for row in rows:
+            number = row["rule"]
+            rule = None if number is None else self.rules[number]
+            used.add(number)
+            found.append(
+                _usage(row["identity"] if rule is None else rule.service, "publish", rule, row)
+            )
+        found += [
+            _usage(rule.service, "publish", rule, {})
+            for number, rule in enumerate(self.rules)
+            if number not in used
+        ]
+        return [*found, *self._subscribe_usage()]
+
+    def _subscribe_usage(self) -> Rows:
+        """Return the usage of the rules to subscribe."""
+        of_service: dict[str, list[tuple[int, Rule]]] = {}
+        for number, rule in enumerate(self.subscribe_rules):
+            of_service.setdefault(rule.service, []).append((number, rule))
+        found: dict[tuple[str, int | None, datetime | None], dict[str, Any]] = {}
+        for row in self._subscribed():
+            rules = of_service.get(row["identity"])
+            if rules is None:
+                continue
+            numbers = of_subscription(rules, row["pattern"], row["queue"])
+            counted: list[int | None] = [*numbers] or [None]
+            for which in counted:
+                into = found.setdefault(
+                    (row["identity"], which, row["window"]),
+                    {"window": row["window"], "accepted": 0, "refused": 0, "decided": 0,
+                     "days": set(), "last": row["last"]},
+                )  # fmt: skip
+                into["accepted"] += row["accepted"]
+                into["refused"] += row["refused"]
+                if numbers and which == min(numbers):
+                    into["decided"] += row["accepted"] + row["refused"]
+                into["days"].add(row["day"])
+                into["last"] = max(into["last"], row["last"])
+        rows = [
+            _usage(service, "subscribe", None if n is None else self.subscribe_rules[n], row)
+            for (service, n, _), row in found.items()
+        ]
+        used = {number for _, number, _ in found}
+        rows += [
+            _usage(rule.service, "subscribe", rule, {})
+            for number, rule in enumerate(self.subscribe_rules)
+            if number not in used
+        ]
+        return rows
+
+    def _subscribed(self) -> Iterator[dict[str, Any]]:
+        """Yield the subscriptions that the server accepted, and those that it refused."""
+        for row in self.subscriptions:
+            start = row["start"]
+            yield {"identity": row["identity"], "pattern": row["pattern"], "queue": row["queue"],
+                   "accepted": 1, "refused": 0, "last": start, "day": _day(start),
+                   "window": self._window(start)}  # fmt: skip
+        refused = self._uses.where("use = 'refused'").toArrow().to_pylist()
+        for row in refused:
+            yield {"identity": row["identity"], "pattern": row["subject"], "queue": row["queue"],
+                   "accepted": 0, "refused": row["refused"], "last": row["last"],
+                   "day": row["day"], "window": row["window"]}  # fmt: skip
+
+    def _window(self, time: datetime) -> datetime | None:
+        length = self.questions.window
+        if length is None:
+            return None
+        micros = (time - _EPOCH) // timedelta(microseconds=1)
+        start = micros // (length * _MICROSECONDS) * length * _MICROSECONDS
+        return _EPOCH + timedelta(microseconds=start)
+
+    def violations(self) -> Rows:
+        """Return the rows of the table."""
+        forbidden = [
+            (row["identity"], row["pattern"], row["queue"], row["start"])
+            for row in self.subscriptions
+            if self._may_subscribe(row) is False
+        ]
+        rules: Mapping[str, Permissions] = self.questions.rules or {}
+
+        def rule_of(service: str, subject: str) -> str | None:
+            decision = rules[service].can_publish(subject)
+            return decision.rule or decision.nearest
+
+        return violation_rows(self.edges, rule_of, forbidden)
+
+    def _may_subscribe(self, row: Mapping[str, Any]) -> bool | None:
+        """Return whether today's rules allow a subscription; None if they are not known."""
+        rules: Mapping[str, Permissions] = self.questions.rules or {}
+        permissions = rules.get(row["identity"])
+        if permissions is None:
+            return None
+        try:
+            return bool(permissions.can_subscribe(row["pattern"], queue=row["queue"]))
+        except SubtrieError:
+            return None
+
+    def synthesise(self) -> tuple[Rows, Rows]:
+        """Return the rows of ``proposal`` and of ``too_thin``."""
+        questions = self.questions
+        edges = [
+            Edge(
+                row["service"], row["kind"], row["pattern"], row["route"], row["standing"],
+                row["allowed"], row["published"], row["taken"], frozenset(row["days"]),
+                tuple(row["witnesses"]),
+            )
+            for row in _together(self.edges)
+        ]  # fmt: skip
+        values: dict[str, dict[int, tuple[str, str]]] = {}
+        for row in summaries.values(self._described).toArrow().to_pylist():
+            into = values.setdefault(route_key(row["pattern"]), {})
+            least, greatest = into.get(row["position"], (row["least"], row["greatest"]))
+            into[row["position"]] = min(least, row["least"]), max(greatest, row["greatest"])
+        rules, thin = propose(
+            edges, values, min_days=questions.min_days, min_sources=questions.min_sources
+        )
+        _, last = self._span()
+        more, thinner = propose_subscriptions(
+            self._subscription_days(last), min_days=questions.min_days
+        )
+        covering: dict[tuple[str, str], list[Rule]] = {}
+        for each in (*self.rules, *self.subscribe_rules):
+            if each.effect == "allow":
+                covering.setdefault((each.service, each.verb), []).append(each)
+        found = [
+            {**row, "covered_by": _covering(covering.get((row["service"], row["verb"]), ()),
+                                            row["rule"])}
+            for row in (*rules, *more)
+        ]  # fmt: skip
+        return found, [*thin, *thinner]
+
+    def _subscription_days(self, last: datetime | None) -> Rows:
+        """Return each subscription of each identity once, with the days on which it was active."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self.subscriptions:
+            if row["identity"] is None:
+                continue
+            end = row["end"] or last or row["start"]
+            into = found.setdefault(
+                (row["identity"], row["pattern"]),
+                {"identity": row["identity"], "pattern": row["pattern"], "days": frozenset(),
+                 "count": 0, "allowed": self._may_subscribe(row)},
+            )  # fmt: skip
+            into["days"] |= frozenset(range(_day(row["start"]), _day(end) + 1))
+            into["count"] += 1
+        return list(found.values())
+
+    def gap(self) -> Rows:
+        """Return the rows of the table; none without code and rules."""
+        questions = self.questions
+        if questions.code is None and questions.rules is None:
+            return []
+        calls = []
+        for row in self.edges:
+            if row["kind"] != "request" or row["standing"] == "spoofed" or row["port"] == CONTROL:
+                continue
+            number = row["decided"]
+            rule = self.rules[number] if number is not None and number >= 0 else None
+            calls.append(
+                Call(row["service"], row["pattern"], row["route"], row["code"],
+                     rule.text if rule is not None and rule.effect == "allow" else None,
+                     row["published"], row["refused"])
+            )  # fmt: skip
+        return gap_rows(
+            calls,
+            None if questions.code is None else self.code,
+            [each.host for each in questions.code or ()],
+            None if questions.rules is None else self.rules,
+        )
+
+    def receivers(self) -> tuple[Rows, Rows]:
+        """Return the rows of ``at`` and of ``history``; none without a subject."""
+        subject, time = self.questions.subject, self.questions.time
+        if subject is None:
+            return [], []
+        matching = matching_rows(self.subscriptions, subject)
+        begin: dict[str, datetime] = {}
+        for row in self.subscriptions:
+            start = row["start"]
+            begin[row["server"]] = min(begin.get(row["server"], start), start)
+        now = [] if time is None else at_rows(matching, subject, time)
+        return now, history_rows(matching, subject, begin)
+
+    def flows(self) -> Rows:
+        """Return the rows of the table."""
+        rows: Rows = flow_rows(self._uses, folding()).toArrow().to_pylist()
+        return rows
+
+    def latency(self) -> Rows:
+        """Return the rows of the table."""
+        rows = summaries.latencies(self._uses, folding()).toArrow().to_pylist()
+        return [{**row, "kind": "nats", "errors": None} for row in rows]
+
+    def tables(self) -> dict[str, Rows]:
+        """Return all tables that the questions ask for."""
+        proposal, thin = self.synthesise()
+        now, history = self.receivers()
+        return {
+            "permission_usage": self.permission_usage(),
+            "violations": self.violations(),
+            "proposal": proposal,
+            "too_thin": thin,
+            "gap": self.gap(),
+            "at": now,
+            "history": history,
+            "latency": self.latency(),
+            "flows": self.flows(),
+        }
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _day(time: datetime) -> int:
+    return (time - _EPOCH).days
+
+
+def _text(time: datetime | None) -> str:
+    return "nothing" if time is None else f"{time:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _usage(
+    service: str | None, verb: str, rule: Rule | None, row: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "service": service,
+        "window": row.get("window"),
+        "verb": verb,
+        "effect": "none" if rule is None else rule.effect,
+        "rule": None if rule is None else rule.text,
+        "accepted": row.get("accepted", 0),
+        "refused": row.get("refused", 0),
+        "decided": row.get("decided", 0),
+        "days": len(row.get("days", ())),
+        "last": row.get("last"),
+        "origin": None if rule is None else rule.origin,
+    }
+
+
+def _together(edges: Sequence[Mapping[str, Any]]) -> Rows:
+    """Add up edges that differ in the rule that decides or the call in the code only."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in edges:
+        key = tuple(row[n] for n in ("service", "kind", "pattern", "standing", "allowed"))
+        into = found.get(key)
+        if into is None:
+            found[key] = {**row, "days": set(row["days"]), "witnesses": set(row["witnesses"])}
+            continue
+        into["published"] += row["published"]
+        into["taken"] += row["taken"]
+        into["days"] |= set(row["days"])
+        into["witnesses"] |= set(row["witnesses"])
+    return list(found.values())
+
+
+def _covering(rules: Iterable[Rule], pattern: str) -> str | None:
+    return next((each.text for each in rules if _engine.covers(each.pattern, pattern)), None)
+
+
+def matching_rows(subscriptions: Iterable[Mapping[str, Any]], subject: str) -> Rows:
+    """Return the subscriptions whose pattern matches a subject."""
+    rows = list(subscriptions)
+    trie: Any = SubjectTrie(dialect="server")
+    for pattern in {row["pattern"] for row in rows}:
+        try:
+            trie.add(pattern, pattern)
+        except SubtrieError:
+            continue
+    patterns = set(trie.match(subject))
+    return [dict(row) for row in rows if row["pattern"] in patterns]
+
+
+def sorted_rows(name: str, rows: Rows) -> Rows:
+    """Return rows with the columns of a table, sorted by all of them; null is first."""
+    columns = TABLES[name]
+
+    def key(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
+        return [(row[each] is not None, row[each]) for each in columns]
+
+    return [{each: row[each] for each in columns} for row in sorted(rows, key=key)]

@@ -1,0 +1,237 @@
+"""The pure rules of the answers: what folds, what a minimum rule is, when the receivers change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from subtrie.acl import Permissions
+from subtrie.gencreds import scan
+from subtrie.spark import Questions, load_code, load_rules, parse_time
+from subtrie.spark._answers.folding import fold, is_variable
+from subtrie.spark._answers.gaps import Call, calls_in, gap_rows
+from subtrie.spark._answers.receivers import at_rows, history_rows
+from subtrie.spark._answers.rule_table import numbered, of_subscription
+from subtrie.spark._answers.selection import Selection
+from subtrie.spark._answers.synthesis import (
+    Edge,
+    propose,
+    propose_subscriptions,
+    route_key,
+)
+
+HEAD = "prod.safe.443.{}_shop.stock_shop.{}.GET."
+
+
+def edge(path: str, *, source="a", slot="_", days=(1, 2, 3), route=True, **changed) -> Edge:
+    pattern = HEAD.format(source, slot) + path
+    made = {
+        "service": f"{source}.shop", "kind": "request", "pattern": pattern,
+        "route": path if route else None, "standing": "verified", "allowed": None,
+        "published": 5, "taken": 5, "days": frozenset(days), "witnesses": (pattern,),
+    }  # fmt: skip
+    return Edge(**{**made, **changed})
+
+
+def rules_of(edges, values=None, **thresholds):
+    rules, thin = propose(edges, values or {}, **thresholds)
+    return [row["rule"] for row in rules], {row["pattern"]: row["why"] for row in thin}
+
+
+@pytest.mark.parametrize(
+    ("subject", "folded"),
+    [
+        ("orders.1742.payed", "orders.*.payed"),
+        ("orders.new", "orders.new"),
+        ("_INBOX.abc", "_INBOX.*"),
+        ("_INBOX.abc.>", "_INBOX.*.>"),
+        ("up.550e8400-e29b-41d4-a716-446655440000", "up.*"),
+        ("up.deadbeefdeadbeef01", "up.*"),
+        ("up.deadbeefdeadbeef", "up.deadbeefdeadbeef"),  # a word of letters only
+        ("prod.reply._.a_shop.b_shop.id-x", "prod.reply._.a_shop.b_shop.*"),
+        (HEAD.format("a", "id-x") + "items.7", HEAD.format("a", "*") + "items.*"),
+        (HEAD.format("a", "loc-eu") + "items", HEAD.format("a", "loc-eu") + "items"),
+    ],
+)
+def test_what_folds(subject: str, folded: str) -> None:
+    assert fold(subject) == folded
+    assert fold(folded) == folded
+
+
+def test_names_are_not_variable() -> None:
+    names = ("getCustomerOrderV2", "web-front-orders-2024", "openapi%2ejson", "v2", "eu-west-1")
+    assert [name for name in names if is_variable(name)] == []
+
+
+@pytest.mark.requirement("P-05")
+def test_a_wildcard_needs_values_days_and_sources() -> None:
+    two = [edge("items.*"), edge("items.*", source="b")]
+    key = route_key(two[0].pattern)
+    several, one = {key: {1: ("7", "8")}}, {key: {1: ("7", "7")}}
+    found, thin = rules_of(two, several)
+    assert found == [HEAD.format("a", "_") + "items.*", HEAD.format("b", "_") + "items.*"]
+    assert thin == {}
+    # One source, or days that are too few: no rule, and the reason.
+    assert rules_of(two[:1], several) == ([], {two[0].pattern: "1 of 2 sources"})
+    assert rules_of(two[:1], several, min_sources=1)[0] == found[:1]
+    thinner = [edge("items.*", days=(1,)), edge("items.*", source="b", days=(1, 2))]
+    assert set(rules_of(thinner, several)[1].values()) == {"2 of 3 days"}
+    # One value is no evidence for a wildcard.
+    found, thin = rules_of(two, one)
+    assert found == [HEAD.format("a", "_") + "items.7", HEAD.format("b", "_") + "items.7"]
+    assert set(thin.values()) == {"one value of path part 2"}
+
+
+@pytest.mark.requirement("P-05")
+def test_only_messages_that_are_in_order_are_evidence() -> None:
+    fixed = edge("items")
+    assert rules_of([fixed]) == ([fixed.pattern], {})
+    for changed, why in (
+        ({"taken": 0, "days": frozenset()}, "never delivered"),
+        ({"published": 0, "taken": 0}, "never accepted"),
+        ({"standing": "unknown"}, "the sender is not verified"),
+        ({"route": None}, "no subscribed route"),
+        ({"kind": "other", "pattern": "orders.7"}, "not a Microbus request"),
+    ):
+        found, thin = rules_of([edge("items", **changed)])
+        assert (found, list(thin.values())) == ([], [why])
+    for changed in ({"standing": "spoofed"}, {"allowed": False}):
+        assert rules_of([edge("items", **changed)]) == ([], {})
+
+
+@pytest.mark.requirement("P-06")
+def test_the_trust_root_the_plane_and_the_slot_are_never_generalised() -> None:
+    danger = [edge("mint.*", source=s) for s in "ab"]
+    danger = [
+        Edge(**{**vars(e), "pattern": e.pattern.replace("safe.443", "danger.666")}) for e in danger
+    ]
+    found, thin = rules_of(danger, {route_key(danger[0].pattern): {1: ("x", "y")}})
+    assert found == []
+    assert all("trust root" in why for why in thin.values())
+    slots = [edge("items", slot=s) for s in ("_", "id-x7", "loc-eu")]
+    assert rules_of(slots)[0] == sorted(e.pattern for e in slots)
+
+
+@pytest.mark.requirement("P-06")
+def test_subscriptions_that_reach_planes_the_trust_root_or_inboxes_are_not_proposed() -> None:
+    def row(pattern, days=(1, 2, 3)):
+        return {"identity": "a.shop", "pattern": pattern, "allowed": None, "count": 1,
+                "days": frozenset(days)}  # fmt: skip
+
+    rules, thin = propose_subscriptions(
+        [
+            row("prod.safe.443.*.a_shop.id-1.GET.x"),
+            row("prod.safe.443.*.a_shop._.GET.y"),
+            row("prod.reply._.*.a_shop.id-1"),
+            row("prod.danger.666.*.a_shop._.GET.x"),
+            row("prod.safe.417.*.b_shop._.POST.on-x", days=(1,)),
+            row(">"), row("*.safe.>"), row("prod.>"), row("_INBOX.abc"),
+        ]
+    )  # fmt: skip
+    assert [r["rule"] for r in rules] == [
+        "prod.danger.666.*.a_shop._.GET.x",
+        "prod.reply._.*.a_shop.*",
+        "prod.safe.*.*.a_shop.>",
+    ]
+    assert {r["pattern"]: r["why"] for r in thin} == {
+        ">": "a wildcard in place of a plane",
+        "*.safe.>": "a wildcard in place of a plane",
+        "prod.>": "it reaches the trust root",
+        "_INBOX.abc": "an inbox: give the client a prefix of its own",
+        "prod.safe.417.*.b_shop._.POST.on-x": "1 of 3 days",
+    }
+
+
+def test_deny_entries_have_lower_numbers_than_allow_entries_of_a_service() -> None:
+    rules = {
+        "b": Permissions(publish_allow=["x.*"], publish_deny=["x.y"]),
+        "a": Permissions(publish_deny=["z"]),
+    }
+    assert [(r.service, r.effect, r.text) for r in numbered(rules, "publish")] == [
+        ("a", "deny", "z"), ("a", "allow", ">"), ("b", "deny", "x.y"), ("b", "allow", "x.*"),
+    ]  # fmt: skip
+    queued = list(enumerate(numbered({"a": Permissions(subscribe_allow=["q.* one"])}, "subscribe")))
+    assert of_subscription(queued, "q.x", "one") == [0]
+    assert of_subscription(queued, "q.x", None) == of_subscription(queued, "q.x", "two") == []
+
+
+def test_the_gap_is_three_way(tmp_path) -> None:
+    (tmp_path / "a.py").write_text(
+        'from subtrie.connector import Connector\na = Connector("a.shop")\n'
+        'async def f(n):\n    await a.request("GET", f"https://stock.shop/items/{n}")\n'
+        '    await a.request("GET", "https://stock.shop/never")\n'
+    )
+    code = calls_in(scan(tmp_path))
+    allow = [f"prod.safe.443.a_shop.stock_shop.*.GET.{path}" for path in ("items.*", "old")]
+    rules = numbered({"a.shop": Permissions(publish_allow=[*allow, "prod.reply._.a_shop.>"])},
+                     "publish")  # fmt: skip
+    items = next(n for n, call in enumerate(code) if call.pattern.endswith("items.*"))
+    calls = [
+        Call("a.shop", HEAD.format("a", "_") + "items.*", "items.*", items, allow[0], 7, 0),
+        Call("a.shop", HEAD.format("a", "_") + "new", "new", None, None, 2, 0),
+        Call("a.shop", HEAD.format("a", "_") + "shut", "shut", None, None, 0, 3),
+    ]
+    rows = {row["path"]: row for row in gap_rows(calls, code, ["a.shop"], rules)}
+    assert {path: row["finding"] for path, row in rows.items()} == {
+        "items.*": "ok", "never": "no rule", "new": "not in code", "shut": "refused",
+        "old": "rule only",
+    }  # fmt: skip
+    assert rows["items.*"]["code"].endswith("a.py:4")
+    assert (rows["items.*"]["rule"], rows["items.*"]["traffic"]) == (allow[0], 7)
+    without_rules = {r["path"]: r["finding"] for r in gap_rows(calls[:2], code, ["a.shop"], None)}
+    assert without_rules == {"items.*": "ok", "never": "never called", "new": "not in code"}
+
+
+@pytest.mark.requirement("P-09")
+def test_the_receivers_at_a_time_and_when_they_change() -> None:
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+
+    def sub(conn, begin, end, queue=None):
+        return {"server": "s", "conn": conn, "sid": "1", "identity": conn, "pattern": "a.*",
+                "queue": queue, "start": start + timedelta(seconds=begin),
+                "end": None if end is None else start + timedelta(seconds=end)}  # fmt: skip
+
+    rows = [sub("one", 1, 5), sub("two", 3, None, "q"), sub("three", 5, 9)]
+    found = history_rows(rows, "a.b", {"s": start})
+    told = [
+        ((row["start"] - start).seconds, row["receivers"], row["subscribers"], row["groups"])
+        for row in found
+    ]
+    assert told == [
+        (0, "", 0, 0), (1, "one", 1, 0), (3, "one two@q", 1, 1), (5, "three two@q", 1, 1),
+        (9, "two@q", 0, 1),
+    ]  # fmt: skip
+    assert [row["end"] for row in found] == [row["start"] for row in found[1:]] + [None]
+    for second in range(11):
+        time = start + timedelta(seconds=second)
+        now = {row["conn"] for row in at_rows(rows, "a.b", time)}
+        (interval,) = [
+            r for r in found if r["start"] <= time and (r["end"] is None or time < r["end"])
+        ]
+        assert now == {name.partition("@")[0] for name in interval["receivers"].split()}
+
+
+def test_bad_questions_are_refused(tmp_path) -> None:
+    with pytest.raises(ValueError, match="a time needs a subject"):
+        Questions(time=datetime.now(UTC))
+    with pytest.raises(ValueError, match="at least 1"):
+        Questions(min_days=0)
+    with pytest.raises(ValueError, match="not a time"):
+        parse_time("yesterday")
+    assert parse_time("2026-11-21T08:00:00+01:00") == datetime(2026, 11, 21, 7, tzinfo=UTC)
+    noon = parse_time("2026-11-21 12:00")
+    with pytest.raises(ValueError, match="the period is empty"):
+        Selection(since=noon, until=noon)
+    rules = tmp_path / "Some Rules.json"
+    rules.write_text('{"subtrie": 1, "publish_allow": []}')
+    with pytest.raises(ValueError, match="cannot tell which service"):
+        load_rules([rules])
+    assert set(load_rules([f"a.shop={rules}"])) == {"a.shop"}
+    with pytest.raises(ValueError, match="already"):
+        load_rules([f"a.shop={rules}", f"a.shop={rules}"])
+    with pytest.raises(ValueError, match="no service of a connector"):
+        load_code([tmp_path])
+    (tmp_path / "bad.py").write_text("from subtrie.connector import Connector\ndef f(:\n")
+    with pytest.raises(ValueError, match=r"bad.py"):
+        load_code([tmp_path])
