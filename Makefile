@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster check bench bench-peers flows fuzz asan-threads docs coverage-table cross conformance wheels clean
+.PHONY: help demo test cluster chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -30,6 +30,11 @@ test: ## run all tests: the Rust core, then Python on both engines
 cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
 	@tools/bootstrap test
 	$(PYTHON) -m pytest tests/cluster -m "cluster or not cluster"
+
+chaos: ## send requests through a cluster that fails in every way (REQUESTS=1000000 SECONDS=3600 SEED=1)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests $(PYTHON) -m chaos --requests $(or $(REQUESTS),1000000) --seed $(or $(SEED),1) \
+	    --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600) $(if $(RECORD),--record)
 
 check: ## check formatting, lints, spelling, wording, types, stubs, documentation
 	@tools/bootstrap check
