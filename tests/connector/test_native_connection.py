@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import signal
 import ssl
 import time
@@ -16,6 +17,7 @@ import pytest
 from subtrie.connector import _broker_connection
 from subtrie.connector._credentials import Credentials
 from subtrie.connector._native import connection as native
+from subtrie.connector._native import session
 from subtrie.connector._native.servers import Server, ServerPool, waits
 
 from .certificates import Authority
@@ -370,3 +372,52 @@ def test_the_time_between_attempts_grows_to_a_limit_and_is_random():
     for wait, most in zip(first, [0.25, 0.5, 1, 2, 4, 4, 4, 4, 4, 4, 4, 4], strict=True):
         assert most / 2 <= wait <= most
     assert len(set(first)) == 12
+
+
+async def test_what_several_threads_write_stays_whole_and_in_order(make_server, monkeypatch):
+    server, count, publishers = make_server(), 120, 3
+    heard: dict[int, list[bytes]] = {number: [] for number in range(publishers)}
+    cut = []
+    write = session.Session.write
+    monkeypatch.setattr(
+        session.Session,
+        "write",
+        lambda self, data: (cut.append(self) if not data else None, write(self, data)),
+    )
+
+    def body(publisher, number):
+        return random.Random(f"{publisher} {number}").randbytes(400_000 if number % 3 else 20)
+
+    async with (
+        connected(server.url) as ours,
+        connected(server.url, "b.example") as theirs,
+    ):
+        await theirs.subscribe(["t.*"], None, lambda subj, data: heard[int(subj[2:])].append(data))
+        await theirs.flush()
+
+        async def publish_all(publisher):
+            for number in range(count):
+                ours.publish(f"t.{publisher}", body(publisher, number), pytest.fail)
+                await asyncio.sleep(0)
+                while ours._waiting > 8_000_000:
+                    await asyncio.sleep(0.001)
+
+        await asyncio.gather(
+            *(asyncio.to_thread(asyncio.run, publish_all(each)) for each in range(publishers))
+        )
+        await ours.flush()
+        await until(lambda: all(len(each) == count for each in heard.values()))
+    for publisher, bodies in heard.items():
+        assert bodies == [body(publisher, number) for number in range(count)]
+    assert cut, "no write of another thread was taken in part only"
+
+
+async def test_a_message_alone_is_written_without_waking_the_connection(make_server, monkeypatch):
+    async with connected(make_server().url) as connection:
+        heard, woken = [], []
+        await connection.subscribe(["t.*"], None, lambda subject, data: heard.append(data))
+        await connection.flush()
+        monkeypatch.setattr(connection, "_wake", lambda: woken.append(connection))
+        connection.publish("t.x", b"1", pytest.fail)
+        await until(lambda: heard)
+        assert (heard, woken) == ([b"1"], [])

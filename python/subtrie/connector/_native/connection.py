@@ -14,6 +14,7 @@ import itertools
 import logging
 import ssl
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.25, 4.0  # seconds between attempts to reconnect
 MAX_WAITING = 128 << 20  # bytes that wait while the server reads too slowly: two bodies
 MAX_WAITING_LOST = 8 << 20  # bytes that wait while the connection is lost; as in nats.go
 _CHUNK = 1 << 20  # bytes of one write; between two of them writing may pause
+#: Seconds since the last write after which a message is written alone. Longer joins more messages
+#: to one write, and then each message alone waits for the end of a turn, with a poll more.
+_ALONE_AFTER = 0.0002
 _CLOSE_LIMIT = 2.0  # seconds to write what is left
 
 #: A message as it is written, or a function to call once everything before it was written.
@@ -72,10 +76,13 @@ class NativeConnection(BrokerConnection):
         self._receivers: Receivers = {}
         self._sids = itertools.count(1)
         self._excluded: list[str] = []
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards the six below
         self._outbox: list[Entry] = []
+        self._calls = 0  # functions in the outbox
         self._waiting = 0  # bytes in the outbox
+        self._written = 0.0  # when another thread wrote last, on the monotonic clock
         self._woken = False  # whether the loop is about to write
+        self._writing = False  # whether the loop is writing what it took from the outbox
         self._publisher: asyncio.AbstractEventLoop | None = None  # in whose turn there are messages
         self._ended = False
         self._background: set[asyncio.Task[None]] = set()
@@ -174,6 +181,8 @@ class NativeConnection(BrokerConnection):
         session.write(line)
         if not await _first(session.ping(), session):
             raise session.lost.result()
+        if not encrypted:
+            session.share()
 
     def _on_info(self, info: dict[str, Any]) -> None:
         if self._session is None:
@@ -296,16 +305,20 @@ class NativeConnection(BrokerConnection):
         """Call a function on this connection's loop once everything before was written."""
         with self._lock:
             self._outbox.append(call)
+            self._calls += 1
         self._wake()
 
     def _wake_once_a_turn(self) -> None:
-        """Wake the loop at the end of the publisher's turn, so that its messages are joined.
+        """Write at the end of the publisher's turn, so that its messages are joined.
 
-        At once from a thread without an event loop. Each wake-up also costs the publisher its turn
-        at the interpreter.
+        At once if nothing was written for a moment, and from a thread without an event loop.
         """
         running = asyncio._get_running_loop()
-        if running is None or running is self.loop:
+        if running is self.loop:
+            self._wake()
+        elif time.monotonic() - self._written > _ALONE_AFTER and self._write_here():
+            pass
+        elif running is None:
             self._wake()
         elif self._publisher is not running:
             self._publisher = running
@@ -313,7 +326,24 @@ class NativeConnection(BrokerConnection):
 
     def _end_of_turn(self) -> None:
         self._publisher = None
-        self._wake()
+        if not self._write_here():
+            self._wake()
+
+    def _write_here(self) -> bool:
+        """Write what waits in the publisher's thread; False if the loop must do it.
+
+        A wake-up of the loop costs more than the write, and the publisher its turn at the
+        interpreter.
+        """
+        with self._lock:
+            session = self._session
+            if session is None or self._writing or self._calls or self._waiting > _CHUNK:
+                return False
+            if self._outbox and not session.write_at_once(b"".join(self._outbox)):  # type: ignore[arg-type]
+                return False
+            self._outbox.clear()
+            self._waiting, self._written = 0, time.monotonic()
+            return True
 
     def _wake(self) -> None:
         with self._lock:
@@ -329,7 +359,8 @@ class NativeConnection(BrokerConnection):
     def _write(self) -> None:
         """Write what waits, joined; functions are called even if nothing can be written."""
         with self._lock:
-            taken, self._outbox, self._woken = self._outbox, [], False
+            taken, self._outbox, self._calls = self._outbox, [], 0
+            self._woken, self._writing = False, True
         session = self._session
         kept: list[Entry] = []
         joined: list[bytes] = []
@@ -356,6 +387,7 @@ class NativeConnection(BrokerConnection):
             session.write(b"".join(joined))
         with self._lock:
             self._waiting -= written
+            self._writing = False
             if kept:
                 self._outbox[:0] = kept
 

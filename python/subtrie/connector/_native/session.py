@@ -3,12 +3,17 @@
 Messages are given to their receivers in the order in which they came, with the acknowledgements of
 all messages of one read written before the first receiver is called. A ``PONG`` is processed in the
 same order, so that after it everything the server sent before has been received.
+
+Other threads may write too, while the operating system takes everything at once: that saves waking
+the thread of the connection for each message. A lock keeps their bytes apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +24,6 @@ from ..._errors import WireError
 #: The receivers of messages by subscription id.
 Receivers = dict[int, Callable[[str, bytes], None]]
 
-_HIGH_WATER = 1 << 20  # bytes that the operating system has not taken; then writing pauses
 _MOST_PINGS = 2  # without an answer; then the connection is taken for dead
 
 
@@ -36,7 +40,7 @@ class Session(asyncio.Protocol):
     Attributes:
         info: What the server said last in ``INFO``.
         lost: Done when the connection has ended, with the reason.
-        writable: Whether the operating system takes what is written.
+        writable: Whether the operating system has taken everything that was written.
         reader: The reader of what the server sends.
     """
 
@@ -57,6 +61,9 @@ class Session(asyncio.Protocol):
         self.greeted: asyncio.Future[None] = loop.create_future()
         self.writable = True
         self._transport: asyncio.Transport | None = None
+        self._lock = threading.Lock()  # guards the three below, and every write
+        self._socket: socket.socket | None = None  # for other threads; none if it is encrypted
+        self._rest = b""  # of what another thread wrote
         self._pongs: deque[asyncio.Future[bool]] = deque()
         self._shared_ping: asyncio.Future[bool] | None = None
         self._error: Exception | None = None
@@ -67,7 +74,7 @@ class Session(asyncio.Protocol):
         """Take the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.set_write_buffer_limits(high=_HIGH_WATER)
+        transport.set_write_buffer_limits(high=0)
 
     def data_received(self, data: bytes) -> None:
         """Acknowledge and deliver what was read."""
@@ -77,8 +84,8 @@ class Session(asyncio.Protocol):
             items, groups, acknowledgements = self.reader.feed(data)
         except WireError as error:
             failure, items, groups, acknowledgements = error, error.operations, [], b""
-        if acknowledgements and self._transport is not None:
-            self._transport.write(acknowledgements)
+        if acknowledgements:
+            self.write(acknowledgements)
         for take, messages in groups:
             take(messages)
         receivers = self._receivers
@@ -125,7 +132,7 @@ class Session(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on writing."""
         self.writable = True
-        self._on_writable()
+        self._loop.call_soon(self._on_writable)  # TLS says so within a write
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the session."""
@@ -134,7 +141,11 @@ class Session(asyncio.Protocol):
             if not pong.done():
                 pong.set_result(False)
         self._pongs.clear()
-        self._transport = None
+        with self._lock:
+            self._transport = None
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
         if not self.lost.done():
             self.lost.set_result(reason)
 
@@ -157,12 +168,42 @@ class Session(asyncio.Protocol):
         if upgraded is None:
             raise ConnectionResetError("the connection ended during the TLS handshake")
         self._transport = upgraded
-        upgraded.set_write_buffer_limits(high=_HIGH_WATER)
+        upgraded.set_write_buffer_limits(high=0)
+
+    def share(self) -> None:
+        """Let other threads write: the connection is established and not encrypted."""
+        if self._transport is not None and isinstance(self._loop, asyncio.SelectorEventLoop):
+            with self._lock:
+                self._socket = self._transport.get_extra_info("socket").dup()
 
     def write(self, data: bytes) -> None:
         """Write bytes, unless the connection has ended."""
-        if self._transport is not None:
-            self._transport.write(data)
+        with self._lock:
+            if self._transport is not None:
+                if self._rest:
+                    data, self._rest = self._rest + data, b""
+                self._transport.write(data)
+
+    def write_at_once(self, data: bytes) -> bool:
+        """Write bytes from another thread; False, with nothing written, if that must wait.
+
+        Args:
+            data: The bytes.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._socket is None or not self.writable or self._rest:
+                return False
+            written = self._socket.send(data)
+            if written < len(data):
+                self._rest = data[written:]
+                self._loop.call_soon_threadsafe(self.write, b"")
+            return True
+        except OSError:  # the operating system takes nothing, or the connection ends
+            return False
+        finally:
+            self._lock.release()
 
     def ping(self) -> asyncio.Future[bool]:
         """Send a ``PING``; the future tells whether its ``PONG`` came.
@@ -175,7 +216,7 @@ class Session(asyncio.Protocol):
                 self._shared_ping.set_result(False)
             else:
                 self._pongs.append(self._shared_ping)
-                self._transport.write(b"PING\r\n")
+                self.write(b"PING\r\n")
             self._loop.call_soon(self._end_sharing)
         return self._shared_ping
 
