@@ -2,10 +2,11 @@
 
     python -m benches.connector_busy [--seconds 3] [--record FILE]
 
-Callers and services are processes of their own. With ``SUBTRIE_INTEROP_PEER`` that program calls
-and serves too, in all four combinations (it needs the verb ``load``: ``load --nats URL --plane P
---host H URL IN_FLIGHT SECONDS`` prints one line of JSON like ``load`` here). Every request is
-counted: each has one outcome. Acknowledgements are timed at the connection of the caller.
+``SUBTRIE_TRANSPORT`` chooses the client of NATS. Callers and services are processes of their own.
+With ``SUBTRIE_INTEROP_PEER`` that program calls and serves too, in all four combinations (it needs
+the verb ``load``: ``load --nats URL --plane P --host H URL IN_FLIGHT SECONDS`` prints one line of
+JSON like ``load`` here). Every request is counted: each has one outcome. Acknowledgements are timed
+at the connection of the caller.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 
 from benches.plain_broker import running
 from subtrie.connector import AckTimeout, Connector, HTTPError
+from subtrie.connector._settings import client
 
 HERE = Path(__file__).resolve().parents[1]
 PEER = shlex.split(os.environ.get("SUBTRIE_INTEROP_PEER", ""))
@@ -243,7 +245,11 @@ def measured(seconds: float, numbers: tuple[int, ...] = IN_FLIGHT) -> dict[str, 
         seconds: The length of each load.
         numbers: The numbers of requests in flight.
     """
-    record: dict[str, Any] = {"python": platform.python_version(), "cores": os.cpu_count()}
+    record: dict[str, Any] = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "transport": client(None),
+    }
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as url:
         record["in_flight"] = in_flight(url, seconds, numbers)
         record["acknowledgements"] = {}

@@ -22,10 +22,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, NoReturn
 
+from .._control_headers import ACTOR
 from .._errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._claims import Claims, flattened
+from ._endpoint import Endpoint
 from ._errors import HTTPError
+from ._message import RequestEnvelope
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -60,18 +63,34 @@ class ActorVerifier:
 
     Args:
         fetch: Requests the keys.
-        allow_unsigned: Whether tokens without a signature are accepted.
+        allow_unsigned: Returns whether tokens without a signature are accepted.
         clock: Seconds since the epoch, for ``exp`` and ``nbf``.
     """
 
     def __init__(
-        self, fetch: Fetch, *, allow_unsigned: bool, clock: Callable[[], float] = time.time
+        self,
+        fetch: Fetch,
+        *,
+        allow_unsigned: Callable[[], bool],
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._fetch, self.allow_unsigned, self._clock = fetch, allow_unsigned, clock
+        self._fetch, self._allow_unsigned, self._clock = fetch, allow_unsigned, clock
         self._keys: dict[str, dict[str, bytes]] = {issuer: {} for issuer in ISSUERS}
         self._fetched: dict[str, float] = {}
         self._fetching: dict[str, asyncio.Task[None]] = {}
         self._checked: OrderedDict[str, _Token] = OrderedDict()
+
+    async def check_request(self, endpoint: Endpoint, request: RequestEnvelope) -> None:
+        """Verify the token of a request before its handler runs, and set its claims.
+
+        Args:
+            endpoint: The endpoint that handles the request.
+            request: The request.
+
+        Raises:
+            HTTPError: The token is missing or not valid (401), or its claims do not suffice (403).
+        """
+        request.actor = await self.check(request.header(ACTOR), endpoint.requires)
 
     async def check(self, token: str, requires: Claims | None) -> dict[str, Any] | None:
         """Return the claims of a token; None if there is none and none is required.
@@ -111,7 +130,7 @@ class ActorVerifier:
         header, claims = _object(_decoded(header_part)), _object(_decoded(payload_part))
         payload, flat = _decoded(payload_part), flattened(claims)
         algorithm = header.get("alg")
-        if algorithm == "none" and not signature and self.allow_unsigned:
+        if algorithm == "none" and not signature and self._allow_unsigned():
             return _Token(payload, flat, claims.get("exp"), claims.get("nbf"), "", "", b"")
         key_id, issuer = header.get("kid"), claims.get("iss")
         if algorithm != "EdDSA" or "crit" in header:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _control_headers, _engine, microbus
 from .._errors import SubtrieError, refusal
@@ -36,7 +36,7 @@ from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, fill_path, with_params
+from ._url import Params, Target, fill_path, with_params
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -50,29 +50,11 @@ _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
 
 
-class Target(NamedTuple):
-    """A parsed URL, its decoded path, and the subject of a request to it."""
-
-    text: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-    decoded_path: str
-    subject: str
-
-    def within(self, label: str) -> str:
-        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
-        return self.text.replace("://", f"://{label}.", 1)
-
-
 @lru_cache(maxsize=8192)
 def _target_of(plane: str, source: str, method: str, url: str) -> Target:
     """Return the target of a request. Raises ``AddressError``."""
-    target = Target._make(
-        _engine.request_target(plane=plane, source=source, method=method, url=url)
-    )
+    made = _engine.request_target(plane=plane, source=source, method=method, url=url)
+    target: Target = tuple.__new__(Target, made)  # as ``_make`` does, which checks the length too
     if target.port == "0":  # warns
         microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
     return target
@@ -123,7 +105,31 @@ class RequestClient:
         timeout: float | None = None,
         source: str = "",
     ) -> Response:
-        """Send a request to one instance and return its response. See ``Connector.request``."""
+        """Send a request to one instance and return its response.
+
+        Args:
+            method: The HTTP method.
+            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
+            params: Path arguments by name; the rest become the query.
+            json: A value to send as a JSON body.
+            body: The body as bytes or text, unless ``json`` is given.
+            headers: Headers of the request.
+            timeout: The time budget in seconds, 20 by default; at most what is left of the request
+                being handled.
+            source: The host that must respond: what others send as a response is not taken.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            AddressError: The URL or the method is not valid.
+            InvalidInput: Both ``json`` and ``body`` are given, or the timeout is not a number.
+            AckTimeout: No service acknowledged the request (404).
+            RequestTimeout: The time budget is used up (408).
+            CallDepthExceeded: The request would be the 65th in a chain (508).
+            HTTPError: The service responded with an error.
+            BusError: The connector is not running, or a header is not valid.
+        """
         request, target = self._build(method, url, params, json, body, headers, timeout)
         request.expects = source
         if self.nearest is not None or self._runtime.traced:
@@ -178,7 +184,8 @@ class RequestClient:
         ends = loop.time() + request.budget
         if known:
             try:
-                near = self._target(request.method, target.within(f"loc-{known}"))
+                url = target.within(f"loc-{known}")
+                near = _target_of(self._runtime.plane, self.host, request.method, url)
                 request.url = near.text
                 response = await self._once(request, near.subject, kept=True)
             except AckTimeout:
@@ -186,29 +193,13 @@ class RequestClient:
                 left = ends - loop.time()
                 if left <= 0:
                     raise RequestTimeout("timeout") from None
-                request = self._again(request, target, left)
+                request = request.again(target.text, left)
                 response = await self._once(request, target.subject)
         else:
             response = await self._once(request, target.subject)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
-
-    def _again(self, request: RequestEnvelope, target: Target, budget: float) -> RequestEnvelope:
-        """Return a request to be sent once more, with the time that is left."""
-        again = RequestEnvelope(
-            request.method,
-            target.text,
-            target.decoded_path,
-            target.query,
-            request.body,
-            request.given,
-            self._runtime,
-            budget,
-            request.depth,
-        )
-        again.expects = request.expects
-        return again
 
     def publish(
         self,
@@ -221,7 +212,18 @@ class RequestClient:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> ResponseStream:
-        """Send a request to all instances that subscribe to it. See ``Connector.publish``."""
+        """Send a request to all instances that subscribe to it.
+
+        It is sent by the call, whether or not the result is iterated.
+
+        The arguments are those of ``request``.
+
+        Returns:
+            An asynchronous iterator of responses; one that is an error has it in ``.error``.
+
+        Raises:
+            SubtrieError: As for ``request``, except for what ends in ``.error``.
+        """
         request, target = self._build(method, url, params, json, body, headers, timeout)
         runtime, transport, subject = self._runtime, self._transport, target.subject
         inject(Headers.of(request.given))
@@ -261,7 +263,7 @@ class RequestClient:
         headers: Mapping[str, str] | None,
         timeout: float | None,
     ) -> tuple[RequestEnvelope, Target]:
-        """Return the request and its parsed URL; raises what ``Connector.request`` lists."""
+        """Return the request and its parsed URL; raises what ``request`` lists."""
         runtime = self._runtime
         if not self._transport.is_open:
             raise refusal("BusError", "not-started", runtime.host, field="connector")
@@ -287,7 +289,7 @@ class RequestClient:
         if params or "{" in url:
             url = fill_path(with_params(url, params))
         method = method.upper()
-        target = self._target(method, url)
+        target = _target_of(runtime.plane, runtime.host, method, url)
         content = b""
         if json is not None:
             if body is not None:
@@ -323,9 +325,6 @@ class RequestClient:
             depth + 1,
         )
         return request, target
-
-    def _target(self, method: str, url: str) -> Target:
-        return _target_of(self._runtime.plane, self._runtime.host, method, url)
 
     def _identify(self, request: RequestEnvelope) -> str:
         """Give a request a message id that no pending request has, and return it."""
@@ -391,10 +390,9 @@ class RequestClient:
 
     def _hint(self) -> str:
         """Return what to look at when nothing acknowledges a request."""
+        alone = " There is no broker: only this process is reached (MICROBUS_NATS)"
         plane = f"is the service running, on the plane {self._runtime.plane}?"
-        if self._transport.nats is None:
-            return f"{plane} There is no broker: only this process is reached (MICROBUS_NATS)"
-        return plane
+        return plane + (alone if self._transport.nats is None else "")
 
     def _publish(self, request: RequestEnvelope, call: PendingRequest | ResponseStream) -> None:
         """Publish over the bus, in fragments if needed.

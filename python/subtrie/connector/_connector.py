@@ -6,13 +6,12 @@ and offers what of them is public.
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Self, TypeVar
 
-from .. import _control_headers, microbus
+from .. import microbus
 from .._errors import HostnameCollision, refusal
 from . import _settings
 from ._actor import ActorVerifier
@@ -23,19 +22,17 @@ from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
 from ._event import Event, Payload
 from ._ids import Ids, RandomIds
-from ._lifecycle import Hook, Lifecycle, Result
+from ._lifecycle import Hook, Lifecycle
 from ._logging import ServiceLog
-from ._message import RequestEnvelope, Response
+from ._message import Response
 from ._metrics import Metrics
 from ._middleware import Middleware
+from ._part_method import PartMethod
 from ._peer_cache import PeerCache
-from ._pending import ResponseStream
 from ._routing import NearestReplicas
 from ._runtime import Runtime
 from ._server import RequestServer
-from ._tickers import Ticker
-from ._transport import Transport, Watcher
-from ._url import Params
+from ._transport import Transport
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -133,7 +130,7 @@ class Connector:
         )
         self._cache = PeerCache(self._runtime)
         self._actors = ActorVerifier(
-            self._fetch, allow_unsigned=self._runtime.deployment == "TESTING"
+            self._fetch, allow_unsigned=lambda: self._runtime.deployment == "TESTING"
         )
         self._control = ControlPlane(
             self._runtime,
@@ -161,7 +158,7 @@ class Connector:
         self.log = ServiceLog(self._runtime)
         # Subject token to host; the own one first, which serves the control plane (A5).
         self._hosts = {microbus.flatten_host(self.host): self.host}
-        self._server.runner.check = self._check_actor
+        self._server.runner.check = self._actors.check_request
 
     # --- identity
 
@@ -216,67 +213,10 @@ class Connector:
 
     # --- start and stop
 
-    async def startup(self, *, wait: float | None = None) -> None:
-        """Connect, subscribe and announce. If it fails, everything is closed again.
-
-        Args:
-            wait: How many seconds to wait for a broker that is not up yet. By default until the
-                time budget of the start is used up, and in ``TESTING`` not at all.
-
-        Raises:
-            BusError: The connector is running already, has no transport, or its creds are refused.
-            ConnectionError: The broker, or the metadata service for the locality, does not answer.
-            TimeoutError: It took longer than ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s).
-            Exception: Whatever an ``on_startup`` function raises.
-        """
-        await self._lifecycle.startup(wait)
-
-    async def shutdown(self, *, timeout: float | None = None) -> None:
-        """Unsubscribe the endpoints, let running handlers finish, and disconnect.
-
-        Does nothing if the connector is not running.
-
-        Args:
-            timeout: Seconds for running handlers, and for each ``on_shutdown`` function; by default
-                ``MICROBUS_SHUTDOWN_TIME_BUDGET``, else 24.
-
-        Raises:
-            Exception: The first error that an ``on_shutdown`` function raised, after everything is
-                closed.
-        """
-        await self._lifecycle.shutdown(timeout)
-
-    def every(
-        self, seconds: float, *, at_once: bool = False
-    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        """Run the decorated function every so many seconds, from startup to shutdown.
-
-        Runs do not overlap, and shutdown lets one that has begun finish. Use before ``startup``.
-
-        Args:
-            seconds: The interval.
-            at_once: Run at startup too, not only after the first interval.
-
-        Raises:
-            ValueError: The interval is not above 0.
-        """
-
-        def add(call: Callable[[], Any]) -> Callable[[], Any]:
-            self._lifecycle.tickers.append(Ticker(call, seconds, at_once=at_once))
-            return call
-
-        return add
-
-    def background(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Run a coroutine in the background; shutdown awaits it, and cancels it if it is late.
-
-        It may outlive the request in which it was started: it has no time budget. An exception is
-        logged.
-
-        Args:
-            work: The coroutine.
-        """
-        return self._lifecycle.spawn(work)
+    startup = PartMethod("_lifecycle", Lifecycle.startup)
+    shutdown = PartMethod("_lifecycle", Lifecycle.shutdown)
+    background = PartMethod("_lifecycle", Lifecycle.background)
+    every = PartMethod("_lifecycle", Lifecycle.every)
 
     def on_startup(self, hook: Hook) -> Hook:
         """Call the decorated function at startup: requests can be sent, none are served yet."""
@@ -314,12 +254,10 @@ class Connector:
         kept = runtime.plane, runtime.deployment, transport.broker, transport.short_circuit
         runtime.plane, runtime.deployment = _settings.plane(plane), "TESTING"
         transport.broker, transport.short_circuit = nats, transport.short_circuit or not nats
-        self._actors.allow_unsigned = True
         try:
             yield self
         finally:
             runtime.plane, runtime.deployment, transport.broker, transport.short_circuit = kept
-            self._actors.allow_unsigned = runtime.deployment == "TESTING"
 
     def middleware(self, step: Middleware) -> Middleware:
         """Run ``await step(request, call_next)`` around every handler except the control plane's.
@@ -457,11 +395,6 @@ class Connector:
             self._server.endpoints.remove(endpoint)
         await self._server.deactivate([endpoint])
 
-    async def _check_actor(self, endpoint: Endpoint, request: RequestEnvelope) -> None:
-        """Verify the actor token of a request before its handler runs."""
-        token = request.header(_control_headers.ACTOR)
-        request.actor = await self._actors.check(token, endpoint.requires)
-
     async def _fetch(self, url: str, timeout: float) -> tuple[str, Any]:
         """Return the source and the JSON value of a response."""
         response = await self._client.request("GET", url, timeout=timeout)
@@ -469,96 +402,9 @@ class Connector:
 
     # --- requests
 
-    def request(
-        self,
-        method: str,
-        url: str,
-        *,
-        params: Params | None = None,
-        json: Any = None,
-        body: bytes | str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        source: str = "",
-    ) -> Coroutine[Any, Any, Response]:
-        """Send a request to one instance and return its response.
-
-        Args:
-            method: The HTTP method.
-            url: The URL; path arguments stand in braces, as in ``/order/{id}``.
-            params: Path arguments by name; the rest become the query.
-            json: A value to send as a JSON body.
-            body: The body as bytes or text, unless ``json`` is given.
-            headers: Headers of the request.
-            timeout: The time budget in seconds, 20 by default; at most what is left of the request
-                being handled.
-            source: The host that must respond: what others send as a response is not taken.
-
-        Returns:
-            The response, whatever its status.
-
-        Raises:
-            AddressError: The URL or the method is not valid.
-            InvalidInput: Both ``json`` and ``body`` are given, or the timeout is not a number.
-            AckTimeout: No service acknowledged the request (404).
-            RequestTimeout: The time budget is used up (408).
-            CallDepthExceeded: The request would be the 65th in a chain (508).
-            HTTPError: The service responded with an error.
-            BusError: The connector is not running, or a header is not valid.
-        """
-        return self._client.request(
-            method,
-            url,
-            params=params,
-            json=json,
-            body=body,
-            headers=headers,
-            timeout=timeout,
-            source=source,
-        )
-
-    def publish(
-        self,
-        method: str,
-        url: str,
-        *,
-        params: Params | None = None,
-        json: Any = None,
-        body: bytes | str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-    ) -> ResponseStream:
-        """Send a request to all instances that subscribe to it.
-
-        It is sent by the call, whether or not the result is iterated.
-
-        The arguments are those of ``request``.
-
-        Returns:
-            An asynchronous iterator of responses; one that is an error has it in ``.error``.
-
-        Raises:
-            SubtrieError: As for ``request``, except for what ends in ``.error``.
-        """
-        return self._client.publish(
-            method,
-            url,
-            params=params,
-            json=json,
-            body=body,
-            headers=headers,
-            timeout=timeout,
-        )
-
-    def watch(self, watcher: Watcher) -> Watcher:
-        """Call ``watcher(direction, subject, payload)`` for every message on the bus.
-
-        The direction is ``out`` before a message is sent, and ``in`` before a received message is
-        processed. Messages within the process are not shown. Use before ``startup``,
-        also as a decorator.
-        """
-        self._transport.watch(watcher)
-        return watcher
+    request = PartMethod("_client", RequestClient.request)
+    publish = PartMethod("_client", RequestClient.publish)
+    watch = PartMethod("_transport", Transport.watch)
 
     async def trigger(self, event: Event[Payload], body: Payload | None = None) -> list[Response]:
         """Publish an event of this service.

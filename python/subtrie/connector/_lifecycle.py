@@ -65,7 +65,7 @@ class Lifecycle:
         on_shutdown: Called at shutdown.
         replies: The subscription for responses.
         tickers: The tickers of the service.
-        background: The running tasks of the service, which shutdown awaits.
+        tasks: The running tasks of the service, which shutdown awaits.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Lifecycle:
         assert self._reply_pattern()
         self.replies: Sequence[Registration] = ()
         self.tickers: list[Ticker] = []
-        self.background: set[asyncio.Task[Any]] = set()
+        self.tasks: set[asyncio.Task[Any]] = set()
         self.on_startup: list[Hook] = []
         self.on_shutdown: list[Hook] = []
         server.runner.on_failure = self._failed
@@ -101,8 +101,19 @@ class Lifecycle:
             plane=runtime.plane, host=runtime.host, id=runtime.id
         )
 
-    async def startup(self, wait: float | None) -> None:
-        """Connect, subscribe and announce. See ``Connector.startup``."""
+    async def startup(self, *, wait: float | None = None) -> None:
+        """Connect, subscribe and announce. If it fails, everything is closed again.
+
+        Args:
+            wait: How many seconds to wait for a broker that is not up yet. By default until the
+                time budget of the start is used up, and in ``TESTING`` not at all.
+
+        Raises:
+            BusError: The connector is running already, has no transport, or its creds are refused.
+            ConnectionError: The broker, or the metadata service for the locality, does not answer.
+            TimeoutError: It took longer than ``MICROBUS_STARTUP_TIME_BUDGET`` (120 s).
+            Exception: Whatever an ``on_startup`` function raises.
+        """
         runtime, server = self._runtime, self._server
         if runtime.loop is not None:
             raise refusal("BusError", "running", runtime.host, field="connector")
@@ -194,8 +205,19 @@ class Lifecycle:
         )
         await transport.flush()
 
-    async def shutdown(self, timeout: float | None) -> None:
-        """Unsubscribe, let handlers finish, and disconnect. See ``Connector.shutdown``."""
+    async def shutdown(self, *, timeout: float | None = None) -> None:
+        """Unsubscribe the endpoints, let running handlers finish, and disconnect.
+
+        Does nothing if the connector is not running.
+
+        Args:
+            timeout: Seconds for running handlers, and for each ``on_shutdown`` function; by default
+                ``MICROBUS_SHUTDOWN_TIME_BUDGET``, else 24.
+
+        Raises:
+            Exception: The first error that an ``on_shutdown`` function raised, after everything is
+                closed.
+        """
         runtime = self._runtime
         if runtime.loop is None or not runtime.running:
             return
@@ -266,26 +288,54 @@ class Lifecycle:
         extra = {"service": runtime.host, "id": runtime.id, "plane": runtime.plane}
         logger.info("%s: %s", runtime.host, ", ".join(parts), extra=extra)
 
-    def spawn(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Start a task that shutdown awaits. See ``Connector.background``."""
+    def every(
+        self, seconds: float, *, at_once: bool = False
+    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        """Run the decorated function every so many seconds, from startup to shutdown.
+
+        Runs do not overlap, and shutdown lets one that has begun finish. Use before ``startup``.
+
+        Args:
+            seconds: The interval.
+            at_once: Run at startup too, not only after the first interval.
+
+        Raises:
+            ValueError: The interval is not above 0.
+        """
+
+        def add(call: Callable[[], Any]) -> Callable[[], Any]:
+            self.tickers.append(Ticker(call, seconds, at_once=at_once))
+            return call
+
+        return add
+
+    def background(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Run a coroutine in the background; shutdown awaits it, and cancels it if it is late.
+
+        It may outlive the request in which it was started: it has no time budget. An exception is
+        logged.
+
+        Args:
+            work: The coroutine.
+        """
         context = contextvars.copy_context()
         context.run(current_request.set, None)  # it outlives the request
         task = asyncio.get_running_loop().create_task(work, context=context)
-        self.background.add(task)
+        self.tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self.background.discard(task)
+        self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s: a background task failed", self._runtime.host, exc_info=error)
 
     async def _finish_background(self, timeout: float) -> None:
         """Await the background tasks; cancel them after ``timeout`` seconds."""
         for seconds in (timeout, 1.0):
-            if self.background:
-                await asyncio.wait(self.background, timeout=seconds)
-            for task in list(self.background):
+            if self.tasks:
+                await asyncio.wait(self.tasks, timeout=seconds)
+            for task in list(self.tasks):
                 task.cancel()
 
 

@@ -9,6 +9,7 @@ whatever the headers say.
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,7 +37,30 @@ class Limit(Protocol):
         ...
 
 
-class Request:
+class _WithHeaders:
+    """A message whose headers are written when they are first read."""
+
+    __slots__ = ("_headers",)
+
+    _headers: Headers | None
+
+    @property
+    def headers(self) -> Headers:
+        """The headers."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = self._written_headers()
+        return headers
+
+    @headers.setter
+    def headers(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def _written_headers(self) -> Headers:
+        return Headers()
+
+
+class Request(_WithHeaders):
     """A request as its handler sees it.
 
     Attributes:
@@ -54,7 +78,6 @@ class Request:
     """
 
     __slots__ = (
-        "_headers",
         "_query",
         "actor",
         "arguments",
@@ -88,23 +111,8 @@ class Request:
         self.attested = False
         self.budget = 0.0
         self.actor: dict[str, Any] | None = None
-        self._headers: Headers | None = headers
-        self._query: dict[str, list[str]] | None = None
-
-    @property
-    def headers(self) -> Headers:
-        """The headers."""
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = self._written_headers()
-        return headers
-
-    @headers.setter
-    def headers(self, headers: Headers) -> None:
         self._headers = headers
-
-    def _written_headers(self) -> Headers:
-        return Headers()
+        self._query: dict[str, list[str]] | None = None
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -142,10 +150,21 @@ class RequestEnvelope(Request):
         caller: The pending request, if the sender is in this process.
         deadline: When the handler must be done, on the clock of its loop.
         limit: The deadline that is armed, or None.
+        task: The task of the handler, if it runs over more than one turn of the loop.
         expects: The host that must respond; empty for any.
     """
 
-    __slots__ = ("caller", "deadline", "depth", "expects", "given", "limit", "message_id", "sender")
+    __slots__ = (
+        "caller",
+        "deadline",
+        "depth",
+        "expects",
+        "given",
+        "limit",
+        "message_id",
+        "sender",
+        "task",
+    )
 
     def __init__(
         self,
@@ -172,6 +191,21 @@ class RequestEnvelope(Request):
         self.deadline = 0.0
         self.expects = ""
         self.limit: Limit | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def again(self, url: str, budget: float) -> RequestEnvelope:
+        """Return a request to be sent once more, to another URL of the same path.
+
+        Args:
+            url: The URL.
+            budget: The time that is left, in seconds.
+        """
+        again = RequestEnvelope(
+            self.method, url, self.path, self.url_query, self.body, self.given, self.sender, budget,
+            self.depth,
+        )  # fmt: skip
+        again.expects = self.expects
+        return again
 
     def _written_headers(self) -> Headers:
         values = self.given.copy()
@@ -223,7 +257,7 @@ class LocalCaller(Protocol):
         ...
 
 
-class Response:
+class Response(_WithHeaders):
     """A response.
 
     Attributes:
@@ -239,7 +273,7 @@ class Response:
         headers: The headers.
     """
 
-    __slots__ = ("_headers", "body", "error", "source", "status")
+    __slots__ = ("body", "error", "source", "status")
 
     def __init__(
         self,
@@ -252,24 +286,9 @@ class Response:
         self.body = body.encode() if isinstance(body, str) else bytes(body)
         self.source = ""
         self.error: HTTPError | None = None
-        self._headers: Headers | None = (
+        self._headers = (
             headers if isinstance(headers, Headers) else Headers(headers) if headers else None
         )
-
-    @property
-    def headers(self) -> Headers:
-        """The headers."""
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = self._written_headers()
-        return headers
-
-    @headers.setter
-    def headers(self, headers: Headers) -> None:
-        self._headers = headers
-
-    def _written_headers(self) -> Headers:
-        return Headers()
 
     @property
     def id(self) -> str:

@@ -15,7 +15,6 @@ import contextvars
 import logging
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -59,7 +58,7 @@ class Places:
             raise ValueError(f"max_at_work must be at least 1, not {most!r}")
         self._most = most
         self.taken = 0
-        self._by_source: Counter[str] = Counter()
+        self._by_source: dict[str, int] = {}
 
     def take(self, source: str) -> bool:
         """Take a place for a request of a source; False if there is none.
@@ -67,12 +66,10 @@ class Places:
         Args:
             source: The verified source.
         """
-        own = self._by_source[source]
+        own = self._by_source.get(source, 0)
         if self.taken >= self._most:
             share = self._most // (len(self._by_source) + (0 if own else 1))
             if own >= share or self.taken >= 2 * self._most:
-                if not own:
-                    del self._by_source[source]
                 return False
         self.taken += 1
         self._by_source[source] = own + 1
@@ -80,8 +77,9 @@ class Places:
 
     def give(self, source: str) -> None:
         """Give a place back."""
-        self.taken = max(self.taken - 1, 0)
-        left = self._by_source[source] - 1
+        left = self._by_source.get(source, 0) - 1
+        if self.taken:
+            self.taken -= 1
         if left > 0:
             self._by_source[source] = left
         else:
@@ -159,6 +157,7 @@ class HandlerRunner:
             task = loop.create_task(work, context=context)
             if task.done():  # an eager task factory has run it already
                 return
+        request.task = task
         self.tasks.add(task)  # removed at the end of the task
         caller = request.caller
         if caller is not None and caller.loop is loop:
@@ -235,10 +234,11 @@ class HandlerRunner:
                 self.places.give(request.source)
             if span is not NO_SPAN:
                 span.close()
-            if request.limit is not None:
-                request.limit.stop()
-            if self.tasks:
-                self.tasks.discard(asyncio.current_task())
+            if failed is not None and request.limit is not None:
+                request.limit.stop()  # the handler did not run, or was cancelled before it did
+            if request.task is not None:
+                self.tasks.discard(request.task)
+                request.task = None
 
     def _result(self, endpoint: Endpoint, request: RequestEnvelope) -> Awaitable[Any]:
         """Return what the handler returns, to be awaited."""

@@ -175,9 +175,15 @@ class Transport:
         """Whether messages can be sent."""
         return self.in_process is not None or self.nats is not None
 
-    def watch(self, watcher: Watcher) -> None:
-        """Show a watcher every message on the bus; use before ``open``."""
+    def watch(self, watcher: Watcher) -> Watcher:
+        """Call ``watcher(direction, subject, payload)`` for every message on the bus.
+
+        The direction is ``out`` before a message is sent, and ``in`` before a received message is
+        processed. Messages within the process are not shown. Use before ``startup``,
+        also as a decorator.
+        """
         self._watchers.append(watcher)
+        return watcher
 
     async def open(self) -> None:
         """Connect to the broker, if there is one.

@@ -7,18 +7,17 @@ A request line contains the whole URL, in the caller's spelling where that is va
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus, unquote
 
-from .._nats.absolute_url import escaped, url_parts
+from .._nats.absolute_url import escaped
 from .._nats.path_template import path_argument
 
 _SEGMENT_KEPT = "-_.~$&+:=@"
 
 
-class ParsedURL(NamedTuple):
-    """A URL with its port: ``https://shop.example:443/order?x=1``."""
+class Target(NamedTuple):
+    """A parsed URL, its decoded path, and the subject of a request to it."""
 
     text: str
     scheme: str
@@ -26,27 +25,12 @@ class ParsedURL(NamedTuple):
     port: str
     path: str
     query: str
-
-    @property
-    def authority(self) -> str:
-        """Host and port, as in the ``Host`` header."""
-        return f"{self.host}:{self.port}"
+    decoded_path: str
+    subject: str
 
     def within(self, label: str) -> str:
         """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
         return self.text.replace("://", f"://{label}.", 1)
-
-
-@lru_cache(maxsize=4096)
-def parse_url(url: str) -> ParsedURL:
-    """Parse a URL and add its port: 80 for http, else 443.
-
-    What a host and a port may be is checked by ``microbus.request_from_url``.
-
-    Raises:
-        AddressError: It is not a URL with a host.
-    """
-    return ParsedURL(*url_parts(url))
 
 
 Params = Mapping[str, object] | Sequence[tuple[str, object]]

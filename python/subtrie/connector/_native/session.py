@@ -24,6 +24,7 @@ from ..._errors import WireError
 #: The receivers of messages by subscription id.
 Receivers = dict[int, Callable[[str, bytes], None]]
 
+_HIGH_WATER = 1 << 20  # bytes that wait to be encrypted; then writing pauses
 _MOST_PINGS = 2  # without an answer; then the connection is taken for dead
 
 
@@ -40,7 +41,8 @@ class Session(asyncio.Protocol):
     Attributes:
         info: What the server said last in ``INFO``.
         lost: Done when the connection has ended, with the reason.
-        writable: Whether the operating system has taken everything that was written.
+        writable: Whether more may be written: the operating system has taken everything, or
+            almost everything if it is encrypted.
         reader: The reader of what the server sends.
     """
 
@@ -168,7 +170,7 @@ class Session(asyncio.Protocol):
         if upgraded is None:
             raise ConnectionResetError("the connection ended during the TLS handshake")
         self._transport = upgraded
-        upgraded.set_write_buffer_limits(high=0)
+        upgraded.set_write_buffer_limits(high=_HIGH_WATER)
 
     def share(self) -> None:
         """Let other threads write: the connection is established and not encrypted."""
