@@ -145,6 +145,17 @@ def test_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed.log", "out"]
 
 
+def test_the_report_is_written_and_named(run, mixed, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    done = run(mixed, "--out", tmp_path / "run", "--report", page)
+    assert done.exit_code == 0, done.output
+    assert f"report written to {page}" in done.output
+    text = page.read_text(encoding="utf-8")
+    shown = CliRunner().invoke(app, ["report", "html", str(tmp_path / "run")])
+    assert shown.output == text
+    assert "p1.safe.443.a_com.b_com._.GET.y" in text
+
+
 def test_an_output_directory_with_other_files_is_refused(run, mixed, tmp_path) -> None:
     out = tmp_path / "mine"
     out.mkdir()

@@ -18,6 +18,7 @@ COMMANDS = {
     "acl": "Show, compare, lint, minimise and test permissions.",
     "gencreds": "Derive least-privilege permissions from source code.",
     "audit": "Audit a trace log: calls, undelivered and spoofed messages.",
+    "report": "Show an audit as a page, Markdown or JSON; compare two runs.",
     "wire": "Decode protocol operations from captures, logs and snapshots.",
     "tap": "Record the traffic between clients and a broker.",
     "run": "Run the connectors of a Python module.",

@@ -12,6 +12,7 @@ import click
 from .._errors import SubtrieError
 from .audit_answers import Asked, asks, print_proposal
 from .audit_tables import print_failures, print_json, print_tables
+from .report import write_report
 from .stage_progress import StageProgress
 from .stream import printable
 
@@ -65,6 +66,12 @@ if TYPE_CHECKING:
     metavar="FILE|builtin",
     help="Check expectations; exit 1 if the tables do not satisfy one.",
 )
+@click.option(
+    "--report",
+    "page",
+    type=click.Path(dir_okay=False),
+    help="Write the report there, as one HTML page.",
+)
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 @asks
 def audit(
@@ -81,6 +88,7 @@ def audit(
     window: int | None,
     slots: tuple[str, ...],
     expected: str | None,
+    page: str | None,
     memory: str,
     read_questions: Callable[[], Asked],
 ) -> None:
@@ -146,6 +154,9 @@ def audit(
             if lake != "parquet":
                 progress.step(f"writing {lake} tables")
                 write_lake(spark, result, lake, str(out))
+            if page is not None:
+                progress.step("writing the report")
+                write_report(result, out if lake == "parquet" else None, page)
         except (SparkStartError, SubtrieError, OSError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:
@@ -168,6 +179,8 @@ def audit(
                 print_failures(failed)
             if out is not None:
                 print(f"\ntables written to {printable(out)}")
+            if page is not None:
+                print(f"\nreport written to {printable(page)}")
     if failed:
         raise SystemExit(1)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from .._printable import code as code
 from ..acl import Diff, Permissions
-from .stream import printable
 
 
 def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> str:
@@ -34,17 +33,3 @@ def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> st
         lines += ["No difference.", ""]
     lines += ["Not checked: exports, imports and mappings of accounts (subtrie acl flows).", ""]
     return "\n".join(lines)
-
-
-#: Characters that Markdown or HTML may read as markup, links or mentions, also within ``<code>``.
-_MARKUP = re.compile(r"[&<>|`*_\[\]()!@#~:\\]")
-
-
-def code(text: str) -> str:
-    """Return a subject as inline code, with Markdown and HTML characters escaped."""
-    return f"<code>{_MARKUP.sub(_entity, printable(text))}</code>"
-
-
-def _entity(found: re.Match[str]) -> str:
-    names = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-    return names.get(found[0], f"&#{ord(found[0])};")

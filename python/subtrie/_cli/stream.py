@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._errors import SubtrieError, shown
+from .._printable import printable as printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,8 +99,3 @@ def error_fields(error: SubtrieError) -> dict[str, Any]:
         "hint": hint_of(error),
         "message": str(error),
     }
-
-
-def printable(text: str) -> str:
-    """Return the text with control and direction characters escaped, safe for a terminal."""
-    return text if text.isprintable() else ascii(text)[1:-1]

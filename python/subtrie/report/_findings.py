@@ -1,0 +1,256 @@
+"""The findings of a run: rows of its tables, grouped, with a severity and an example of each."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .._printable import printable, shortened
+from ..spark import TABLE_KEYS
+from ._content import Finding
+from ._rows import earliest, latest, rows_of, time_text
+
+if TYPE_CHECKING:
+    from ..spark import Audit
+
+SEVERITIES = ("high", "medium", "low")
+#: Findings beyond this are counted and not shown: a list of hundreds is not read.
+MOST_FINDINGS = 60
+#: Titles are one or two lines; the example of a finding has all of it.
+_TITLE = 160
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The rule by which rows of a table become findings.
+
+    Attributes:
+        table: The table.
+        group: The columns by which rows are one finding.
+        counted: The column that is added up; None counts rows.
+        witness: The column of the example.
+        severity: The severity of a group, from its rows added up.
+        title: One line on a group, from its largest row.
+        detail: What it means.
+        wanted: Whether a row is a finding at all.
+    """
+
+    table: str
+    group: tuple[str, ...]
+    counted: str | None
+    witness: str
+    severity: Callable[[_Row], str]
+    title: Callable[[_Row], str]
+    detail: str
+    wanted: Callable[[_Row], bool] = lambda row: True
+
+
+def _always(severity: str) -> Callable[[_Row], str]:
+    return lambda row: severity
+
+
+def _undelivered_title(row: _Row) -> str:
+    if row["nearest"] is None:
+        return "No pattern is near this subject"
+    if row["subscription_inactive"]:
+        return "The subscriber was not subscribed at that time"
+    place = row["differs_at"]
+    ours, theirs = (row[name].split(".")[place:] for name in ("subject", "nearest"))
+    if not ours or not theirs:
+        return f"No subscriber; the nearest pattern differs at token {place}"
+    return f"No subscriber: {shortened(ours[0])}, where the nearest pattern has {theirs[0]}"
+
+
+_RULES = (
+    _Rule(
+        "spoofed",
+        ("who", "claimed"),
+        "count",
+        "subject",
+        lambda row: "high" if row["accepted"] else "medium",
+        lambda row: (
+            f"{row['who']} sent as {row['claimed']}"
+            + (f"; the broker accepted {row['accepted']}" if row["accepted"] else "; all refused")
+        ),
+        "Give each service its own user, whose publish rules name it as the source.",
+    ),
+    _Rule(
+        "violations",
+        ("kind", "who", "rule"),
+        "count",
+        "witness",
+        _always("high"),
+        lambda row: f"{row['who']}: {row['kind']} traffic was accepted",
+        "The rules in force differ from those that were given, or a rule is missing.",
+        lambda row: row["kind"] == "forbidden",  # the other kinds have a table of their own
+    ),
+    _Rule(
+        "cross_plane",
+        ("identity", "plane"),
+        "count",
+        "plane",
+        _always("high"),
+        lambda row: f"{row['identity']} of plane {row['home_plane']} published on {row['plane']}",
+        "Permissions should fix the plane of each service.",
+    ),
+    _Rule(
+        "refused",
+        ("who", "kind"),
+        "count",
+        "subject",
+        _always("medium"),
+        lambda row: f"The broker refused {row['who']}: {row['kind']}",
+        "Either the rules lack an entry, or the service does what it should not.",
+    ),
+    _Rule(
+        "undelivered",
+        ("nearest", "differs_at", "subscription_inactive"),
+        "count",
+        "subject",
+        _always("medium"),
+        _undelivered_title,
+        "Compare the subject with the nearest pattern: one of the two is misspelled, or the "
+        "endpoint does not exist.",
+    ),
+    _Rule(
+        "malformed",
+        ("reason",),
+        "count",
+        "subject",
+        lambda row: "medium" if row["delivered"] else "low",
+        lambda row: (
+            f"Not a canonical address: {row['reason']}"
+            + (f"; {row['delivered']} were delivered all the same" if row["delivered"] else "")
+        ),
+        "Build subjects with the encoder, not by hand.",
+    ),
+    _Rule(
+        "gap",
+        ("service", "finding"),
+        None,
+        "path",
+        lambda row: "medium" if row["finding"] in ("refused", "no rule") else "low",
+        lambda row: f"{row['service']} to {row['destination']}: {row['finding']}",
+        "The source, the permissions and the traffic differ on this edge.",
+        lambda row: row["finding"] != "ok",
+    ),
+    _Rule(
+        "permission_usage",
+        ("service",),
+        None,
+        "rule",
+        _always("low"),
+        lambda row: f"{row['service']} has rules that nothing used",
+        "Remove them, or keep them with a reason: each is a right that an intruder has too.",
+        lambda row: row["effect"] == "allow" and not row["accepted"] and not row["refused"],
+    ),
+    _Rule(
+        "flows",
+        ("publisher", "pattern"),
+        "undelivered",
+        "pattern",
+        _always("medium"),
+        lambda row: f"{row['publisher']} publishes what no subscriber receives",
+        "Compare the subject with the patterns that are subscribed.",
+        lambda row: bool(row["undelivered"]),
+    ),
+    _Rule(
+        "unparseable",
+        ("reason",),
+        None,
+        "text",
+        _always("low"),
+        lambda row: f"Lines that could not be read: {row['reason']}",
+        "The log was cut, or something else wrote into it.",
+    ),
+)
+
+
+def findings_of(result: Audit, run: str) -> tuple[list[Finding], int]:
+    """Return the findings by severity and count, and how many were left out.
+
+    Args:
+        result: The result of an audit.
+        run: Its directory, as the commands of the findings name it.
+    """
+    has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
+    found = [
+        finding
+        for rule in _RULES
+        if rule.table != "flows" or not has_calls  # then the table undelivered has them
+        for finding in _of_rule(rule, result, run)
+    ]
+    found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.witness))
+    return found[:MOST_FINDINGS], max(0, len(found) - MOST_FINDINGS)
+
+
+def verdict(result: Audit) -> str:
+    """Return one line that says what is wrong."""
+    parts = []
+    for table in ("spoofed", "refused", "undelivered", "malformed"):
+        rows = list(rows_of(result, table))
+        total = sum(row["count"] for row in rows)
+        accepted = sum(row.get("accepted", 0) for row in rows)
+        if total:
+            parts.append(f"{total:,} {table}" + (f" ({accepted:,} accepted)" if accepted else ""))
+    if result.summary["unparseable_lines"]:
+        parts.append(f"{result.summary['unparseable_lines']:,} unparseable")
+    return ", ".join(parts) or "no findings"
+
+
+def _of_rule(rule: _Rule, result: Audit, run: str) -> Iterator[Finding]:
+    groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
+    for row in rows_of(result, rule.table):
+        if rule.wanted(row):
+            counted = 1 if rule.counted is None else row[rule.counted]
+            groups[tuple(row[name] for name in rule.group)].add(row, counted)
+    for group in groups.values():
+        row = {**group.largest, **group.sums}
+        keys = [group.largest[name] for name in TABLE_KEYS[rule.table]]
+        yield Finding(
+            kind=rule.table,
+            severity=rule.severity(row),
+            title=shortened(rule.title(row), _TITLE),
+            detail=rule.detail,
+            count=group.count,
+            rows=group.rows,
+            witness=str(row[rule.witness]),
+            first=time_text(group.first),
+            last=time_text(group.last),
+            command=_command(run, rule.table, keys),
+        )
+
+
+class _Group:
+    """Rows that are one finding; the largest is its example."""
+
+    def __init__(self) -> None:
+        self.count = self.rows = 0
+        self.largest: _Row = {}
+        self.sums = {"accepted": 0, "delivered": 0}
+        self.first: Any = None
+        self.last: Any = None
+        self._size = -1
+
+    def add(self, row: _Row, count: int) -> None:
+        self.count += count
+        self.rows += 1
+        for name in self.sums:
+            self.sums[name] += row.get(name) or 0
+        if count > self._size:
+            self._size, self.largest = count, row
+        self.first = earliest(self.first, row.get("first"))
+        self.last = latest(self.last, row.get("last"))
+
+
+def _command(run: str, table: str, keys: list[Any]) -> str:
+    """Return the command that shows the lines of a row, quoted for a POSIX shell."""
+    words = [time_text(key) if hasattr(key, "isoformat") else key for key in keys]
+    texts = ["-" if word is None else str(word) for word in words]
+    texts = [printable(text) for text in texts]
+    options = ["--"] if any(text.startswith("-") and text != "-" for text in [run, *texts]) else []
+    return shlex.join(["subtrie", "report", "lines", *options, run, table, *texts])

@@ -1,0 +1,75 @@
+"""The rows of a table that a report shows: the largest ones, within a number of bytes."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..spark import Audit
+
+#: Rows with the largest value in the first of these columns that a table has come first.
+_RANKED_BY = ("published", "count", "traffic", "delivered", "accepted", "matched")
+#: No table shows more rows than this: a page with more takes seconds to sort on a phone.
+MOST_ROWS = 20_000
+#: The bytes of JSON that each table has in a report. The call graph is what people explore.
+_BUDGET = {"call_graph": 1_800_000, "flows": 900_000}
+_OTHER_BUDGET = 200_000
+
+
+def rows_of(result: Audit, table: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a table; an older result may not have it."""
+    try:
+        return result.rows(table)
+    except KeyError:
+        return iter(())
+
+
+def largest_rows(result: Audit, table: str, columns: tuple[str, ...]) -> tuple[int, list[Any]]:
+    """Return the number of rows of a table, and the largest of them as lists of JSON values.
+
+    Memory is bounded by ``MOST_ROWS``; each row of the table is read once.
+    """
+    rank = next((name for name in _RANKED_BY if name in columns), None)
+    total = 0
+
+    def ranked() -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Yield each row after its sort key, which no two rows share."""
+        nonlocal total
+        for row in rows_of(result, table):
+            yield (-(row[rank] or 0) if rank else 0), total, row
+            total += 1
+
+    chosen = heapq.nsmallest(MOST_ROWS, ranked())
+    left = _BUDGET.get(table, _OTHER_BUDGET)
+    kept = []
+    for _, _, row in chosen:
+        values = [json_value(row[name]) for name in columns]
+        left -= len(json.dumps(values))
+        if left < 0:
+            break
+        kept.append(values)
+    return total, kept
+
+
+def json_value(value: Any) -> Any:
+    """Return a value of a row as JSON has it; times are ISO 8601 text in UTC."""
+    return time_text(value) if isinstance(value, datetime) else value
+
+
+def time_text(value: datetime | None) -> str | None:
+    """Return a time as ISO 8601 text with microseconds."""
+    return None if value is None else f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def earliest(*times: datetime | None) -> datetime | None:
+    """Return the earliest of some times; None is left out."""
+    return min((each for each in times if each is not None), default=None)
+
+
+def latest(*times: datetime | None) -> datetime | None:
+    """Return the latest of some times; None is left out."""
+    return max((each for each in times if each is not None), default=None)

@@ -1,0 +1,102 @@
+"""The tables of a report: their titles, what they say, and the kinds of their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..spark import TABLES
+from ._content import Column, Section
+from ._rows import largest_rows
+
+if TYPE_CHECKING:
+    from ..spark import Audit
+
+#: Each table in the order in which it is shown, with its title and one sentence.
+_TEXTS = {
+    "flows": (
+        "Flows",
+        "Who published what, and who received it. Inboxes, numbers and long random tokens are "
+        "shown as *.",
+    ),
+    "call_graph": ("Calls", "Requests of one service to a route of another."),
+    "permission_usage": (
+        "Use of permissions",
+        "Each rule and the traffic that it decided. A rule that nothing used can be removed.",
+    ),
+    "proposal": (
+        "Proposed permissions",
+        "The smallest set of rules that the traffic justifies, with the evidence for each.",
+    ),
+    "too_thin": ("Too little evidence", "Traffic that is too rare for a rule to be proposed."),
+    "gap": ("Code, rules and traffic", "Where the source, the permissions and the log differ."),
+    "violations": ("Violations", "What the rules forbid, and what was accepted all the same."),
+    "undelivered": (
+        "Undelivered",
+        "Accepted messages without a subscriber, and the pattern that is nearest.",
+    ),
+    "spoofed": ("Spoofed sources", "Messages whose subject names another sender."),
+    "refused": ("Refused by the broker", "Publishes and subscriptions that were not permitted."),
+    "malformed": ("Malformed subjects", "Subjects on a plane that are not canonical addresses."),
+    "cross_plane": ("Other planes", "What an identity published outside its own plane."),
+    "latency": ("Latency", "The time from a request to its reply, at nearest rank."),
+    "coverage": (
+        "Coverage",
+        "The traffic of each subscription. Zeros are subscriptions without a message.",
+    ),
+    "hot_subjects": ("Hot subjects", "The subjects with the most messages, and their share."),
+    "history": ("Subscribers over time", "When the subscribers of a subject changed."),
+    "at": ("Subscribers at a moment", "Who would have received the subject at that time."),
+    "replies": ("Replies", "The answers of each service to each caller."),
+    "fan_out": ("Fan-out", "How many subscribers each delivered subject has."),
+    "other_traffic": ("Other traffic", "Subjects that are on no plane."),
+    "subscriptions": ("Subscriptions", "Every subscription that the broker accepted."),
+    "unparseable": ("Unparseable lines", "Lines that nats-server did not write, or incomplete."),
+}
+_KINDS = {
+    **dict.fromkeys(("first", "last", "start", "end", "window", "time"), "time"),
+    **dict.fromkeys(("p50", "p99"), "microseconds"),
+    **dict.fromkeys(
+        ("subject", "pattern", "route", "nearest", "rule", "witness", "witnesses", "path", "text"),
+        "subject",
+    ),
+    **dict.fromkeys(
+        (
+            *("published", "refused", "delivered", "undelivered", "forwarded", "count"),
+            *("instances", "accepted", "matched", "subscribers", "groups", "traffic"),
+            *("decided", "days", "sources", "unanswered", "errors", "offset"),
+        ),
+        "count",
+    ),
+    "port": "number",
+    "differs_at": "number",
+    "bytes": "bytes",
+    "share": "share",
+    "subscription_inactive": "flag",
+    "covered_by": "subject",
+}
+
+
+def sections_of(result: Audit) -> tuple[list[Section], list[str]]:
+    """Return the tables of a result that have rows, and the names of those that have none."""
+    names = [*(name for name in _TEXTS if name in TABLES)]
+    names += [name for name in TABLES if name not in _TEXTS and name != "runs"]
+    found, empty = [], []
+    for name in names:
+        total, rows = largest_rows(result, name, TABLES[name])
+        if not total:
+            empty.append(name)
+            continue
+        columns = [Column(each, _KINDS.get(each, "text")) for each in TABLES[name]]
+        unused = {i for i in range(len(columns)) if all(row[i] is None for row in rows)}
+        title, lead = _TEXTS.get(name, (name.replace("_", " ").capitalize(), ""))
+        found.append(
+            Section(
+                table=name,
+                title=title,
+                lead=lead,
+                columns=tuple(each for i, each in enumerate(columns) if i not in unused),
+                rows=[[v for i, v in enumerate(row) if i not in unused] for row in rows],
+                total=total,
+            )
+        )
+    return found, empty

@@ -1,0 +1,172 @@
+"""Results of audits that are made directly: tables, written as the audit writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from subtrie.spark import TABLES
+from subtrie.spark._run_folder import RunFolder, table_bytes
+from subtrie.spark._run_record import run_record
+
+START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+#: Subjects and names that would run a script, end an element, or change the layout.
+HOSTILE = (
+    "</script><script>window.hacked=1</script>",
+    "<img src=x onerror=window.hacked=1>",
+    "<!--<script>",
+    "\u202egpj.exe\u202c\u2066\u200f",
+    "__proto__",
+    "constructor",
+    "=HYPERLINK(1)",
+    "&lt;b&gt;'\"`${window.hacked=1}",
+    "a|b`c*d_e[f](javascript:alert(1))",
+    "-" + "x" * 600,
+    "ⴰ\u0301\u0301\u0301" * 40,
+    "\x1b[31m\x07\x00",
+)
+
+
+def row(table: str, **values: Any) -> dict[str, Any]:
+    """Return a row with nulls, and zeros where there is a count."""
+    counts = {"count", "published", "delivered", "undelivered", "refused", "forwarded", "bytes"}
+    counts |= {"accepted", "matched", "instances", "subscribers", "groups"}
+    return {name: values.get(name, 0 if name in counts else None) for name in TABLES[table]}
+
+
+def call(source: str, destination: str, published: int, **values: Any) -> dict[str, Any]:
+    """Return a row of the call graph; all is delivered unless something else is said."""
+    usual = {"plane": "prod", "port": 443, "method": "GET", "route": "items", "instances": 1}
+    usual |= {"source": source, "destination": destination, "published": published}
+    usual |= {"delivered": published, "bytes": 100 * published}
+    usual |= {"first": START, "last": START + timedelta(seconds=published)}
+    return row("call_graph", **{**usual, **values})
+
+
+def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
+    """Write a run with these rows; the other tables are empty."""
+    counters = dict.fromkeys(("ambiguous", "forwarded", "unmatched", "payloads", "server"), 0)
+    counters["unparseable_lines"] = len(tables.get("unparseable", ()))
+    counters["operations"] = sum(each["published"] for each in tables.get("call_graph", ()))
+    counters["lines"] = counters["operations"] + counters["unparseable_lines"]
+    planes = sorted({each["plane"] for each in tables.get("call_graph", ())})
+    record = run_record("0" * 64, {}, {**counters, "published": counters["operations"]})
+    made = RunFolder(folder)
+    made.commit(
+        [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()],
+        {**counters, "planes": planes},
+    )
+    return folder
+
+
+def small_tables() -> dict[str, list[dict[str, Any]]]:
+    """Return a run with one of each finding."""
+    late = START + timedelta(minutes=1)
+    wrong = "prod.safe.443.web_example.stock_example._.GET.itms"
+    return {
+        "call_graph": [
+            call("web.example", "stock.example", 90, undelivered=10, delivered=80),
+            call("web.example", "stock.example", 3, method="POST"),
+            call("web.example", "orders.example", 40),
+            call("orders.example", "stock.example", 30, refused=5),
+            call("orders.example", "orders.example", 7, port=417),
+            call("orders.example", "token.example", 2, port=666, route="mint"),
+        ],
+        "undelivered": [
+            row(
+                "undelivered",
+                subject=wrong,
+                count=10,
+                nearest="prod.safe.443.*.stock_example._.GET.items",
+                differs_at=7,
+                subscription_inactive=False,
+                first=START,
+                last=late,
+            )
+        ],
+        "spoofed": [
+            row(
+                "spoofed",
+                who="stock.example",
+                claimed="web.example",
+                subject="prod.safe.443.web_example.orders_example._.GET.items",
+                count=4,
+                accepted=4,
+            )
+        ],
+        "malformed": [
+            row("malformed", subject="prod.safe.0443.a", count=12, reason="port", delivered=0)
+        ],
+        "refused": [
+            row(
+                "refused",
+                who="orders.example",
+                subject="prod.safe.443.orders_example.stock_example._.GET.items",
+                count=5,
+                kind="publish",
+            )
+        ],
+        "coverage": [
+            row("coverage", server="a", pattern=f"prod.safe.443.*.h{i}._.GET.x", matched=i)
+            for i in range(40)
+        ],
+        "hot_subjects": [
+            row(
+                "hot_subjects",
+                subject="prod.safe.443.web_example.orders_example._.GET.items",
+                published=40,
+                bytes=4_000,
+                share=0.25,
+            )
+        ],
+    }
+
+
+def hostile_tables() -> dict[str, list[dict[str, Any]]]:
+    """Return a run in which every text is hostile."""
+    tables: dict[str, list[dict[str, Any]]] = {
+        "call_graph": [
+            call(text, HOSTILE[(i + 1) % len(HOSTILE)], i + 1, plane=text, method=text, route=text)
+            for i, text in enumerate(HOSTILE)
+        ]
+    }
+    for i, text in enumerate(HOSTILE):
+        named = {"subject": text, "who": text, "claimed": text, "nearest": text, "reason": text}
+        named |= {"identity": text, "plane": text, "home_plane": text, "pattern": text}
+        named |= {"server": text, "queue": text, "kind": text, "class": text, "text": text}
+        named |= {"file": text, "conn": text, "sid": str(i), "offset": i, "count": 3}
+        named |= {"differs_at": 0, "subscription_inactive": False, "first": START, "last": START}
+        named |= {"start": START, "replier": text, "caller": text, "delivered": 1, "accepted": 1}
+        for table in ("undelivered", "spoofed", "malformed", "refused", "cross_plane"):
+            tables.setdefault(table, []).append(row(table, **named))
+        for table in ("coverage", "other_traffic", "subscriptions", "replies", "unparseable"):
+            tables.setdefault(table, []).append(row(table, **named))
+    return tables
+
+
+def large_tables(edges: int = 5_000, services: int = 400) -> dict[str, list[dict[str, Any]]]:
+    """Return a run with many edges; the weights fall, as they do in a large system."""
+    calls, subjects = [], []
+    for i in range(edges):
+        source, destination = i % services, (i * 7 + i // services) % services
+        wrong = 5 if i % 97 == 0 else 0
+        name, host = f"svc-{source}.prod.example", f"svc-{destination}.prod.example"
+        calls.append(
+            call(name, host, 1_000_000 // (i + 1) + 6, undelivered=wrong, route=f"items-{i}.*")
+        )
+        if wrong:
+            subjects.append(
+                row(
+                    "undelivered",
+                    subject=f"prod.safe.443.svc-{source}_prod_example.x._.GET.items-{i}",
+                    count=wrong,
+                    nearest=f"prod.safe.443.*.svc-{destination}_prod_example._.GET.items-{i}.*",
+                    differs_at=4,
+                    subscription_inactive=False,
+                    first=START,
+                    last=START,
+                )
+            )
+    return {"call_graph": calls, "undelivered": subjects}

@@ -1,0 +1,245 @@
+"""The content of a report, and that its three views have the same; no browser is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from base64 import b64encode
+from dataclasses import replace
+from html import unescape
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+from report_runs import HOSTILE, call, make_run, row, small_tables
+
+from subtrie._cli.app import app
+from subtrie.report import read_report, to_html, to_json, to_markdown
+
+REPORT = files("subtrie.report")
+
+
+def embedded(page: str) -> dict[str, object]:
+    """Return the content that a page has."""
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', page, re.S)
+    assert found
+    content: dict[str, object] = json.loads(found[1])
+    return content
+
+
+@pytest.fixture(scope="module")
+def report(runs):
+    return read_report(runs["small"], name="RUN")
+
+
+def test_findings_are_ordered_by_severity_and_have_a_witness(report):
+    kinds = [(each.severity, each.kind, each.count) for each in report.findings]
+    assert kinds == [
+        ("high", "spoofed", 4),
+        ("medium", "undelivered", 10),
+        ("medium", "refused", 5),
+        ("low", "malformed", 12),
+    ]
+    undelivered = report.findings[1]
+    assert undelivered.witness == "prod.safe.443.web_example.stock_example._.GET.itms"
+    assert (undelivered.first, undelivered.last) == (
+        "2026-11-21T08:00:00.000000Z",
+        "2026-11-21T08:01:00.000000Z",
+    )
+    assert shlex.split(undelivered.command) == [
+        *("subtrie", "report", "lines", "RUN", "undelivered", undelivered.witness),
+    ]
+
+
+def test_the_verdict_is_the_sums(report):
+    assert report.verdict == "4 spoofed (4 accepted), 5 refused, 10 undelivered, 12 malformed"
+    assert (report.counts["services"], report.counts["edges"]) == (4, 5)
+
+
+def test_routes_of_two_services_are_one_edge(report):
+    edge = report.edges[0]
+    assert (edge.source, edge.destination) == ("web.example", "stock.example")
+    assert (edge.published, edge.delivered, edge.undelivered, edge.routes) == (93, 83, 10, 2)
+    assert edge.samples == ("prod.safe.443.web_example.stock_example._.GET.itms",)
+    trusts = {(each.source, each.destination): each.trusts for each in report.edges}
+    assert trusts["orders.example", "token.example"] == ("danger",)
+
+
+def test_commands_are_quoted_for_a_shell(runs):
+    found = read_report(runs["hostile"], name="a run; rm -rf").findings
+    assert found
+    for each in found:
+        words = shlex.split(each.command)
+        assert "a run; rm -rf" in words
+        assert each.command.isprintable()
+
+
+def test_the_three_views_have_one_content(report):
+    page = to_html(report)
+    assert embedded(page) == json.loads(to_json(report)) == json.loads(json.dumps(report.as_dict()))
+    text = MarkdownIt("commonmark").enable("table").render(to_markdown(report))
+    plain = unescape(re.sub(r"<[^>]*>", "", text))
+    for section in report.sections:
+        assert section.title in plain
+    for each in report.findings:
+        assert each.witness in plain
+        assert each.title in plain
+
+
+def test_the_same_run_gives_the_same_bytes(runs):
+    for view in (to_html, to_markdown, to_json):
+        assert view(read_report(runs["small"], name="R")) == view(
+            read_report(runs["small"], name="R")
+        )
+
+
+def test_hostile_text_is_not_markup(runs):
+    report = read_report(runs["hostile"])
+    page = to_html(report)
+    assert len(re.findall(r"<script\b", page)) == 1 + len(scripts_of(page))
+    assert embedded(page)["edges"]
+    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(to_markdown(report))
+    tags = set(re.findall(r"<\s*/?\s*([a-z0-9!-]+)", rendered))
+    allowed = {"h1", "h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code"}
+    assert tags <= allowed | {"pre"}, tags
+    assert "\u202e" not in to_markdown(report) + page
+    assert "\x1b" not in to_markdown(report) + page
+
+
+def scripts_of(page: str) -> list[str]:
+    return re.findall(r"<script>(.*?)</script>", page, re.S)
+
+
+def test_the_policy_allows_what_is_in_the_file_and_nothing_else(report):
+    page = to_html(report)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy
+    rules = {
+        part.partition(" ")[0]: part.partition(" ")[2]
+        for part in unescape(policy[1]).split("; ")
+        if part
+    }
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in policy[1]
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    for name, texts in (("script-src", scripts_of(page)), ("style-src", [style])):
+        digests = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert rules[name].split() == [f"'sha256-{each}'" for each in digests]
+    assert not re.search(r"<(link|img|iframe|object|embed)\b|\ssrc=|\son[a-z]+=\"", page)
+
+
+@pytest.mark.parametrize("name", ["d3.min.js", "dagre.min.js"])
+def test_vendored_files_are_the_released_ones(name):
+    entry = json.loads(REPORT.joinpath("vendor/vendor.json").read_text())[name]
+    data = REPORT.joinpath(f"vendor/{name}").read_bytes()
+    assert hashlib.sha256(data).hexdigest() == entry["sha256"]
+    assert REPORT.joinpath(f"vendor/{entry['license_file']}").read_text().strip()
+    assert entry["version"] in entry["source"]
+    assert entry["license_file"] in {"d3.LICENSE", "dagre.LICENSE"}
+
+
+def test_nothing_else_is_vendored():
+    folder = Path(str(REPORT.joinpath("vendor")))
+    assert {each.name for each in folder.iterdir()} == {
+        *("vendor.json", "d3.min.js", "d3.LICENSE", "dagre.min.js", "dagre.LICENSE"),
+    }
+
+
+def test_the_checker_of_the_tests_is_the_released_one():
+    data = (Path(__file__).parent / "vendor/axe.min.js").read_bytes()
+    # axe-core 4.14.1 of npm, axe.min.js; MPL-2.0
+    assert (
+        hashlib.sha256(data).hexdigest()
+        == "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
+    )
+
+
+def test_sizes_of_pages(pages):
+    assert pages["small"].stat().st_size < 600_000
+    assert pages["large"].stat().st_size < 6_000_000
+
+
+def test_a_large_table_is_cut_and_says_so(tmp_path):
+    rows = [row("other_traffic", subject=f"{i:06}.{'x' * 40}", count=i) for i in range(9_000)]
+    report = read_report(make_run(tmp_path / "run", {"other_traffic": rows}))
+    (section,) = report.sections
+    assert section.total == 9_000
+    assert len(section.rows) < 9_000
+    counts = [values[1] for values in section.rows]
+    assert counts == list(range(8_999, 8_999 - len(counts), -1))
+    assert f"{section.total:,} rows" in to_markdown(report)
+
+
+def test_a_log_without_microbus_says_so(tmp_path):
+    report = read_report(make_run(tmp_path / "run", {}))
+    assert (report.graph, report.edges, report.verdict) == ("none", [], "no findings")
+
+
+def test_findings_beyond_the_limit_are_counted(tmp_path):
+    rows = [row("refused", who=f"u{i}", subject="a.b", count=1, kind="publish") for i in range(75)]
+    report = read_report(make_run(tmp_path / "run", {"refused": rows}))
+    assert (len(report.findings), report.findings_left_out) == (60, 15)
+    assert "15 more findings" in to_markdown(report)
+
+
+def test_a_column_without_a_value_is_not_shown(report):
+    calls = next(each for each in report.sections if each.table == "call_graph")
+    assert "window" not in [each.name for each in calls.columns]
+    assert all(len(values) == len(calls.columns) for values in calls.rows)
+
+
+def test_commands_write_files_and_standard_output(runs, tmp_path):
+    for name, begin in (("html", "<!doctype html>"), ("markdown", "# Traffic"), ("json", "{")):
+        out = tmp_path / name
+        done = CliRunner().invoke(app, ["report", name, str(runs["small"]), "--out", str(out)])
+        assert (done.exit_code, done.output) == (0, "")
+        printed = CliRunner().invoke(app, ["report", name, str(runs["small"])])
+        assert printed.output == out.read_text(encoding="utf-8")
+        assert printed.output.startswith(begin)
+
+
+@pytest.mark.parametrize("what", ["absent", "other", "damaged"])
+def test_a_directory_without_a_result_is_one_clear_error(tmp_path, what):
+    folder = tmp_path / "run"
+    if what != "absent":
+        folder.mkdir()
+        name = "audit.json" if what == "damaged" else "notes.txt"
+        (folder / name).write_text("x")
+    done = CliRunner().invoke(app, ["report", "html", str(folder)])
+    assert done.exit_code == 2
+    (line,) = done.output.splitlines()
+    assert str(folder) in line
+
+
+def test_an_earlier_page_stays_if_the_new_one_fails(runs, tmp_path, monkeypatch):
+    out = tmp_path / "page.html"
+    out.write_text("earlier")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    done = CliRunner().invoke(app, ["report", "html", str(runs["small"]), "--out", str(out)])
+    assert done.exit_code == 2
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+    assert out.read_text() == "earlier"
+
+
+def test_times_are_the_first_and_last_of_all_rows(tmp_path):
+    tables = small_tables()
+    tables["call_graph"].append(call("late.example", "stock.example", 3_000))
+    report = read_report(make_run(tmp_path / "run", tables))
+    assert report.counts["first"] == "2026-11-21T08:00:00.000000Z"
+    assert report.counts["last"] == "2026-11-21T08:50:00.000000Z"
+
+
+def test_views_of_a_changed_report_differ(report):
+    """The views show the content, not the run."""
+    changed = replace(report, verdict="something else")
+    for view in (to_html, to_markdown, to_json):
+        assert "something else" in view(changed)
+
+
+def test_every_hostile_text_is_in_the_content(runs):
+    edges = {each.source for each in read_report(runs["hostile"]).edges}
+    assert edges == set(HOSTILE)
