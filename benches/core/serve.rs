@@ -16,7 +16,7 @@ use subtrie::trie::{Index, Scratch};
 use super::answers::checksum;
 use super::clock::nanoseconds;
 use super::files::{ORDERS, Workload};
-use super::lookups::{batches, examined};
+use super::lookups::{batch_round, examined};
 
 /// Rounds over the few hot subjects that count as one.
 const HOT_ROUNDS: usize = 20;
@@ -46,17 +46,14 @@ fn answered(line: &str, folder: &Path, filled: &mut HashMap<usize, (Workload, In
         (workload, index)
     });
     let subjects = workload.subjects(order);
+    let rounds = if order == 0 { HOT_ROUNDS } else { 1 };
     match what {
         "answers" => {
             let (sum, matches) = checksum(index, &subjects);
             json!({"checksum": sum, "matches": matches, "entries": examined(index, &subjects)})
         }
-        "batch" => json!(1e9 / batches(index, &subjects)),
-        _ => json!(round(
-            index,
-            &subjects,
-            if order == 0 { HOT_ROUNDS } else { 1 }
-        )),
+        "batch" => json!(1e9 / batch_round(index, &subjects, rounds)),
+        _ => json!(round(index, &subjects, rounds)),
     }
 }
 

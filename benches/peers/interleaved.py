@@ -23,7 +23,7 @@ from rows import BASELINE, CACHES, CORE, EMPTY, GSL, PYTHON, SPLIT, Row
 SIZES = (6_000, 600_000)
 IMAGE = 1_000_000
 #: Rounds of lookups, of batches, of loading and of the codec.
-LOOKUPS, BATCHES, LOADS, CODEC, OPENED = 9, 5, 3, 40, 7
+LOOKUPS, BATCHES, LOADS, CODEC, OPENED = 15, 25, 5, 40, 25
 CODECS = ("decode", "encode_request")
 
 Ask = Callable[[], float]
