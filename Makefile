@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross conformance wheels clean
+.PHONY: help demo test cluster chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -35,6 +35,12 @@ chaos: ## send requests through a cluster that fails in every way (REQUESTS=1000
 	@tools/bootstrap test
 	PYTHONPATH=.:tests $(PYTHON) -m chaos --requests $(or $(REQUESTS),1000000) --seed $(or $(SEED),1) \
 	    --seconds $(if $(filter command line,$(origin SECONDS)),$(SECONDS),3600) $(if $(RECORD),--record)
+
+mutants: ## run mutants of one part against its own tests (PART=algebra COUNT=150 SEED=1 MINUTES=60)
+	@tools/bootstrap mutants
+	@command -v cargo-mutants >/dev/null || cargo install --locked cargo-mutants --version 27.1.0
+	$(PYTHON) tools/mutants.py --part $(or $(PART),algebra) --count $(or $(COUNT),150) \
+	    --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) $(if $(RECORD),--record)
 
 check: ## check formatting, lints, spelling, wording, types, stubs, documentation
 	@tools/bootstrap check
@@ -92,9 +98,14 @@ sentences: ## copy the sentences of the core's reasons into the Python table
 	@tools/bootstrap check
 	@$(PYTHON) tools/core_sentences.py
 
-cross: ## compare both engines on random programs (CASES=1000000)
+cross: ## compare both engines on random programs (CASES=1000000 SEED=7)
 	@tools/bootstrap test
-	$(PYTHON) tests/cross_engine.py --cases $(CASES)
+	$(PYTHON) tests/cross_engine.py --cases $(CASES) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(RECORD),--record)
+
+cross-go: ## compare both engines with nats-server's own index, in Go (CASES=1000000 SEED=7)
+	@tools/bootstrap test
+	$(PYTHON) tests/cross_go.py --cases $(CASES) $(if $(SEED),--seed $(SEED)) $(if $(RECORD),--record)
 
 conformance: ## run the vector files against both engines (VECTORS=path)
 	@tools/bootstrap demo

@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import NamedTuple
@@ -91,6 +92,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=20_261_121)
     parser.add_argument("--round", type=int, help="ask one round again, and print it")
+    parser.add_argument("--record", action="store_true", help="write docs/records/cross-*.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.round is not None:
@@ -105,6 +107,13 @@ def main() -> int:
         print(difference)
     seconds = time.monotonic() - began
     print(f"{done:,} cases, seed {options.seed}, {len(differences)} differences, {seconds:.0f} s")
+    if options.record:
+        sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+        import reliability_record
+
+        command = f"make cross CASES={options.cases} SEED={options.seed}"
+        figures = {"cases": done, "differences": len(differences), "seconds": round(seconds)}
+        print(reliability_record.write("cross", command, options.seed, figures))
     return int(bool(differences))
 
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from subtrie._cli.stream import printable
+
 GET = "microbus.safe.443.web_shop.orders_shop._.GET.order.17"
 
 
@@ -72,6 +74,25 @@ def test_check_dialect_and_warnings():
 def test_terminal_codes_never_reach_the_terminal():
     _, out, err = run("check", "--dialect", "server", "a\x1b[2Jb", "c d\x1b[31m")
     assert "\x1b" not in out + err
+
+
+@pytest.mark.parametrize("subject", ["x.y", "a.\x1b]0;pwned\x07.z"])
+def test_terminal_codes_of_subscriptions_never_reach_the_terminal(tmp_path, subject):
+    file = tmp_path / "patterns.txt"
+    file.write_text("a.\x1b]0;pwned\x07.> q\x1b[31m\nb.\u202e.> q\n")
+    _, out, err = run("who", "--dialect", "server", "-s", str(file), subject)
+    assert "pwned" in out
+    assert not [c for c in (out + err).replace("\n", "") if not c.isprintable()]
+
+
+def test_text_of_a_class_with_its_own_repr_is_escaped_as_text():
+    class Odd(str):
+        __slots__ = ()
+
+        def __repr__(self):
+            return "odd"
+
+    assert printable(Odd("a\x07b")) == "a\\x07b"
 
 
 @pytest.mark.parametrize("verb", ["check", "decode"])

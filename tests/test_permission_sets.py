@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import proof_checker
+import subtrie._subtrie
 import subtrie.reference
 from engines import ENGINES
 from subtrie._errors import PermissionsError
@@ -346,3 +347,23 @@ def test_a_difference_of_many_thousand_grants_is_refused(engine):
         engine.rules_difference(many, [], ["b"], [])
     assert caught.value.reason == "too-much-work"
     assert len(engine.rules_difference(many[:500], [], ["b"], [])) == 500
+
+
+class Claims(list):
+    """A list that claims to be longer than memory."""
+
+    def __len__(self):
+        return 2**61
+
+
+def test_a_length_that_is_only_claimed_allocates_nothing(engine):
+    assert engine.rules_minimised(Claims(["a.>", "a.b"]), []) == (["a.>"], [])
+    assert engine.rules_witness(Claims(["a"]), [], ["b"], Claims()) == ("a", None)
+    assert engine.rules_admit(Claims(["a"]), Claims(), "b") == ("b", None)
+    assert engine.rules_overlap(Claims(["a"]), [], Claims(["a"]), []) == ("a", None)
+
+
+@pytest.mark.parametrize("wrong", ["a", None, 7, [7], [None]])
+def test_rules_that_are_not_a_list_of_texts_are_refused(wrong):
+    with pytest.raises(TypeError):
+        subtrie._subtrie.rules_minimised(wrong, [])

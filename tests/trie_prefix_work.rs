@@ -1,4 +1,4 @@
-//! The work of queries by prefix, counted: patterns read and allocations made, not time.
+//! The work of queries by prefix and the allocations of lookups, counted: not time.
 #![allow(unsafe_code)] // for a counting allocator
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use subtrie::grammar::Dialect;
-use subtrie::trie::{Image, Index, LookupTarget, Scratch, as_words};
+use subtrie::trie::{Image, Index, LookupTarget, Scratch, SubjectTrie, as_words};
 
 /// The system allocator, with a counter for each thread.
 struct CountingAllocator;
@@ -61,6 +61,35 @@ fn explained(index: &Index, limit: usize) -> (usize, usize) {
         work = scratch.work();
     });
     (work, allocations)
+}
+
+#[test]
+fn a_lookup_into_a_buffer_with_room_allocates_nothing() {
+    let mut trie = SubjectTrie::new(Dialect::Strict);
+    for number in 0..6000 {
+        let host = number % 500;
+        let pattern = format!("p.safe.443.*.host-{host}._.GET.path-{}.*", number / 500);
+        trie.insert_in_queue(&pattern, "workers", number).unwrap();
+        let every = format!("p.safe.*.*.host-{host}.>");
+        trie.insert(&every, number).unwrap();
+    }
+    let subjects: Vec<String> = (0..500)
+        .map(|host| format!("p.safe.443.web.host-{host}._.GET.path-{}.x", host % 12))
+        .collect();
+    let mut values = Vec::with_capacity(64);
+    let mut found = 0;
+    let mut look_up = || {
+        // Each value is found through a queue, or through a pattern without one.
+        for subject in &subjects {
+            values.clear();
+            trie.matches_into(subject, &mut values).unwrap();
+            found += values.len();
+            found += trie.count(subject).unwrap();
+        }
+    };
+    look_up(); // makes the scratch space of this thread
+    assert_eq!(allocations(look_up), 0);
+    assert!(found > 10_000);
 }
 
 #[test]

@@ -11,6 +11,7 @@ _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 def printable(text: str) -> str:
     """Return the text with control and direction characters escaped, safe for a terminal."""
+    text = str.__str__(text)  # a subclass may have a repr of its own
     return text if text.isprintable() else ascii(text)[1:-1]
 
 

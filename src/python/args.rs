@@ -1,6 +1,6 @@
 //! Conversion of Python arguments: texts, dialects, bounds, limits and thread counts.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
@@ -102,6 +102,21 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
             return Err(PyValueError::new_err("threads must be at least 1"));
         }
         Ok(Self(number.extract().unwrap_or(usize::MAX)))
+    }
+}
+
+/// The texts of an iterable. Nothing is allocated for a length that it only claims to have.
+pub struct Texts(pub Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Texts {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("a list of texts is expected, not str"));
+        }
+        let texts = value.try_iter()?.map(|each| each?.extract());
+        Ok(Self(texts.collect::<PyResult<_>>()?))
     }
 }
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
+use super::args::Texts;
 use super::errors::{ErrorClass, exception_about};
 use crate::error::Error;
 use crate::permissions::{self, RuleSet, Witness};
@@ -69,13 +70,13 @@ impl TwoSets {
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_witness(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
-    other_allow: Vec<String>,
-    other_deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
     max_tokens: Option<usize>,
 ) -> PyResult<WitnessParts> {
-    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
     sets.compare(py, permissions::witness).map(witness_parts)
 }
 
@@ -84,13 +85,13 @@ pub fn rules_witness(
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_overlap(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
-    other_allow: Vec<String>,
-    other_deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
     max_tokens: Option<usize>,
 ) -> PyResult<WitnessParts> {
-    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
     sets.compare(py, permissions::overlap).map(witness_parts)
 }
 
@@ -105,13 +106,13 @@ type Claims = (
 #[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
 pub fn rules_proof(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
-    other_allow: Vec<String>,
-    other_deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
     max_tokens: Option<usize>,
 ) -> PyResult<Option<Claims>> {
-    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
     let proof = sets.compare(py, permissions::proof)?;
     Ok(proof.map(|proof| (proof.allow_claims, proof.deny_claims)))
 }
@@ -122,13 +123,13 @@ pub fn rules_proof(
 #[allow(clippy::type_complexity)] // the signature of the stub
 pub fn rules_difference(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
-    other_allow: Vec<String>,
-    other_deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
     max_tokens: Option<usize>,
 ) -> PyResult<Vec<(String, Vec<String>, String, Option<String>)>> {
-    let sets = TwoSets::new([allow, deny, other_allow, other_deny], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
     let grants = sets.compare(py, permissions::difference)?;
     Ok((grants.into_iter())
         .map(|grant| {
@@ -143,11 +144,11 @@ pub fn rules_difference(
 #[pyo3(signature = (allow, deny, max_tokens=None))]
 pub fn rules_minimised(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
     max_tokens: Option<usize>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    let sets = TwoSets::new([allow, deny, Vec::new(), Vec::new()], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
     sets.compare(py, |set, _| permissions::minimised(set))
 }
 
@@ -158,13 +159,13 @@ pub fn rules_minimised(
 #[allow(clippy::needless_pass_by_value)] // pyo3 extracts owned values
 pub fn rules_admit(
     py: Python<'_>,
-    allow: Vec<String>,
-    deny: Vec<String>,
+    allow: Texts,
+    deny: Texts,
     pattern: String,
     queue: Option<String>,
     max_tokens: Option<usize>,
 ) -> PyResult<WitnessParts> {
-    let sets = TwoSets::new([allow, deny, Vec::new(), Vec::new()], max_tokens);
+    let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
     let witness = sets.compare(py, |set, _| {
         permissions::refused_witness(set, &pattern, queue.as_deref())
     });

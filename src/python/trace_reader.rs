@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyTuple};
 
+use super::args::Texts;
 use super::arrow::{arrow_error, export, export_schema};
 use super::buffer::Bytes;
 use crate::arrow::EventColumns;
@@ -31,14 +32,14 @@ impl TraceReader {
     #[pyo3(signature = (columns, start=0, end=None, *, state=None, base=0))]
     #[allow(clippy::needless_pass_by_value)] // pyo3 converts a list to a vector
     fn new(
-        columns: Vec<String>,
+        columns: Texts,
         start: u64,
         end: Option<u64>,
         state: Option<&Bound<'_, PyAny>>,
         base: u64,
     ) -> PyResult<Self> {
         let reader = restored(start..end.unwrap_or(u64::MAX), state)?;
-        let columns = EventColumns::new(columns.iter().map(String::as_str), base)
+        let columns = EventColumns::new(columns.0.iter().map(String::as_str), base)
             .ok_or_else(|| PyValueError::new_err("not a column of events"))?;
         Ok(Self {
             reader,

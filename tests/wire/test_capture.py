@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import stat
 
 import pytest
 from hypothesis import given
@@ -129,6 +130,38 @@ def test_a_file_that_is_not_a_capture_is_refused(tmp_path):
         list(capture.read(tmp_path))
     with pytest.raises(ValueError, match="rotate"):
         Writer(tmp_path, rotate=0)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are those of POSIX")
+def test_the_mode_of_an_existing_folder_is_kept(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (tmp_path / "link").symlink_to(shared)
+    for folder in (shared, tmp_path / "link"):
+        (file,) = written(folder)
+        assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        file.unlink()
+    written(tmp_path / "made" / "here")
+    assert stat.S_IMODE((tmp_path / "made" / "here").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes are those of POSIX")
+def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        Writer(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writers_that_begin_at_the_same_time_have_files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(capture, "files", lambda folder: [])  # neither sees the other's file
+    with Writer(tmp_path) as one, Writer(tmp_path) as other:
+        one.write("opened", 1, b"one")
+        other.write("opened", 2, b"other")
+    monkeypatch.undo()
+    assert [record.data for record in capture.read(tmp_path)] == [b"one", b"other"]
 
 
 def test_a_false_length_allocates_nothing(tmp_path):

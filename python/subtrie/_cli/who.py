@@ -111,11 +111,11 @@ def _answer(text: str, found: Any) -> dict[str, Any]:
 def _say(text: str, found: Any) -> None:
     say(("✓ ", "green") if found.matches else ("✗ ", "red"), printable(text))
     for each in found.matches:
-        queue = (("  queue ", "dim"), each.queue) if each.queue else ()
-        say(f"    {each.pattern}", *queue, (f"  line {each.value}", "dim"))
+        queue = (("  queue ", "dim"), printable(each.queue)) if each.queue else ()
+        say(f"    {printable(each.pattern)}", *queue, (f"  line {each.value}", "dim"))
     if not found.matches:
         note = "no matching subscription" if found.nearest else "the file has no subscriptions"
         say("    ", (note, "red"))
         for miss in found.nearest:
             differs = f"  differs at token {miss.differs_at}"
-            say("    ", ("nearest ", "dim"), str(miss.pattern), (differs, "dim"))
+            say("    ", ("nearest ", "dim"), printable(miss.pattern), (differs, "dim"))

@@ -88,12 +88,18 @@ def pack(record: Record) -> bytes:
     return _HEAD.pack(MARK, len(body), zlib.crc32(length + body)) + body
 
 
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+#: How many writers may begin a file in one directory at the same time.
+_TRIES = 1000
+
+
 class Writer:
     """Writes records to the files ``000001.capture``, … of a directory.
 
     Every writer begins a new file. ``write`` passes its bytes to the operating system before it
     returns, so a process that dies leaves at most one incomplete record; ``sync`` also waits for
-    the disk. The directory is readable by its owner only.
+    the disk. The files are readable by their owner only, and so is a directory that is created
+    here; the mode of an existing one is not changed.
 
     Args:
         folder: The directory; it is created if it does not exist.
@@ -101,6 +107,7 @@ class Writer:
 
     Raises:
         ValueError: ``rotate`` is less than 1.
+        PermissionError: The directory belongs to another user, who could replace its files.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, rotate: int = 64 << 20) -> None:
@@ -108,9 +115,11 @@ class Writer:
             raise ValueError("rotate must be at least 1")
         self.folder = Path(folder)
         self.rotate = rotate
-        self.folder.mkdir(parents=True, exist_ok=True)
         # A capture holds passwords and payloads.
-        self.folder.chmod(0o700)
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if hasattr(os, "geteuid") and self.folder.stat().st_uid != os.geteuid():
+            raise PermissionError(f"{self.folder} belongs to another user; use your own folder")
         self._file: BinaryIO | None = None
         self._size = 0
 
@@ -140,8 +149,14 @@ class Writer:
         """Begin a new file."""
         self.close()
         last = max((int(file.stem) for file in files(self.folder)), default=0)
-        path = self.folder / f"{last + 1:06}{SUFFIX}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        for number in range(last + 1, last + 1 + _TRIES):
+            path = self.folder / f"{number:06}{SUFFIX}"
+            try:
+                descriptor = os.open(path, _NEW_FILE, 0o600)
+                break
+            except FileExistsError:  # of another writer
+                if number == last + _TRIES:
+                    raise
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         self._file.write(MAGIC)
         self._size = len(MAGIC)

@@ -10,6 +10,7 @@ use super::op::{Op, decoded};
 use super::parser::wire_error;
 use crate::grammar::Dialect;
 use crate::http::{Acknowledgements, WrittenAck};
+use crate::python::args::Texts;
 use crate::wire::{self, Conn, Kind, Limits};
 
 /// Maximum number of bytes of a line, sixteen times as many from a server: an `INFO` names all
@@ -95,8 +96,8 @@ impl DeliveryReader {
     }
 
     /// Compose no acknowledgements of requests from these hosts.
-    fn exclude(&mut self, hosts: Vec<String>) {
-        self.excluded = hosts.into_iter().collect();
+    fn exclude(&mut self, hosts: Texts) {
+        self.excluded = hosts.0.into_iter().collect();
     }
 
     /// Parse the next piece of the stream; return messages and other operations in order, the

@@ -1,0 +1,82 @@
+"""Write the table of records into ``docs/reliability.md``.
+
+With ``--check`` nothing is written, and a table that differs from the records is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import reliability_record
+
+PAGE = reliability_record.ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- records -->\n", "<!-- end of records -->"
+
+
+def _chaos(figures: dict[str, Any]) -> str:
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in figures["outcomes"].items())
+    one, other = figures["memory_mib"]
+    return (
+        f"{figures['requests']:,} requests in {figures['seconds']:g} s: {outcomes}; "
+        f"each ended once; {sum(figures['faults'].values()):,} faults; "
+        f"memory {one:g} to {other:g} MiB"
+    )
+
+
+def _mutants(figures: dict[str, Any]) -> str:
+    survivors = figures["survivors"]
+    argued = sum(bool(each["argument"]) for each in survivors)
+    judged = figures["killed"] + len(survivors)
+    return (
+        f"{figures['killed']} of {judged} killed ({figures['drawn']} drawn of "
+        f"{figures['possible']:,}); {len(survivors)} survived, {argued} of them argued; "
+        f"{figures['minutes']:g} minutes"
+    )
+
+
+def _cross(figures: dict[str, Any]) -> str:
+    return f"{figures['cases']:,} cases, {figures['differences']} differences"
+
+
+def _shown(record: dict[str, Any]) -> str:
+    kind, figures = record["kind"], record["figures"]
+    if kind == "chaos":
+        return _chaos(figures)
+    if kind.startswith("mutants-"):
+        return _mutants(figures)
+    return _cross(figures)
+
+
+def table() -> str:
+    """Return the table of the newest record of each kind."""
+    rows = ["| run | figure | date | machine | command |", "|---|---|---|---|---|"]
+    rows += [
+        f"| {kind} | {_shown(record)} | {record['date']}, {record['commit']} | "
+        f"{record['machine']} | `{record['command']}` |"
+        for kind, record in sorted(reliability_record.latest().items())
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def updated(text: str) -> str:
+    """Return the text of the page with the table of today's records."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return before + begin + table() + end + after
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    text = PAGE.read_text(encoding="utf-8")
+    if "--check" in sys.argv:
+        return int(updated(text) != text)
+    PAGE.write_text(updated(text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
