@@ -27,6 +27,19 @@ test: ## run all tests: the Rust core, then Python on both engines
 	cargo test --locked -p subtrie-fuzz --lib
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+# The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
+# a change is most likely to break, in under a minute.
+QUICK := $(addprefix tests/,test_grammar.py test_names.py test_microbus_decode.py test_microbus_encode.py \
+    test_microbus_hosts.py test_microbus_urls.py test_trie_changes.py test_trie_matching.py test_trie_questions.py \
+    test_trie_refusals.py test_dispatcher.py test_subscription.py test_batch.py test_errors.py \
+    test_bad_inputs.py test_layers.py acl/test_permissions.py acl/test_microbus_rules.py acl/test_load_users.py \
+    gencreds/test_receivers.py wire/test_client_protocol.py wire/test_options.py)
+
+.PHONY: quick
+quick: ## run the tests that a change is most likely to break, in under a minute
+	@tools/bootstrap test
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile $(QUICK)
+
 cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
 	@tools/bootstrap test
 	$(PYTHON) -m pytest tests/cluster -m "cluster or not cluster"
@@ -112,6 +125,13 @@ conformance: ## run the vector files against both engines (VECTORS=path)
 	@status=0; for engine in native reference; do \
 	    .venv/bin/subtrie conformance $(VECTORS) --engine $$engine || status=$$?; \
 	done; exit $$status
+
+.PHONY: wheel
+wheel: ## build the wheel of this machine, and use it in a bare environment
+	@tools/bootstrap build
+	@rm -rf target/wheel
+	.venv/bin/maturin build --quiet --release --locked --out target/wheel
+	$(PYTHON) tests/wheel/try_wheel.py target/wheel/*.whl
 
 wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown-linux-gnu)
 	@tools/wheels $(TARGETS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from . import _engine
@@ -24,6 +23,8 @@ def default_plane() -> str:
         return _engine.check_plane(plane)
     test = os.environ.get("PYTEST_CURRENT_TEST", "")
     if test:
+        import hashlib  # which most programs need not load
+
         node = test.rsplit(" (", 1)[0]  # without the phase: setup, call, teardown
         return hashlib.sha256(node.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return "microbus"

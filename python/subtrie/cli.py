@@ -15,6 +15,11 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:] == ["--version"]:  # also without the extra
+        from . import __version__
+
+        print(f"subtrie, version {__version__}")
+        return
     warnings.showwarning = _note
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

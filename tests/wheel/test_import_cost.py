@@ -1,0 +1,84 @@
+"""The modules that ``import subtrie`` loads, counted; the notes of a release."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import release_notes  # noqa: E402
+
+
+def loaded(program: str) -> set[str]:
+    """The modules that a program loads beyond those of an empty one."""
+    code = f"import sys; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def third_parties(modules: set[str]) -> set[str]:
+    roots = {name.partition(".")[0] for name in modules}
+    return roots - sys.stdlib_module_names - {"subtrie"}
+
+
+def test_importing_the_package_loads_neither_the_other_engine_nor_anything_else():
+    modules = loaded("import subtrie")
+    assert not third_parties(modules)
+    assert not {name for name in modules if name.startswith("subtrie.reference")}
+    own = {name for name in modules if name.startswith("subtrie")}
+    assert len(own) <= 22, sorted(own)
+    assert len(modules) <= 62, sorted(modules)
+    assert not modules & {
+        "asyncio",
+        "json",
+        "hashlib",
+        "importlib.metadata",
+        "subtrie.acl",
+        "logging",
+    }
+
+
+@pytest.mark.parametrize("verb", ["check", "decode", "encode", "who"])
+def test_a_command_that_prints_lines_loads_click_and_nothing_else(verb):
+    """rich and asyncio would take longer to import than the command takes to run."""
+    code = f"from subtrie._cli.app import app; import subtrie._cli.{verb}"
+    modules = loaded(code)
+    assert third_parties(modules) == {"click"}
+    assert "asyncio" not in modules
+
+
+def test_submodules_are_reached_by_name():
+    modules = loaded("import subtrie; subtrie.acl.Permissions; subtrie.gencreds.scan")
+    assert {"subtrie.acl", "subtrie.gencreds"} <= modules
+    import subtrie
+
+    assert "Permissions" in dir(subtrie.acl)
+    assert {"acl", "connector", "spark", "__version__"} <= set(dir(subtrie))
+    assert not {"os", "warnings", "TYPE_CHECKING"} & set(dir(subtrie))
+
+
+def test_the_notes_of_a_release_are_its_part_of_the_changelog():
+    changelog = "# Changelog\n\n## Unreleased\n\nx\n\n## 1.2.0 (2026-12-01)\n\n- one\n\n## 1.1.0\n"
+    assert release_notes.notes("v1.2.0", changelog, "1.2.0") == "- one\n"
+    with pytest.raises(ValueError, match="Cargo"):
+        release_notes.notes("v1.3.0", changelog, "1.2.0")
+    with pytest.raises(ValueError, match="no part"):
+        release_notes.notes("v1.3.0", changelog, "1.3.0")
+
+
+def test_every_action_of_a_workflow_is_pinned_to_a_commit():
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert files
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        used = re.findall(r"uses: (\S+)(.*)", text)
+        for action, version in used:
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r" # v[\d.]+", version), action
+        assert "permissions: {}" in text  # nothing is granted unless a job says so
