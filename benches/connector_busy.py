@@ -248,7 +248,7 @@ def measured(seconds: float, numbers: tuple[int, ...] = IN_FLIGHT) -> dict[str, 
     record: dict[str, Any] = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "transport": client(None),
+        "transport": client(None, ""),
     }
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as url:
         record["in_flight"] = in_flight(url, seconds, numbers)

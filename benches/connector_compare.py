@@ -176,7 +176,7 @@ def compared(today: Path, rounds: int, calls: int, endpoints: int) -> dict[str, 
     record: dict[str, Any] = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "transport": client(None),
+        "transport": client(None, ""),
         "microseconds": {k: {n: round(v, 1) for n, v in d.items()} for k, d in least.items()},
         "ratios": {
             figure: round(value / least["today"][figure], 3)

@@ -40,7 +40,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep variables and files of the machine out of the tests."""
     for name in ("NATS", "PLANE", "LOCALITY", "DEPLOYMENT", "SHORT_CIRCUIT"):
         monkeypatch.delenv(f"MICROBUS_{name}", raising=False)
-    monkeypatch.setenv("SUBTRIE_TRANSPORT", os.environ.get("SUBTRIE_TEST_TRANSPORT", "nats-py"))
+    monkeypatch.setenv("SUBTRIE_TRANSPORT", os.environ.get("SUBTRIE_TEST_TRANSPORT", "native"))
     monkeypatch.chdir(tmp_path)
 
 

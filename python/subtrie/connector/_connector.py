@@ -67,8 +67,8 @@ class Connector:
         configurator: ``required``: on a broker, and not in ``TESTING``, a declared value must come
             from somewhere: this argument, the variable ``<HOST>_<NAME>``, ``config.yaml``, or the
             service ``configurator.core``. ``optional``: a warning, and the default.
-        transport: The client that connects to the broker: ``nats-py``, or ``native`` for subtrie's
-            own, which acknowledges requests as it reads them.
+        transport: The client that connects to the broker: ``native`` for subtrie's own, which
+            acknowledges requests as it reads them, or ``nats-py``, the default for WebSockets.
 
     Raises:
         AddressError: The host, the id, the plane or the locality is not valid.
@@ -96,7 +96,7 @@ class Connector:
         round_trip: float | None = None,
         config: Mapping[str, str] | None = None,
         configurator: Literal["required", "optional"] = "required",
-        transport: Literal["nats-py", "native"] | None = None,
+        transport: Literal["native", "nats-py"] | None = None,
     ) -> None:
         ids = ids or RandomIds()
         place = _settings.locality(locality)
@@ -113,13 +113,14 @@ class Connector:
             max_fragments=max_fragments,
             max_at_work=max_at_work,
         )
+        broker = _settings.broker(nats, short)
         self._transport = Transport(
             host,
-            broker=_settings.broker(nats, short),
+            broker=broker,
             short_circuit=short,
             creds=creds,
             allow_readable_creds=allow_readable_creds,
-            client=_settings.client(transport),
+            client=_settings.client(transport, broker),
         )
         self._client = RequestClient(self._runtime, self._transport)
         self._server = RequestServer(self._runtime, self._transport)

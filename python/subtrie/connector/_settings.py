@@ -21,7 +21,7 @@ _LINE = re.compile(
     r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)'|([^#"'\s][^#]*?))?\s*"""
 )
 _LOCAL = ("/127.0.0.1:", "/0.0.0.0:", "/localhost:")
-CLIENTS = ("nats-py", "native")
+CLIENTS = ("native", "nats-py")
 DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 
@@ -117,13 +117,20 @@ def broker(given: str | None, short: bool) -> str:
     return url or ("" if short else DEFAULT_URL)
 
 
-def client(given: str | None) -> str:
-    """Return the NATS client that connects: ``nats-py`` unless ``SUBTRIE_TRANSPORT`` says other.
+def client(given: str | None, url: str) -> str:
+    """Return the NATS client that connects: ``native`` unless ``SUBTRIE_TRANSPORT`` says other.
+
+    A WebSocket needs ``nats-py``.
+
+    Args:
+        given: The name of the client, or None.
+        url: The URL of the broker.
 
     Raises:
-        ValueError: The text is neither ``nats-py`` nor ``native``.
+        ValueError: The name is neither ``native`` nor ``nats-py``.
     """
-    name = given or variable("SUBTRIE_TRANSPORT") or CLIENTS[0]
+    websocket = any(each.strip().lower().startswith(("ws://", "wss://")) for each in url.split(","))
+    name = given or variable("SUBTRIE_TRANSPORT") or CLIENTS[1 if websocket else 0]
     if name not in CLIENTS:
         raise ValueError(f"transport must be {' or '.join(CLIENTS)}, not {name!r}")
     return name

@@ -57,8 +57,8 @@ _HEAD_ROOM = 64 << 10  # bytes of a message reserved for headers
 _open: weakref.WeakSet[Transport] = weakref.WeakSet()
 
 _CONNECTIONS: dict[str, type[BrokerConnection]] = {
-    "nats-py": NatsConnection,
     "native": NativeConnection,
+    "nats-py": NatsConnection,
 }
 
 
@@ -132,7 +132,7 @@ class Transport:
         short_circuit: Whether messages within the process bypass the broker.
         creds: The creds file, or None.
         allow_readable_creds: Accept secret files that other users of the machine may read.
-        client: ``nats-py`` or ``native``.
+        client: ``native`` or ``nats-py``.
 
     Attributes:
         in_process: The transport in process while the connector runs, or None.
