@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
-from subtrie.connector import Client, Headers, HTTPError, RequestTimeout
+from subtrie.connector import Client, Headers, HTTPError, RequestTimeout, _server
 from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
+from subtrie.connector._limits import Backlog
 from subtrie.connector._message import Request, ResponseEnvelope
 from subtrie.connector._pending import ResponseStream
 from subtrie.connector._routing import KnownResponders
@@ -174,3 +176,62 @@ def test_a_long_instance_id_fills_no_cache():
     for n in range(50):
         assert return_subject("p", "a.b", "c.d", "id-" + "x" * 60_000 + str(n)) is None
     assert _return_subject.cache_info().currsize == before
+
+
+@pytest.mark.usefixtures("each_transport")
+async def test_requests_that_wait_for_a_blocked_loop_are_bounded(make_nats, monkeypatch):
+    monkeypatch.setattr(_server, "_MOST_WAITING", 20)
+    shop, web = make_nats(HOST), make_nats("web.example")
+    blocking, released = threading.Event(), threading.Event()
+
+    @shop.endpoint("GET", "/block")
+    async def block():
+        blocking.set()
+        assert released.wait(30)
+
+    @shop.endpoint("GET", "/hello")
+    async def hello() -> str:
+        return "hello"
+
+    async def serve():
+        async with shop:
+            ready.set()
+            while not done.is_set():
+                await asyncio.sleep(0.01)
+
+    async def ask():
+        try:
+            return (await web.request("GET", f"https://{HOST}/hello")).status
+        except HTTPError as error:
+            return error.status
+
+    ready, done = threading.Event(), threading.Event()
+    served = asyncio.create_task(asyncio.to_thread(asyncio.run, serve()))
+    try:
+        await asyncio.to_thread(ready.wait, 20)
+        async with web:
+            blocked = asyncio.create_task(web.request("GET", f"https://{HOST}/block"))
+            await asyncio.to_thread(blocking.wait, 20)
+            asked = [asyncio.create_task(ask()) for _ in range(100)]
+            while sum(each.done() for each in asked) < 80:
+                await asyncio.sleep(0.01)
+            released.set()
+            statuses = await asyncio.gather(*asked)
+            await blocked
+            assert await ask() == 200
+    finally:
+        released.set()
+        done.set()
+        await served
+    assert (statuses.count(200), statuses.count(503)) == (20, 80)
+    assert shop.metrics.rejects["overload"] == 80
+
+
+def test_a_backlog_is_bounded_in_bytes_too():
+    backlog = Backlog(10, 1000)
+    assert backlog.add(600)
+    assert not backlog.add(401)
+    assert backlog.add(400)
+    assert not backlog.add(1)
+    backlog.remove(600)
+    assert backlog.add(600)

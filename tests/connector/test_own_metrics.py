@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 HOST, URL = "shop.example", "https://shop.example"
@@ -56,3 +58,38 @@ async def test_wrong_uses_of_metrics_are_refused(make_memory):
         metrics.counter("orders").set(1)
     with pytest.raises(ValueError, match="no observations"):
         metrics.gauge("stock").observe(1)
+
+
+async def test_callbacks_log_messages_and_multicasts_are_counted_as_in_go(make_nats):
+    shop, web = make_nats(HOST), make_nats("web.example")
+    ran = asyncio.Event()
+
+    @shop.every(0.01)
+    async def count_stock():
+        if ran.is_set():
+            raise KeyError("stock")
+        ran.set()
+
+    async with shop, web:
+        await ran.wait()
+        shop.log.warning("low on %s", "tea")
+        shop.log.debug("not enabled")
+        answers = [each async for each in web.publish("GET", "https://all:888/ping")]
+        assert len(answers) == 2
+        text = (await web.request("GET", f"{URL}:888/metrics")).text
+        mine = (await shop.request("GET", "https://web.example:888/metrics")).text
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+
+    def value(name, *labels):
+        found = [x for x in lines if x.startswith(name) and all(each in x for each in labels)]
+        return sum(float(each.rpartition(" ")[2]) for each in found)
+
+    callbacks = "microbus_callback_duration_seconds_count"
+    assert value(callbacks, 'name="OnStartup"', 'type="lifecycle"', 'error="OK"') == 1
+    assert value(callbacks, 'name="count_stock"', 'type="ticker"', 'error="OK"') == 1
+    logged = "microbus_log_messages_total"
+    assert value(logged, 'message="low on %s"', 'severity="WARNING"') == 1
+    assert value(logged, "not enabled") == 0
+    lines = mine.splitlines()
+    # Of the announcement, the multicast and the request, each from both.
+    assert value("microbus_client_ack_roundtrip_latency_seconds_count") >= 3

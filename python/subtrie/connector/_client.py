@@ -417,8 +417,7 @@ class RequestClient:
                     self._publish_rest(request, parts, call, ack.id)
 
             call.on_ack = send_rest
-        if isinstance(call, PendingRequest):
-            call.sent = time.monotonic()
+        call.sent = time.monotonic()
         transport.publish(call.subject, first, call.fail_threadsafe)
 
     def _publish_rest(

@@ -125,8 +125,9 @@ class Lifecycle:
         watch(runtime)
         try:
             limit = _settings.budget("MICROBUS_STARTUP_TIME_BUDGET", _STARTUP_LIMIT)
-            async with asyncio.timeout(limit):
-                await self._start(self._wait(limit) if wait is None else wait)
+            with runtime.metrics.timed("OnStartup", "lifecycle"):
+                async with asyncio.timeout(limit):
+                    await self._start(self._wait(limit) if wait is None else wait)
         except BaseException:
             await self._close(1.0, hooks=False)
             raise
@@ -135,7 +136,7 @@ class Lifecycle:
         hosts = [endpoint.host for endpoint in [*server.own_endpoints, *server.endpoints]]
         runtime.spawn(announce(self._client, hosts))
         for ticker in self.tickers:
-            ticker.start(runtime.host)
+            ticker.start(runtime)
         self._log(f"up as {runtime.id}", *self._described())
 
     def _wait(self, limit: float) -> float:
@@ -225,7 +226,8 @@ class Lifecycle:
         if timeout is None:
             timeout = _settings.budget("MICROBUS_SHUTDOWN_TIME_BUDGET", _SHUTDOWN_LIMIT)
         try:
-            await self._close(timeout, hooks=True)
+            with runtime.metrics.timed("OnShutdown", "lifecycle"):
+                await self._close(timeout, hooks=True)
         except asyncio.CancelledError:  # cancelled: close without waiting
             await asyncio.shield(self._close(0.0, hooks=False))
             raise

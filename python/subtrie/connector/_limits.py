@@ -1,4 +1,4 @@
-"""Limits of heads and of single control headers, and the requests that exceed them.
+"""Limits of heads, of single control headers and of waiting requests; requests that exceed them.
 
 A head is the first line and the headers, at most 64 KiB. A request whose head or subject is larger
 is answered with 431 or 414 if the sender can be told from its subject, and its instance and message
@@ -30,6 +30,45 @@ _LONGEST_VALUE = {
     _control_headers.FRAGMENT: 64,
     _control_headers.FROM_VERSION: 64,
 }
+
+
+class Backlog:
+    """The requests that were acknowledged and wait for the event loop: how many, and their bytes.
+
+    One thread adds and another removes; each writes numbers of its own.
+
+    Args:
+        most: The number of requests that may wait.
+        most_bytes: The bytes of their messages.
+    """
+
+    __slots__ = ("_added", "_added_bytes", "_most", "_most_bytes", "_removed", "_removed_bytes")
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._added = self._removed = self._added_bytes = self._removed_bytes = 0
+
+    def add(self, size: int) -> bool:
+        """Add a request; False if there is no room for it.
+
+        Args:
+            size: The bytes of its message.
+        """
+        waiting = self._added_bytes - self._removed_bytes
+        if self._added - self._removed >= self._most or waiting + size > self._most_bytes:
+            return False
+        self._added += 1
+        self._added_bytes += size
+        return True
+
+    def remove(self, size: int) -> None:
+        """Remove a request.
+
+        Args:
+            size: The bytes of its message.
+        """
+        self._removed += 1
+        self._removed_bytes += size
 
 
 def check_head(line: str, values: HeaderValues, what: str, status: int) -> None:

@@ -10,6 +10,8 @@ from ._message import current_request
 from ._runtime import Runtime
 from ._tracing import current_trace, trace_of
 
+_LONGEST_LABEL = 100  # characters of a message in the metrics
+
 
 class ServiceLog(logging.LoggerAdapter[logging.Logger]):
     """A logger whose messages begin with the host of the service.
@@ -23,6 +25,13 @@ class ServiceLog(logging.LoggerAdapter[logging.Logger]):
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(logging.getLogger("subtrie.service"), {})
         self._runtime = runtime
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a message, and count it by its text before the values are filled in."""
+        if self.isEnabledFor(level):
+            text, severity = str(msg)[:_LONGEST_LABEL], logging.getLevelName(level)
+            self._runtime.metrics.log_messages.add(message=text, severity=severity)
+        super().log(level, msg, *args, **{**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1})
 
     def process(
         self, msg: Any, kwargs: MutableMapping[str, Any]

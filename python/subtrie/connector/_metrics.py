@@ -8,6 +8,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -63,7 +64,8 @@ class Metrics:
     """Plain counters, which exporters read.
 
     ``deliveries`` by transport (``memory``, ``nats``); ``rejects`` by reason; ``ack_timeouts``;
-    ``timeouts``; ``served`` by endpoint, method, status and whether it is an error.
+    ``timeouts``; ``served`` by endpoint, method, status and whether it is an error; ``callbacks``,
+    ``log_messages`` and ``cache_operations`` by the labels of Go.
     """
 
     def __init__(self) -> None:
@@ -79,6 +81,20 @@ class Metrics:
         self.own: dict[str, OwnMetric] = {}
         self._acks = [0] * (len(ACK_SECONDS) + 1)
         self._ack_seconds = 0.0
+        self.callbacks = OwnMetric(
+            "microbus_callback_duration_seconds",
+            "Handler processing duration [seconds]",
+            "histogram",
+            SECONDS,
+        )
+        self.log_messages = OwnMetric(
+            "microbus_log_messages", "Number of log messages recorded", "counter"
+        )
+        self.cache_operations = OwnMetric(
+            "microbus_cache_operations",
+            "Number of operations performed on the local shard of the distributed cache",
+            "counter",
+        )
         self.on_served: Callable[[ServedKey, float], None] | None = None
 
     def counter(self, name: str, text: str = "") -> OwnMetric:
@@ -121,6 +137,21 @@ class Metrics:
         if (known.kind, known.bounds) != (metric.kind, metric.bounds):
             raise ValueError(f"the metric {metric.name!r} is a {known.kind} already")
         return known
+
+    @contextmanager
+    def timed(self, name: str, kind: str) -> Iterator[None]:
+        """Time a callback of the service, as Go does; an exception counts as an error.
+
+        Args:
+            name: The name of the callback.
+            kind: ``lifecycle`` or ``ticker``.
+        """
+        begun, error = time.perf_counter(), "ERROR"
+        try:
+            yield
+            error = "OK"
+        finally:
+            self.callbacks.observe(time.perf_counter() - begun, name=name, type=kind, error=error)
 
     def start(self) -> None:
         """Begin to count the uptime: the connector has started."""
@@ -274,7 +305,8 @@ def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
             limits = [*(str(bound) for bound in ACK_SECONDS), "+Inf"]
             acks.add_metric(common, list(zip(limits, counts, strict=True)), seconds)
             yield acks
-            for own in list(metrics.own.values()):
+            labelled = (metrics.callbacks, metrics.log_messages, metrics.cache_operations)
+            for own in (*labelled, *list(metrics.own.values())):
                 yield from own.families(names, common)
             for name, value in metrics.gauges.items():
                 yield gauge(name, _GAUGES.get(name, name), value())

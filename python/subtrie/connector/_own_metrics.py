@@ -1,4 +1,4 @@
-"""Metrics that a service defines: counters, gauges and histograms with labels.
+"""Counters, gauges and histograms with labels: those that a service defines, and some of Go's.
 
 They appear in ``:888/metrics`` beside those of the connector, with the labels of the service. They
 need no package until the metrics are read.
@@ -18,7 +18,7 @@ _MOST_SERIES = 10_000  # sets of labels of one metric; further ones are not coun
 
 
 class OwnMetric:
-    """A metric of a service.
+    """A metric with labels.
 
     Attributes:
         name: The name.
@@ -45,10 +45,7 @@ class OwnMetric:
         """
         if self.kind == "histogram" or (self.kind == "counter" and value < 0):
             raise ValueError(f"a {self.kind} cannot have {value!r} added")
-        key = _key(labels)
-        with self._lock:
-            if self._has_room(key):
-                self._values[key] = self._values.get(key, 0.0) + value
+        self._write(labels, value)
 
     def set(self, value: float, **labels: object) -> None:
         """Set a gauge.
@@ -62,10 +59,7 @@ class OwnMetric:
         """
         if self.kind != "gauge":
             raise ValueError(f"a {self.kind} cannot be set")
-        key = _key(labels)
-        with self._lock:
-            if self._has_room(key):
-                self._values[key] = float(value)
+        self._write(labels, value, replace=True)
 
     def observe(self, value: float, **labels: object) -> None:
         """Add an observation to a histogram.
@@ -79,15 +73,19 @@ class OwnMetric:
         """
         if self.kind != "histogram":
             raise ValueError(f"a {self.kind} has no observations")
-        key = _key(labels)
+        self._write(labels, value)
+
+    def _write(self, labels: dict[str, object], value: float, *, replace: bool = False) -> None:
+        """Add to the value for labels, or replace it; new labels only while there is room."""
+        key = tuple(sorted((name, str(each)) for name, each in labels.items()))
         with self._lock:
-            if self._has_room(key):
-                self._values[key] = self._values.get(key, 0.0) + value
+            if key not in self._values and len(self._values) >= _MOST_SERIES:
+                return
+            before = 0.0 if replace else self._values.get(key, 0.0)
+            self._values[key] = before + float(value)
+            if self.kind == "histogram":
                 counts = self._counts.setdefault(key, [0] * (len(self.bounds) + 1))
                 counts[bisect_left(self.bounds, value)] += 1
-
-    def _has_room(self, key: Labels) -> bool:
-        return key in self._values or len(self._values) < _MOST_SERIES
 
     def families(self, names: list[str], common: list[str]) -> Iterator[Any]:
         """Yield the metric families of ``prometheus_client``, one for each set of label names."""
@@ -118,7 +116,3 @@ class OwnMetric:
             else:
                 made[own].add_metric(shown, value)
         yield from made.values()
-
-
-def _key(labels: dict[str, object]) -> Labels:
-    return tuple(sorted((name, str(value)) for name, value in labels.items()))

@@ -60,6 +60,7 @@ class PeerCache:
         query = {name: values[0] for name, values in request.query.items()}
         action, key = query.get("do", ""), query.get("key", "")
         own = request.headers.get(_control_headers.FROM_ID) == self._runtime.id
+        count = self._runtime.metrics.cache_operations.add
         if action in ("weight", "len"):
             return Response(200, str(self._size if action == "weight" else len(self._held)))
         if action == "clear":
@@ -69,6 +70,7 @@ class PeerCache:
         if action == "delete":
             if not own:
                 self._delete(query)
+                count(op="delete")
             return Response()
         if action not in ("load", "store", "checksum"):
             raise HTTPError(f"invalid action '{action}'")
@@ -78,8 +80,11 @@ class PeerCache:
             raise HTTPError("missing key")
         if action == "store":
             self.hold(key, request.body)
+            count(op="store")
             return Response()
         held = self._held.get(key)
+        if action == "load":
+            count(op="load", hit="miss" if held is None else "local")
         if held is None:
             return Response(404)
         if action == "load":

@@ -270,6 +270,13 @@ class ResponseStream(AsyncIterator[Response]):
     The stream ends when every responder that acknowledged has responded and no more
     acknowledgements are expected: after one round trip, or as soon as all responders of the last
     multicast to the same subject were seen.
+
+    Attributes:
+        loop: The caller's event loop.
+        subject: The subject of the request.
+        expires: When the time budget is used up, on the loop's clock.
+        on_ack: Called with each acknowledgement, unless None.
+        sent: When it was sent over the bus, on the monotonic clock; 0 if it was not.
     """
 
     def __init__(
@@ -283,6 +290,7 @@ class ResponseStream(AsyncIterator[Response]):
         self.loop, self.subject = loop, subject
         self.expires = loop.time() + timeout
         self.on_ack: Callable[[ResponseEnvelope], None] | None = None
+        self.sent = 0.0
         self._known, self._closed = known, closed
         self._expected = known.get(subject)
         self._responses: deque[Response] = deque()

@@ -121,14 +121,13 @@ class ResponseReceiver:
             runtime.metrics.reject(runtime.plane, "other-source", subject)
             return  # another host responds for the one that was asked
         if op == _control_headers.ACK:
-            if isinstance(call, PendingRequest):
-                if call.sent and not call.acked:
-                    seconds = time.monotonic() - call.sent
-                    self._transport.note_ack(seconds)
-                    runtime.metrics.note_ack(seconds)
-                if call.on_ack is None:
-                    call.acked = True  # the timer reads it: no other thread is woken
-                    return
+            if call.sent and not (isinstance(call, PendingRequest) and call.acked):
+                seconds = time.monotonic() - call.sent
+                self._transport.note_ack(seconds)
+                runtime.metrics.note_ack(seconds)
+            if isinstance(call, PendingRequest) and call.on_ack is None:
+                call.acked = True  # the timer reads it: no other thread is woken
+                return
         elif _control_headers.FRAGMENT in values:
             index, count = _control_headers.fragment_of(values[_control_headers.FRAGMENT][0])
             if count > 1:

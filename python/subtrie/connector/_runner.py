@@ -165,6 +165,25 @@ class HandlerRunner:
         else:
             request.limit = Deadline(runtime.timers, request.deadline, task)
 
+    def refuse(
+        self, endpoint: Endpoint, subject: str, request: RequestEnvelope, reply_to: str
+    ) -> None:
+        """Respond with 503, in any thread: too many requests wait for the event loop.
+
+        Args:
+            endpoint: The endpoint.
+            subject: The subject of the request.
+            request: The request.
+            reply_to: The subject of the response.
+        """
+        runtime = self._runtime
+        runtime.metrics.reject(runtime.plane, "overload", subject)
+        error = HTTPError("too many requests wait", status=503, trace=trace_of(request))
+        body = error_body(error, indent=runtime.deployment == "LOCAL")
+        response = ResponseEnvelope(error.status, body, _ERROR_HEADERS)
+        response.sealed(_control_headers.ERROR, runtime, endpoint.queue, request)
+        self._respond(reply_to, response)
+
     async def _handle(
         self,
         endpoint: Endpoint,

@@ -26,7 +26,7 @@ from ._endpoint import Endpoint
 from ._errors import HTTPError
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
 from ._identity import address_url, request_address, return_subject, url_at
-from ._limits import oversized, too_long
+from ._limits import Backlog, oversized, too_long
 from ._message import Message, Request, RequestEnvelope, ResponseEnvelope
 from ._runner import HandlerRunner
 from ._runtime import Runtime
@@ -55,7 +55,8 @@ class RequestServer:
         self.endpoints: list[Endpoint] = []
         self.own_endpoints: list[Endpoint] = []
         self.runner = HandlerRunner(runtime, transport)
-        self._arrived: list[tuple[Endpoint, RequestEnvelope, str, HTTPError | None]] = []
+        self._arrived: list[tuple[int, Endpoint, RequestEnvelope, str, HTTPError | None]] = []
+        self._backlog = Backlog(0, 0)
         self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
         self._acknowledged_receiver = self._receive_acknowledged  # one object for all endpoints
         self._seen = 0  # of what has arrived, at the last look
@@ -66,6 +67,7 @@ class RequestServer:
         runtime = self._runtime
         self._written_acks.clear()  # the locality may have changed
         self.runner.open()
+        self._backlog = Backlog(_MOST_WAITING, _MOST_BODIES * runtime.max_body)
         self.transfers = Reassembler(
             max_body=runtime.max_body,
             max_fragments=runtime.max_fragments,
@@ -149,15 +151,27 @@ class RequestServer:
             return
         request, reply_to, failed = read
         self._acknowledge(endpoint, request, reply_to)
-        self._arrived.append((endpoint, request, reply_to, failed))
+        if not self._backlog.add(len(payload)):
+            self.runner.refuse(endpoint, subject, request, reply_to)
+            return
+        self._arrived.append((len(payload), endpoint, request, reply_to, failed))
         if len(self._arrived) == 1:
             self._seen, self._held_since = 1, time.monotonic()
             self._transport.after_writes(self._hand_over)
 
     def _receive_acknowledged(self, messages: Sequence[tuple[Endpoint, str, bytes]]) -> None:
         """Take the payloads of requests that were acknowledged, on the connection's loop."""
-        self._runtime.metrics.deliveries["nats"] += len(messages)
-        self._runtime.hand_over_all(self._begin_acknowledged, messages)
+        runtime, backlog = self._runtime, self._backlog
+        runtime.metrics.deliveries["nats"] += len(messages)
+        for number, (_, _, payload) in enumerate(messages):
+            if not backlog.add(len(payload)):
+                messages, refused = messages[:number], messages[number:]
+                for endpoint, subject, each in refused:
+                    read = self._read(subject, each)
+                    if read is not None:
+                        self.runner.refuse(endpoint, subject, *read[:2])
+                break
+        runtime.hand_over_all(self._begin_acknowledged, messages)
 
     def _hand_over(self) -> None:
         """Hand what has arrived to the connector's loop: all of it is acknowledged.
@@ -171,7 +185,7 @@ class RequestServer:
             return
         taken, self._arrived = self._arrived, []
         for each in taken:
-            self._runtime.hand_over(self._begin, *each)
+            self._runtime.hand_over(self._begin_read, *each)
 
     def _read(
         self, subject: str, payload: bytes
@@ -276,9 +290,22 @@ class RequestServer:
 
     def _begin_acknowledged(self, endpoint: Endpoint, subject: str, payload: bytes) -> None:
         """Read a request that was acknowledged, and begin with it."""
+        self._backlog.remove(len(payload))
         read = self._read(subject, payload)
         if read is not None:
             self._begin(endpoint, *read)
+
+    def _begin_read(
+        self,
+        size: int,
+        endpoint: Endpoint,
+        request: RequestEnvelope,
+        reply_to: str,
+        failed: HTTPError | None,
+    ) -> None:
+        """Begin with a request that was read and acknowledged."""
+        self._backlog.remove(size)
+        self._begin(endpoint, request, reply_to, failed)
 
     def _begin(
         self,
@@ -322,6 +349,8 @@ class RequestServer:
         return HTTPError(f"the body exceeds {limit} bytes (max_body)", status=413)
 
 
+_MOST_WAITING = 10_000  # requests that may wait for the event loop, acknowledged
+_MOST_BODIES = 4  # bodies of the largest size whose bytes may wait there
 _LONGEST_ID = 128  # characters of a message id
 _SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
 _CLOSE = {"Connection": ["close"]}

@@ -12,6 +12,8 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 
+from ._runtime import Runtime
+
 logger = logging.getLogger("subtrie.connector")
 
 Tick = Callable[[], Awaitable[None] | None]
@@ -34,16 +36,16 @@ class Ticker:
         self._busy = self._stopping = False
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, host: str) -> None:
+    def start(self, runtime: Runtime) -> None:
         """Begin to run on the running loop.
 
         Args:
-            host: The service, for the log.
+            runtime: The service, for the log and the metrics.
         """
         self._stopping = False
         # Not within a request that happens to be handled.
         self._task = asyncio.get_running_loop().create_task(
-            self._run(host), context=contextvars.Context()
+            self._run(runtime), context=contextvars.Context()
         )
 
     async def stop(self, timeout: float) -> None:
@@ -56,19 +58,20 @@ class Ticker:
         task.cancel()
         await asyncio.wait((task,), timeout=1.0)
 
-    async def _run(self, host: str) -> None:
+    async def _run(self, runtime: Runtime) -> None:
         loop = asyncio.get_running_loop()
+        name = getattr(self._call, "__name__", "a ticker")
         due = loop.time() + (0.0 if self._at_once else self._seconds)
         while not self._stopping:
             await asyncio.sleep(max(due - loop.time(), 0.0))
             self._busy = True
             try:
-                result = self._call()
-                if inspect.isawaitable(result):
-                    await result
+                with runtime.metrics.timed(name, "ticker"):
+                    result = self._call()
+                    if inspect.isawaitable(result):
+                        await result
             except Exception:
-                name = getattr(self._call, "__name__", "a ticker")
-                logger.exception("%s: %s failed", host, name)
+                logger.exception("%s: %s failed", runtime.host, name)
             finally:
                 self._busy = False
             due = max(due + self._seconds, loop.time())
