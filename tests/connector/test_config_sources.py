@@ -10,7 +10,7 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import Connector, configurator
-from subtrie.connector._config_file import parse_config, value_of
+from subtrie.connector._config import parse_config, value_of
 
 TEXT = """\
 # of all services

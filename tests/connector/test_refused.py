@@ -10,8 +10,13 @@ import pytest
 
 from subtrie import BusError
 from subtrie.connector import AckTimeout, Connector, HTTPError
-from subtrie.connector._broker_errors import is_authorization, refuses_connection, violation
-from subtrie.connector._refused_publish import explained, publish_rules
+from subtrie.connector._broker_errors import (
+    explained,
+    is_authorization,
+    publish_rules,
+    refuses_connection,
+    violation,
+)
 
 from .nats_server import NatsServer
 

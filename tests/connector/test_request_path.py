@@ -15,7 +15,7 @@ import pytest
 import subtrie
 from subtrie import Subject, _control_headers, engine
 from subtrie.connector import Request, write_request
-from subtrie.connector._ack_times import AckTimes
+from subtrie.connector._broker_connection import AckTimes
 from subtrie.connector._codec import read_response
 
 HOST = "shop.example"

@@ -3,6 +3,10 @@
 Connections are reference counted: the last user closes. Each runs on the event loop of the thread
 for connections. A lost connection is re-established for as long as it takes, with every
 subscription; messages published meanwhile wait in a bounded buffer.
+
+The time to wait for an acknowledgement is Go's, or three times the 99th percentile of the last 128
+on the connection if that is more, but never over a second: a service that is slow to acknowledge
+because it is busy is not taken for absent.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from . import _io_thread
-from ._ack_times import AckTimes
 from ._broker_errors import Violation
 from ._credentials import Credentials
 from ._errors import HTTPError
@@ -52,6 +55,39 @@ class Acknowledging:
     fragment: tuple[bytes, bytes]
     receiver: Callable[[Sequence[tuple[Any, str, bytes]]], None]
     tag: Any
+
+
+_KEPT = 128  # acknowledgements
+_PLACE = 126  # of the 99th percentile among them, in order
+_TIMES = 3
+_LONGEST = 1.0  # seconds
+_EVERY = 16  # acknowledgements between two looks at the percentile
+
+
+class AckTimes:
+    """The times of the last acknowledgements; noted in one thread, read in any."""
+
+    __slots__ = ("_count", "_slow", "_times")
+
+    def __init__(self) -> None:
+        self._times = [0.0] * _KEPT
+        self._count = 0
+        self._slow = 0.0
+
+    def note(self, seconds: float) -> None:
+        """Note how long an acknowledgement took, in seconds."""
+        self._times[self._count % _KEPT] = seconds
+        self._count += 1
+        if self._count % _EVERY == 0:
+            self._slow = _TIMES * sorted(self._times)[_PLACE]
+
+    def limit(self, least: float) -> float:
+        """Return how long to wait for an acknowledgement in seconds.
+
+        Args:
+            least: What Go would wait, in seconds.
+        """
+        return max(least, min(self._slow, _LONGEST))
 
 
 class BrokerConnection(ABC):

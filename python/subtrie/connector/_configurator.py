@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._nats.ports import CONTROL
-from ._config_file import Values, read_config_files, value_of
+from ._config import Values, read_config_files, value_of
 from ._connector import Connector
 from ._errors import HTTPError
 from ._message import Request

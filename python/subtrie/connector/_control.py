@@ -15,14 +15,13 @@ from ._actor import ActorVerifier
 from ._claims import flattened
 from ._client import RequestClient
 from ._config import Configuration
-from ._endpoint import OWN, Endpoint
+from ._endpoint import OWN, Endpoint, run_in_thread
 from ._errors import HTTPError
 from ._message import Request, Response
 from ._metrics import prometheus_text
 from ._openapi import description
 from ._runtime import Runtime
 from ._tail_sampling import export_trace
-from ._thread_pool import run_in_thread
 
 _JSON = {"Content-Type": "application/json"}
 

@@ -30,14 +30,13 @@ from ._broker_connection import (
     all_connections,
     connect,
 )
-from ._broker_errors import Violation
+from ._broker_errors import Violation, explained, publish_rules
 from ._codec import write_message
 from ._credentials import load_credentials
 from ._errors import HTTPError
 from ._message import Message
 from ._native.connection import NativeConnection
 from ._nats import NatsConnection
-from ._refused_publish import explained, publish_rules
 
 #: Takes a subject and a message of its own; returns False once its connector has stopped.
 MessageReceiver = Callable[[str, Any], bool]
