@@ -38,8 +38,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.25, 4.0  # seconds between attempts to reconnect
 MAX_WAITING = 128 << 20  # bytes that wait while the server reads too slowly: two bodies
 MAX_WAITING_LOST = 8 << 20  # bytes that wait while the connection is lost; as in nats.go
 _CHUNK = 1 << 20  # bytes of one write; between two of them writing may pause
-#: Seconds since the last write after which a message is written alone. Longer joins more messages
-#: to one write, and then each message alone waits for the end of a turn, with a poll more.
+#: Seconds since the last write after which a message is written alone, if the turn before had one
+#: only. Longer joins more messages to one write, and then each message alone waits for the end of
+#: a turn, with a poll more.
 _ALONE_AFTER = 0.0002
 _CLOSE_LIMIT = 2.0  # seconds to write what is left
 
@@ -76,11 +77,12 @@ class NativeConnection(BrokerConnection):
         self._receivers: Receivers = {}
         self._sids = itertools.count(1)
         self._excluded: list[str] = []
-        self._lock = threading.Lock()  # guards the six below
+        self._lock = threading.Lock()  # guards the seven below
         self._outbox: list[Entry] = []
         self._calls = 0  # functions in the outbox
         self._waiting = 0  # bytes in the outbox
         self._written = 0.0  # when another thread wrote last, on the monotonic clock
+        self._joined = False  # whether that were several messages
         self._woken = False  # whether the loop is about to write
         self._writing = False  # whether the loop is writing what it took from the outbox
         self._publisher: asyncio.AbstractEventLoop | None = None  # in whose turn there are messages
@@ -311,13 +313,14 @@ class NativeConnection(BrokerConnection):
     def _wake_once_a_turn(self) -> None:
         """Write at the end of the publisher's turn, so that its messages are joined.
 
-        At once if nothing was written for a moment, and from a thread without an event loop.
+        At once if few messages are sent, and from a thread without an event loop.
         """
         running = asyncio._get_running_loop()
         if running is self.loop:
             self._wake()
-        elif time.monotonic() - self._written > _ALONE_AFTER and self._write_here():
-            pass
+        elif not self._joined and time.monotonic() - self._written > _ALONE_AFTER:
+            if not self._write_here():
+                self._wake()
         elif running is None:
             self._wake()
         elif self._publisher is not running:
@@ -341,6 +344,7 @@ class NativeConnection(BrokerConnection):
                 return False
             if self._outbox and not session.write_at_once(b"".join(self._outbox)):  # type: ignore[arg-type]
                 return False
+            self._joined = len(self._outbox) > 1
             self._outbox.clear()
             self._waiting, self._written = 0, time.monotonic()
             return True
