@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from subtrie.connector import _json as json_codec
@@ -19,8 +22,23 @@ VALUES = st.recursive(
 )
 
 
-@given(VALUES)
-def test_values_survive_a_round_trip(value):
+NUMBER = rb"-?(0|[1-9][0-9]{0,40})([.][0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
+PACKAGES = ("", "msgspec", "orjson")
+
+
+@contextmanager
+def decoding_with(package):
+    """Decode with a package for the length of a block."""
+    kept, json_codec._decode = json_codec._decode, json_codec._decoder(package)
+    try:
+        yield
+    finally:
+        json_codec._decode = kept
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@given(value=VALUES)
+def test_values_survive_a_round_trip(package, value):
     try:
         usual = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -28,18 +46,53 @@ def test_values_survive_a_round_trip(value):
             json_codec.json_bytes(value)
         return
     assert json_codec.json_bytes(value) == usual
-    assert json_codec.json_value(usual) == value == json.loads(usual)
+    with decoding_with(package):
+        assert repr(json_codec.json_value(usual)) == repr(json.loads(usual))
 
 
-@given(st.binary(max_size=40) | st.text('[]{}",:0123456789.eE-truefalsn \ufeff').map(str.encode))
-def test_bytes_are_decoded_as_by_the_standard_library(body):
+@pytest.mark.parametrize("package", PACKAGES)
+@given(
+    body=st.binary(max_size=40)
+    | st.text('[]{}",:0123456789.eE-truefalsn \ufeff').map(str.encode)
+    | st.from_regex(
+        rb"-?(0|[1-9][0-9]{0,40})([.][0-9]{1,40})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+    )
+)
+@example(body=b"18446744073709551616")
+@example(body=b"NaN")
+@example(body=b"1e400")
+@example(body=b'{"a":1,"a":2}')
+@example(body=b'"\\ud800"')
+@example(body="\ufeff1".encode())
+@example(body=b"[" * 1500 + b"]" * 1500)
+def test_bytes_are_decoded_as_by_the_standard_library(package, body):
     def outcome(read):
         try:
             return repr(read(body))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return type(error), str(error)
 
-    assert outcome(json_codec.json_value) == outcome(json.loads)
+    with decoding_with(package):
+        assert outcome(json_codec.json_value) == outcome(json.loads)
+
+
+def test_an_unknown_package_is_refused():
+    with pytest.raises(ValueError, match="must be msgspec, orjson or json, not 'simplejson'"):
+        json_codec._decoder("simplejson")
+
+
+@pytest.mark.parametrize("package", PACKAGES[1:])
+def test_the_variable_chooses_the_package(package):
+    code = "from subtrie.connector import _json; print(_json._decode is None)"
+    for name, default in ((package, "False"), ("", "True")):
+        found = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "SUBTRIE_JSON": name},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert found.stdout.strip() == default
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-be"])

@@ -3,13 +3,22 @@
 Compact, in UTF-8; dataclasses and pydantic models become objects, enumeration members their values.
 The common case uses the C encoder and scanner directly; if they fail, the public functions of
 ``json`` run and raise their exact error.
+
+``SUBTRIE_JSON`` names a package, ``msgspec`` or ``orjson``, that decodes bodies faster. What it
+refuses, and integers that ``orjson`` would round, are decoded by the standard library, so that
+values and errors are the same. Encoding stays with the standard library: both packages write some
+numbers in other words.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import json
+import os
+import re
+from collections.abc import Callable
 from json import encoder
 from typing import Any
 
@@ -47,6 +56,38 @@ def _direct() -> Any:
 _encode = _direct()
 
 
+_LONG_INTEGER = re.compile(rb"[0-9]{19}")  # such an integer may exceed 64 bits
+
+
+def _decoder(name: str) -> Callable[[bytes], Any] | None:
+    """Return the function of a package that decodes; None for the standard library.
+
+    Args:
+        name: ``msgspec``, ``orjson``, or empty.
+
+    Raises:
+        ValueError: The name is another one.
+        ImportError: The package is not installed.
+    """
+    if name in ("", "json"):
+        return None
+    if name not in ("msgspec", "orjson"):
+        raise ValueError(f"SUBTRIE_JSON must be msgspec, orjson or json, not {name!r}")
+    package: Any = importlib.import_module(name)
+    if name == "msgspec":
+        decode: Callable[[bytes], Any] = importlib.import_module("msgspec.json").decode
+        return decode
+    loads: Callable[[bytes], Any] = package.loads
+
+    def without_rounding(body: bytes) -> Any:
+        return json.loads(body) if _LONG_INTEGER.search(body) else loads(body)
+
+    return without_rounding
+
+
+_decode = _decoder(os.environ.get("SUBTRIE_JSON", ""))
+
+
 def json_bytes(value: Any) -> bytes:
     """Encode a value as compact JSON.
 
@@ -64,6 +105,11 @@ def json_bytes(value: Any) -> bytes:
 
 def json_value(body: bytes) -> Any:
     """Decode a body in UTF-8, UTF-16 or UTF-32. Raises ``ValueError``, ``RecursionError``."""
+    if _decode is not None:
+        try:
+            return _decode(body)
+        except Exception:  # the standard library judges what the package refuses
+            return json.loads(body)
     try:
         text = body.decode()
         value, end = _scan(text, 0)
