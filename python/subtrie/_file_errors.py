@@ -27,7 +27,41 @@ def file_error(
 def located(error: SubtrieError, file: Path | None, line: int | None) -> SubtrieError:
     """Add the file and the line to an error and return it."""
     if file is not None:
-        place = f"{file}" if line is None else f"{file}, line {line}"
+        place = f"{file}" if line is None else f"{file}:{line}"
         error.args = (f"{place}: {error.args[0]}",)
     error.__dict__.update(file=None if file is None else str(file), line=line)
     return error
+
+
+#: Most mistakes of one run that are kept.
+MAX_MISTAKES = 100
+
+
+class Mistakes:
+    """The mistakes of one file or several, collected so that a user sees all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: list[SubtrieError] = []
+
+    def add(self, error: SubtrieError) -> None:
+        """Keep an error and those that it carries.
+
+        Raises:
+            SubtrieError: there are more than are kept.
+        """
+        self._found += [error, *other_mistakes(error)]
+        if len(self._found) >= MAX_MISTAKES:
+            self.check()
+
+    def check(self) -> None:
+        """Raise the first error if there is one, with the others attached."""
+        if self._found:
+            first, *others = self._found
+            first.__dict__["others"] = tuple(others[: MAX_MISTAKES - 1])
+            raise first
+
+
+def other_mistakes(error: Exception) -> tuple[SubtrieError, ...]:
+    """Return the further mistakes that were found in the same run as an error."""
+    others: tuple[SubtrieError, ...] = getattr(error, "others", ())
+    return others

@@ -288,6 +288,7 @@ LOADING: dict[str, Reason] = {
     "snapshot-auth": Reason(
         "the connections come without accounts", "ask /connz?auth=1&subs=detail"
     ),
+    "trial": Reason("the folder holds some files of a trial and not all", "give an empty folder"),
     "store-empty": Reason("the folder holds no JWT", "give a store of nsc, or a folder of *.jwt"),
     "store-files": Reason("the folder holds more JWTs than are read", "give one account's folder"),
     "operator-mode": Reason(

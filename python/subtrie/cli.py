@@ -5,9 +5,13 @@ Exit codes: 0 yes, 1 no, 2 bad input, 130 interrupted. Needs the extra ``cli`` (
 
 from __future__ import annotations
 
+import codecs
 import io
 import sys
 import warnings
+
+#: Marks of the output, and what is written where the encoding lacks them.
+_WORDS = {"✓": "ok", "✗": "no", "→": "->", "…": "...", "⚠": "!"}
 
 #: The exit code of a command that was ended by Ctrl-C, as shells have it.
 INTERRUPTED = 130
@@ -21,9 +25,10 @@ def main() -> None:
         print(f"subtrie, version {__version__}")
         return
     warnings.showwarning = _note
+    codecs.register_error("subtrie.marks", _marks)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every encoding has the marks
+            stream.reconfigure(errors="subtrie.marks")  # not every encoding has the marks
     try:
         import click
 
@@ -45,6 +50,14 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2) from None
+
+
+def _marks(error: UnicodeError) -> tuple[str, int]:
+    """Write words in place of the marks that an encoding lacks, and ``?`` for other characters."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_WORDS.get(each, "?") for each in lacking), error.end
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:

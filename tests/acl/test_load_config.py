@@ -147,7 +147,7 @@ def test_files_that_only_this_loader_refuses(name, tmp_path):
 def test_the_message_names_file_line_and_entry(tmp_path):
     path = tmp_path / "nats.conf"
     path.write_text("port: 4222\n" + one('{\n publish: [\n  "a.b"\n  "a..c"\n ] }'))
-    with pytest.raises(PermissionsError, match=r"nats\.conf, line 6: publish_allow 'a\.\.c'") as e:
+    with pytest.raises(PermissionsError, match=r"nats\.conf:6: publish_allow 'a\.\.c'") as e:
         Permissions.load(path)
     assert (e.value.line, e.value.field, e.value.position) == (6, "publish_allow", 2)
 
@@ -247,7 +247,7 @@ def test_an_undefined_variable_is_unknown_text_for_a_secret_and_named_elsewhere(
     path.write_text("authorization { token: $NO_SUCH }\n")
     assert Permissions.load(path, env={}).can_publish("a")
     path.write_text("authorization { users [ { user: u, password: x,\n permissions: $RULES } ] }\n")
-    with pytest.raises(PermissionsError, match=r"line 2: 'RULES'") as caught:
+    with pytest.raises(PermissionsError, match=r"nats\.conf:2: 'RULES'") as caught:
         Permissions.load(path, env={})
     assert caught.value.reason == "conf-variable"
 

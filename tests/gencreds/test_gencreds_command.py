@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
+import signal
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import nkeys
@@ -19,7 +22,7 @@ from source_trees import HEAD
 
 from subtrie._cli.app import app
 from subtrie.acl import Permissions
-from subtrie.gencreds import rules, scan
+from subtrie.gencreds import rules, scan, write_all
 
 ORDERS = HEAD + (
     'stock = Client("stock.shop")\n@stock.call("GET", "/items/{id}")\nasync def item(id): ...\n'
@@ -368,8 +371,8 @@ def test_bad_input_is_one_message(tree, what):
 
 def test_bad_sources_are_one_message(tree, tmp_path):
     for files, wanted in (
-        ({"service.py": "def f(:\n"}, "service.py, line 1"),
-        ({"service.py": HEAD + 'orders.request("GET", "/x")\n'}, "service.py, line 3"),
+        ({"service.py": "def f(:\n"}, "service.py:1"),
+        ({"service.py": HEAD + 'orders.request("GET", "/x")\n'}, "service.py:3"),
         ({"service.py": "print()\n"}, "no service found"),
     ):
         done = _run(tree(files), "--plane", "p", "--dry-run")
@@ -378,3 +381,70 @@ def test_bad_sources_are_one_message(tree, tmp_path):
         assert done.output.count("Error:") == 1
     done = _run("nowhere", "--plane", "p", "--dry-run")
     assert (done.exit_code, "nowhere" in done.output) == (2, True)
+
+
+def test_a_trial_needs_no_other_tool(tree, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tree({"service.py": HEAD + 'orders.request("GET", "https://stock.shop/items")\n'})
+    done = _run(folder, "--plane", "p", "--try", "trial")
+    assert done.exit_code == 0, done.output
+    assert "broker: nats-server -c trial/nats.conf, at nats://127.0.0.1:4222" in done.output
+    assert stat.S_IMODE(Path("trial").stat().st_mode) == 0o700
+    assert {each.name for each in Path("trial").iterdir()} == {
+        "operator.nk", "account.nk", "nats.conf", "orders.shop_nats.creds",
+    }  # fmt: skip
+    for each in Path("trial").iterdir():
+        assert stat.S_IMODE(each.stat().st_mode) == 0o600
+    written = Path("trial/nats.conf").read_text()
+    done = _run("--try", "trial")
+    assert done.exit_code == 0
+    assert Path("trial/nats.conf").read_text() == written  # the same operator and account
+    config = written.replace('listen: "127.0.0.1:4222"\n', "")
+    with serving(tmp_path / "server", config) as url:
+        client = RawClient(url, **_login(Path("trial/orders.shop_nats.creds")))
+        client.publish("p.safe.443.orders_shop.stock_shop._.GET.items")
+        client.publish("p.safe.443.orders_shop.vault_shop._.GET.items")
+        client.flush()
+        assert [subject for _, subject, _ in client.refused] == [
+            "p.safe.443.orders_shop.vault_shop._.GET.items"
+        ]
+        anyone = RawClient(url, **_login(Path("trial/nats.creds")))
+        anyone.publish("anything")
+        anyone.flush()
+        assert anyone.refused == []
+        client.close()
+        anyone.close()
+
+
+def _login(path):
+    jwt, seed = re.findall(r"-----BEGIN [A-Z ]+-----\n(\S+)", path.read_text())
+    return connecting(jwt, seed)
+
+
+def test_a_trial_does_not_mix_with_other_files(tmp_path):
+    (tmp_path / "nats.conf").write_text("port: 4222\n")
+    done = _run("--try", tmp_path)
+    assert done.exit_code == 2
+    assert "give an empty folder" in done.output
+    assert _run("--try", tmp_path / "new", "--signing-key", "-").exit_code == 2
+    assert not (tmp_path / "new").exists()
+    assert _run("--plane", "p").exit_code == 2
+
+
+def test_a_killed_run_leaves_nothing_for_the_next(tmp_path):  # B22
+    folder = tmp_path / "creds"
+    folder.mkdir()
+    program = (
+        "import os, signal\nfrom subtrie.gencreds import write_all\n"
+        "count = 0\n"
+        "def sync(handle, real=os.fsync):\n"
+        "    global count\n    count += 1\n    real(handle)\n"
+        "    if count == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.fsync = sync\n"
+        f"write_all([('seed', os.path.join({str(folder)!r}, f'{{n}}.creds')) for n in range(9)])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False).returncode
+    assert ended == -signal.SIGKILL
+    assert len(list(folder.iterdir())) == 3
+    write_all([("text", folder / "a.creds")])
+    assert [each.name for each in folder.iterdir()] == ["a.creds"]

@@ -294,7 +294,7 @@ def test_triggering_the_event_of_another_host_is_an_error(only):
     with pytest.raises(PermissionsError) as caught:
         only('paid = Event("payments.shop", "/on-paid")\nasync def f(): await orders.trigger(paid)')
     assert (caught.value.reason, caught.value.line) == ("event-host", 4)
-    assert "service.py, line 4" in str(caught.value)
+    assert "service.py:4" in str(caught.value)
 
 
 def test_config_is_covered_by_the_control_rule(only):

@@ -51,6 +51,32 @@ REPORTED = {
     ),
     "getattr": 'getattr(orders, "request")("GET", "https://a.shop/x")',
     "getattr of a name": "def f(n): getattr(orders, n)()",
+    "read from the class": 'Connector.request(orders, "GET", "https://a.shop/x")',
+    "read from type()": 'type(orders).request(orders, "GET", "https://a.shop/x")',
+    "read from __class__": 'orders.__class__.request(orders, "GET", "https://a.shop/x")',
+    "read from a derived class": (
+        'class Own(Connector): ...\nOwn.request(orders, "GET", "https://a.shop/x")'
+    ),
+    "a class that is passed on": "ask = Connector.request",
+    "methodcaller": (
+        'import operator\noperator.methodcaller("request", "GET", "https://a.shop/x")(orders)'
+    ),
+    "attrgetter": (
+        'from operator import attrgetter\nattrgetter("x.request")(orders)("GET", "https://a.shop")'
+    ),
+    "__getattribute__": 'orders.__getattribute__("request")("GET", "https://a.shop/x")',
+    "importlib": (
+        'import importlib\nimportlib.import_module("subtrie.connector").Connector("x.shop")'
+    ),
+    "__import__": '__import__("subtrie.connector").connector.Connector("x.shop")',
+    "vars of a client": (
+        'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
+        'vars(stock)["item"](orders)'
+    ),
+    "__dict__ of a client": (
+        'stock = Client("stock.shop")\n@stock.call("GET", "/x")\nasync def item(): ...\n'
+        'stock.__dict__["item"](orders)'
+    ),
     "a connector of an unknown host": "def f(h): Connector(h)",
 }
 
@@ -100,6 +126,13 @@ SILENT = {
     "a list": 'seen = []\nseen.request("GET", "https://a.shop/x")',
     "other attributes": "orders.startup()\ngetattr(orders, 'host')\norders.on_startup(f)",
     "the handler's request": "@orders.endpoint('GET', '/x')\ndef f(r: Request): r.json()",
+    "other names by operator": (
+        'import operator\nnames = sorted([], key=operator.attrgetter("name"))\n'
+        'operator.methodcaller("upper")("x")'
+    ),
+    "other modules": 'import importlib\nimportlib.import_module("json").loads("1")',
+    "vars of a module": "import json\nvars(json)",
+    "a class that is derived": "class Own(Connector):\n    def f(self): super().startup()",
     "the connector as an argument": "from subtrie.connector import run\nrun(orders)",
 }  # fmt: skip
 

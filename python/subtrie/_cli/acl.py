@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -15,7 +16,8 @@ from .acl_flows import flows
 from .acl_lint import lint, rule
 from .acl_test import test
 from .acl_users import show_users, who
-from .permission_files import FILE, Selection, by_plane, every_user, of_user
+from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
+from .report_forms import JSON, MARKDOWN, by_short_format, markdown_table
 from .stream import console, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -25,7 +27,9 @@ _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 def acl() -> None:
     """Show, compare, lint, minimise and test permissions.
 
-    FILE is a server configuration, a .creds file, a user JWT, or subtrie permissions JSON.
+    FILE is a server configuration, a .creds file, a user JWT, subtrie permissions JSON, a folder
+    of JWTs as nsc keeps them, saved answers of /accountz and /connz, the address of a broker's
+    monitoring port (http://127.0.0.1:8222), or - for standard input.
     What exports and imports of accounts carry from one to another is in 'flows' only.
     """
 
@@ -35,28 +39,29 @@ for _command in (diff, flows, lint, rule, test, who):
 
 
 @acl.command()
-@click.argument("file", type=FILE)
+@click.argument("file", type=SOURCE)
 @of_user
 @every_user
 @by_plane
-@click.option(
-    "--json", "as_json", is_flag=True,
-    help="Print subtrie permissions JSON; of several users, one object for each row.",
-)  # fmt: skip
-def show(
-    file: Path, selection: Selection, every_user: bool, plane: str | None, as_json: bool
-) -> None:
-    """Show what FILE grants: the lists of one user, or a table of all users."""
+@by_short_format
+def show(file: Path, selection: Selection, every_user: bool, plane: str | None, form: str) -> None:
+    """Show what FILE grants: the lists of one user, or a table of all users.
+
+    As JSON, subtrie permissions JSON; of several users, one object for each row.
+    """
     if not selection.names_a_user:
         users = selection.load_each(file, undetermined="keep")
         if every_user or len(users) > 1:
-            show_users(users, plane, as_json)
+            show_users(users, plane, form)
             return
     permissions = selection.load_determined(file)
-    if as_json:
+    if form == JSON:
         if (validity := _validity(permissions)) is not None:
             click.echo(f"{printable(str(file))}: {validity}", err=True)
         print(permissions.dump("json"), end="")
+        return
+    if form == MARKDOWN:
+        print(markdown_table(("list", "entry"), _cells(permissions)), end="")
         return
     screen = console()
     for name in _LISTS:
@@ -82,6 +87,17 @@ def show(
     )
 
 
+def _cells(permissions: Permissions) -> Iterator[tuple[str, str]]:
+    """The lists as a table."""
+    for name in _LISTS:
+        entries = getattr(permissions, name)
+        title = name.replace("_", " ")
+        if entries is None or (not entries and name.endswith("allow")):
+            yield title, "everything" if entries is None else "nothing"
+        for entry in entries or ():
+            yield title, entry
+
+
 def _often(most: int) -> str:
     return "any number" if most < 0 else f"{most} for each message received"
 
@@ -105,7 +121,7 @@ def _validity(permissions: Permissions) -> str | None:
 
 
 @acl.command()
-@click.argument("file", type=FILE)
+@click.argument("file", type=SOURCE)
 @of_user
 @click.option(
     "--format", "form", type=click.Choice(["json", "conf"]), default="json", show_default=True

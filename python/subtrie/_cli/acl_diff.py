@@ -14,7 +14,8 @@ from .._errors import SubtrieError
 from ..acl import Diff, Grant, Permissions, about_microbus
 from .junit import Case, junit
 from .markdown import markdown
-from .permission_files import FILE, BadFile, Selection, by_plane, every_user, of_user
+from .permission_files import SOURCE, BadFile, Selection, bad_file, by_plane, every_user, of_user
+from .report_forms import by_format
 from .sarif import sarif_of_grants
 from .stream import console, printable
 
@@ -28,19 +29,15 @@ class _Change(NamedTuple):
 
 
 @click.command()
-@click.argument("files", metavar="[OLD] NEW", nargs=-1, type=FILE, required=True)
+@click.argument("files", metavar="[OLD] NEW", nargs=-1, type=SOURCE, required=True)
 @of_user
 @every_user
 @click.option(
-    "--no-new-access-than", "policy", type=FILE,
+    "--no-new-access-than", "policy", type=SOURCE,
     help="Compare NEW with this policy instead of OLD.",
 )  # fmt: skip
 @by_plane
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown", "sarif", "junit"]),
-    default="text", show_default=True,
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@by_format
 def diff(
     files: tuple[Path, ...],
     selection: Selection,
@@ -48,7 +45,6 @@ def diff(
     policy: Path | None,
     plane: str | None,
     form: str,
-    as_json: bool,
 ) -> None:
     """Show what NEW grants that OLD does not, and the reverse; the most far-reaching first.
 
@@ -70,8 +66,7 @@ def diff(
         shown = plane is not None or about_microbus([*old_users.values(), *new_users.values()])
         changes = _of_each(old_users, new_users, shown)
     except SubtrieError as error:
-        raise BadFile(str(error)) from None
-    form = "json" if as_json else form
+        raise bad_file(error) from None
     if form == "json":
         rows = {name: _rows(found) for name, found, _ in changes}
         print(json.dumps({"users": rows} if every_user else rows[""]))
@@ -86,7 +81,7 @@ def diff(
         ]
         print(junit("subtrie acl diff", cases or [Case(str(new), "no new access")]))
     elif form == "markdown":
-        print(markdown(changes, new.name), end="")
+        print(markdown(changes, Path(new).name), end="")
     else:
         _text(changes)
     raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)

@@ -12,7 +12,7 @@ from rich.text import Text
 from .._errors import SubtrieError
 from ..acl import Deployment, Flow, Link, Permissions
 from .junit import Case
-from .permission_files import SOURCE, BadFile
+from .permission_files import SOURCE, bad_file
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, printable
@@ -42,7 +42,7 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
         crossing = deployment.flows()
         rows = list(_rows(deployment, str(sources[0])))
     except (SubtrieError, OSError, ImportError) as error:
-        raise BadFile(str(error)) from None
+        raise bad_file(error) from None
     if form == TEXT:
         _print(deployment, crossing, rows)
     else:

@@ -14,11 +14,11 @@ from ..acl import LINT_RULES, Finding, about_microbus
 from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .markdown import code
-from .permission_files import FILE, Selection, by_plane, every_user, of_user
+from .permission_files import FILE, SOURCE, Selection, by_plane, every_user, of_user
+from .report_forms import by_format
 from .sarif import fingerprint, sarif_of_findings
 from .stream import console, print_json, printable
 
-_FORMS = ("text", "json", "markdown", "sarif", "junit")
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
@@ -38,7 +38,7 @@ class _Codes(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command()
-@click.argument("files", type=FILE, nargs=-1, required=True)
+@click.argument("files", type=SOURCE, nargs=-1, required=True)
 @of_user
 @every_user
 @by_plane
@@ -49,9 +49,7 @@ class _Codes(click.ParamType):  # type: ignore[type-arg]
     "--write-baseline", "new_baseline", type=click.Path(dir_okay=False, path_type=Path),
     help="Write all findings to this file, as accepted; exit code 0.",
 )  # fmt: skip
-@click.option("--format", "form", type=click.Choice(_FORMS), default="text", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--sarif", is_flag=True, help="The same as --format sarif.")
+@by_format
 def lint(
     files: tuple[Path, ...],
     selection: Selection,
@@ -62,8 +60,6 @@ def lint(
     baseline: Path | None,
     new_baseline: Path | None,
     form: str,
-    as_json: bool,
-    sarif: bool,
 ) -> None:
     """Report rules in FILES that reach too far, have no effect, or are too many.
 
@@ -85,7 +81,6 @@ def lint(
         write_baseline(new_baseline, findings)
         click.echo(f"{printable(str(new_baseline))}: {len(findings)} findings", err=True)
         return
-    form = "sarif" if sarif else "json" if as_json else form
     if form == "sarif":
         print(json.dumps(sarif_of_findings(findings), indent=2))
     elif form == "json":

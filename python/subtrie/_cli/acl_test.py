@@ -5,28 +5,49 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Decision, Permissions
-from .permission_files import FILE, Selection, by_model, of_user
-from .stream import console, print_json, printable
+from ..acl import Decision, Permissions, read_text
+from .junit import Case
+from .permission_files import FILE, SOURCE, BadFile, Selection, bad_file, by_model, of_user
+from .report_forms import TEXT, by_format, print_report
+from .sarif import Row
+from .stream import console, in_words_of_the_command, printable
+
+
+class _Asked(NamedTuple):
+    """One line of a file of expectations, and how it was decided."""
+
+    line: int
+    words: list[str]
+    expected: bool
+    decision: Decision
+
+    @property
+    def right(self) -> bool:
+        return self.decision.determined and self.expected == bool(self.decision)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
 
 
 @click.command()
 @click.argument("expected", type=FILE)
-@click.argument("file", type=FILE, required=False)
+@click.argument("file", type=SOURCE, required=False)
 @of_user
 @by_model
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each expectation.")
+@by_format
 def test(
     expected: Path,
     file: Path | None,
     selection: Selection,
     model: str,
-    as_json: bool,
+    form: str,
 ) -> None:
     """Check that FILE decides as EXPECTED says.
 
@@ -35,15 +56,33 @@ def test(
     below it, relative to EXPECTED; then FILE may be omitted. Blank lines and lines that begin with
     '#' are ignored. Exit code 1 if a decision differs, or is not determined.
     """
-    permissions = None
-    if file is not None:
-        permissions = selection.load_determined(file)
-    screen = console()
-    asked = failed = 0
+    asked = _asked(expected, file, selection, model)
+    failed = [each for each in asked if not each.right]
+    if form == TEXT:
+        _print(failed)
+    else:
+        name = str(expected)
+        rows = [
+            Row("unexpected", "error", f"{e.text}: {e.decision.explanation}", name, e.line)
+            for e in failed
+        ]
+        passed = [Case(f"{name}:{e.line}", e.text) for e in asked if e.right]
+        headings = ("line", "expectation", "as expected", "why")
+        cells = (
+            (str(e.line), e.text, "yes" if e.right else "no", e.decision.explanation) for e in asked
+        )
+        print_report(form, "subtrie acl test", rows, map(_object, asked), (headings, cells), passed)
+    raise SystemExit(1 if failed else 0)
+
+
+def _asked(expected: Path, file: Path | None, selection: Selection, model: str) -> list[_Asked]:
+    """Decide every line; all mistakes of the file are one error."""
+    permissions = None if file is None else selection.load_determined(file)
     try:
-        text = expected.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{expected}: {error}") from None
+        text = read_text(expected)
+    except (SubtrieError, OSError) as error:
+        raise bad_file(error) from None
+    asked, mistakes = [], []
     for number, line in enumerate(text.splitlines(), 1):
         try:
             words = shlex.split(line, comments=False)
@@ -57,26 +96,32 @@ def test(
                     "no permissions to check: pass FILE, or put a line 'of FILE [USER]' above"
                 )
             wanted, decision = _answer(permissions, words, model)
-        except click.UsageError:
-            raise
         except (SubtrieError, ValueError) as error:
-            raise click.UsageError(f"{expected}, line {number}: {error}") from None
-        right = decision.determined and wanted == bool(decision)
-        asked += 1
-        failed += not right
-        if as_json:
-            answer = {"line": number, "expected": wanted, "right": right}
-            more = {"determined": decision.determined, "explanation": decision.explanation}
-            print_json({**answer, **more})
-        elif not right:
-            said = f"line {number}: {printable(' '.join(words))}: {printable(decision.explanation)}"
-            mark = ("✗ ", "red") if decision.determined else ("? ", "yellow")
-            screen.print(Text.assemble(mark, said))
-    if not asked:
-        raise click.UsageError(f"{expected}: the file contains no expectations")
-    if not as_json and not failed:
+            mistakes.append(f"{expected}:{number}: {in_words_of_the_command(str(error))}")
+            continue
+        asked.append(_Asked(number, words, wanted, decision))
+    if not asked and not mistakes:
+        mistakes.append(f"{expected}: the file contains no expectations")
+    if mistakes:
+        raise BadFile("\n".join(mistakes))
+    return asked
+
+
+def _object(asked: _Asked) -> dict[str, Any]:
+    answer = {"line": asked.line, "expected": asked.expected, "right": asked.right}
+    decision = asked.decision
+    more = {"determined": decision.determined, "explanation": decision.explanation}
+    return {**answer, **more}
+
+
+def _print(failed: list[_Asked]) -> None:
+    screen = console()
+    for each in failed:
+        why = printable(in_words_of_the_command(each.decision.explanation))
+        mark = ("✗ ", "red") if each.decision.determined else ("? ", "yellow")
+        screen.print(Text.assemble(mark, f"line {each.line}: {printable(each.text)}: {why}"))
+    if not failed:
         screen.print("[green]✓[/] all decisions are as expected")
-    raise SystemExit(1 if failed else 0)
 
 
 def _named(expected: Path, words: list[str], selection: Selection) -> Permissions:

@@ -13,7 +13,9 @@ from .. import _engine
 from .._errors import SubtrieError
 from .._nats.duration import readable_duration
 from ..acl import Permissions, about_microbus
-from .permission_files import FILE, BadFile, Selection, of_user
+from .permission_files import SOURCE, Selection, bad_file, of_user
+from .report_forms import JSON, MARKDOWN, TEXT, by_format, markdown_table, print_report
+from .sarif import Row
 from .stream import console, print_json, printable
 
 _HEADINGS = (
@@ -21,15 +23,18 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def show_users(users: dict[str, Permissions], plane: str | None, as_json: bool) -> None:
+def show_users(users: dict[str, Permissions], plane: str | None, form: str) -> None:
     """Print one row for each user: how many entries, and what stands out."""
     microbus = plane is not None or about_microbus(users.values())
     rows = [_row(name, permissions, microbus) for name, permissions in users.items()]
-    if as_json:
+    if form == JSON:
         for row in rows:
             print_json(row)
         return
     texts = [list(_HEADINGS), *([_cell(row[key]) for key in _HEADINGS] for row in rows)]
+    if form == MARKDOWN:
+        print(markdown_table(texts[0], texts[1:]), end="")
+        return
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     screen = console()
     for number, cells in enumerate(texts):
@@ -75,42 +80,57 @@ def _cell(value: Any) -> str:
 
 @click.command()
 @click.argument("subject")
-@click.argument("files", type=FILE, nargs=-1, required=True)
+@click.argument("files", type=SOURCE, nargs=-1, required=True)
 @of_user
 @click.option(
     "--verb", type=click.Choice(["publish", "subscribe", "receive"]), default="publish",
     show_default=True,
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each user.")
-def who(
-    subject: str, files: tuple[Path, ...], selection: Selection, verb: str, as_json: bool
-) -> None:
+@by_format
+def who(subject: str, files: tuple[Path, ...], selection: Selection, verb: str, form: str) -> None:
     """List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
 
     Each with the rule that decides. SUBJECT may be a pattern: then who may do so with any subject
     of it (subscribe: with the whole pattern), and an example. Exports, imports and mappings of
     accounts are in 'subtrie acl flows'. Exit code 1 if no user may.
     """
-    screen = console()
-    anyone = False
     try:
         _engine.check_pattern(subject, "server")
-        for file in files:
-            for row in _who(file, selection, subject, verb):
-                anyone = anyone or row["allowed"] is True
-                if as_json:
-                    print_json({"file": str(file), **row})
-                    continue
-                mark = ("✓ ", "green") if row["allowed"] else ("? ", "yellow")
-                name = printable(row["user"] or str(file))
-                example = f"  example: {row['witness']}" if row["witness"] else ""
-                rule = f"  {printable(row['rule'])}"
-                screen.print(Text.assemble(mark, name, rule, (printable(example), "dim")))
+        found = [
+            {"file": str(file), **row}
+            for file in files
+            for row in _who(file, selection, subject, verb)
+        ]
     except SubtrieError as error:
-        raise BadFile(str(error)) from None
-    if not anyone and not as_json:
+        raise bad_file(error) from None
+    if form == TEXT:
+        _print_who(found, subject, verb)
+    else:
+        rows = [Row("may", "note", _sentence(each, subject, verb), each["file"]) for each in found]
+        table = ((e["user"] or e["file"], e["rule"], e["witness"] or "") for e in found)
+        headings = ("user", "rule", "example")
+        print_report(form, "subtrie acl who", rows, found, (headings, table))
+    raise SystemExit(0 if any(each["allowed"] is True for each in found) else 1)
+
+
+def _sentence(row: dict[str, Any], subject: str, verb: str) -> str:
+    name = row["user"] or "the user"
+    if row["allowed"] is None:
+        return f"{name}: {row['rule']}"
+    example = f", for example {row['witness']}" if row["witness"] else ""
+    return f"{name} may {verb} {subject} by {row['rule']}{example}"
+
+
+def _print_who(found: list[dict[str, Any]], subject: str, verb: str) -> None:
+    screen = console()
+    for row in found:
+        mark = ("✓ ", "green") if row["allowed"] else ("? ", "yellow")
+        name = printable(row["user"] or row["file"])
+        example = f"  example: {row['witness']}" if row["witness"] else ""
+        rule = f"  {printable(row['rule'])}"
+        screen.print(Text.assemble(mark, name, rule, (printable(example), "dim")))
+    if not any(row["allowed"] for row in found):
         screen.print(f"no user may {verb} {printable(subject)}")
-    raise SystemExit(0 if anyone else 1)
 
 
 def _who(file: Path, selection: Selection, subject: str, verb: str) -> Iterator[dict[str, Any]]:
@@ -123,7 +143,7 @@ def _who(file: Path, selection: Selection, subject: str, verb: str) -> Iterator[
     for name, permissions in users.items():
         row: dict[str, Any] = {"user": name, "verb": verb, "allowed": True, "witness": None}
         if not permissions.determined:
-            yield row | {"allowed": None, "rule": "not determined: decided elsewhere"}
+            yield row | {"allowed": None, "rule": f"decided elsewhere, by {permissions.decided_by}"}
         elif verb == "subscribe" or (verb == "publish" and literal):
             ask = permissions.can_subscribe if verb == "subscribe" else permissions.can_publish
             if decision := ask(subject):

@@ -16,6 +16,7 @@ from .._nats.nkey import holds_seed
 from .._nats.secret_file import secret_file_fault
 from ..acl import Permissions
 from ..gencreds import (
+    ADDRESS,
     Service,
     UnresolvedCall,
     check_size,
@@ -26,6 +27,7 @@ from ..gencreds import (
     seed_in,
     seed_of,
     sign,
+    trial,
     write_all,
 )
 from .gencreds_answers import (
@@ -38,6 +40,7 @@ from .gencreds_answers import (
     as_text,
     unresolved_as_json,
 )
+from .permission_files import bad_file
 from .stream import console, printable
 
 #: Units that Go does not have, in seconds.
@@ -82,10 +85,8 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option(
-    "--plane", required=True, help="The plane of the deployment; creds are valid for one."
-)
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@click.option("--plane", help="The plane of the deployment; creds are valid for one.")
 @click.option(
     "--service", "names", multiple=True, metavar="HOST", help="Only this service; may be repeated."
 )
@@ -98,6 +99,11 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path(), show_default=".",
     help="The folder for <host>_nats.creds; for one service also a file *.creds.",
+)  # fmt: skip
+@click.option(
+    "--try", "trial_folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Make an operator, an account and nats.conf for a broker on loopback in this folder, if "
+    "it has none, and write creds there; without SOURCE, those of a user that may do everything.",
 )  # fmt: skip
 @click.option("--expires", type=_Duration(), help="How long the creds are valid: 720h, 30d.")
 @click.option(
@@ -116,12 +122,13 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]
 )  # fmt: skip
 @click.option("--json", "in_json", is_flag=True, help="The same as --format json.")
 def gencreds(
-    source: Path,
-    plane: str,
+    source: Path | None,
+    plane: str | None,
     names: tuple[str, ...],
     signing_key: str | None,
     account: str | None,
     out: Path,
+    trial_folder: Path | None,
     expires: int | None,
     persist_keys: Path | None,
     dry_run: bool,
@@ -135,6 +142,16 @@ def gencreds(
     SOURCE is a folder, or a file and what it imports. It is parsed, never imported or run. Exit
     code 1 if a call cannot be determined statically, or if the rules do not fit into a JWT.
     """
+    if trial_folder is not None:
+        if signing_key is not None or account is not None or out != Path() or dry_run:
+            raise click.UsageError("--try goes without --signing-key, --account, --out, --dry-run")
+        out, signing_key = trial_folder, _tried(trial_folder, source, expires)
+        if source is None:
+            return
+    if source is None:
+        raise click.UsageError("give a SOURCE, or --try DIR")
+    if plane is None:
+        raise click.UsageError("give the plane of the deployment: --plane NAME")
     form = "json" if in_json else form
     writes = not dry_run and form in ("text", "json")
     try:
@@ -159,11 +176,24 @@ def gencreds(
             raise click.UsageError(f"{out} is one file for several services: {hosts}")
         if writes:
             _write(needs, signing_key, account, expires, persist_keys)
-    except FileNotFoundError as error:
-        raise click.UsageError(str(error)) from None
     except (SubtrieError, OSError, ImportError) as error:
-        raise click.UsageError(str(error)) from None
+        raise bad_file(error) from None
     _answer(needs, form, plane, source, expires, written=writes)
+
+
+def _tried(folder: Path, source: Path | None, expires: int | None) -> str:
+    """Make the files of a trial, say how to use them, and return the file that signs."""
+    try:
+        files = trial(folder)
+        if source is None:
+            everything = Permissions()
+            creds = sign(everything, seed_in(files.key), name="trial", expires=expires)
+            write_all([(creds.text, folder / "nats.creds")])
+            print(f"wrote {printable(str(folder / 'nats.creds'))}: a user that may do everything")
+    except (SubtrieError, OSError, ImportError) as error:
+        raise bad_file(error) from None
+    print(f"broker: nats-server -c {printable(str(files.config))}, at nats://{ADDRESS}")
+    return str(files.key)
 
 
 def _chosen(services: list[Service], names: Sequence[str], source: Path) -> list[Service]:

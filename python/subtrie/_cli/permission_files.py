@@ -11,8 +11,9 @@ from typing import Any, Literal
 import click
 
 from .._errors import SubtrieError
+from .._file_errors import other_mistakes
 from ..acl import STANDARD_INPUT, Permissions, is_address
-from .stream import printable
+from .stream import in_words_of_the_command, printable
 
 #: How the formats of a permissions file are named in help texts.
 FORMATS = (
@@ -41,7 +42,7 @@ class BadFile(click.ClickException):
 
     def format_message(self) -> str:
         """Return the message with control characters escaped."""
-        return printable(self.message)
+        return "\n".join(printable(line) for line in self.message.split("\n"))
 
 
 class _Source(click.ParamType):  # type: ignore[type-arg]
@@ -71,6 +72,12 @@ class _Source(click.ParamType):  # type: ignore[type-arg]
 FILE = _Source(several=False)
 #: A file of permissions, a folder of JWTs, or the address of a running broker.
 SOURCE = _Source(several=True)
+
+
+def bad_file(error: Exception) -> BadFile:
+    """Return the error of a command: every mistake of the run, in the words of the command."""
+    lines = [in_words_of_the_command(str(each)) for each in (error, *other_mistakes(error))]
+    return BadFile("\n".join([f"{len(lines)} mistakes", *lines] if len(lines) > 1 else lines))
 
 
 by_plane = click.option(
@@ -112,7 +119,7 @@ class Selection:
                 allow_readable=self.allow_readable,
             )
         except (SubtrieError, OSError, ImportError) as error:
-            raise BadFile(_in_words_of_the_command(error)) from None
+            raise bad_file(error) from None
 
     def load_determined(self, path: Path, user: str | None = None) -> Permissions:
         """Return the same; a usage error too if the account defines the permissions."""
@@ -136,7 +143,7 @@ class Selection:
                 path, account_jwt=self._account_token, allow_readable=self.allow_readable
             )
         except (SubtrieError, OSError, ImportError) as error:
-            raise BadFile(_in_words_of_the_command(error)) from None
+            raise bad_file(error) from None
         if undetermined == "keep":
             return loaded
         for name, permissions in loaded.items():
@@ -148,16 +155,6 @@ class Selection:
             message = "skipped: permissions come from an external authority"
             click.echo(f"{printable(who)}: {message}", err=True)
         return {name: each for name, each in loaded.items() if each.determined}
-
-
-def _in_words_of_the_command(error: Exception) -> str:
-    """Return the message with the options of the command in place of Python's arguments."""
-    return (
-        str(error)
-        .replace("choose one with user= (and account=)", "choose one with --user (and --account)")
-        .replace("pass account_jwt=", "pass --account-jwt")
-        .replace("pass allow_readable=True", "pass --allow-readable")
-    )
 
 
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,24 +17,35 @@ from .stream import print_json
 TEXT, JSON, MARKDOWN, SARIF, JUNIT = FORMS = ("text", "json", "markdown", "sarif", "junit")
 
 
-def by_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format``, ``--json`` and ``--sarif``; the command gets the choice as ``form``."""
+def formats(forms: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds ``--format`` and a short option for JSON and for SARIF.
 
-    @wraps(command)
-    def chosen(*arguments: Any, form: str, as_json: bool, sarif: bool, **named: Any) -> Any:
-        form = SARIF if sarif else JSON if as_json else form
-        return command(*arguments, form=form, **named)
+    The command gets the choice as ``form``.
+    """
 
-    with_options: Callable[..., Any] = chosen
-    for option in (
-        click.option("--sarif", is_flag=True, help="The same as --format sarif."),
-        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
-        click.option(
-            "--format", "form", type=click.Choice(FORMS), default=TEXT, show_default=True
-        ),
-    ):  # fmt: skip
-        with_options = option(with_options)
-    return with_options
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def chosen(*arguments: Any, form: str, short: str | None, **named: Any) -> Any:
+            return command(*arguments, form=short or form, **named)
+
+        with_options: Callable[..., Any] = chosen
+        for each in (SARIF, JSON):
+            if each in forms:
+                with_options = click.option(
+                    f"--{each}", "short", flag_value=each, help=f"The same as --format {each}."
+                )(with_options)
+        choice = click.Choice(forms)
+        return click.option("--format", "form", type=choice, default=TEXT, show_default=True)(
+            with_options
+        )
+
+    return decorated
+
+
+#: For verbs that report something.
+by_format = formats(FORMS)
+#: For verbs that show something.
+by_short_format = formats((TEXT, JSON, MARKDOWN))
 
 
 def print_report(
@@ -50,10 +61,11 @@ def print_report(
     Args:
         form: the format.
         suite: the command, for JUnit.
-        rows: what is reported: the results of SARIF, the failures of JUnit.
+        rows: what is reported: the results of SARIF, the test cases of JUnit, which fail unless
+            they are notes.
         objects: the lines of JSON.
         table: the headings and rows of Markdown; a row's texts are escaped here.
-        passed: the test cases of JUnit that did not fail.
+        passed: further test cases of JUnit, which did not fail.
     """
     if form == JSON:
         for each in objects:
@@ -61,8 +73,11 @@ def print_report(
     elif form == SARIF:
         print(json.dumps(sarif_of_rows(rows), indent=2))
     elif form == JUNIT:
-        failed = [Case(each.place, f"{each.rule}: {each.message}", each.message) for each in rows]
-        print(junit(suite, [*failed, *passed]))
+        cases = [
+            Case(each.place, f"{each.rule}: {each.message}",
+                 None if each.level == "note" else each.message) for each in rows
+        ]  # fmt: skip
+        print(junit(suite, [*cases, *passed]))
     else:
         print(markdown_table(*table), end="")
 

@@ -72,10 +72,49 @@ def _styled(text: str, style: str) -> str:
     return click.style(text, fg=style)
 
 
+#: Words of Python in messages, and what to write on the command line instead.
+_WORDS = {
+    "choose one with user= (and account=)": "choose one with --user (and --account)",
+    "pass --account-jwt, or account_jwt= in Python": "pass --account-jwt",
+    "pass allow_readable=True": "pass --allow-readable",
+    "pass root= if this is intended": "copy it there",
+    "write it as Permissions.dump() does": "write it as 'subtrie acl minimise' does",
+    "give both the same dialect=": "give both the same dialect",
+    "; it may be allowed as a reply, see session()": "; it may be allowed as a reply",
+}
+#: The same for options that not every command has: the option, and the words without it.
+_OPTIONS = {
+    "use Pattern for a subscription": {
+        "pattern": "pass --pattern for a subscription",
+        "verb": "pass --verb subscribe for a subscription",
+        "": "it is the subject of one message",
+    },
+    ", or use dialect='server', for which NATS gives no guarantees": {
+        "dialect": ", or pass --dialect server, for which NATS gives no guarantees", "": "",
+    },
+    "; dialect='server' accepts it as literal text": {
+        "dialect": "; --dialect server accepts it as literal text", "": "",
+    },
+    ", or dialect='server'": {"dialect": ", or --dialect server", "": ""},
+    ", or 4,096 with dialect='server'": {"dialect": ", or 4,096 with --dialect server", "": ""},
+}  # fmt: skip
+
+
+def in_words_of_the_command(text: str) -> str:
+    """Return a message with the options of the running command in place of words of Python."""
+    for words, instead in _WORDS.items():
+        text = text.replace(words, instead)
+    context = click.get_current_context(silent=True)
+    options = {each.name for each in context.command.params} if context is not None else set()
+    for words, by_option in _OPTIONS.items():
+        fitting = next((each for each in by_option if each in options), "")
+        text = text.replace(words, by_option[fitting])
+    return text
+
+
 def hint_of(error: SubtrieError) -> str:
     """Return the hint of an error in the words of the command line."""
-    hint = error.hint.replace("dialect='server'", "--dialect server")
-    return hint.replace("use Pattern for a subscription", "pass --pattern for a subscription")
+    return in_words_of_the_command(error.hint)
 
 
 def say_accepted(text: str, note: str) -> None:

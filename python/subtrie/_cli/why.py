@@ -5,19 +5,31 @@ from __future__ import annotations
 import dataclasses
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .._errors import SubtrieError
-from ..acl import Decision
-from .permission_files import FILE, FORMATS, Selection, by_model, every_user, of_user
-from .stream import error_fields, inputs, print_json, printable, say, say_rejected
+from ..acl import STANDARD_INPUT, Decision
+from .junit import Case
+from .permission_files import FORMATS, SOURCE, Selection, by_model, every_user, of_user
+from .report_forms import JSON, TEXT, by_format, print_report
+from .sarif import Row
+from .stream import (
+    error_fields,
+    in_words_of_the_command,
+    inputs,
+    print_json,
+    printable,
+    say,
+    say_rejected,
+)
 
 
 @click.command()
 @click.argument("subjects", nargs=-1)
 @click.option(
-    "-p", "--permissions", "source", type=FILE, required=True,
+    "-p", "--permissions", "source", type=SOURCE, required=True,
     help=f"{FORMATS[0].upper()}{FORMATS[1:]}.",
 )  # fmt: skip
 @of_user
@@ -27,7 +39,7 @@ from .stream import error_fields, inputs, print_json, printable, say, say_reject
 @click.option("--queue", help="The queue group of a subscription.")
 @every_user
 @by_model
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each subject.")
+@by_format
 def why(
     subjects: tuple[str, ...],
     source: Path,
@@ -36,7 +48,7 @@ def why(
     queue: str | None,
     every_user: bool,
     model: str,
-    as_json: bool,
+    form: str,
 ) -> None:
     r"""Decide whether each SUBJECT may be published (or subscribed to), and explain why.
 
@@ -49,37 +61,67 @@ def why(
     """
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")
+    if not subjects and source == STANDARD_INPUT:
+        raise click.UsageError("standard input cannot hold both the permissions and the subjects")
     users = (
         selection.load_each(source, undetermined="keep")
         if every_user
         else {"": selection.load(source)}
     )
-    all_allowed = all_subjects = True
+    answers = []
     for text, (name, permissions) in product(inputs(subjects), users.items()):
         try:
             if verb == "publish":
-                decision = permissions.can_publish(text, model=model)
+                said: Decision | SubtrieError = permissions.can_publish(text, model=model)
             else:
-                decision = permissions.can_subscribe(text, queue=queue, model=model)
+                said = permissions.can_subscribe(text, queue=queue, model=model)
         except SubtrieError as error:
-            all_subjects = False
-            if as_json:
-                print_json({"subject": text, "allowed": None, **error_fields(error)})
-            else:
-                say_rejected(text, error)
-            continue
-        all_allowed &= bool(decision)
-        if as_json:
-            answer = dataclasses.asdict(decision)
-            asked = {"subject": text, "verb": verb, "queue": queue}
-            print_json({**({"user": name} if name else {}), **asked, **answer})
+            said = error
+        answers.append((text, name, said))
+        # At once, because the subjects may come one by one.
+        if form == JSON:
+            print_json(_object(text, name, verb, queue, said))
+        elif form == TEXT:
+            _say(text, name, said)
+    if form not in (JSON, TEXT):
+        _report(form, answers, verb, str(source))
+    if any(isinstance(said, SubtrieError) for _, _, said in answers):
+        raise SystemExit(2)
+    raise SystemExit(0 if all(said for _, _, said in answers) else 1)
+
+
+def _object(
+    text: str, name: str, verb: str, queue: str | None, said: Decision | SubtrieError
+) -> dict[str, Any]:
+    if isinstance(said, SubtrieError):
+        return {"subject": text, "allowed": None, **error_fields(said)}
+    asked = {"subject": text, "verb": verb, "queue": queue}
+    return {**({"user": name} if name else {}), **asked, **dataclasses.asdict(said)}
+
+
+def _report(
+    form: str, answers: list[tuple[str, str, Decision | SubtrieError]], verb: str, file: str
+) -> None:
+    rows, passed, cells = [], [], []
+    for text, name, said in answers:
+        allowed = isinstance(said, Decision) and bool(said)
+        because = str(said) if isinstance(said, SubtrieError) else said.explanation
+        asked = f"{name}: {verb} {text}" if name else f"{verb} {text}"
+        if allowed:
+            passed.append(Case(file, asked))
         else:
-            _say(f"{name}: {text}" if name else text, decision)
-    raise SystemExit(2 if not all_subjects else 0 if all_allowed else 1)
+            rows.append(Row("refused", "error", f"{asked}: {because}", file))
+        cells.append((name, text, "yes" if allowed else "no", because))
+    table = (("user", verb, "allowed", "why"), cells)
+    print_report(form, "subtrie why", rows, (), table, passed)
 
 
-def _say(text: str, decision: Decision) -> None:
-    mark = ("✓ ", "green") if decision else ("✗ ", "red")
-    if not decision.determined:
+def _say(text: str, name: str, said: Decision | SubtrieError) -> None:
+    if isinstance(said, SubtrieError):
+        say_rejected(text, said)
+        return
+    mark = ("✓ ", "green") if said else ("✗ ", "red")
+    if not said.determined:
         mark = ("? ", "yellow")
-    say(mark, printable(text), ("  " + printable(decision.explanation), "dim"))
+    because = printable(in_words_of_the_command(said.explanation))
+    say(mark, printable(f"{name}: {text}" if name else text), ("  " + because, "dim"))

@@ -249,14 +249,43 @@ def user_claims(
         expires: seconds from now until the token ends; None for never.
         issuer_account: the account's public key, if a signing key of it signs.
     """
-    now = int(time.time())
-    body: dict[str, Any] = {"jti": "", "iat": now}
-    if expires is not None:
-        body["exp"] = now + round(expires)
     nats: dict[str, Any] = {**permissions, "subs": -1, "data": -1, "payload": -1}
     nats |= {"type": "user", "version": 2}
     if issuer_account is not None:
         nats["issuer_account"] = issuer_account
+    return _claims(name, issuer, subject, nats, expires)
+
+
+def operator_claims(name: str, key: str) -> dict[str, Any]:
+    """Return the claims of an operator, which signs its own JWT.
+
+    Args:
+        name: the operator's name.
+        key: its public key.
+    """
+    return _claims(name, key, key, {"type": "operator", "version": 2})
+
+
+def account_claims(name: str, issuer: str, subject: str) -> dict[str, Any]:
+    """Return the claims of an account without limits, except that JetStream is off.
+
+    Args:
+        name: the account's name.
+        issuer: the public key of the operator.
+        subject: the account's public key.
+    """
+    unlimited = ("subs", "data", "payload", "imports", "exports", "conn", "leaf")
+    limits = {**dict.fromkeys(unlimited, -1), "wildcards": True}
+    return _claims(name, issuer, subject, {"limits": limits, "type": "account", "version": 2})
+
+
+def _claims(
+    name: str, issuer: str, subject: str, nats: dict[str, Any], expires: float | None = None
+) -> dict[str, Any]:
+    now = int(time.time())
+    body: dict[str, Any] = {"jti": "", "iat": now}
+    if expires is not None:
+        body["exp"] = now + round(expires)
     body |= {"iss": issuer, "name": name, "sub": subject, "nats": nats}
     digest = hashlib.new("sha512_256", _json(body)).digest()
     body["jti"] = base64.b32encode(digest).decode().rstrip("=")

@@ -16,11 +16,11 @@ from .._errors import refusal
 from .._file_errors import file_error
 from .secret_file import secret_file_fault
 
-#: First bytes of public keys: a user's (U), an account's (A), a curve key (X).
-USER_KEY, ACCOUNT_KEY, CURVE_KEY = 20 << 3, 0, 23 << 3
+#: First bytes of public keys: of an operator (O), an account (A), a user (U), a curve key (X).
+OPERATOR_KEY, ACCOUNT_KEY, USER_KEY, CURVE_KEY = 14 << 3, 0, 20 << 3, 23 << 3
 
 #: The first byte of a key, by the first letters of its seed.
-_PREFIX = {"SA": ACCOUNT_KEY, "SU": USER_KEY}
+_PREFIX = {"SO": OPERATOR_KEY, "SA": ACCOUNT_KEY, "SU": USER_KEY}
 _KINDS = {
     "SA": "an account seed",
     "SO": "an operator seed",
@@ -59,7 +59,7 @@ def key_pair(seed: str, kind: str) -> Any:
 
     Args:
         seed: the text of the seed.
-        kind: ``SA`` for an account or ``SU`` for a user.
+        kind: ``SO`` for an operator, ``SA`` for an account, ``SU`` for a user.
 
     Raises:
         PermissionsError: a seed of another kind (``seed-kind``), or not a seed (``seed``).
@@ -82,9 +82,16 @@ def key_pair(seed: str, kind: str) -> Any:
     return key
 
 
-def fresh_seed() -> str:
-    """Return the seed of a new user key. Raises ``ImportError`` without ``nkeys``."""
-    seed: bytes = nkeys_package().encode_seed(os.urandom(32), _PREFIX["SU"])
+def fresh_seed(kind: str = "SU") -> str:
+    """Return the seed of a new key.
+
+    Args:
+        kind: ``SU`` for a user, ``SA`` for an account, ``SO`` for an operator.
+
+    Raises:
+        ImportError: the package ``nkeys`` is missing.
+    """
+    seed: bytes = nkeys_package().encode_seed(os.urandom(32), _PREFIX[kind])
     return seed.decode()
 
 

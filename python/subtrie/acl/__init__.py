@@ -12,7 +12,7 @@ from ._link import Link
 from ._lint import Finding, jwt_size
 from ._lint_rules import LINT_RULES, LintRule
 from ._load.deployments import is_address
-from ._load.files import STANDARD_INPUT
+from ._load.files import STANDARD_INPUT, read_text
 from ._microbus import about_microbus
 from ._permissions import Permissions
 from ._place import Place
@@ -40,4 +40,5 @@ __all__ = [
     "about_microbus",
     "is_address",
     "jwt_size",
+    "read_text",
 ]

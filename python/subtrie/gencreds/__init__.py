@@ -11,9 +11,10 @@ from ._scan import scan
 from ._service import EndpointUse, Note, RawSubject, Service, UnresolvedCall
 from ._sign import Creds, check_size, sign, write, write_all
 from ._size import Plan, plan
+from ._trial import ADDRESS, Trial, trial
 
 __all__ = [
-    "Creds", "EndpointUse", "Note", "Plan", "RawSubject", "Service", "UnresolvedCall", "check_size",
-    "fresh_seed", "plan", "rule", "rules", "scan", "seed_in", "seed_of", "sign", "write",
-    "write_all",
+    "ADDRESS", "Creds", "EndpointUse", "Note", "Plan", "RawSubject", "Service", "Trial",
+    "UnresolvedCall", "check_size", "fresh_seed", "plan", "rule", "rules", "scan", "seed_in",
+    "seed_of", "sign", "trial", "write", "write_all",
 ]  # fmt: skip

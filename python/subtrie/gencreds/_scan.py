@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 from .. import microbus
-from .._errors import AddressError
-from .._file_errors import file_error, located
-from ._abstract_values import ExternalObject, FunctionValue, Instance, ParameterValue, of_kind
+from .._errors import AddressError, SubtrieError
+from .._file_errors import Mistakes, file_error, located
+from ._abstract_values import FunctionValue, Instance, ParameterValue, of_kind
 from ._client_stubs import find_stubs, limited_calls
 from ._connector_instances import ConnectorInstances, Owners, argument
 from ._connector_methods import CALLS, CONTROL_PORT, EVENT_PORT, EVENTS, SERVES, VERBS, kind_of
 from ._constant_evaluation import ConstantEvaluator
 from ._declared import declared
+from ._hidden_calls import HiddenCall, HiddenCallDetector
 from ._loops import LoopBindings
 from ._partial_strings import PartialString
 from ._rules import rule
@@ -69,6 +71,7 @@ class _Scan:
         self.limited = limited_calls(tree)
         names = (getattr(node, "name", "") for node in self.stubs)
         self.detector = UnresolvedCallDetector(self.tree, self.evaluator, names)
+        self.hidden = HiddenCallDetector(self.tree, self.evaluator, self.detector.stubs)
 
     def services(self) -> list[Service]:
         """Scan all files, and return the services."""
@@ -79,13 +82,24 @@ class _Scan:
             self._report(
                 self.unattributed, "calls", site, f"a connector whose host depends on {why}", None
             )
+        mistakes = Mistakes()
         for file_scopes in self.tree.all_files():
             for site in file_scopes.sites:
-                if isinstance(site.node, ast.Call):
-                    self._call(site, site.node)
-                elif not site.called and isinstance(site.node.ctx, ast.Load):  # type: ignore[attr-defined]
-                    self._passed_on(site)
+                try:
+                    self._site(site)
+                except SubtrieError as error:
+                    mistakes.add(error)
+        mistakes.check()
         return self._result()
+
+    def _site(self, site: Site) -> None:
+        if isinstance(site.node, ast.Call):
+            self._call(site, site.node)
+            return
+        if isinstance(site.node, ast.Attribute):
+            self._hidden(site, self.hidden.of_attribute(site, site.node))
+        if not site.called and isinstance(site.node.ctx, ast.Load):  # type: ignore[attr-defined]
+            self._passed_on(site)
 
     def _result(self) -> list[Service]:
         """The services, each with the unresolved calls that belong to none."""
@@ -124,8 +138,7 @@ class _Scan:
         for each in values:
             if isinstance(each, FunctionValue) and each.node in self.stubs:
                 self._stub_call(site, call, each.node)
-            elif isinstance(each, ExternalObject) and each.name == "builtins.getattr":
-                self._getattr(site, call)
+        self._hidden(site, self.hidden.of_call(site, call, values))
 
     def _on_bus(self, site: Site, call: ast.Call, verb: str, owners: Owners) -> None:
         for facts, host in self._whose(owners):
@@ -346,24 +359,12 @@ class _Scan:
 
     # --- calls that are hidden
 
-    def _getattr(self, site: Site, call: ast.Call) -> None:
-        values = self.tree.resolver.of(argument(call, 0, "object"), site.scope)
-        connectors, clients = of_kind(values, "Connector"), of_kind(values, "Client")
-        if not connectors and not clients:
-            return
-        attributes = [
-            literal_text(each) for each in self.evaluator.of(argument(call, 1, "name"), site.scope)
-        ]
-        if connectors and None not in attributes and VERBS.isdisjoint(attributes):
-            return
-        for facts, _ in self._whose(self._owners(connectors, site)):
-            self._report(
-                facts,
-                "calls",
-                site,
-                "getattr: the method cannot be determined",
-                EndpointUse(None, None, None, None),
-            )
+    def _hidden(self, site: Site, found: Iterable[HiddenCall]) -> None:
+        for each in found:
+            owners = self._owners(each.connectors or [], site)
+            for facts, _ in self._whose(owners) or [(self.unattributed, "")]:
+                use = EndpointUse(None, None, None, None)
+                self._report(facts, "calls", site, each.message, use)
 
     def _passed_on(self, site: Site) -> None:
         """Report ``connector.request`` or a stub that is passed on instead of called."""

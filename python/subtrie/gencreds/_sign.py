@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from .._errors import refusal
@@ -17,6 +19,9 @@ from .._nats.jwt import signing_input, unpadded_base64, user_claims
 from .._nats.nkey import fresh_seed, key_pair
 from ..acl import Permissions
 from ._size import Plan, claims_of_permissions, plan
+
+#: The end of the names of files that are not complete yet.
+_PART = ".subtrie-part"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
@@ -112,16 +117,27 @@ def write(creds: Creds, path: str | Path) -> None:
 def write_all(files: list[tuple[str, str | Path]]) -> None:
     """Write texts to files with mode 0600; all are on the disk before the first is renamed.
 
+    What a run that was killed has left in the folders is removed. Runs that write into one folder
+    wait for each other (POSIX only).
+
     Raises ``OSError``; then no file is changed unless renaming itself failed.
     """
+    paths = [Path(given) for _, given in files]
+    with ExitStack() as locks:
+        for folder in sorted({path.parent for path in paths}):
+            locks.enter_context(_locked(folder))
+            for left in folder.glob(f".*{_PART}"):
+                left.unlink(missing_ok=True)
+        _write_and_rename([(text, path) for (text, _), path in zip(files, paths, strict=True)])
+
+
+def _write_and_rename(files: list[tuple[str, Path]]) -> None:
     parts: list[tuple[Path, Path]] = []
     try:
-        for number, (text, given) in enumerate(files):
-            path = Path(given)
+        for number, (text, path) in enumerate(files):
             if path.is_dir() and not path.is_symlink():
                 raise IsADirectoryError(f"{path} is a folder")
-            part = path.with_name(f".{path.name}.{os.getpid()}.{number}.part")
-            part.unlink(missing_ok=True)
+            part = path.with_name(f".{path.name}.{number}{_PART}")
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             parts.append((part, path))
             with os.fdopen(handle, "w") as file:
@@ -133,3 +149,19 @@ def write_all(files: list[tuple[str, str | Path]]) -> None:
     finally:
         for part, _ in parts:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which ends with the process however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where a folder cannot be locked
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

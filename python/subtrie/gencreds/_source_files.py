@@ -14,7 +14,8 @@ import stat
 import warnings
 from pathlib import Path
 
-from .._file_errors import file_error
+from .._errors import SubtrieError
+from .._file_errors import Mistakes, file_error
 
 #: Largest file, in bytes, and most files of one scan: above any real project, so that a hostile
 #: one cannot exhaust memory.
@@ -56,8 +57,13 @@ class SourceFiles:
         self.mentions = False
         self._modules: dict[tuple[Path, str], Path | None] = {}
         if self.root.is_dir():
+            mistakes = Mistakes()
             for each in self._python_files():
-                self.load(each)
+                try:
+                    self.load(each)
+                except SubtrieError as error:
+                    mistakes.add(error)
+            mistakes.check()
         else:
             self.load(self.root)
         self.own = set(self.files)

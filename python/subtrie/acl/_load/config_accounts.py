@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import _engine
 from ..._errors import SubtrieError
-from ..._file_errors import file_error
+from ..._file_errors import Mistakes, file_error
 from .._account import Account, Export, Import, Mapping, Target, add_implied, pattern_of
 from .._subject_transform import SubjectTransform
 from .config_keys import FLAG, NUMBER, TEXT, keys_of, of_kind, texts
@@ -47,16 +47,25 @@ def accounts_of(values: dict[str, Node]) -> dict[str, Account]:
             accounts[GLOBAL].mappings += _mappings(values[key])
     nodes: list[tuple[Import, Node]] = []
     blocks = values.get("accounts")
+    mistakes = Mistakes()
     if blocks is not None and isinstance(blocks.value, dict):
         for name, node in blocks.value.items():
-            if not node.used:
-                accounts[name] = _account(name, node, nodes)
+            try:
+                if not node.used:
+                    accounts[name] = _account(name, node, nodes)
+            except SubtrieError as error:
+                mistakes.add(error)
     elif blocks is not None:
         accounts |= {each.value: Account(each.value) for each in blocks.value}
+    mistakes.check()
     for name, account in accounts.items():
         for taken in account.imports:
             node = next(node for each, node in nodes if each is taken)
-            _authorised(name, taken, accounts, node)
+            try:
+                _authorised(name, taken, accounts, node)
+            except SubtrieError as error:
+                mistakes.add(error)
+    mistakes.check()
     system = system_of(values)
     if system is not None:
         accounts.setdefault(system, Account(system))
@@ -73,14 +82,25 @@ def _account(name: str, node: Node, nodes: list[tuple[Import, Node]]) -> Account
     """One account; each import is added to ``nodes`` with its node."""
     account = Account(name)
     fields = {key.lower(): each for key, each in node.value.items()}
+    mistakes = Mistakes()
     for each in _items(fields.get("exports"), "exports"):
-        account.exports.append(_export(each))
+        try:
+            account.exports.append(_export(each))
+        except SubtrieError as error:
+            mistakes.add(error)
     for each in _items(fields.get("imports"), "imports"):
-        account.imports.append(_import(each))
+        try:
+            account.imports.append(_import(each))
+        except SubtrieError as error:
+            mistakes.add(error)
+            continue
         nodes.append((account.imports[-1], each))
     for key in ("mappings", "maps"):
-        if key in fields:
-            account.mappings += _mappings(fields[key])
+        try:
+            account.mappings += _mappings(fields[key]) if key in fields else []
+        except SubtrieError as error:
+            mistakes.add(error)
+    mistakes.check()
     account.jetstream = "jetstream" in fields and _enabled(fields["jetstream"])
     return account
 
@@ -176,20 +196,29 @@ def _mappings(node: Node) -> list[Mapping]:
     if not isinstance(node.value, dict):
         raise file_error("config-type", "mappings", node.file, node.line)
     found = []
+    mistakes = Mistakes()
     for source, target in node.value.items():
-        _check(source, target)
-        if isinstance(target.value, str):
-            targets = [(target, Target(target.value))]
-        else:
-            rows = target.value if isinstance(target.value, list) else [target]
-            targets = [(row, _target(row)) for row in rows]
-        for row, each in targets:
-            _check_target(source, each, row)
-        mapping = Mapping(source, tuple(each for _, each in targets))
-        if fault := mapping.fault():
-            raise file_error("mapping", fault, target.file, target.line)
-        found.append(mapping)
+        try:
+            found.append(_mapping(source, target))
+        except SubtrieError as error:
+            mistakes.add(error)
+    mistakes.check()
     return found
+
+
+def _mapping(source: str, target: Node) -> Mapping:
+    _check(source, target)
+    if isinstance(target.value, str):
+        targets = [(target, Target(target.value))]
+    else:
+        rows = target.value if isinstance(target.value, list) else [target]
+        targets = [(row, _target(row)) for row in rows]
+    for row, each in targets:
+        _check_target(source, each, row)
+    mapping = Mapping(source, tuple(each for _, each in targets))
+    if fault := mapping.fault():
+        raise file_error("mapping", fault, target.file, target.line)
+    return mapping
 
 
 def _target(row: Node) -> Target:

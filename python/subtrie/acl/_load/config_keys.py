@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..._file_errors import file_error
+from ..._errors import SubtrieError
+from ..._file_errors import Mistakes, file_error
 from ..._nats.duration import parse_duration
 from .config_parser import Node
 
@@ -44,16 +45,21 @@ CONNECTIONS = {"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT
 def top_level(document: Node) -> dict[str, Node]:
     """Return the values of a configuration by key in lower case; unknown keys are refused."""
     values: dict[str, Node] = {}
+    mistakes = Mistakes()
     for key, node in document.value.items():
         kind = _TOP.get(key.lower())
         if kind is None:
             if not node.used:
-                raise file_error("unknown-key", key, node.file, node.line)
+                mistakes.add(file_error("unknown-key", key, node.file, node.line))
             continue
         if key.lower() in values:
-            raise file_error("alias-twice", key, node.file, node.line)
-        of_kind(node, kind, key)
+            mistakes.add(file_error("alias-twice", key, node.file, node.line))
+        try:
+            of_kind(node, kind, key)
+        except SubtrieError as error:
+            mistakes.add(error)
         values[key.lower()] = node
+    mistakes.check()
     return values
 
 
@@ -71,17 +77,19 @@ def keys_of(node: Node, known: Mapping[str, str], where: str) -> dict[str, Node]
     if not isinstance(node.value, dict):
         raise file_error("config-type", where, node.file, node.line)
     found: dict[str, Node] = {}
+    mistakes = Mistakes()
     for key, entry in node.value.items():
         meaning = known.get(key.lower())
         if meaning is None:
-            if entry.used:
-                continue
-            raise file_error("unknown-key", key, entry.file, entry.line)
+            if not entry.used:
+                mistakes.add(file_error("unknown-key", key, entry.file, entry.line))
+            continue
         meaning = meaning or key.lower()
         if meaning in found:
             # The broker takes one of two aliases, which one is random.
-            raise file_error("alias-twice", key, entry.file, entry.line)
+            mistakes.add(file_error("alias-twice", key, entry.file, entry.line))
         found[meaning] = entry
+    mistakes.check()
     return found
 
 

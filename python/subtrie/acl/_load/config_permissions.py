@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._errors import SubtrieError
-from ..._file_errors import file_error, located
+from ..._file_errors import Mistakes, file_error, located
 from .._place import Place
 from .._response_limit import ResponseLimit
 from .._rule_entry import checked_entries
@@ -29,12 +29,18 @@ def permissions_of(node: Node) -> LoadedPermissions:
     words = keys_of(node, _WORDS, "permissions")
     loaded = LoadedPermissions()
     lists: dict[str, list[str]] = {}
+    mistakes = Mistakes()
     for verb in ("publish", "subscribe"):
-        if verb in words:
-            for side, entry, place in _entries(words[verb], verb):
-                name = f"{verb}_{side}"
-                lists.setdefault(name, []).append(entry)
-                loaded.sources.setdefault((name, entry), place)
+        try:
+            rows = _entries(words[verb], verb) if verb in words else []
+        except SubtrieError as error:
+            mistakes.add(error)
+            continue
+        for side, entry, place in rows:
+            name = f"{verb}_{side}"
+            lists.setdefault(name, []).append(entry)
+            loaded.sources.setdefault((name, entry), place)
+    mistakes.check()
     for name, entries in lists.items():
         setattr(loaded, name, tuple(entries))
     if "responses" in words:
@@ -58,14 +64,18 @@ def _side_entries(node: Node, verb: str, side: str) -> list[tuple[str, str, Plac
     if not isinstance(nodes, list):
         raise file_error("config-type", verb, node.file, node.line)
     rows = []
+    mistakes = Mistakes()
     for each in nodes:
         if not isinstance(each.value, str):
-            raise file_error("config-type", verb, each.file, each.line)
+            mistakes.add(file_error("config-type", verb, each.file, each.line))
+            continue
         try:
             entries = checked_entries([each.value], f"{verb}_{side}", "server", verb == "subscribe")
         except SubtrieError as error:
-            raise located(error, each.file, each.line) from None
+            mistakes.add(located(error, each.file, each.line))
+            continue
         rows += [(side, entry, place_of(each)) for entry in entries or ()]
+    mistakes.check()
     return rows
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from ..._file_errors import file_error
+from ..._errors import SubtrieError
+from ..._file_errors import Mistakes, file_error
 from ..._nats.nkey import ACCOUNT_KEY, CURVE_KEY, USER_KEY, is_public_key
 from .config_keys import (
     CONNECTIONS,
@@ -109,11 +110,21 @@ def users_of_accounts(values: dict[str, Node]) -> list[tuple[str, str, LoadedPer
 def _users(values: dict[str, Node]) -> list[_User]:
     users: list[_User] = []
     callout: _Callout | None = None
-    if "authorization" in values:
-        users, callout = _authorization(values["authorization"])
+    mistakes = Mistakes()
+    of_accounts: list[_User] = []
+    try:
+        if "authorization" in values:
+            users, callout = _authorization(values["authorization"])
+    except SubtrieError as error:
+        mistakes.add(error)
+    try:
+        if "accounts" in values:
+            of_accounts = _accounts(values["accounts"])
+    except SubtrieError as error:
+        mistakes.add(error)
+    mistakes.check()
     single = len(users) == 1 and users[0].node is values["authorization"]
     if "accounts" in values:
-        of_accounts = _accounts(values["accounts"])
         if single and of_accounts:
             _mixed(of_accounts[0].node)
         users += of_accounts
@@ -213,18 +224,27 @@ def _accounts(node: Node) -> list[_User]:
     if not isinstance(node.value, dict):
         raise file_error("config-type", "accounts", node.file, node.line)
     users: list[_User] = []
+    mistakes = Mistakes()
     for name, each in node.value.items():
         if each.used:
             continue  # a variable, not an account
-        found = keys_of(each, _ACCOUNT, name)
-        if name == _GLOBAL:
-            raise file_error("account-name", name, each.file, each.line)
-        if "nkey" in found:
-            _public_key(found["nkey"], ACCOUNT_KEY, "nkey")
-        default = permissions_of(found["defaults"]) if "defaults" in found else None
-        if "users" in found:
-            users += _listed(found["users"], default, name)
+        try:
+            users += _account(name, each)
+        except SubtrieError as error:
+            mistakes.add(error)
+    mistakes.check()
     return users
+
+
+def _account(name: str, node: Node) -> list[_User]:
+    """The users of one account."""
+    found = keys_of(node, _ACCOUNT, name)
+    if name == _GLOBAL:
+        raise file_error("account-name", name, node.file, node.line)
+    if "nkey" in found:
+        _public_key(found["nkey"], ACCOUNT_KEY, "nkey")
+    default = permissions_of(found["defaults"]) if "defaults" in found else None
+    return _listed(found["users"], default, name) if "users" in found else []
 
 
 def _listed(listed: Node, default: LoadedPermissions | None, account: str | None) -> list[_User]:
@@ -232,28 +252,37 @@ def _listed(listed: Node, default: LoadedPermissions | None, account: str | None
     if not isinstance(listed.value, list):
         raise file_error("config-type", "users", listed.file, listed.line)
     users = []
+    mistakes = Mistakes()
     for entry in listed.value:
-        fields = keys_of(entry, _USER, "user")
-        for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
-            if key in fields:
-                of_kind(fields[key], kind, key)
-        if "connections" in fields:
-            _connections(fields["connections"])
-        given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
-        name = given.get("nkey") or given.get("user")
-        if not name:
-            raise file_error("user-name", "users", entry.file, entry.line)
-        if given.get("nkey"):
-            _public_key(fields["nkey"], USER_KEY, "nkey")
-            if given.get("user") or given.get("password"):
-                _mixed(entry)
-        if "permissions" in fields:
-            own = permissions_of(fields["permissions"])
-        else:
-            own = LoadedPermissions() if default is None else dataclasses.replace(default)
-        own.place = place_of(entry)
-        users.append(_User(name, account, own, entry))
+        try:
+            users.append(_user(entry, default, account))
+        except SubtrieError as error:
+            mistakes.add(error)
+    mistakes.check()
     return users
+
+
+def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -> _User:
+    fields = keys_of(entry, _USER, "user")
+    for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
+        if key in fields:
+            of_kind(fields[key], kind, key)
+    if "connections" in fields:
+        _connections(fields["connections"])
+    given = {key: fields[key].value for key in ("nkey", "user", "password") if key in fields}
+    name = given.get("nkey") or given.get("user")
+    if not name:
+        raise file_error("user-name", "users", entry.file, entry.line)
+    if given.get("nkey"):
+        _public_key(fields["nkey"], USER_KEY, "nkey")
+        if given.get("user") or given.get("password"):
+            _mixed(entry)
+    if "permissions" in fields:
+        own = permissions_of(fields["permissions"])
+    else:
+        own = LoadedPermissions() if default is None else dataclasses.replace(default)
+    own.place = place_of(entry)
+    return _User(name, account, own, entry)
 
 
 def _connections(node: Node) -> None:
