@@ -6,10 +6,12 @@ import os
 import time
 
 import pytest
+from click.testing import CliRunner
 from source_trees import HEAD, said
 
 from subtrie import PermissionsError
-from subtrie.gencreds import scan
+from subtrie._cli.app import app
+from subtrie.gencreds import scan, seed_of
 from subtrie.gencreds._source_files import MAX_FILE_BYTES
 
 #: No source here may take longer, on a slow machine.
@@ -169,3 +171,38 @@ def test_names_that_are_not_texts(tree):
     with pytest.raises(PermissionsError) as caught:
         scan(folder)
     assert caught.value.reason == "source-syntax"
+
+
+def test_a_file_name_is_not_a_command_to_the_runner_of_an_action(tree, monkeypatch, tmp_path):
+    monkeypatch.chdir(tree({"::warning ::y.py": HEAD + "def f(u): orders.request('GET', u)\n"}))
+    done = CliRunner().invoke(app, ["gencreds", ".", "--plane", "p", "--dry-run"])
+    assert done.exit_code == 1
+    assert "warning" in done.output
+    assert not [line for line in done.output.splitlines() if line.lstrip().startswith("::")]
+
+
+def test_a_key_file_of_blank_lines_is_read_in_linear_time():
+    start = time.process_time()
+    for blank in (b"\n", b"\r\n", b" \n", b"\t"):
+        with pytest.raises(PermissionsError):
+            seed_of(blank * 65_536)
+    assert time.process_time() - start < 5  # quadratic: more than 30 s
+
+
+def test_all_mistakes_of_a_source_tree_are_one_report(tree):
+    folder = tree(
+        {
+            "a.py": HEAD + 'orders.request("GET", "/x")\norders.request("GET", "/y")\n',
+            "b.py": "from subtrie.connector import Connector\nb = Connector('b.shop')\n"
+            'b.request("get it", "https://a.shop/x")\n',
+        }
+    )
+    done = CliRunner().invoke(app, ["gencreds", str(folder), "--plane", "p", "--dry-run"])
+    assert done.exit_code == 2
+    lines = done.output.splitlines()
+    assert lines[0] == "Error: 3 mistakes"
+    assert [line.partition(".py:")[2][:2] for line in lines[1:]] == ["3:", "4:", "3:"]
+    (folder / "c.py").write_text("def (:\n")
+    (folder / "d.py").write_text("x = = 1\n")
+    done = CliRunner().invoke(app, ["gencreds", str(folder), "--plane", "p", "--dry-run"])
+    assert done.output.splitlines()[0] == "Error: 2 mistakes"

@@ -15,7 +15,7 @@ from .junit import Case
 from .permission_files import SOURCE, bad_file
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row
-from .stream import console, printable
+from .stream import console, line_of_output, printable
 
 _LEVELS = {"unused-import": "warning", "ignored": "warning"}
 _KINDS = {
@@ -119,7 +119,8 @@ def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> Non
         screen.print(Text(printable(_linked(link))))
     for each in rows:
         line = f"{each.place}: {each.rule}: {each.message}"
-        screen.print(Text(printable(line), "yellow" if each.level == "warning" else ""))
+        colour = "yellow" if each.level == "warning" else ""
+        screen.print(Text(line_of_output(printable(line)), colour))
 
 
 def _linked(link: Link) -> str:

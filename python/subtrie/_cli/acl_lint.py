@@ -17,7 +17,7 @@ from .markdown import code
 from .permission_files import FILE, SOURCE, Selection, by_plane, every_user, of_user
 from .report_forms import by_format
 from .sarif import fingerprint, sarif_of_findings
-from .stream import console, print_json, printable
+from .stream import console, line_of_output, print_json, printable
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
@@ -131,7 +131,8 @@ def _print(findings: list[Finding]) -> None:
     for each in findings:
         example = f"  example: {each.witness}" if each.witness else ""
         line = Text.assemble(
-            printable(_place(each)), ": ", (each.level, _COLOURS[each.level]), f" {each.rule}: ",
+            line_of_output(printable(_place(each))), ": ",
+            (each.level, _COLOURS[each.level]), f" {each.rule}: ",
             printable(each.message), (printable(example), "dim"),
         )  # fmt: skip
         screen.print(line)

@@ -41,7 +41,7 @@ from .gencreds_answers import (
     unresolved_as_json,
 )
 from .permission_files import bad_file
-from .stream import console, printable
+from .stream import console, line_of_output, printable
 
 #: Units that Go does not have, in seconds.
 _LONG_DURATION = re.compile(r"([0-9]{1,9})([dw])")
@@ -217,9 +217,8 @@ def _report_unresolved(services: list[Service]) -> None:
     for service in services:
         places |= dict.fromkeys(service.dynamic)
     for each in sorted(places, key=lambda each: (each.file, each.line)):
-        # A line that begins with '::' is a command to the runner of a GitHub Action.
-        name = f"./{each.file}" if each.file.startswith(":") else each.file
-        print(printable(f"{name}:{each.line}: {each.message}"), file=sys.stderr)
+        line = printable(f"{each.file}:{each.line}: {each.message}")
+        print(line_of_output(line), file=sys.stderr)
     print(
         f"subtrie: {len(places)} unresolved in the source: use constants, declare them in "
         "pyproject.toml, or pass --allow-dynamic",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..acl import LINT_RULES, Finding
+from ..acl import LINT_RULES, Finding, read_text
 from .sarif import fingerprint
 from .stream import printable
 
@@ -38,7 +38,7 @@ class Comments:
 def _comments(file: str) -> dict[int, tuple[bool, frozenset[str]]]:
     """By line: whether its comment stands alone, and the rules that it names."""
     found = {}
-    for number, line in enumerate(Path(file).read_text(errors="replace").split("\n"), 1):
+    for number, line in enumerate(read_text(Path(file)).split("\n"), 1):
         if comment := _COMMENT.search(line):
             codes = frozenset(each.strip() for each in comment[1].split(","))
             if unknown := sorted(codes - set(LINT_RULES)):

@@ -13,7 +13,7 @@ import click
 from .._errors import SubtrieError
 from .._file_errors import other_mistakes
 from ..acl import STANDARD_INPUT, Permissions, is_address
-from .stream import in_words_of_the_command, printable
+from .stream import in_words_of_the_command, line_of_output, printable
 
 #: How the formats of a permissions file are named in help texts.
 FORMATS = (
@@ -42,7 +42,7 @@ class BadFile(click.ClickException):
 
     def format_message(self) -> str:
         """Return the message with control characters escaped."""
-        return "\n".join(printable(line) for line in self.message.split("\n"))
+        return "\n".join(line_of_output(printable(each)) for each in self.message.split("\n"))
 
 
 class _Source(click.ParamType):  # type: ignore[type-arg]

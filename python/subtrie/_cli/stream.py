@@ -58,6 +58,14 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=True), flush=True)
 
 
+def line_of_output(text: str) -> str:
+    """Return a line that begins with the name of a file, so that it is not a runner's command.
+
+    A line that begins with ``::`` is a command to the runner of a GitHub Action.
+    """
+    return f"./{text}" if text.lstrip().startswith("::") else text
+
+
 def say(*parts: str | tuple[str, str]) -> None:
     """Print one line; a part with a style (``red``, ``bold``, ``dim`` …) has it in a terminal."""
     line = [part if isinstance(part, str) else _styled(*part) for part in parts]

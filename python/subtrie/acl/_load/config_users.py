@@ -80,7 +80,7 @@ def permissions_of_user(
     fitting = [
         each
         for each in users
-        if (user is None or each.name == user) and (account is None or each.account == account)
+        if user in (None, each.name, each.label) and account in (None, each.account)
     ]
     if len(fitting) == 1:
         return fitting[0].permissions
