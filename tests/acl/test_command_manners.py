@@ -72,7 +72,7 @@ def test_all_mistakes_of_a_configuration(path):
         """accounts {
   APP { users: [
     { user: a, password: x, permissions: { publish: [ "a..b", "ok", "c d" ], subscribe: "x..y" } }
-    { usr: b, pasword: y }
+    { usr: b, secret: y }
     { user: c, nkey: UABC }
   ] }
   $G { }
