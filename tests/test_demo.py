@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples.shop.demo import read_tables
+from subtrie.report import read_report
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,6 +59,18 @@ def test_the_tables_are_written_as_parquet(shown):
     graph = pq.read_table(out / "tables" / manifest["tables"]["call_graph"]["file"]).to_pylist()
     edges = {(row["source"], row["destination"], row["port"]): row["delivered"] for row in graph}
     assert edges["payments.shop", "token.shop", 666] > 10
+
+
+def test_the_report_has_usage_gap_and_proposal(shown):
+    out, said = shown
+    page = out / "report.html"
+    assert f"report written to {page}" in said
+    assert page.stat().st_size < 1_500_000
+    report = read_report(out / "tables")
+    found = {section.table for section in report.sections}
+    assert {"permission_usage", "gap", "proposal", "undelivered", "call_graph"} <= found
+    assert "payments.shop" in {diff.service for diff in report.diffs}
+    assert any(each.kind == "spoofed" and each.severity == "high" for each in report.findings)
 
 
 def test_falsified_numbers_end_with_exit_1(shown, tmp_path):

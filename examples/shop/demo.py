@@ -3,7 +3,8 @@
 1. starts a nats-server on the loopback interface that traces every operation to a file;
 2. runs the shop for a few seconds, each service in a process of its own (``--how six``) or some of
    them together (``--how mixed``), with some faulty traffic;
-3. stops everything, audits the trace with Spark and prints the tables;
+3. stops everything, derives the permissions that the source needs, audits the trace with Spark,
+   prints the tables and writes a page about them;
 4. compares them with what the services counted, and exits with 1 if any number differs.
 
 With ``--how one`` the whole shop runs in one process without a broker, so there is no log to audit.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +32,9 @@ from . import broker, traffic
 from .comparison import differences
 from .counters import Counters
 from .services import OTHER_PROCESSES, PLANE, SERVICES
+
+#: The source of the shop, as the commands name it.
+SOURCE = os.path.relpath(Path(__file__).parent)
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -142,10 +147,18 @@ def _audit(out: Path) -> int:
     with log.open("rb") as opened:
         lines = sum(1 for _ in opened)
     counted = Counters.load(out / "counts.json")
-    arguments = ["audit", str(log), "--plane", PLANE, "--out", str(tables)]
-    console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(arguments)}")
-    command = [sys.executable, "-m", "subtrie.cli", *arguments]
-    done = subprocess.run(command, check=False)
+    rules, page = out / "rules.conf", out / "report.html"
+    derive = ["gencreds", SOURCE, "--plane", PLANE, "--format", "conf"]
+    audit = ["audit", str(log), "--plane", PLANE, "--rules", str(rules), "--code", SOURCE]
+    # A demo lasts seconds, so evidence on one day and from one source is enough for a proposal.
+    audit += ["--min-days", "1", "--min-sources", "1", "--out", str(tables), "--report", str(page)]
+    console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(derive)} > {rules}")
+    console.print(f"   and: subtrie {' '.join(audit)}")
+    command = [sys.executable, "-m", "subtrie.cli"]
+    with rules.open("w") as file:
+        done = subprocess.run([*command, *derive], check=False, stdout=file)
+    if done.returncode == 0:
+        done = subprocess.run([*command, *audit], check=False)
     if done.returncode:
         return 2
     wrong = differences(counted, read_tables(tables), lines)

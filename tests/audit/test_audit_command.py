@@ -151,7 +151,7 @@ def test_the_report_is_written_and_named(run, mixed, tmp_path) -> None:
     assert done.exit_code == 0, done.output
     assert f"report written to {page}" in done.output
     text = page.read_text(encoding="utf-8")
-    shown = CliRunner().invoke(app, ["report", "html", str(tmp_path / "run")])
+    shown = CliRunner().invoke(app, ["report", "html", str(tmp_path / "run"), "--log", str(mixed)])
     assert shown.output == text
     assert "p1.safe.443.a_com.b_com._.GET.y" in text
 

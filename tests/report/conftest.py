@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 from browser import Browser
-from report_runs import hostile_tables, large_tables, make_run, small_tables
+from report_runs import (
+    answer_tables,
+    flow_tables,
+    hostile_tables,
+    large_tables,
+    make_run,
+    small_tables,
+)
 
 from subtrie.report import read_report, to_html
 
@@ -18,6 +25,8 @@ _RUNS = {
     "small": small_tables,
     "hostile": hostile_tables,
     "large": large_tables,
+    "answers": answer_tables,
+    "flows": flow_tables,
     "empty": dict,
 }
 

@@ -124,6 +124,93 @@ def small_tables() -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def answer_tables() -> dict[str, list[dict[str, Any]]]:
+    """Return a run with rules, a proposal, a gap, latency and periods; all columns differ."""
+    tables = small_tables()
+    later = START + timedelta(seconds=10)
+    tables["call_graph"] = [
+        call(
+            *("web.example", "stock.example", 90 + i),
+            window=window,
+            route=f"items.*.parts-{i}.of-a-long-name",
+            refused=i,
+            undelivered=i,
+            forwarded=i,
+            instances=i,
+            plane=f"plane-{i}",
+            port=443 + i,
+            method=method,
+        )
+        for i, (window, method) in enumerate(((START, "GET"), (later, "POST"), (later, "GET")))
+    ]
+    rules = [
+        f"prod.safe.443.web_example.{host}.*.GET.>" for host in ("stock_example", "old_example")
+    ]
+    used = {"service": "web.example", "verb": "publish", "effect": "allow", "days": 1}
+    tables["permission_usage"] = [
+        row("permission_usage", **used, rule=rules[0], accepted=5, decided=5, window=START),
+        row("permission_usage", **used, rule=rules[0], accepted=0, decided=0, window=later),
+        row("permission_usage", **used, rule=rules[1], accepted=0, decided=0, window=START),
+        row("permission_usage", **used, rule=rules[1], accepted=0, decided=0, window=later),
+    ]
+    tables["proposal"] = [
+        row("proposal", service="web.example", verb="publish", rule=rule, count=5, covered_by=cover)
+        for rule, cover in ((rules[0], rules[0]), ("prod.safe.443.web_example.new.>", None))
+    ]
+    tables["gap"] = [
+        row(
+            "gap",
+            service="web.example",
+            destination="stock.example",
+            port=443,
+            rule=None,
+            method="GET",
+            path=path,
+            code=f"web.py:{i}",
+            traffic=i,
+            finding=found,
+        )
+        for i, (path, found) in enumerate((("items.*", "never called"), ("parts", "ok")))
+    ]
+    tables["latency"] = [
+        row(
+            "latency",
+            kind="microbus",
+            requester="web.example",
+            responder="stock.example",
+            subject="prod.safe.443.*",
+            count=90,
+            p50=1_250,
+            p99=40_000,
+        )
+    ]
+    return tables
+
+
+def flow_tables() -> dict[str, list[dict[str, Any]]]:
+    """Return a run of a log without Microbus traffic."""
+    names = (
+        ("shop", "orders.*.paid", "billing", 600, 0),
+        ("shop", "orders.*.paidd", None, 200, 200),
+    )
+    return {
+        "flows": [
+            row(
+                "flows",
+                publisher=source,
+                pattern=pattern,
+                subscriber=target,
+                published=count,
+                delivered=count - lost,
+                undelivered=lost,
+                first=START,
+                last=START,
+            )
+            for source, pattern, target, count, lost in names
+        ]
+    }
+
+
 def hostile_tables() -> dict[str, list[dict[str, Any]]]:
     """Return a run in which every text is hostile."""
     tables: dict[str, list[dict[str, Any]]] = {

@@ -51,7 +51,8 @@ def test_findings_are_ordered_by_severity_and_have_a_witness(report):
         "2026-11-21T08:01:00.000000Z",
     )
     assert shlex.split(undelivered.command) == [
-        *("subtrie", "report", "lines", "RUN", "undelivered", undelivered.witness),
+        *("subtrie", "report", "lines", "--log", "LOG", "--", "RUN"),
+        *("undelivered", undelivered.witness),
     ]
 
 
@@ -243,3 +244,41 @@ def test_views_of_a_changed_report_differ(report):
 def test_every_hostile_text_is_in_the_content(runs):
     edges = {each.source for each in read_report(runs["hostile"]).edges}
     assert edges == set(HOSTILE)
+
+
+def test_a_rule_that_no_period_used_is_a_finding(runs):
+    found = [
+        each for each in read_report(runs["answers"]).findings if each.kind == "permission_usage"
+    ]
+    assert [(each.severity, each.count, each.witness) for each in found] == [
+        ("low", 1, "prod.safe.443.web_example.old_example.*.GET.>")
+    ]
+
+
+def test_a_route_that_was_never_called_is_a_finding(runs):
+    (found,) = (each for each in read_report(runs["answers"]).findings if each.kind == "gap")
+    assert (found.witness, found.severity) == ("items.*", "low")
+    assert found.title == "web.example to stock.example: never called"
+
+
+def test_the_proposal_is_a_diff(runs):
+    (diff,) = read_report(runs["answers"]).diffs
+    assert (diff.service, diff.added, diff.removed) == ("web.example", 1, 1)
+    assert diff.lines == (
+        "  # publish",
+        "+ prod.safe.443.web_example.new.>",
+        "- prod.safe.443.web_example.old_example.*.GET.>",
+        "  prod.safe.443.web_example.stock_example.*.GET.>",
+    )
+
+
+def test_without_microbus_traffic_the_edges_are_flows(runs):
+    report = read_report(runs["flows"])
+    assert (report.graph, report.title) == ("flows", "Traffic without Microbus")
+    assert [(each.source, each.destination, each.undelivered) for each in report.edges] == [
+        ("shop", "billing", 0),
+        ("shop", "(no subscriber)", 200),
+    ]
+    (finding,) = report.findings
+    assert (finding.kind, finding.count, finding.witness) == ("flows", 200, "orders.*.paidd")
+    assert report.sections[0].table == "flows"

@@ -64,7 +64,7 @@ def edges(browser: Browser) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "large", "empty"])
+@pytest.mark.parametrize("name", ["small", "answers", "hostile", "large", "flows", "empty"])
 def test_a_page_opens_without_an_error(browser, pages, name):
     browser.open(pages[name])
     assert browser.run("return document.querySelectorAll('main section').length") >= 2
@@ -187,6 +187,52 @@ def test_a_finding_opens_and_its_command_is_copied(browser, pages):
     assert browser.run("return page.copied").startswith("subtrie report lines ")
 
 
+def test_a_table_that_is_too_wide_leaves_columns_to_the_csv(browser, pages):
+    browser.open(pages["answers"])
+    browser.wait(
+        "return document.querySelector('#table-call_graph').textContent.includes('Too wide')"
+    )
+    heads = browser.run(
+        "return [...document.querySelectorAll('#table-call_graph th')]"
+        ".filter((head) => !head.hidden).map((head) => head.textContent)"
+    )
+    assert {"port", "route", "undelivered"} <= set(heads)
+    assert "instances" not in heads
+    assert len(cells(browser, "call_graph", len(heads) - 1)) == 3
+
+
+def test_the_diff_of_a_proposal_is_copied(browser, pages):
+    browser.open(pages["answers"])
+    browser.run("document.querySelector('.diff').open = true")
+    browser.run("document.querySelector('.diff button').click()")
+    browser.wait("return page.copied")
+    assert browser.run("return page.copied").splitlines() == [
+        "  # publish",
+        "+ prod.safe.443.web_example.new.>",
+        "- prod.safe.443.web_example.old_example.*.GET.>",
+        "  prod.safe.443.web_example.stock_example.*.GET.>",
+    ]
+
+
+def test_an_edge_shows_latency_code_and_rules(browser, pages):
+    browser.open(pages["answers"])
+    click_edge(browser)
+    panel = browser.find(".edge-details").text
+    for part in ("Latency", "1.25 ms", "40 ms", "web.py:0", "never called", "5 accepted"):
+        assert part in panel, part
+
+
+def test_a_log_without_microbus_shows_publishers_and_subscribers(browser, pages):
+    browser.open(pages["flows"])
+    assert "No Microbus traffic" in browser.find(".map").text
+    assert [each.split(":")[0] for each in edges(browser)] == [
+        "shop → billing",
+        "shop → (no subscriber)",
+    ]
+    click_edge(browser)
+    assert "orders.*.paid" in browser.find(".edge-details").text.replace("\n", "")
+
+
 def test_five_thousand_edges_are_folded_to_the_heaviest(browser, pages):
     """Counted work: what is drawn does not grow with the run."""
     browser.open(pages["large"])
@@ -223,7 +269,7 @@ def test_hostile_subjects_run_nothing_and_make_no_element(browser, pages):
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("name", ["small", "hostile", "large"])
+@pytest.mark.parametrize("name", ["answers", "hostile", "large"])
 def test_nothing_overlaps_is_cut_or_leaves_the_screen(browser, pages, name, screen):
     browser.resize(screen)
     browser.open(pages[name])
@@ -269,7 +315,7 @@ def violations(browser: Browser) -> list[str]:
 @pytest.mark.parametrize("screen", ["phone", "laptop"])
 def test_axe_finds_no_violation(browser, pages, screen, dark):
     browser.resize(screen, dark=dark)
-    browser.open(pages["small"])
+    browser.open(pages["answers"])
     click_edge(browser)
     browser.run(_OPEN_ALL)
     assert violations(browser) == []

@@ -156,7 +156,7 @@ def audit(
                 write_lake(spark, result, lake, str(out))
             if page is not None:
                 progress.step("writing the report")
-                write_report(result, out if lake == "parquet" else None, page)
+                write_report(result, out if lake == "parquet" else None, logs, page)
         except (SparkStartError, SubtrieError, OSError, ValueError) as error:
             _bad(str(error))
         except KeyboardInterrupt:

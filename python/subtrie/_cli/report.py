@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..spark import Audit
 
 #: Commands of this group that have a module of their own, imported when they run.
-_ELSEWHERE: dict[str, tuple[str, str]] = {}
+_ELSEWHERE = {"lines": ("report_lines", "Print the lines of the logs that a row is from.")}
 
 
 class _Views(click.Group):
@@ -45,45 +45,51 @@ def report() -> None:
 
 
 _run = click.argument("run")
+_logs = click.option(
+    "--log", "logs", multiple=True, help="A log of the run, for the commands; may be repeated."
+)
 _out = click.option("--out", type=click.Path(dir_okay=False), help="Write to this file.")
 
 
 @report.command()
 @_run
+@_logs
 @_out
-def html(run: str, out: str | None) -> None:
+def html(run: str, logs: tuple[str, ...], out: str | None) -> None:
     """Write a page that needs nothing but a browser."""
     from ..report import to_html
 
-    _show(run, out, to_html)
+    _show(run, logs, out, to_html)
 
 
 @report.command()
 @_run
+@_logs
 @_out
-def markdown(run: str, out: str | None) -> None:
+def markdown(run: str, logs: tuple[str, ...], out: str | None) -> None:
     """Write Markdown, for a terminal or a pull request."""
     from ..report import to_markdown
 
-    _show(run, out, to_markdown)
+    _show(run, logs, out, to_markdown)
 
 
 @report.command()
 @_run
+@_logs
 @_out
-def json(run: str, out: str | None) -> None:
+def json(run: str, logs: tuple[str, ...], out: str | None) -> None:
     """Write one JSON object, for a program."""
     from ..report import to_json
 
-    _show(run, out, to_json)
+    _show(run, logs, out, to_json)
 
 
-def _show(run: str, out: str | None, view: Callable[[Report], str]) -> None:
+def _show(run: str, logs: tuple[str, ...], out: str | None, view: Callable[[Report], str]) -> None:
     """Write a view of a run to a file or standard output, or exit with 2."""
     try:
         from ..report import read_report
 
-        text = view(read_report(run))
+        text = view(read_report(run, logs=logs))
         if out is None:
             sys.stdout.write(text)
         else:
@@ -96,17 +102,18 @@ def _show(run: str, out: str | None, view: Callable[[Report], str]) -> None:
         _bad(str(error))
 
 
-def write_report(result: Audit, run: str | None, path: str) -> None:
+def write_report(result: Audit, run: str | None, logs: Sequence[str], path: str) -> None:
     """Write the page of an open result.
 
     Args:
         result: The result of an audit.
         run: The directory that the commands of the page name; None if it is temporary.
+        logs: The logs that were audited.
         path: The file to write.
     """
     from ..report import read_report, to_html
 
-    write_page(path, to_html(read_report(result, name=run)))
+    write_page(path, to_html(read_report(result, name=run, logs=logs)))
 
 
 def write_page(path: str, text: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._printable import printable, shortened
-from ..spark import TABLE_KEYS
+from ..spark import TABLE_KEYS, key_text
 from ._content import Finding
 from ._rows import earliest, latest, rows_of, time_text
 
@@ -37,6 +37,7 @@ class _Rule:
         title: One line on a group, from its largest row.
         detail: What it means.
         wanted: Whether a row is a finding at all.
+        added: Columns by which rows of several periods are added up before they are judged.
     """
 
     table: str
@@ -47,6 +48,7 @@ class _Rule:
     title: Callable[[_Row], str]
     detail: str
     wanted: Callable[[_Row], bool] = lambda row: True
+    added: tuple[str, ...] = ()
 
 
 def _always(severity: str) -> Callable[[_Row], str]:
@@ -84,9 +86,14 @@ _RULES = (
         "count",
         "witness",
         _always("high"),
-        lambda row: f"{row['who']}: {row['kind']} traffic was accepted",
+        lambda row: (
+            f"{row['who']}: the given rules forbid this "
+            f"{'subscription' if row['kind'] == 'forbidden_subscription' else 'publish'}, "
+            "and the broker accepted it"
+        ),
         "The rules in force differ from those that were given, or a rule is missing.",
-        lambda row: row["kind"] == "forbidden",  # the other kinds have a table of their own
+        # The other kinds have a table of their own.
+        lambda row: row["kind"] in ("forbidden", "forbidden_subscription"),
     ),
     _Rule(
         "cross_plane",
@@ -147,6 +154,7 @@ _RULES = (
         lambda row: f"{row['service']} has rules that nothing used",
         "Remove them, or keep them with a reason: each is a right that an intruder has too.",
         lambda row: row["effect"] == "allow" and not row["accepted"] and not row["refused"],
+        ("service", "verb", "effect", "rule"),
     ),
     _Rule(
         "flows",
@@ -170,19 +178,20 @@ _RULES = (
 )
 
 
-def findings_of(result: Audit, run: str) -> tuple[list[Finding], int]:
+def findings_of(result: Audit, run: str, logs: Sequence[str]) -> tuple[list[Finding], int]:
     """Return the findings by severity and count, and how many were left out.
 
     Args:
         result: The result of an audit.
         run: Its directory, as the commands of the findings name it.
+        logs: The logs, as the commands name them.
     """
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
     found = [
         finding
         for rule in _RULES
         if rule.table != "flows" or not has_calls  # then the table undelivered has them
-        for finding in _of_rule(rule, result, run)
+        for finding in _of_rule(rule, result, lambda table, keys: _command(run, logs, table, keys))
     ]
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.witness))
     return found[:MOST_FINDINGS], max(0, len(found) - MOST_FINDINGS)
@@ -202,9 +211,11 @@ def verdict(result: Audit) -> str:
     return ", ".join(parts) or "no findings"
 
 
-def _of_rule(rule: _Rule, result: Audit, run: str) -> Iterator[Finding]:
+def _of_rule(
+    rule: _Rule, result: Audit, command: Callable[[str, list[Any]], str]
+) -> Iterator[Finding]:
     groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
-    for row in rows_of(result, rule.table):
+    for row in _added(rows_of(result, rule.table), rule.added):
         if rule.wanted(row):
             counted = 1 if rule.counted is None else row[rule.counted]
             groups[tuple(row[name] for name in rule.group)].add(row, counted)
@@ -221,8 +232,22 @@ def _of_rule(rule: _Rule, result: Audit, run: str) -> Iterator[Finding]:
             witness=str(row[rule.witness]),
             first=time_text(group.first),
             last=time_text(group.last),
-            command=_command(run, rule.table, keys),
+            command=command(rule.table, keys),
         )
+
+
+def _added(rows: Iterator[_Row], keys: tuple[str, ...]) -> Iterator[_Row]:
+    """Yield rows; those of several periods as one, with the sums of what was used."""
+    if not keys:
+        yield from rows
+        return
+    sums: dict[tuple[Any, ...], _Row] = {}
+    for row in rows:
+        found = sums.setdefault(tuple(row[name] for name in keys), row)
+        if found is not row:
+            for name in ("accepted", "refused"):
+                found[name] += row[name]
+    yield from sums.values()
 
 
 class _Group:
@@ -247,10 +272,9 @@ class _Group:
         self.last = latest(self.last, row.get("last"))
 
 
-def _command(run: str, table: str, keys: list[Any]) -> str:
+def _command(run: str, logs: Sequence[str], table: str, keys: list[Any]) -> str:
     """Return the command that shows the lines of a row, quoted for a POSIX shell."""
-    words = [time_text(key) if hasattr(key, "isoformat") else key for key in keys]
-    texts = ["-" if word is None else str(word) for word in words]
-    texts = [printable(text) for text in texts]
-    options = ["--"] if any(text.startswith("-") and text != "-" for text in [run, *texts]) else []
-    return shlex.join(["subtrie", "report", "lines", *options, run, table, *texts])
+    texts = [printable(key_text(key)) for key in keys]
+    named = [word for log in logs for word in ("--log", printable(log))]
+    # Words after -- are not options.
+    return shlex.join(["subtrie", "report", "lines", *named, "--", run, table, *texts])

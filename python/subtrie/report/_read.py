@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _PLANES = 3
 
 
-def read_report(run: str | os.PathLike[str] | Audit, *, name: str | None = None) -> Report:
+def read_report(
+    run: str | os.PathLike[str] | Audit, *, name: str | None = None, logs: Sequence[str] = ()
+) -> Report:
     """Return the report of an audit.
 
     The tables are read once or a few times, a batch at a time; memory grows with what the report
@@ -31,6 +34,7 @@ def read_report(run: str | os.PathLike[str] | Audit, *, name: str | None = None)
     Args:
         run: The directory that ``subtrie audit --out`` wrote, or an open result.
         name: What the commands in the report call the directory (default: its path).
+        logs: The logs that were audited, as the commands name them (default: ``LOG``).
 
     Raises:
         OSError: There is no result.
@@ -44,7 +48,7 @@ def read_report(run: str | os.PathLike[str] | Audit, *, name: str | None = None)
         result, name = run, name or "RUN"
     (record,) = rows_of(result, "runs")
     graph, edges, edges_total = edges_of(result)
-    findings, left_out = findings_of(result, name)
+    findings, left_out = findings_of(result, name, logs or ("LOG",))
     sections, empty = sections_of(result)
     if graph != "flows":  # where there are calls, the flows say the same in more words
         sections.sort(key=lambda each: each.table == "flows")

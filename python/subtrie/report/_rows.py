@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Rows with the largest value in the first of these columns that a table has come first.
 _RANKED_BY = ("published", "count", "traffic", "delivered", "accepted", "matched")
+#: Rules that nothing used come first.
+_SMALLEST_FIRST = {"permission_usage"}
 #: No table shows more rows than this: a page with more takes seconds to sort on a phone.
 MOST_ROWS = 20_000
 #: The bytes of JSON that each table has in a report. The call graph is what people explore.
@@ -33,6 +35,7 @@ def largest_rows(result: Audit, table: str, columns: tuple[str, ...]) -> tuple[i
 
     Memory is bounded by ``MOST_ROWS``; each row of the table is read once.
     """
+    sign = 1 if table in _SMALLEST_FIRST else -1
     rank = next((name for name in _RANKED_BY if name in columns), None)
     total = 0
 
@@ -40,7 +43,7 @@ def largest_rows(result: Audit, table: str, columns: tuple[str, ...]) -> tuple[i
         """Yield each row after its sort key, which no two rows share."""
         nonlocal total
         for row in rows_of(result, table):
-            yield (-(row[rank] or 0) if rank else 0), total, row
+            yield (sign * (row[rank] or 0) if rank else 0), total, row
             total += 1
 
     chosen = heapq.nsmallest(MOST_ROWS, ranked())

@@ -34,6 +34,7 @@ from ._log_reader import holds_server_lines
 from ._match import match
 from ._pipeline import Audit, audit
 from ._remote_session import cluster_session, connect_session
+from ._row_lines import key_text, row_lines
 from ._run_folder import OutputFolderError
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._session import SparkStartError, local_session
@@ -101,6 +102,7 @@ __all__ = [
     "holds_server_lines",
     "hot_subjects",
     "input_kind",
+    "key_text",
     "latency",
     "load_code",
     "load_rules",
@@ -119,6 +121,7 @@ __all__ = [
     "register",
     "replies",
     "resolve_path",
+    "row_lines",
     "ship",
     "spoofed",
     "subscriptions",

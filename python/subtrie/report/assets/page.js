@@ -69,9 +69,14 @@
     const all = section.columns.map((column) => column.name);
     const [from, to] = ends.map((end) => all.indexOf(end));
     const places = columns.map((column) => all.indexOf(column)).filter((i) => i >= 0);
-    const found = section.rows.filter((row) => row[from] === edge.source && (to < 0 || (row[to] ?? "(no subscriber)") === edge.destination));
-    if (!found.length) return null;
-    const part = { table, title, total: found.length, columns: places.map((i) => section.columns[i]), rows: found.map((row) => places.map((i) => row[i])) };
+    const own = section.rows.filter((row) => row[from] === edge.source && (to < 0 || (row[to] ?? "(no subscriber)") === edge.destination));
+    if (!own.length) return null;
+    const chosen = places.map((i) => section.columns[i]);
+    // The periods of a run are one row here.
+    const key = (row) => JSON.stringify(row.filter((_, i) => chosen[i].kind !== "count"));
+    const found = [...d3.group(own.map((row) => places.map((i) => row[i])), key).values()]
+      .map((rows) => chosen.map((column, i) => (column.kind === "count" && rows.length > 1 ? d3.sum(rows, (row) => row[i]) : rows[0][i])));
+    const part = { table, title, total: found.length, columns: chosen, rows: found };
     return h("div", {}, h("h4", {}, title), page.table(part, { id: `edge-${table}`, all: true, rows: 10 }));
   }
 

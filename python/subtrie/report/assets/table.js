@@ -3,6 +3,8 @@
 
 (function () {
   const { h } = page;
+  // If a table is too wide for the screen, these columns go first; the CSV has them.
+  const LESS = ["instances", "server", "conn", "sid", "first", "bytes", "origin", "queue", "decided", "sources", "last", "covered_by", "witnesses", "window"];
   const NUMBERS = new Set(["count", "number", "bytes", "share", "microseconds"]);
   const FIRST_ROWS = 15;
   const FIRST_ROWS_OF_PHONE = 4; // a row is a block there
@@ -23,7 +25,8 @@
   }
 
   // A column of names is at least as wide as its names, to a limit (style.css).
-  function width(rows, i) {
+  function width(rows, i, kind) {
+    if (kind === "time") return "";
     const longest = Math.max(...rows.slice(0, 200).map((row) => String(row[i] ?? "").length), 0);
     return longest > 11 ? "wide" : longest > 5 ? "middle" : "";
   }
@@ -35,7 +38,8 @@
     const text = page.value(value, column.kind);
     const zero = value === null ? " zero none" : value === 0 ? " zero" : "";
     const title = column.kind === "time" && value ? value : null;
-    return page.breakable(h("td", { ...label, class: `${style ?? "text"}${zero}`, title }), text);
+    const found = h("td", { ...label, class: `${style ?? "text"}${zero}`, title }, style ? text : null);
+    return style ? found : page.breakable(found, text);
   }
 
   page.table = (section, options = {}) => {
@@ -48,12 +52,14 @@
     let limit = options.rows ?? (matchMedia("(max-width: 720px)").matches ? FIRST_ROWS_OF_PHONE : FIRST_ROWS);
     let selected = rows;
 
+    const narrow = new Set();
+    const less = h("p", { class: "rows" });
     const body = h("tbody");
     const status = h("p", { class: "rows", role: "status" });
     const more = h("button", { type: "button", class: "quiet", onclick: () => ((limit += MORE_ROWS), draw()) });
     const differs = columns.findIndex((each) => each.name === "differs_at");
     const heads = shown.map((i) =>
-      h("th", { scope: "col", class: NUMBERS.has(columns[i].kind) ? "number" : columns[i].kind === "text" ? width(rows, i) : null },
+      h("th", { scope: "col", class: NUMBERS.has(columns[i].kind) ? "number" : width(rows, i, columns[i].kind) },
         h("button", { type: "button", onclick: () => sort(i) }, columns[i].name.replaceAll("_", " "),
           h("span", { class: "arrow", "aria-hidden": "true" }))),
     );
@@ -86,7 +92,7 @@
 
     function draw() {
       const visible = selected.slice(0, limit);
-      body.replaceChildren(...visible.map((row) => h("tr", {}, shown.map((i) => cell(row[i], columns[i], row[differs])))));
+      body.replaceChildren(...visible.map((row) => h("tr", {}, shown.filter((i) => !narrow.has(i)).map((i) => cell(row[i], columns[i], row[differs])))));
       const left = total > rows.length ? `, the largest of ${page.count(total)} in the run` : "";
       status.textContent =
         `${page.count(visible.length)} of ${page.plural(selected.length, "row")}` +
@@ -94,6 +100,28 @@
       const next = Math.min(MORE_ROWS, selected.length - visible.length);
       more.textContent = `Show ${next} more`;
       more.hidden = next <= 0;
+      shown.forEach((i, place) => (heads[place].hidden = narrow.has(i)));
+      const left_out = [...narrow].map((i) => columns[i].name.replaceAll("_", " "));
+      less.textContent = left_out.length ? `Too wide for this screen, and in the CSV: ${left_out.join(", ")}.` : "";
+    }
+
+    // Leave out columns until the table fits; what still does not fit becomes a block for each row.
+    function fit(room) {
+      narrow.clear();
+      frame.classList.remove("stacked");
+      draw();
+      for (const name of LESS) {
+        if (table.offsetWidth <= room + 1) return;
+        const i = shown.find((each) => columns[each].name === name);
+        if (i === undefined) continue;
+        narrow.add(i);
+        draw();
+      }
+      if (table.offsetWidth > room + 1) {
+        narrow.clear();
+        frame.classList.add("stacked");
+        draw();
+      }
     }
 
     const csv = () => page.csv([columns.map((each) => each.name), ...selected]);
@@ -105,13 +133,20 @@
     const named = [...fixed].map((i) =>
       h("span", {}, `${columns[i].name.replaceAll("_", " ")} `, h("b", {}, page.value(rows[0][i], columns[i].kind))),
     );
-    draw();
-    return h("div", { class: "table", id },
+    const table = h("table", {},
+      h("caption", { class: "offscreen" }, section.title),
+      h("thead", {}, h("tr", {}, heads)), body);
+    const frame = h("div", { class: "table", id },
       h("div", { class: "tools" }, filter, page.copyButton("Copy as CSV", csv, "CSV")),
       named.length ? h("p", { class: "constant" }, "In all rows: ", named) : null,
-      h("table", {},
-        h("caption", { class: "offscreen" }, section.title),
-        h("thead", {}, h("tr", {}, heads)), body),
-      h("div", { class: "foot" }, status, more));
+      table,
+      h("div", { class: "foot" }, status, more), less);
+    draw();
+    let room = 0;
+    new ResizeObserver(([entry]) => {
+      const now = Math.floor(entry.contentRect.width);
+      if (now && now !== room) requestAnimationFrame(() => fit((room = now)));
+    }).observe(frame);
+    return frame;
   };
 })();

@@ -40,7 +40,7 @@
 
   function axis(svg, x, y, width) {
     const ticks = x.ticks(Math.max(2, Math.floor(width / 110)));
-    const text = x.tickFormat();
+    const text = d3.utcFormat(page.oneDay ? "%H:%M:%S" : "%m-%d %H:%M");
     const marks = svg.append("g").attr("class", "axis").selectAll("g").data(ticks).join("g")
       .attr("transform", (tick) => `translate(${x(tick)},0)`);
     marks.append("line").attr("y2", y);
