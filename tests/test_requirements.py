@@ -13,9 +13,7 @@ WITHOUT_EVIDENCE = {
     "acl": set(),
     "connector": set(),
     "core": {"M-01", "M-02"},
-    "pipeline": {
-        "P-04",
-    },
+    "pipeline": set(),
     "protocol": set(),
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ def rules_of(edges, values=None, **thresholds):
 @pytest.mark.parametrize(
     ("subject", "folded"),
     [
-        ("orders.1742.payed", "orders.*.payed"),
+        ("orders.1742.paid", "orders.*.paid"),
         ("orders.new", "orders.new"),
         ("_INBOX.abc", "_INBOX.*"),
         ("_INBOX.abc.>", "_INBOX.*.>"),
@@ -77,7 +77,7 @@ def test_a_wildcard_needs_values_days_and_sources() -> None:
     assert rules_of(two[:1], several, min_sources=1)[0] == found[:1]
     thinner = [edge("items.*", days=(1,)), edge("items.*", source="b", days=(1, 2))]
     assert set(rules_of(thinner, several)[1].values()) == {"2 of 3 days"}
-    # One value is no evidence for a wildcard.
+    # One value does not justify a wildcard.
     found, thin = rules_of(two, one)
     assert found == [HEAD.format("a", "_") + "items.7", HEAD.format("b", "_") + "items.7"]
     assert set(thin.values()) == {"one value of path part 2"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .._errors import SubtrieError
-from .audit_answers import Asked, asks, print_proposal
+from .audit_answers import Asked, asks, print_failing, print_proposal
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
 from .stage_progress import StageProgress
@@ -181,7 +181,8 @@ def audit(
                 print(f"\ntables written to {printable(out)}")
             if page is not None:
                 print(f"\nreport written to {printable(page)}")
-    if failed:
+        failing = print_failing(result, asked.fail_on)
+    if failed or failing:
         raise SystemExit(1)
 
 

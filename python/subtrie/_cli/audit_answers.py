@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -24,11 +25,13 @@ class Asked:
         questions: What is asked.
         selection: Which messages are audited; None for all.
         rules: Today's permissions by service; None if they are not given.
+        fail_on: The tables that must be empty.
     """
 
     questions: Questions
     selection: Selection | None
     rules: dict[str, Permissions] | None
+    fail_on: tuple[str, ...]
 
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,12 +51,25 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
         host: str | None,
         min_days: int | None,
         min_sources: int | None,
+        fail_on: tuple[str, ...],
         **named: Any,
     ) -> Any:
         def read() -> Asked:
             """Read the files that the options name. Raises what ``load_rules`` raises."""
-            from ..spark import Questions, Selection, load_code, load_rules, parse_time
+            from ..spark import (
+                ANSWERS,
+                TABLES,
+                Questions,
+                Selection,
+                load_code,
+                load_rules,
+                parse_time,
+            )
 
+            tables = tuple(name for each in fail_on for name in each.split(","))
+            for name in tables:
+                if name not in TABLES:
+                    raise ValueError(f"--fail-on: there is no table {name!r}")
             if at is not None and subject is None:
                 raise ValueError("--at needs --subject: whose receivers do you ask for?")
             times = {"since": since, "until": until}
@@ -64,7 +80,8 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
             given: dict[str, Any] = {
                 name: value for name, value in thresholds.items() if value is not None
             }
-            asked = bool(rules or code or answers or subject or given)
+            wanted = set(tables) & set(ANSWERS)
+            asked = bool(rules or code or answers or subject or given or wanted)
             questions = Questions(
                 rules=permissions,
                 code=load_code(code) if code else None,
@@ -74,7 +91,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 automatic=not asked and not named.get("slots"),
                 **given,
             )
-            return Asked(questions, selection or None, permissions)
+            return Asked(questions, selection or None, permissions, tables)
 
         return command(*arguments, read_questions=read, **named)
 
@@ -108,7 +125,19 @@ _OPTIONS = (
         "--min-sources", type=click.IntRange(min=1),
         help="Propose a wildcard after evidence from this many services (default: 2).",
     ),
+    click.option(
+        "--fail-on", multiple=True, metavar="TABLE,...",
+        help="Exit 1 if one of these tables has a row, such as violations,spoofed.",
+    ),
 )  # fmt: skip
+
+
+def print_failing(result: Audit, tables: tuple[str, ...]) -> bool:
+    """Print which of the tables that must be empty are not, and return whether there are any."""
+    found = [f"{result.count(name)} in {name}" for name in tables if result.count(name)]
+    if found:
+        print(f"subtrie audit: --fail-on: {', '.join(found)}", file=sys.stderr)
+    return bool(found)
 
 
 def print_proposal(result: Audit, rules: dict[str, Permissions] | None) -> None:
@@ -124,7 +153,8 @@ def print_proposal(result: Audit, rules: dict[str, Permissions] | None) -> None:
     for service, permissions in proposed_permissions(result.rows("proposal")).items():
         count = len(permissions.publish_allow or ()) + len(permissions.subscribe_allow or ())
         size = plan(permissions, name=service)
-        print(f"\nProposal for {printable(service)}: {count} rules, JWT {size}")
+        rules_of = "1 rule" if count == 1 else f"{count} rules"
+        print(f"\nProposal for {printable(service)}: {rules_of}, JWT {size}")
         today = None if rules is None else rules.get(service)
         if today is None:
             continue

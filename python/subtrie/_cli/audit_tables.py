@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -47,6 +47,8 @@ _TITLES = {
 _LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
 # The columns that are printed only on request, so that rows are short.
 _WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
+#: A column of a table on a terminal is not made narrower than this.
+_NARROWEST = 8
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count", "traffic", "accepted")
 
@@ -169,18 +171,57 @@ def _rich_table(
     if not total:
         console.print(f"\n[bold]{_title(name, total)}[/]")
         return
-    table = Table(title=_title(name, total), title_justify="left")
-    for column in columns:
+    columns, constant = _varying(columns, shown)
+    title = ", ".join([_title(name, total), *constant])
+    table = Table(title=_escaped(title), title_justify="left")
+    cells = [tuple(_cell(row[column]) for column in columns) for row in shown]
+    # Beside its text, a column takes a line and two blanks.
+    widths = fitted_widths([columns, *cells], console.width - 3 * len(columns) - 1)
+    for column, width in zip(columns, widths, strict=True):
         numbers = all(type(row[column]) is int for row in shown)
-        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    for row in shown:
-        table.add_row(*(_escaped(_cell(row[column])) for column in columns))
+        justify: Literal["right", "left"] = "right" if numbers else "left"
+        table.add_column(cut(column, width), justify=justify, no_wrap=True)
+    for line in cells:
+        table.add_row(*(_escaped(cut(c, w)) for c, w in zip(line, widths, strict=True)))
     console.print()
     console.print(table)
     if total > len(shown):
         console.print(
             f"… and {total - len(shown)} more (use --rows 0, --json or --out)", style="dim"
         )
+
+
+def _varying(
+    columns: tuple[str, ...], rows: Sequence[dict[str, Any]]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns that have several values, and the others with their value.
+
+    A table of one row keeps all its columns, and every table its first one.
+    """
+    if len(rows) < 2:
+        return columns, []
+    same = [c for c in columns[1:] if len({row[c] for row in rows}) == 1]
+    varying = tuple(column for column in columns if column not in same)
+    return varying, [f"{column} {_cell(rows[0][column])}" for column in same]
+
+
+def fitted_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the widths of columns so that a row has at most ``width`` characters.
+
+    The widest columns are made narrower, but none than 8 characters.
+    """
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    while sum(widths) > width and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text cut in the middle to a width, with its beginning and its end."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def _escaped(text: str) -> str:

@@ -29,6 +29,13 @@ def bench() -> None:
     help="Whether the log contains lines that cannot be parsed (default: it does).",
 )
 @click.option("--events", is_flag=True, help="Write the table of events too, as Parquet.")
+@click.option(
+    "--days", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Spread the traffic over days.",
+)  # fmt: skip
+@click.option(
+    "--answers", is_flag=True, help="Write what the questions about rules and code must say, too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object.")
 @click.pass_context
 def traffic(
@@ -38,6 +45,8 @@ def traffic(
     rows: int,
     damage: bool,
     events: bool,
+    days: int,
+    answers: bool,
     as_json: bool,
 ) -> None:
     """Write a trace log of synthetic traffic, and what an audit of it must say.
@@ -49,7 +58,9 @@ def traffic(
     from ..conformance import write_traffic
 
     try:
-        summary = write_traffic(out, seed=seed, rows=rows, damage=damage, events=events)
+        summary = write_traffic(
+            out, seed=seed, rows=rows, damage=damage, events=events, days=days, answers=answers
+        )
     except OSError as error:
         click.echo(f"subtrie: {error}", err=True)
         context.exit(2)

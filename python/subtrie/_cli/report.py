@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ..spark import Audit
 
 #: Commands of this group that have a module of their own, imported when they run.
-_ELSEWHERE = {"lines": ("report_lines", "Print the lines of the logs that a row is from.")}
+_ELSEWHERE = {
+    "diff": ("report_diff", "Compare two runs: what is new, gone or changed."),
+    "lines": ("report_lines", "Print the lines of the logs that a row is from."),
+}
 
 
 class _Views(click.Group):

@@ -35,6 +35,7 @@ from ._match import match
 from ._pipeline import Audit, audit
 from ._remote_session import cluster_session, connect_session
 from ._row_lines import key_text, row_lines
+from ._run_difference import run_difference
 from ._run_folder import OutputFolderError
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._session import SparkStartError, local_session
@@ -122,6 +123,7 @@ __all__ = [
     "replies",
     "resolve_path",
     "row_lines",
+    "run_difference",
     "ship",
     "spoofed",
     "subscriptions",

@@ -134,7 +134,7 @@ def gap(
 
 
 def flows(events: DataFrame) -> DataFrame:
-    """Return who publishes what, on which pattern it was heard, and by whom, in any NATS system.
+    """Return flows: publishers, the patterns on which messages were received, and subscribers.
 
     Args:
         events: A table with the columns ``EVENTS``.

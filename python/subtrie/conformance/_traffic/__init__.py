@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ._answers import AnswerTruth, rows_sorted
 from ._broker import Broker
 from ._events import EventRows
 from ._random import SplitMix64
@@ -20,7 +21,7 @@ from ._scenarios import Scenarios
 from ._sources import describe, write_sources
 from ._trace_log import SECOND, TraceLog
 from ._truth import Truth
-from ._world import HOME, OTHER, draw_world
+from ._world import HOME, OTHER, draw_world, give_rules
 
 #: The version of the files that ``write_traffic`` writes.
 TRAFFIC_FORMAT = 1
@@ -34,6 +35,8 @@ def write_traffic(
     rows: int = 10_000,
     damage: bool = True,
     events: bool = False,
+    days: int = 1,
+    answers: bool = False,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
     """Write synthetic traffic and the right answers of an audit.
@@ -51,6 +54,9 @@ def write_traffic(
         damage: Whether the log contains lines that cannot be parsed.
         events: Whether to write ``events.parquet`` too: the table ``events`` of this log. Needs
             pyarrow; the bytes of this file depend on its version.
+        days: The days over which the traffic is spread.
+        answers: Whether to write the right answers about rules, code and flows too. Then all
+            services with a login have rules, some of which the broker does not enforce.
         progress: Is called with the number of rows so far, now and then.
 
     Returns:
@@ -59,18 +65,21 @@ def write_traffic(
     Raises:
         FileExistsError: The directory is not empty.
         OSError: A file cannot be written.
-        ValueError: ``rows`` is less than 1.
+        ValueError: ``rows`` or ``days`` is less than 1.
     """
-    if rows < 1:
-        raise ValueError("rows must be at least 1")
+    if rows < 1 or days < 1:
+        raise ValueError("rows and days must be at least 1")
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty")
     world = draw_world(seed)
+    if answers:
+        give_rules(world)
     dice = SplitMix64(seed ^ 0x5EED)
     pid = 1000 + seed % 60_000  # logs of different seeds are those of different servers
     truth = Truth(pid)
+    truth.answers = AnswerTruth(truth) if answers else None
     rows_of_events = EventRows(folder / "events.parquet" if events else None, pid)
     with (folder / "trace.log").open("wb", buffering=1 << 20) as stream:
         log = TraceLog(stream, pid, _START)
@@ -80,17 +89,24 @@ def write_traffic(
         truth.server = rows_of_events.server = server_of(log.first_line)
         told = 0
         restarted = False
+        day = 1
         while broker.operations < rows:
             scenarios.step()
             if not restarted and broker.operations >= rows // 2:
                 scenarios.restart()
                 restarted = True
+            if broker.operations >= rows * day // days and day < days:
+                scenarios.next_day()
+                day += 1
             if broker.operations - told >= 100_000:
                 told = broker.operations
                 progress(told)
         broker.finish()
     rows_of_events.close()
     tables = truth.tables()
+    if truth.answers is not None:
+        answered = truth.answers.tables(world, truth.routes())
+        tables |= {name: rows_sorted(found) for name, found in answered.items()}
     summary = {
         "format": TRAFFIC_FORMAT,
         "seed": seed,

@@ -180,7 +180,7 @@ class Broker:
             written, conn, None, "VIOLATION",
             subject=pattern, queue=queue, sid=sid, refused="subscribe",
         )  # fmt: skip
-        self.truth.refuse(conn, pattern, "subscribe")
+        self.truth.refuse(conn, pattern, "subscribe", queue, written.time)
 
     def unsubscribe(self, conn: Connection, sid: str) -> None:
         """End a subscription."""

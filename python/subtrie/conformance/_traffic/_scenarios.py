@@ -13,6 +13,7 @@ from ._broker import Broker, Publish
 from ._connections import Connection
 from ._damage import draw_damage, halve
 from ._random import SplitMix64
+from ._trace_log import SECOND
 from ._truth import Subject, Truth
 from ._world import HOME, OTHER, Edge, Route, Service, World, flat
 
@@ -75,6 +76,12 @@ class Scenarios:
         self.broker.restart()
         self.running.clear()
         self._connect_all()
+
+    def next_day(self) -> None:
+        """Let a day pass; connections stay."""
+        self.broker.idle()
+        self.broker.log.clock += 86_400 * SECOND
+        self.broker.idle()
 
     def _connect_all(self) -> None:
         """Connect every service, a watcher and an operator."""

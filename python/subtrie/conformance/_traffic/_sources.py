@@ -26,8 +26,11 @@ def write_sources(world: World, folder: Path) -> None:
         (folder / "code" / f"{name}.py").write_text(
             _source(service, edges), encoding="utf-8", newline="\n"
         )
-        if service.restricted:
-            rules = {"subtrie": 1, "publish_allow": service.publish_allow}
+        if service.restricted or service.ruled:
+            rules: dict[str, Any] = {"subtrie": 1, "publish_allow": service.publish_allow}
+            if service.ruled:
+                rules["publish_deny"] = service.publish_deny
+                rules["subscribe_allow"] = service.subscribe_allow
             (folder / "rules" / f"{service.host}.json").write_text(
                 json.dumps(rules, indent=1) + "\n", encoding="utf-8", newline="\n"
             )

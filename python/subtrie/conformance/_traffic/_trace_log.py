@@ -76,3 +76,9 @@ class TraceLog:
         self.offset += len(data)
         self.lines += 1
         return offset
+
+
+def iso(microseconds: int) -> str:
+    """Return a time as text."""
+    second, fraction = divmod(microseconds, 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{fraction:06d}Z"

@@ -6,11 +6,12 @@ routes are found by comparing tokens, one pattern after the other, without an in
 
 from __future__ import annotations
 
-import time as clock
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from ._trace_log import iso
 
 if TYPE_CHECKING:
     from ._connections import Connection, Subscription
@@ -63,6 +64,7 @@ class Truth:
         self.ambiguous = 0
         self.unmatched = 0
         self.unparseable: list[dict[str, Any]] = []
+        self.answers: Any = None  # an ``AnswerTruth``, which imports this module
         self._subjects: dict[str, Subject] = {}
         self._counts: dict[str, Counts] = {}
         self._refused: Counter[tuple[str, str, str]] = Counter()
@@ -124,6 +126,11 @@ class Truth:
     ) -> None:
         """Note a publish."""
         counts = self._of(subject)
+        if self.answers is not None:
+            self.answers.publish(
+                conn, subject, size, written.time, not refused,
+                delivered=delivered, forwarded=forwarded,
+            )  # fmt: skip
         _extend(counts.span, written.time)
         counts.publishers.add(conn.cid)
         if subject.source is not None and conn.host is not None and subject.source != conn.host:
@@ -149,6 +156,8 @@ class Truth:
     def deliver(self, found: Subscription, subject: Subject, *, unmatched: bool = False) -> None:
         """Note a delivery line."""
         counts = self._of(subject)
+        if self.answers is not None:
+            self.answers.deliver(found, subject)
         counts.delivered += 1
         self.unmatched += unmatched
         self._lines[found.pattern, found.queue] += 1
@@ -157,11 +166,15 @@ class Truth:
         else:
             counts.groups.add(found.queue)
 
-    def refuse(self, conn: Connection, subject: str, kind: str) -> None:
+    def refuse(
+        self, conn: Connection, subject: str, kind: str, queue: str | None = None, at: int = 0
+    ) -> None:
         """Note a publish or subscription that the broker refused."""
         who = conn.user or conn.name
         assert who is not None
         self._refused[who, subject, kind] += 1
+        if self.answers is not None and kind == "subscribe":
+            self.answers.refuse_subscription(conn, subject, queue, at)
 
     def quarantine(self, offset: int, line: bytes, reason: str) -> str:
         """Note a line that cannot be parsed, and return its text."""
@@ -174,6 +187,15 @@ class Truth:
         if found is None:
             found = self._counts[subject.text] = Counts(subject)
         return found
+
+    def routes(self) -> dict[str, str | None]:
+        """Return the subscribed route of each request."""
+        patterns = _Patterns(self.subscriptions)
+        return {
+            text: patterns.route(each.subject)
+            for text, each in self._counts.items()
+            if each.subject.category == "request"
+        }
 
     def forwarded(self) -> int:
         """Return how many publishes reached no client of this broker, but another broker."""
@@ -276,8 +298,8 @@ class Truth:
                 "server": self.server,
                 "conn": f"{self.pid}/client:{each.conn.cid}",
                 "sid": each.sid,
-                "start": _iso(each.start.time),
-                "end": None if each.end is None else _iso(each.end),
+                "start": iso(each.start.time),
+                "end": None if each.end is None else iso(each.end),
                 "identity": each.conn.host or each.conn.user or each.conn.name,
                 "pattern": each.pattern,
                 "queue": each.queue,
@@ -419,15 +441,9 @@ def _span(spans: Iterable[list[int]]) -> dict[str, str | None]:
     """Return the first and last time of some spans."""
     some = [span for span in spans if span]
     return {
-        "first": _iso(min(span[0] for span in some)) if some else None,
-        "last": _iso(max(span[1] for span in some)) if some else None,
+        "first": iso(min(span[0] for span in some)) if some else None,
+        "last": iso(max(span[1] for span in some)) if some else None,
     }
-
-
-def _iso(microseconds: int) -> str:
-    """Return a time as text."""
-    second, fraction = divmod(microseconds, 1_000_000)
-    return f"{clock.strftime('%Y-%m-%dT%H:%M:%S', clock.gmtime(second))}.{fraction:06d}Z"
 
 
 def _order(row: dict[str, Any]) -> list[tuple[bool, Any]]:

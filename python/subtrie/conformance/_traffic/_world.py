@@ -57,6 +57,8 @@ class Service:
         login: ``user`` (the broker knows it), ``name`` (it only names itself) or ``none``.
         restricted: Whether the broker enforces permissions for it.
         publish_allow: Those permissions, as patterns.
+        ruled: Whether it has permissions that the broker may or may not enforce; with
+            ``publish_deny`` and ``subscribe_allow``, which it does not enforce.
         remote: Whether it runs on another broker, reached by a route.
     """
 
@@ -69,6 +71,9 @@ class Service:
     restricted: bool
     remote: bool = False
     publish_allow: list[str] = field(default_factory=list)
+    ruled: bool = False
+    publish_deny: list[str] = field(default_factory=list)
+    subscribe_allow: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -127,6 +132,25 @@ def draw_world(seed: int) -> World:
         _permit(service, edges)
     plain = [f"metrics.{dice.letters(3)}.*", "orders.>", f"jobs.{dice.letters(4)}"]
     return World(seed, services, edges, plain)
+
+
+def give_rules(world: World) -> None:
+    """Give the services with a login rules: also those that the broker does not restrict.
+
+    Those may not use the trust root, and not subscribe to the control of all services, but do.
+    """
+    for service in world.services:
+        if service.login != "user":
+            continue
+        own, plane = flat(service.host), service.plane
+        service.ruled = True
+        service.subscribe_allow = [f"{plane}.safe.*.*.{own}.>", f"{plane}.reply._.*.{own}.*"]
+        if any(route.port == 666 for route in service.routes):
+            service.subscribe_allow.append(f"{plane}.danger.666.*.{own}.>")
+        if service.restricted:
+            service.subscribe_allow.append(f"{plane}.safe.888.*.all.>")
+        else:
+            service.publish_deny = [f"{plane}.danger.>"]
 
 
 def _draw_service(dice: SplitMix64, host: str, plane: str, number: int) -> Service:

@@ -83,7 +83,7 @@ def ship_patterns(spark: SparkSession, patterns: Iterable[str]) -> Shipped:
 
 @dataclass(frozen=True)
 class Description:
-    """What subjects are compared with.
+    """The patterns that subjects are compared with.
 
     Attributes:
         subscribed: The patterns of all subscriptions.

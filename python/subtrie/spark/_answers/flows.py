@@ -1,4 +1,4 @@
-"""Flows: who publishes what, on which pattern it was heard, and by whom, in any NATS system."""
+"""Flows: publishers, the patterns on which messages were received, and subscribers, of any NATS."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
     )
     subscribed = uses.where("use = 'subscribe'").select(
         F.col("server").alias("of"), F.col("position").alias("at"), "queue",
-        F.col("subject").alias("heard"), F.col("who").alias("subscriber"),
+        F.col("subject").alias("on"), F.col("who").alias("subscriber"),
     )  # fmt: skip
     lines = uses.where("use = 'delivery'").select(
         "server", "position", F.col("subject").alias("about"), F.col("published").alias("lines")
     )
     delivered = (
         lines.join(subscribed, (lines.server == F.col("of")) & (lines.position == F.col("at")))
-        .groupBy(F.col("of"), "about", "heard", "subscriber", "queue")
+        .groupBy(F.col("of"), "about", "on", "subscriber", "queue")
         .agg(F.sum("lines").alias("lines"))
     )
-    heard = published.where("taken > 0").join(
+    received = published.where("taken > 0").join(
         delivered, (F.col("server") == F.col("of")) & (F.col("subject") == F.col("about"))
     )
-    one = Window.partitionBy("server", "subject", "heard", "subscriber", "queue")
+    one = Window.partitionBy("server", "subject", "on", "subscriber", "queue")
     share = F.col("lines") * F.col("taken")
-    heard = heard.withColumn("all", F.sum("taken").over(one))
-    heard = heard.withColumn("part", F.floor(share / F.col("all")))
-    heard = heard.withColumn("rest", share - F.col("part") * F.col("all"))
+    received = received.withColumn("all", F.sum("taken").over(one))
+    received = received.withColumn("part", F.floor(share / F.col("all")))
+    received = received.withColumn("rest", share - F.col("part") * F.col("all"))
     left = F.col("lines") - F.sum("part").over(one)
     order = one.orderBy(F.desc("rest"), "publisher")
-    heard = heard.withColumn(
+    received = received.withColumn(
         "delivered", F.col("part") + F.when(F.row_number().over(order) <= left, 1).otherwise(0)
     )
     columns = (
@@ -71,15 +71,15 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
         "first",
         "last",
     )
-    known = heard.withColumn("pattern", folded("heard")).select(*columns)
+    known = received.withColumn("pattern", folded("on")).select(*columns)
     nothing = F.lit(None).cast("string")
-    unheard = published.where("taken = 0").select(
+    unreceived = published.where("taken = 0").select(
         "publisher", folded("subject").alias("pattern"), nothing.alias("subscriber"),
         nothing.alias("queue"), F.lit(0).cast("bigint").alias("delivered"), *_COUNTED,
         "first", "last",
     )  # fmt: skip
     return (
-        known.unionByName(unheard)
+        known.unionByName(unreceived)
         .groupBy("publisher", "pattern", "subscriber", "queue")
         .agg(
             F.sum("published").alias("published"),

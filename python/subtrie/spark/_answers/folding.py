@@ -46,8 +46,8 @@ def fold(subject: str) -> str:
     become ``*``.
 
     Example:
-        >>> fold("orders.1742.payed"), fold("_INBOX.K3vX9aQ0ZrT7mB2cYdL5wE.4")
-        ('orders.*.payed', '_INBOX.*.*')
+        >>> fold("orders.1742.paid"), fold("_INBOX.K3vX9aQ0ZrT7mB2cYdL5wE.4")
+        ('orders.*.paid', '_INBOX.*.*')
         >>> fold("prod.safe.443.a_shop.b_shop.id-x7.GET.items.12")
         'prod.safe.443.a_shop.b_shop.*.GET.items.*'
     """

@@ -1,4 +1,4 @@
-"""Where code, rules and traffic disagree: one row for each call of a service.
+"""Differences between code, rules and traffic: one row for each call of a service.
 
 What every service needs (its replies, the control port) is left out. Pure rules without Spark.
 """

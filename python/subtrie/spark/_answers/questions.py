@@ -1,4 +1,4 @@
-"""What is asked of the traffic: today's rules, the code, a subject, thresholds; and where from."""
+"""Questions about traffic: today's rules, the code, a subject, thresholds; and their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RULES = 1_000_000
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked.
+    """The questions about the traffic.
 
     Attributes:
         rules: Today's permissions by service; None if they are not given.

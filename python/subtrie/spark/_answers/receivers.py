@@ -1,4 +1,4 @@
-"""Who would have received a subject at a time, from the intervals of subscriptions.
+"""The receivers of a subject at a time, from the intervals of subscriptions.
 
 A subscription is active from the time of its SUB line, and until the time of its end, exclusively.
 Pure rules without Spark.

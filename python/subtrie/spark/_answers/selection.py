@@ -16,7 +16,7 @@ _MESSAGES = ("PUB", "HPUB", "MSG", "HMSG", "RMSG", "LMSG", "HRMSG", "HLMSG", "VI
 
 @dataclass(frozen=True)
 class Selection:
-    """Which messages are audited. Subscriptions are followed from the start of the log.
+    """The messages that are audited. Subscriptions are followed from the start of the log.
 
     Attributes:
         since: The first time, inclusive; None for the start of the log.

@@ -1,4 +1,4 @@
-"""What happened although it should not: against the rules, under another name, on another plane.
+"""Violations: messages against the rules, under another name, or on another plane.
 
 Only messages and subscriptions that the broker accepted count. Pure rules without Spark.
 """  # P-08
