@@ -35,6 +35,14 @@ def _replaced(address: Any, changes: dict[str, Any]) -> Any:
     return dataclasses.replace(address, **changes)
 
 
+def _html(address: RequestAddress | ReplyAddress | SubscriptionAddress) -> str:
+    from ._display import fields
+
+    values = ((each.name, getattr(address, each.name)) for each in dataclasses.fields(address))
+    shown = ((name, "any" if value is None else value) for name, value in values)
+    return fields(f"{type(address).__name__} {address}", shown)
+
+
 def _check_trust(address: RequestAddress | SubscriptionAddress) -> None:
     if address.trust != trust_of(address.port):
         raise refusal("AddressError", "trust", address.trust, 0, "trust")
@@ -70,6 +78,9 @@ class RequestAddress:
         """Return a copy with changed fields; ``trust`` follows ``port``."""
         address: Self = _replaced(self, changes)
         return address
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
     def __str__(self) -> str:
         """Return the subject, or raise ``AddressError`` if a field is not valid."""
@@ -109,6 +120,9 @@ class ReplyAddress:
         """Return a copy with changed fields."""
         return dataclasses.replace(self, **changes)
 
+    def _repr_html_(self) -> str:
+        return _html(self)
+
     def __str__(self) -> str:
         """Return the subject, or raise ``AddressError`` if a field is not valid."""
         return str(
@@ -142,6 +156,9 @@ class SubscriptionAddress:
         """Return a copy with changed fields; ``trust`` follows ``port``."""
         address: Self = _replaced(self, changes)
         return address
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
     def __str__(self) -> str:
         """Return the pattern, or raise ``AddressError`` if a field is not valid."""

@@ -112,6 +112,17 @@ class Groups(NamedTuple, Generic[T]):
     plain: tuple[T, ...]
     queues: dict[str, tuple[T, ...]]
 
+    def _repr_html_(self) -> str:
+        from ._display import table
+
+        rows = [("every one", reprlib.repr(each)) for each in self.plain]
+        rows += [
+            (f"one of {name}", reprlib.repr(each))
+            for name in self.queues
+            for each in self.queues[name]
+        ]
+        return table(f"{len(rows)} subscribers", ("delivered to", "value"), rows)
+
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
@@ -161,6 +172,21 @@ class Explanation:
             lines = [f"{self.subject} matches no pattern"]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from ._display import table
+
+        if self.matches:
+            return table(
+                f"{self.subject} matches",
+                ("subscription", "pattern", "queue", "value"),
+                (
+                    (each.id, each.pattern, each.queue, reprlib.repr(each.value))
+                    for each in self.matches
+                ),
+            )
+        rows = ((miss.pattern, self._difference(miss)) for miss in self.nearest)
+        return table(f"{self.subject} matches no pattern", ("nearest", "difference"), rows)
+
     def _difference(self, miss: NearMiss) -> str:
         subject, pattern, place = self.subject.tokens, miss.pattern.tokens, miss.differs_at
         if place >= len(subject):
@@ -206,6 +232,11 @@ class TrieStats(NamedTuple):
     depth: int
     shapes: int
     memory: int
+
+    def _repr_html_(self) -> str:
+        from ._display import fields
+
+        return fields("SubjectTrie", self._asdict().items())
 
 
 def empty_trie(dialect: Dialect, max_tokens: int | None, max_length: int | None) -> Any:

@@ -80,6 +80,14 @@ class Diff:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
 
+    def _repr_html_(self) -> str:
+        from .._display import table
+
+        changes = (("+", self.added), ("-", self.removed))
+        rows = [(sign, str(each), each.witness) for sign, grants in changes for each in grants]
+        title = f"{len(self.added)} added, {len(self.removed)} removed" if rows else "no difference"
+        return table(title, ("", "grant", "example"), rows)
+
 
 class Comparison:
     """The relation of two permissions, decided on the whole sets, not rule by rule.

@@ -52,6 +52,13 @@ class Decision:
     def __bool__(self) -> bool:
         return self.allowed
 
+    def _repr_html_(self) -> str:
+        from .._display import fields
+
+        answer = "allowed" if self.allowed else "refused" if self.determined else "not determined"
+        values = ((each.name, getattr(self, each.name)) for each in dataclasses.fields(self))
+        return fields(answer, ((name, value) for name, value in values if value is not None))
+
     def compared(self, other: Decision) -> Decision:
         """Return this decision, marked if that of the other model differs."""
         if not other.determined and other.model == BROKER:
