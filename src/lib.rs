@@ -33,6 +33,7 @@ pub mod grammar;
 pub mod http;
 pub mod microbus;
 mod number;
+mod parallel;
 pub mod permissions;
 pub mod trie;
 pub mod wire;

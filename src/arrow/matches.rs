@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::thread;
 
-use arrow_buffer::{BooleanBufferBuilder, Buffer};
+use arrow_buffer::{BooleanBuffer, Buffer};
 
 use super::Column;
 use crate::trie::{BatchMatches, Index, LookupTarget, Scratch};
@@ -223,13 +223,12 @@ impl RowBuilder {
         } else {
             Offsets::Long(ends().map(|end| i64::try_from(end).unwrap_or(0)).collect())
         };
-        let mut valid = BooleanBufferBuilder::new(rows);
-        valid.append_slice(&self.valid);
+        let valid = BooleanBuffer::collect_bool(rows, |row| self.valid[row]);
         ColumnMatches {
             rows,
             offsets,
             ids: Buffer::from_vec(self.ids),
-            valid: valid.finish().into_inner(),
+            valid: valid.into_inner(),
         }
     }
 }

@@ -1,22 +1,37 @@
-//! The ends of the tokens of a text, found by the scan.
+//! The tokens of a text, found by the scan.
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
 
 use super::check::check;
 use super::dialect::{Bounds, Dialect, Form};
-use super::scan::{Kernel, SLACK, scan, scan_subject};
+use super::scan::{Kernel, NEAR_SLACK, SLACK, scan, scan_subject};
 use crate::error::Error;
 use crate::number::to_u32;
 
-/// The end of the token before the first one: adding 1 gives the start of the text.
-const BEFORE_FIRST: u32 = u32::MAX;
+/// Tokens that are found without indirection, in texts that 16 bits can measure: more than the 63
+/// whose hashes a lookup keeps would make the memory of a subject larger and help no real one.
+const NEAR: usize = 64;
 
-/// The ends of the tokens of a text. Reused for text after text, it allocates nothing.
-#[derive(Default)]
+/// The tokens of a text, found by their starts. Reused for text after text, it allocates nothing.
 pub(crate) struct TokenEnds {
-    /// [`BEFORE_FIRST`], then where each token ends; longer than needed.
-    ends: Vec<u32>,
+    /// The start of each of the first tokens, and one past the dot that would follow the last one.
+    near: [u16; NEAR + 1 + NEAR_SLACK],
+    /// The number of tokens if all are near, else 0.
+    near_count: usize,
+    /// The ends of all tokens, if some are not near; longer than needed.
+    far: Vec<u32>,
     count: usize,
+}
+
+impl Default for TokenEnds {
+    fn default() -> Self {
+        Self {
+            near: [0; NEAR + 1 + NEAR_SLACK],
+            near_count: 0,
+            far: Vec::new(),
+            count: 0,
+        }
+    }
 }
 
 impl TokenEnds {
@@ -29,9 +44,7 @@ impl TokenEnds {
         dialect: Dialect,
         bounds: Bounds,
     ) -> Result<(), Error> {
-        self.make_room(text.len());
-        let ends = self.ends.get_mut(1..).unwrap_or_default();
-        let found = scan_subject(kernel, text, dialect, ends);
+        let found = scan_subject(kernel, text, dialect, &mut self.near);
         if found.valid
             && found.ascii
             && found.count <= bounds.max_tokens
@@ -55,25 +68,31 @@ impl TokenEnds {
 
     /// Finds the tokens of a valid text.
     pub fn split(&mut self, text: &[u8]) {
-        self.make_room(text.len());
-        let ends = self.ends.get_mut(1..).unwrap_or_default();
-        let found = scan(text, Form::Pattern, Dialect::Strict, ends);
+        let found = scan(text, Form::Pattern, Dialect::Strict, &mut self.near);
         self.finish(text, found.count);
     }
 
-    #[inline]
-    fn make_room(&mut self, length: usize) {
-        let wanted = length / 2 + 2 + SLACK; // every token has a byte and a dot
-        if self.ends.len() < wanted {
-            self.ends.resize(wanted, 0);
-            self.ends[0] = BEFORE_FIRST;
+    #[inline(always)]
+    fn finish(&mut self, text: &[u8], count: usize) {
+        self.count = count;
+        self.near_count = count;
+        match (self.near.get_mut(count), u16::try_from(text.len() + 1)) {
+            (Some(end), Ok(after)) if count <= NEAR => *end = after,
+            _ => self.find_far(text),
         }
     }
 
-    #[inline]
-    fn finish(&mut self, text: &[u8], count: usize) {
-        self.count = count;
-        if let Some(end) = self.ends.get_mut(count) {
+    #[cold]
+    fn find_far(&mut self, text: &[u8]) {
+        self.near_count = 0;
+        self.far.resize(self.count + SLACK, 0);
+        scan(
+            text,
+            Form::Pattern,
+            Dialect::Strict,
+            self.far.as_mut_slice(),
+        );
+        if let Some(end) = self.far.get_mut(self.count - 1) {
             *end = to_u32(text.len());
         }
     }
@@ -85,12 +104,24 @@ impl TokenEnds {
     }
 
     /// The start and end of the token at a position, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn span(&self, position: usize) -> Option<(usize, usize)> {
-        if position >= self.count {
+        if position < self.near_count {
+            let place = position % NEAR; // itself
+            return Some((self.near[place] as usize, self.near[place + 1] as usize - 1));
+        }
+        self.far_span(position)
+    }
+
+    #[cold]
+    fn far_span(&self, position: usize) -> Option<(usize, usize)> {
+        if self.near_count > 0 || position >= self.count {
             return None;
         }
-        let &[before, end] = self.ends.get(position..)?.first_chunk::<2>()?;
-        Some((before.wrapping_add(1) as usize, end as usize))
+        let start = match position.checked_sub(1) {
+            Some(before) => *self.far.get(before)? as usize + 1,
+            None => 0,
+        };
+        Some((start, *self.far.get(position)? as usize))
     }
 }

@@ -14,7 +14,6 @@ use std::hash::{BuildHasher, Hasher};
 
 use siphasher::sip::SipHasher13;
 
-use super::node::FINGERPRINT_BITS;
 use super::pattern::words::{load, lowest};
 
 /// The key of a node in the hash table. Never 0, which marks a vacant position there.
@@ -30,6 +29,10 @@ pub(crate) struct TokenHasher {
     /// Use `SipHash` for tokens.
     pub strong: bool,
 }
+
+/// Bits of a fingerprint. More would leave no room in a leaf entry (`node.rs`); with 20, one other last
+/// token in a million passes the prefilter.
+const FINGERPRINT_BITS: u32 = 20;
 
 /// Odd constants without structure: the golden ratio, and one that marks rest children.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -64,8 +67,16 @@ fn sixteen(text: &[u8], at: usize) -> Option<[u64; 2]> {
 }
 
 /// As [`sixteen`], with zeros behind the text.
-#[inline]
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation)] // both halves are wanted
 fn loaded(text: &[u8], at: usize) -> [u64; 2] {
+    // The last sixteen bytes, shifted, need no branch on how many there are.
+    if let Some(last) = text.last_chunk::<16>()
+        && let Some(before) = (16 + at).checked_sub(text.len())
+        && let Some(word) = u128::from_le_bytes(*last).checked_shr(8 * before as u32)
+    {
+        return [word as u64, (word >> 64) as u64];
+    }
     [load(text, at), load(text, at + 8)]
 }
 
@@ -118,8 +129,14 @@ impl TokenHasher {
     /// is compared in full.
     #[inline]
     pub fn fingerprint(&self, text: &[u8], start: usize, end: usize) -> u64 {
-        let from = start.max(end.saturating_sub(8));
-        let bytes = lowest(load(text, from), end - from);
+        let length = end.wrapping_sub(start).min(8);
+        let bytes = match text.last_chunk::<8>() {
+            // The last token of a text: no branch on its length, which is at least 1.
+            Some(eight) if end == text.len() && length > 0 => {
+                u64::from_le_bytes(*eight) >> (64 - 8 * length)
+            }
+            _ => lowest(load(text, end - length), length),
+        };
         bytes.wrapping_mul(self.second | 1) >> (64 - FINGERPRINT_BITS)
     }
 

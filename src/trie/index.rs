@@ -2,16 +2,17 @@
 
 use super::hash::TokenHasher;
 use super::node::{Branch, Node};
-use super::pattern::packed_pattern::{BlockAddr, list_ends, unpack};
+use super::pattern::packed_pattern::{list_ends, unpack};
 use super::pattern::parsed_pattern::ParsedPattern;
 use super::prefix::sorted_patterns::SortedPatterns;
 use super::storage::hash_table::HashTable;
 use super::storage::leaf::Leaves;
 use super::storage::pattern_table::{PatternNumber, PatternTable};
 use super::storage::slab::Slab;
-use super::storage::subscriptions::{Slot, SubscriptionRef, Subscriptions};
+use super::storage::subscriptions::{SubscriptionRef, Subscriptions};
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
+use crate::trie::storage::address::{BlockAddr, Slot};
 
 /// An index of patterns. A clone is independent, with the same ids and turns.
 ///

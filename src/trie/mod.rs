@@ -47,5 +47,5 @@ pub use self::{
     lookup::batch::{BatchMatches, LookupTarget},
     lookup::queue_groups::{Groups, check_queue},
     prefix::explain::{Explainer, Explanation},
-    storage::subscriptions::{Slot, SubscriptionRef},
+    storage::{address::Slot, subscriptions::SubscriptionRef},
 };

@@ -13,8 +13,7 @@
 //!             position           │                       │ 1     │ rest │ 1   │ 11
 //! ```
 
-use super::pattern::packed_pattern::BlockAddr;
-use super::storage::leaf::LeafAddr;
+use crate::trie::storage::address::{BlockAddr, LeafAddr};
 
 /// The tag: two bits tell the four kinds of node apart.
 const TAG_MASK: u64 = 0b11;
@@ -84,10 +83,6 @@ pub(crate) enum Position {
     Length,
 }
 
-/// Bits of the fingerprint. More would leave no room in the low half; with 20, one other last token
-/// in a million passes the prefilter.
-pub(crate) const FINGERPRINT_BITS: u32 = 20;
-
 /// Fields of a leaf entry. The count of tokens saturates: six bits hold all lengths that occur, and
 /// patterns of 63 or more are compared in full.
 const COUNT_SHIFT: u32 = 2;
@@ -135,46 +130,45 @@ impl LeafEntry {
     pub const fn with_pattern(self, pattern: BlockAddr) -> Self {
         Self(self.0 & LOW_HALF | (pattern.0 as u64) << ADDRESS_SHIFT)
     }
-
-    /// Whether a subject of `tokens` tokens can match.
-    #[inline]
-    #[allow(clippy::needless_bitwise_bool)] // without a branch, as neither can be predicted
-    pub const fn fits(self, tokens: usize) -> bool {
-        let count = (self.0 >> COUNT_SHIFT & COUNT_MASK) as usize;
-        let tail = self.0 >> TAIL_SHIFT & 1 == 1;
-        let longer = tokens > count;
-        (longer & (tail | (count == MAX_COUNT))) | ((tokens == count) & !tail)
-    }
-
-    #[inline]
-    const fn is_last_literal(self) -> bool {
-        self.0 >> LAST_LITERAL_SHIFT & 1 == 1
-    }
 }
 
 /// A prefilter for the entries of a leaf: length and last token of the subject.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Prefilter {
-    tokens: usize,
     /// The low half of an entry whose pattern has this length and ends in this token.
     same_end: u32,
+    /// The low half of an entry whose pattern has this length and ends in `*`.
+    same_length: u32,
+    /// The low halves of entries that end in `>` after fewer tokens: this many fours from
+    /// [`LEAST_TAIL`] on.
+    tails: u32,
 }
 
+/// The low half of an entry that ends in `>` after no token. Those after more are above it in steps of
+/// four, and those with a literal at the end above all of them, as that bit is higher.
+#[allow(clippy::cast_possible_truncation)] // nine bits
+const LEAST_TAIL: u32 = (TAG_LEAF_1 | 1 << TAIL_SHIFT) as u32;
+
 impl Prefilter {
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub fn new(tokens: usize, fingerprint: u64) -> Self {
+        let low = |fingerprint| LeafEntry::new(BlockAddr(0), tokens, false, fingerprint).0 as u32;
         Self {
-            tokens,
-            same_end: LeafEntry::new(BlockAddr(0), tokens, false, Some(fingerprint)).0 as u32,
+            same_end: low(Some(fingerprint)),
+            same_length: low(None),
+            tails: (tokens.min(MAX_COUNT + 1) as u32) << COUNT_SHIFT,
         }
     }
 
     /// Whether the pattern may match; false for nearly all that do not.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub const fn passes(self, entry: LeafEntry) -> bool {
-        (entry.0 as u32 == self.same_end) | (!entry.is_last_literal() & entry.fits(self.tokens))
+        let low = entry.0 as u32;
+        (low == self.same_end)
+            | (low == self.same_length)
+            | (low.wrapping_sub(LEAST_TAIL) < self.tails)
     }
 }
 
@@ -391,12 +385,28 @@ mod tests {
         assert!(Prefilter::new(3, 0xf_ffff).passes(exact));
         assert!(!Prefilter::new(3, 0xf_fffe).passes(exact));
         assert!(!Prefilter::new(4, 0xf_ffff).passes(exact));
-        assert!(exact.fits(3) && !exact.fits(2) && !exact.fits(4));
         let tail = LeafEntry::new(BlockAddr(7), 3, true, None);
-        assert!(Prefilter::new(9, 5).passes(tail) && !Prefilter::new(3, 5).passes(tail));
-        assert!(tail.fits(4) && tail.fits(900) && !tail.fits(3));
+        let passes = |tokens, entry| Prefilter::new(tokens, 5).passes(entry);
+        assert!(passes(4, tail) && passes(900, tail) && !passes(3, tail));
         let long = LeafEntry::new(BlockAddr(7), 900, false, None);
-        assert!(long.fits(900) && long.fits(64) && !long.fits(62));
+        assert!(passes(900, long) && passes(64, long) && !passes(62, long));
+        for count in 0..70 {
+            let [star, tail] =
+                [false, true].map(|tail| LeafEntry::new(BlockAddr(7), count, tail, None));
+            let literal = LeafEntry::new(BlockAddr(7), count, false, Some(0));
+            for tokens in 1..70 {
+                // From 63 on the count does not tell them apart.
+                let [fewer, same] = [tokens > count, tokens.min(63) == count.min(63)];
+                let saturated = count >= 63 && tokens >= 64;
+                assert_eq!(passes(tokens, star), same, "{count} {tokens}");
+                assert_eq!(passes(tokens, tail), fewer || saturated, "{count} {tokens}");
+                let ends_so = Prefilter::new(tokens, 0).passes(literal);
+                assert!(
+                    ends_so == same && !passes(tokens, literal),
+                    "{count} {tokens}"
+                );
+            }
+        }
         assert_eq!(long.with_pattern(BlockAddr(9)).pattern(), BlockAddr(9));
     }
 }

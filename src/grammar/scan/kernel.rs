@@ -2,12 +2,6 @@
 // As in the parent module: a kernel becomes part of the function that uses it.
 #![allow(clippy::inline_always)]
 
-/// The kernel that every processor of the target has.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) use super::words::Words as Baseline;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use super::x86::Sse2 as Baseline;
-
 /// Work that is compiled once for each kernel. [`Task::run`] and what it calls are inlined, so that
 /// all of it is compiled for the instructions of the kernel.
 pub(crate) trait Task {
@@ -15,16 +9,6 @@ pub(crate) trait Task {
     type Output;
     /// Does the work with a kernel.
     fn run<K: Kernel>(self, kernel: K) -> Self::Output;
-}
-
-/// Does work with the best kernel that the processor has.
-#[inline]
-pub(crate) fn with_best_kernel<T: Task>(task: T) -> T::Output {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(avx2) = super::x86::Avx2::detect() {
-        return avx2.run(task);
-    }
-    task.run(Baseline)
 }
 
 /// The classes of up to 64 bytes: one bit a byte, the first byte lowest.

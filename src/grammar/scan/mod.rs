@@ -10,15 +10,16 @@
 // them would be one to code that is compiled without it.
 #![allow(clippy::inline_always)]
 
+mod dispatch;
 mod kernel;
 mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use super::{Dialect, Form};
-pub(crate) use kernel::Baseline;
+pub(crate) use dispatch::{Baseline, with_best_kernel};
 use kernel::Masks;
-pub(crate) use kernel::{Kernel, Task, with_best_kernel};
+pub(crate) use kernel::{Kernel, Task};
 #[cfg(test)]
 pub(crate) use words::Words;
 
@@ -63,6 +64,47 @@ impl DotSink for [u32] {
                 dots &= dots.wrapping_sub(1);
             }
             if dots == 0 {
+                return;
+            }
+            room = more;
+        }
+    }
+}
+
+/// Elements that a list of starts needs beyond one a token: those of the first block are written as
+/// many at a time. Most subjects have fewer dots in 64 bytes; more would be written for nothing but longer subjects.
+pub(crate) const NEAR_SLACK: usize = 12;
+
+/// Elements that are written at a time for a later block, in which most subjects end.
+const LATER: usize = 6;
+
+/// A list of the starts of tokens after the first, from its second element on. Those that have no room,
+/// or lie beyond 16 bits, are wrong.
+impl<const ROOM: usize> DotSink for [u16; ROOM] {
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // as documented
+    fn record(&mut self, mut dots: u64, base: usize, count: usize) {
+        let room = self.get_mut(count + 1..).unwrap_or_default();
+        let start = (base as u16).wrapping_add(1);
+        let mut write = |places: &mut [u16]| {
+            for place in places {
+                *place = start.wrapping_add(dots.trailing_zeros() as u16);
+                dots &= dots.wrapping_sub(1);
+            }
+            dots == 0
+        };
+        // As below, without a branch for each token.
+        let mut room = match room.split_first_chunk_mut::<NEAR_SLACK>() {
+            Some((some, more)) if base == 0 => {
+                if write(some) {
+                    return;
+                }
+                more
+            }
+            Some((_, _)) | None => self.get_mut(count + 1..).unwrap_or_default(),
+        };
+        while let Some((some, more)) = room.split_first_chunk_mut::<LATER>() {
+            if write(some) {
                 return;
             }
             room = more;
@@ -174,8 +216,14 @@ fn last_masks<const PATTERN: bool, const SERVER: bool, K: Kernel>(
     text: &[u8],
     length: usize,
 ) -> Masks {
+    // The last bytes; those that were in the block before are shifted out.
+    if length <= 32
+        && let Some(block) = text.last_chunk::<32>()
+    {
+        let masks = kernel.thirty_two::<PATTERN, SERVER>(block);
+        return masks.drop_first(32 - length);
+    }
     if let Some(block) = text.last_chunk::<64>() {
-        // The last 64 bytes; those that were in the block before are shifted out.
         let masks = kernel.sixty_four::<PATTERN, SERVER>(block);
         return masks.drop_first(64 - length);
     }

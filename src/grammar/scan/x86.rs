@@ -42,18 +42,58 @@ fn run_avx2<T: Task>(avx2: Avx2, task: T) -> T::Output {
     task.run(avx2)
 }
 
+/// The masks of a vector of bytes by the intrinsics of one width. Only where the processor has them.
+macro_rules! masks_of {
+    ($pattern:expr, $server:expr, $all:expr, $splat:ident, $equal:ident, $greater:ident, $or:ident,
+     $bits:ident) => {{
+        let all = $all;
+        let equal = |byte: u8| $equal(all, $splat(byte.cast_signed()));
+        let bits = |mask| u64::from($bits(mask).cast_unsigned());
+        let stars_and_tails = $or(equal(b'*'), equal(b'>'));
+        let illegal = if $server {
+            $or(
+                $or(equal(b' '), equal(b'\t')),
+                $or(equal(b'\r'), equal(b'\n')),
+            )
+        } else {
+            // The comparison is signed, so bytes from 128 on count as small.
+            $or($greater($splat(0x21), all), equal(0x7f))
+        };
+        Masks {
+            dots: bits(equal(b'.')),
+            wildcards: if $pattern { bits(stars_and_tails) } else { 0 },
+            illegal: bits(if $pattern {
+                illegal
+            } else {
+                $or(illegal, stars_and_tails)
+            }),
+            high: if $server { bits(all) } else { 0 },
+        }
+    }};
+}
+
+/// 32 bytes as a vector; the compiler makes one load of the four.
+#[inline(always)]
+fn wide(_: Avx2, bytes: &[u8; 32]) -> __m256i {
+    let [a, b, c, d] = words(bytes).map(u64::cast_signed);
+    // SAFETY: AVX2, and a value of the type `Avx2` exists only where it is.
+    unsafe { _mm256_set_epi64x(d, c, b, a) }
+}
+
+/// 16 bytes as a vector.
+#[inline(always)]
+fn narrow(bytes: &[u8; 16]) -> __m128i {
+    let [a, b] = words(bytes).map(u64::cast_signed);
+    // SAFETY: SSE2, which every x86-64 processor has.
+    unsafe { _mm_set_epi64x(b, a) }
+}
+
 impl Kernel for Avx2 {
     #[inline(always)]
     fn equal(self, left: &[u8; 32], right: &[u8; 32]) -> u32 {
-        let vector = |bytes: &[u8; 32]| {
-            let [a, b, c, d] = words(bytes).map(u64::cast_signed);
-            // SAFETY: AVX2, and a value of this type exists only where it is.
-            unsafe { _mm256_set_epi64x(d, c, b, a) }
-        };
-        // SAFETY: as above.
-        unsafe {
-            _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector(left), vector(right))).cast_unsigned()
-        }
+        let (left, right) = (wide(self, left), wide(self, right));
+        // SAFETY: AVX2, and a value of this type exists only where it is.
+        unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi8(left, right)) }.cast_unsigned()
     }
 
     #[inline(always)]
@@ -63,34 +103,19 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn thirty_two<const PATTERN: bool, const SERVER: bool>(self, bytes: &[u8; 32]) -> Masks {
-        let [a, b, c, d] = words(bytes).map(u64::cast_signed);
-        // SAFETY: these instructions are AVX2, and a value of this type exists only where it is.
+        let all = wide(self, bytes);
+        // SAFETY: AVX2, and a value of this type exists only where it is.
         unsafe {
-            // The compiler makes one load of the four.
-            let all = _mm256_set_epi64x(d, c, b, a);
-            let equal = |byte: u8| _mm256_cmpeq_epi8(all, _mm256_set1_epi8(byte.cast_signed()));
-            let bits = |mask: __m256i| u64::from(_mm256_movemask_epi8(mask).cast_unsigned());
-            let stars_and_tails = _mm256_or_si256(equal(b'*'), equal(b'>'));
-            let illegal = if SERVER {
-                _mm256_or_si256(
-                    _mm256_or_si256(equal(b' '), equal(b'\t')),
-                    _mm256_or_si256(equal(b'\r'), equal(b'\n')),
-                )
-            } else {
-                // The comparison is signed, so bytes from 128 on count as small.
-                let small = _mm256_cmpgt_epi8(_mm256_set1_epi8(0x21), all);
-                _mm256_or_si256(small, equal(0x7f))
-            };
-            Masks {
-                dots: bits(equal(b'.')),
-                wildcards: if PATTERN { bits(stars_and_tails) } else { 0 },
-                illegal: bits(if PATTERN {
-                    illegal
-                } else {
-                    _mm256_or_si256(illegal, stars_and_tails)
-                }),
-                high: if SERVER { bits(all) } else { 0 },
-            }
+            masks_of!(
+                PATTERN,
+                SERVER,
+                all,
+                _mm256_set1_epi8,
+                _mm256_cmpeq_epi8,
+                _mm256_cmpgt_epi8,
+                _mm256_or_si256,
+                _mm256_movemask_epi8
+            )
         }
     }
 }
@@ -103,13 +128,8 @@ impl Kernel for Sse2 {
     #[inline(always)]
     fn equal(self, left: &[u8; 32], right: &[u8; 32]) -> u32 {
         let equal = |left: &[u8; 16], right: &[u8; 16]| {
-            let vector = |bytes: &[u8; 16]| {
-                let [a, b] = words(bytes).map(u64::cast_signed);
-                // SAFETY: SSE2, which every x86-64 processor has.
-                unsafe { _mm_set_epi64x(b, a) }
-            };
-            // SAFETY: as above.
-            unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(vector(left), vector(right))) }
+            // SAFETY: SSE2, which every x86-64 processor has.
+            unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(narrow(left), narrow(right))) }
                 .cast_unsigned()
         };
         let ((left, left_high), (right, right_high)) = (halves(left), halves(right));
@@ -118,32 +138,19 @@ impl Kernel for Sse2 {
 
     #[inline(always)]
     fn sixteen<const PATTERN: bool, const SERVER: bool>(self, bytes: &[u8; 16]) -> Masks {
-        let [a, b] = words(bytes).map(u64::cast_signed);
-        // SAFETY: these instructions are SSE2, which every x86-64 processor has.
+        let all = narrow(bytes);
+        // SAFETY: SSE2, which every x86-64 processor has.
         unsafe {
-            let all = _mm_set_epi64x(b, a);
-            let equal = |byte: u8| _mm_cmpeq_epi8(all, _mm_set1_epi8(byte.cast_signed()));
-            let bits = |mask: __m128i| u64::from(_mm_movemask_epi8(mask).cast_unsigned());
-            let stars_and_tails = _mm_or_si128(equal(b'*'), equal(b'>'));
-            let illegal = if SERVER {
-                _mm_or_si128(
-                    _mm_or_si128(equal(b' '), equal(b'\t')),
-                    _mm_or_si128(equal(b'\r'), equal(b'\n')),
-                )
-            } else {
-                let small = _mm_cmpgt_epi8(_mm_set1_epi8(0x21), all);
-                _mm_or_si128(small, equal(0x7f))
-            };
-            Masks {
-                dots: bits(equal(b'.')),
-                wildcards: if PATTERN { bits(stars_and_tails) } else { 0 },
-                illegal: bits(if PATTERN {
-                    illegal
-                } else {
-                    _mm_or_si128(illegal, stars_and_tails)
-                }),
-                high: if SERVER { bits(all) } else { 0 },
-            }
+            masks_of!(
+                PATTERN,
+                SERVER,
+                all,
+                _mm_set1_epi8,
+                _mm_cmpeq_epi8,
+                _mm_cmpgt_epi8,
+                _mm_or_si128,
+                _mm_movemask_epi8
+            )
         }
     }
 }

@@ -200,19 +200,7 @@ impl SubjectTrie {
         let (plain, queues) = look_up(subject, |scratch, text| {
             self.state.read(py, |state| {
                 let groups = state.index.groups(text, &mut scratch.lookup)?;
-                let queues: Vec<(String, Vec<Py<PyAny>>)> = groups
-                    .queues
-                    .iter()
-                    .map(|members| {
-                        let name = members
-                            .first()
-                            .and_then(|&oldest| state.index.queue(oldest));
-                        let values = state.values(py, members).collect();
-                        (name.unwrap_or_default().to_owned(), values)
-                    })
-                    .collect();
-                let plain: Vec<_> = state.values(py, &groups.plain).collect();
-                Ok((plain, queues))
+                Ok(state.group_values(py, &groups))
             })
         })?;
         let mapping = PyDict::new(py);

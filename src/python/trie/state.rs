@@ -12,7 +12,7 @@ use super::image::OpenedImage;
 use super::shared_handles::SharedHandles;
 use super::shared_state::SharedState;
 use super::subscription::Subscription;
-use crate::trie::{Index, SubscriptionRef};
+use crate::trie::{Groups, Index, SubscriptionRef};
 
 /// A handle that is made when it is asked for.
 pub type HandleCell = OnceLock<Py<Subscription>>;
@@ -35,6 +35,9 @@ pub struct Parts {
 
 /// The objects of a subscription that was removed, to be dropped without a lock.
 pub type Removed = (Py<PyTuple>, Option<Py<Subscription>>);
+
+/// Values without a queue, and those of each queue group with its name.
+type GroupValues = (Vec<Py<PyAny>>, Vec<(String, Vec<Py<PyAny>>)>);
 
 /// The value in the result of a lookup that finds one subscription.
 #[inline]
@@ -96,6 +99,17 @@ impl State {
     ) -> impl Iterator<Item = Py<PyAny>> {
         let value = move |&found: &SubscriptionRef| value_in(py, self.single(found)?);
         found.iter().filter_map(value).map(Bound::unbind)
+    }
+
+    /// The values without a queue, and those of each queue group with its name.
+    pub fn group_values(&self, py: Python<'_>, groups: &Groups) -> GroupValues {
+        let of_queue = |members: &Vec<SubscriptionRef>| {
+            let name = members.first().and_then(|&oldest| self.index.queue(oldest));
+            let values = self.values(py, members).collect();
+            (name.unwrap_or_default().to_owned(), values)
+        };
+        let plain = self.values(py, &groups.plain).collect();
+        (plain, groups.queues.iter().map(of_queue).collect())
     }
 
     /// The place of a handle.

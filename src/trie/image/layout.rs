@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::parallel::map_parts;
+
 /// The first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"subtrie\n");
 /// The format that this library reads and writes.
@@ -65,8 +67,20 @@ pub fn as_words(bytes: &[u8]) -> Cow<'_, [u64]> {
     )
 }
 
+/// Words of which the checksum is computed in parts: 8 MiB. Fewer are read in less time than a thread
+/// takes to start.
+const PARALLEL_FROM: usize = 1 << 20;
+
 /// The checksum of words in little-endian bytes.
 pub fn checksum(words: &[u64]) -> u64 {
+    let mut whole = crc32fast::Hasher::new();
+    for part in map_parts(words, PARALLEL_FROM, hashed) {
+        whole.combine(&part);
+    }
+    u64::from(whole.finalize())
+}
+
+fn hashed(words: &[u64]) -> crc32fast::Hasher {
     let mut hasher = crc32fast::Hasher::new();
     if cfg!(target_endian = "little") {
         hasher.update(bytemuck::cast_slice(words));
@@ -75,5 +89,21 @@ pub fn checksum(words: &[u64]) -> u64 {
             hasher.update(&word.to_le_bytes());
         }
     }
-    u64::from(hasher.finalize())
+    hasher
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PARALLEL_FROM, checksum};
+
+    #[test]
+    fn the_checksum_of_parts_is_that_of_the_whole() {
+        for words in [0, 1, PARALLEL_FROM - 1, PARALLEL_FROM, PARALLEL_FROM + 3] {
+            let words: Vec<u64> = (0..words as u64).map(|at| at.wrapping_mul(at)).collect();
+            let whole = crc32fast::hash(bytemuck::cast_slice(&words));
+            if cfg!(target_endian = "little") {
+                assert_eq!(checksum(&words), u64::from(whole));
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! An index as one run of bytes, looked up in place: in memory or a mapped file.
 //!
-//! `docs/index.md` has the format. No number in an image is trusted: whatever is followed is looked
+//! `docs/subject-index.md` has the format. No number in an image is trusted: whatever is followed is looked
 //! up within bounds, and every loop has an end. So a damaged image that was not verified gives a
 //! wrong answer or an error, and nothing worse.
 
@@ -18,14 +18,14 @@ pub use restore::ImageSubscription;
 use super::hash::{NodeKey, TokenHasher};
 use super::lookup::{Scratch, View, count, has_interest, match_into};
 use super::node::Node;
-use super::pattern::packed_pattern::{BlockAddr, packed_len};
+use super::pattern::packed_pattern::packed_len;
 use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::leaf::LeafAddr;
 use super::storage::probe_table::{Entry, home, position};
-use super::storage::subscriptions::{Slot, SubscriptionRef};
+use super::storage::subscriptions::SubscriptionRef;
 use super::storage::to_u32;
 use crate::error::Error;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
+use crate::trie::storage::address::{BlockAddr, LeafAddr, Slot};
 use layout::{MAX_PROBE, RECORD};
 use restore::split_links;
 

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::grammar::{Form, check};
 use crate::trie::lookup::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{list_ends, packed_len, unpack};
+use crate::trie::storage::address::Slot;
 use crate::trie::storage::queue_names::QueueId;
-use crate::trie::storage::subscriptions::Slot;
 
 /// A subscription of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,12 +12,13 @@ use crate::error::Error;
 use crate::grammar::{Form, check};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
-use crate::trie::pattern::packed_pattern::{BlockAddr, header, list_ends, packed_len, text};
+use crate::trie::pattern::packed_pattern::{header, list_ends, packed_len, text};
+use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::entries_in;
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::queue_names::QueueId;
-use crate::trie::storage::subscriptions::{Record, Slot};
+use crate::trie::storage::subscriptions::Record;
 
 /// Words of the shortest packed pattern: no two begin within so many words.
 const MIN_BLOCK: usize = 4;

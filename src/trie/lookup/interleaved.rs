@@ -8,7 +8,8 @@
 #![allow(clippy::inline_always)]
 
 use super::batch::BatchMatches;
-use super::walk::{Subject, Walk};
+use super::prefetch::prefetch;
+use super::walk::{Candidate, Subject, Walk};
 use super::{View, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::pattern::packed_pattern::{list_ends, matches};
@@ -16,6 +17,9 @@ use crate::trie::pattern::packed_pattern::{list_ends, matches};
 /// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
 /// cache. The record keeps the chosen width only (`batch` in `benches/records/peers-2026-11-21.json`).
 const WIDTH: usize = 32;
+
+/// Candidates that are prefetched before the first is compared: usually all of a group.
+const PREFETCHED: usize = 64;
 
 /// Memory that groups reuse.
 #[derive(Default)]
@@ -53,24 +57,38 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
 
     #[inline(always)]
     fn run<K: Kernel>(mut self, kernel: K) {
-        self.group.subjects.resize_with(WIDTH, Subject::default);
+        let Group {
+            subjects,
+            walk,
+            found,
+        } = self.group;
+        subjects.resize_with(WIDTH, Subject::default);
         let mut texts: [&[u8]; WIDTH] = [&[]; WIDTH];
+        let mut valid = [false; WIDTH];
         loop {
-            let mut valid = [false; WIDTH];
             let mut count = 0;
-            let places = self.group.subjects.iter_mut().zip(&mut texts);
-            for ((subject, place), is_valid) in places.zip(&mut valid) {
+            walk.start(true);
+            let places = subjects.iter_mut().zip(&mut texts).zip(&mut valid);
+            for (((subject, place), is_valid), number) in places.zip(0..) {
                 let Some(text) = self.subjects.next() else {
                     break;
                 };
                 count += 1;
-                *place = text.unwrap_or_default();
-                *is_valid = text.is_some() && subject.read(kernel, self.view, place).is_ok();
+                *is_valid = false;
+                if let Some(text) = text {
+                    *place = text;
+                    if subject.read(kernel, self.view, text).is_ok() {
+                        *is_valid = true;
+                        walk.visit_root(self.view, number, text, subject);
+                    }
+                }
             }
             let texts = texts.get(..count).unwrap_or_default();
+            walk.visit_all(self.view, texts, subjects);
+            found.clear();
+            compare(kernel, self.view, texts, subjects, walk.candidates(), found);
             let valid = valid.get(..count).unwrap_or_default();
-            self.group.look_up(kernel, self.view, texts, valid);
-            self.batch.append(&self.group.found, valid);
+            self.batch.append(found, valid);
             if count < WIDTH {
                 return;
             }
@@ -78,35 +96,28 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
     }
 }
 
-impl Group {
-    /// Finds the ids that the tokenised subjects match.
-    #[inline(always)]
-    fn look_up<K: Kernel, V: View>(
-        &mut self,
-        kernel: K,
-        view: &V,
-        texts: &[&[u8]],
-        valid: &[bool],
-    ) {
-        let Self {
-            subjects,
-            walk,
-            found,
-        } = self;
-        walk.start();
-        for (((number, subject), text), &valid) in (0..).zip(&mut *subjects).zip(texts).zip(valid) {
-            if valid {
-                walk.visit_root(view, number, text, subject);
-            }
+/// Finds the ids of the candidates that match.
+#[inline(always)]
+fn compare<K: Kernel, V: View>(
+    kernel: K,
+    view: &V,
+    texts: &[&[u8]],
+    subjects: &[Subject],
+    candidates: &[Candidate],
+    found: &mut Vec<(u32, u64)>,
+) {
+    let mut blocks: [&[u64]; PREFETCHED] = [&[]; PREFETCHED];
+    for candidates in candidates.chunks(PREFETCHED) {
+        for (candidate, place) in candidates.iter().zip(&mut blocks) {
+            *place = view.pattern(candidate.pattern);
+            prefetch(place.first());
+            prefetch(place.get(8)); // the next cache line
         }
-        walk.visit_all(view, texts, subjects);
-        found.clear();
-        for candidate in walk.candidates() {
+        for (candidate, block) in candidates.iter().zip(&blocks) {
             let place = candidate.subject as usize;
             let (Some(text), Some(subject)) = (texts.get(place), subjects.get(place)) else {
                 continue;
             };
-            let block = view.pattern(candidate.pattern);
             if matches(kernel, block, text, &subject.tokens) {
                 let (first, last, id) = list_ends(block);
                 found.push((candidate.subject, id));

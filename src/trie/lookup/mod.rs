@@ -20,15 +20,15 @@ mod walk;
 use super::hash::{NodeKey, TokenHasher};
 use super::index::Index;
 use super::node::Node;
-use super::pattern::packed_pattern::{BlockAddr, list_ends, matches};
+use super::pattern::packed_pattern::{list_ends, matches};
 use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::leaf::LeafAddr;
 use super::storage::probe_table::Entry;
 use super::storage::queue_names::QueueId;
-use super::storage::subscriptions::{Slot, SubscriptionRef};
+use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
 use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
 use crate::grammar::{Bounds, Dialect};
+use crate::trie::storage::address::{BlockAddr, LeafAddr, Slot};
 use interleaved::Group;
 use walk::{Subject, Walk};
 
@@ -228,7 +228,7 @@ impl Scratch {
     ) -> Result<impl Iterator<Item = &'v [u64]>, Error> {
         let Self { subject, walk, .. } = self;
         subject.read(kernel, view, text)?;
-        walk.start();
+        walk.start(false);
         walk.visit_root(view, 0, text, subject);
         walk.visit_all(view, &[text], std::slice::from_mut(subject));
         let tokens = &subject.tokens;

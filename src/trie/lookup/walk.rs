@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::grammar::scan::Kernel;
 use crate::trie::hash::{NodeKey, rest_key};
 use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
-use crate::trie::pattern::packed_pattern::BlockAddr;
 use crate::trie::pattern::tokenizer::Tokenizer;
+use crate::trie::storage::address::BlockAddr;
 use crate::trie::storage::leaf::entries_in;
 
 /// A subject that is looked up.
@@ -59,6 +59,8 @@ pub(super) struct Walk {
     candidates: Vec<Candidate>,
     /// The number of candidates.
     passed: usize,
+    /// Whether several subjects are looked up: their candidates are prefetched together.
+    is_group: bool,
     /// The number of nodes and leaf entries visited.
     pub work: usize,
 }
@@ -66,7 +68,8 @@ pub(super) struct Walk {
 impl Walk {
     /// Forgets the walk before.
     #[inline(always)]
-    pub fn start(&mut self) {
+    pub fn start(&mut self, is_group: bool) {
+        self.is_group = is_group;
         self.visits.clear();
         (self.passed, self.work) = (0, 0);
     }
@@ -136,7 +139,9 @@ impl Walk {
                 let passes = is_leaf & subject.prefilter.passes(entry);
                 self.note_candidate(entry, number, passes);
             }
-            self.prefetch_last(view);
+            if !self.is_group {
+                self.prefetch_last(view);
+            }
             let [found, word] = two[0];
             if (found == key.0) & !LeafEntry(word).is_leaf() {
                 self.visit_node(view, key, Node(word), number, text, subject);
@@ -203,7 +208,9 @@ impl Walk {
     fn filter<V: View>(&mut self, view: &V, entry: LeafEntry, subject: u32, prefilter: Prefilter) {
         self.work += 1;
         self.note_candidate(entry, subject, prefilter.passes(entry));
-        self.prefetch_last(view);
+        if !self.is_group {
+            self.prefetch_last(view);
+        }
     }
 
     /// Notes the pattern of a leaf entry if it passed the prefilter.

@@ -17,31 +17,12 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr_iter;
+
 use super::tokenizer::Tokenizer;
 use super::words::{load, lowest};
 use crate::grammar::scan::Kernel;
-use crate::trie::storage::slab::Address;
-use crate::trie::storage::subscriptions::Slot;
-
-/// The address of a packed pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(transparent)]
-pub(crate) struct BlockAddr(pub u32);
-
-impl BlockAddr {
-    /// No pattern.
-    pub const NONE: Self = Self(u32::MAX);
-}
-
-impl Address for BlockAddr {
-    fn from_raw(raw: u32) -> Self {
-        Self(raw)
-    }
-
-    fn raw(self) -> u32 {
-        self.0
-    }
-}
+use crate::trie::storage::address::Slot;
 
 /// Bytes of a vector.
 const VECTOR: usize = 32;
@@ -69,7 +50,11 @@ const LAST_POSITION: usize = 62;
 pub(crate) fn pack(text: &[u8]) -> Vec<u64> {
     let mut words = Vec::with_capacity(TEXT_START + text.len().div_ceil(8));
     words.extend([header(text), 0, 0]);
-    words.extend((0..text.len()).step_by(8).map(|at| load(text, at)));
+    let (eights, rest) = text.as_chunks::<8>();
+    words.extend(eights.iter().map(|eight| u64::from_le_bytes(*eight)));
+    if !rest.is_empty() {
+        words.push(load(text, text.len() - rest.len()));
+    }
     words
 }
 
@@ -79,15 +64,21 @@ pub(crate) fn packed_len(block: &[u64]) -> usize {
 }
 
 /// The first word of a packed pattern.
+#[allow(clippy::naive_bytecount)] // of the few bytes between two wildcards
 pub(crate) fn header(pattern: &[u8]) -> u64 {
     let token_by_token = TOKEN_BY_TOKEN | (pattern.len() as u64) << ANY_LENGTH_SHIFT;
     let tail = pattern == b">" || pattern.ends_with(b".>");
     let mut word = u64::from(tail) << TAIL_SHIFT;
-    let mut stars = 0;
-    for (position, token) in pattern.split(|&byte| byte == b'.').enumerate() {
-        if token != b"*" {
+    let (mut stars, mut position, mut counted) = (0, 0, 0);
+    for at in memchr_iter(b'*', pattern) {
+        let ends_token = |place: usize| pattern.get(place).is_none_or(|&byte| byte == b'.');
+        // Before the first byte the place wraps, to one where there is no byte.
+        if !ends_token(at.wrapping_sub(1)) || !ends_token(at + 1) {
             continue;
         }
+        let before = pattern[counted..at].iter();
+        position += before.filter(|&&byte| byte == b'.').count();
+        counted = at;
         if stars == MAX_STARS || position > LAST_POSITION {
             return token_by_token;
         }
@@ -117,19 +108,18 @@ fn byte(block: &[u64], at: usize) -> u8 {
 
 /// The bytes of the text, where they are. In a damaged image, as much of it as there is.
 pub(crate) fn text(block: &[u64]) -> Cow<'_, [u8]> {
+    let words = block.get(TEXT_START..).unwrap_or_default();
+    let stored = length(block).min(words.len() * 8);
     if cfg!(target_endian = "little") {
-        let stored: &[u8] = bytemuck::cast_slice(block.get(TEXT_START..).unwrap_or_default());
-        return Cow::Borrowed(&stored[..length(block).min(stored.len())]);
+        let bytes: &[u8] = bytemuck::cast_slice(words);
+        return Cow::Borrowed(&bytes[..stored]);
     }
-    let mut bytes = Vec::new();
-    unpack_into(block, &mut bytes);
-    Cow::Owned(bytes)
+    Cow::Owned((0..stored).map(|at| byte(block, at)).collect())
 }
 
 /// Appends the text to `out`. In a damaged image, as much of it as there is.
 pub(crate) fn unpack_into(block: &[u64], out: &mut Vec<u8>) {
-    let stored = block.len().saturating_sub(TEXT_START) * 8;
-    out.extend((0..length(block).min(stored)).map(|at| byte(block, at)));
+    out.extend_from_slice(&text(block));
 }
 
 /// The text. In a damaged image, with replacement characters for what is not UTF-8.
@@ -209,26 +199,27 @@ fn vectors_equal<K: Kernel>(
     let stored: &[u8] = bytemuck::cast_slice(block);
     let length = count.min(VECTOR);
     let mask = (1u64 << length) - 1;
-    // The first and the last bytes, which are the same if there are at most 32: a branch on the length
-    // would be mispredicted.
-    let mut differ = 0;
-    let (first, start) = (at, there);
-    for skipped in [0, count - length] {
-        let (at, there) = (TEXT_START * 8 + first + skipped, start + skipped);
+    let differ = |at: usize, there: usize| {
         // A vector that begins earlier where the text ends before it would.
         let begin = there.min(last);
         let earlier = there - begin;
-        let theirs = text.get(begin..).and_then(<[u8]>::first_chunk::<VECTOR>);
-        let own = at
-            .checked_sub(earlier)
-            .and_then(|at| stored.get(at..))
-            .and_then(<[u8]>::first_chunk::<VECTOR>);
-        let (Some(own), Some(theirs)) = (own, theirs) else {
-            return bytes_equal(block, first, count, text, start);
-        };
-        differ |= u64::from(!kernel.equal(own, theirs)) & mask << earlier;
+        let theirs = text.get(begin..)?.first_chunk::<VECTOR>()?;
+        let own = stored.get((TEXT_START * 8 + at).checked_sub(earlier)?..)?;
+        let equal = kernel.equal(own.first_chunk::<VECTOR>()?, theirs);
+        Some(u64::from(!equal) & mask << earlier)
+    };
+    let Some(first) = differ(at, there) else {
+        return bytes_equal(block, at, count, text, there);
+    };
+    if count <= VECTOR {
+        return first == 0;
     }
-    differ == 0
+    // The last bytes, some of which were compared before.
+    let skipped = count - length;
+    match differ(at + skipped, there + skipped) {
+        Some(second) => first | second == 0,
+        None => bytes_equal(block, at, count, text, there),
+    }
 }
 
 /// Whether `count` bytes of the pattern from `at` equal those of `text` from `there`.

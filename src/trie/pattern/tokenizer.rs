@@ -17,7 +17,8 @@ use crate::trie::node::{
 /// The tokens of a text. Lookups reuse one, so that a lookup allocates nothing.
 pub(crate) struct Tokenizer {
     tokens: TokenEnds,
-    hashes: [u64; FIRST_FAR_POSITION],
+    /// By position, those below [`FIRST_FAR_POSITION`].
+    hashes: [u64; 64],
     /// Bit `n` is set if `hashes[n]` is computed.
     hashed: u64,
     /// The fingerprint of the last token, once computed.
@@ -28,7 +29,7 @@ impl Default for Tokenizer {
     fn default() -> Self {
         Self {
             tokens: TokenEnds::default(),
-            hashes: [0; FIRST_FAR_POSITION],
+            hashes: [0; 64],
             hashed: 0,
             last_fingerprint: None,
         }
@@ -68,26 +69,33 @@ impl Tokenizer {
     }
 
     /// The start and end of the token at a position, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn span(&self, position: usize) -> Option<(usize, usize)> {
         self.tokens.span(position)
     }
 
     /// The hash of the token at a position; 0 if there is none.
-    #[inline(always)]
+    #[inline]
     pub fn hash(&mut self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
-        if position < FIRST_FAR_POSITION && self.hashed >> position & 1 == 1 {
-            return self.hashes[position];
-        }
-        let Some((start, end)) = self.span(position) else {
-            return 0;
-        };
-        let hash = hasher.token(text, start, end, position);
         if position < FIRST_FAR_POSITION {
-            self.hashed |= 1 << position;
-            self.hashes[position] = hash;
+            return self.near_hash(text, hasher, position);
         }
-        hash
+        let span = self.span(position);
+        span.map_or(0, |(start, end)| hasher.token(text, start, end, position))
+    }
+
+    /// As [`Tokenizer::hash`], of a position below [`FIRST_FAR_POSITION`].
+    #[inline(always)]
+    fn near_hash(&mut self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
+        let place = position % self.hashes.len(); // itself
+        if self.hashed >> place & 1 == 0 {
+            let Some((start, end)) = self.span(position) else {
+                return 0;
+            };
+            self.hashes[place] = hasher.token(text, start, end, position);
+            self.hashed |= 1 << place;
+        }
+        self.hashes[place]
     }
 
     /// The key of the child of a branch for a subject, if it has a token at each position.
@@ -112,7 +120,7 @@ impl Tokenizer {
             let hash = if code == LENGTH_CODE {
                 hasher.count(count)
             } else if (code as usize) < count {
-                self.hash(text, hasher, code as usize)
+                self.near_hash(text, hasher, code as usize)
             } else {
                 return None;
             };
@@ -143,10 +151,11 @@ impl Tokenizer {
         Some(child_key(parent, sum))
     }
 
-    /// The prefilter for the entries of a leaf.
-    #[inline]
-    pub fn prefilter(&mut self, text: &[u8], hasher: &TokenHasher) -> Prefilter {
-        Prefilter::new(self.count(), self.last_fingerprint(text, hasher))
+    /// The prefilter for the entries of a leaf, of a text that was just tokenised.
+    #[inline(always)]
+    pub fn prefilter(&self, text: &[u8], hasher: &TokenHasher) -> Prefilter {
+        let (start, end) = self.span(self.count() - 1).unwrap_or((0, 0));
+        Prefilter::new(self.count(), hasher.fingerprint(text, start, end))
     }
 
     /// The fingerprint of the last token.
@@ -168,6 +177,37 @@ mod tests {
     use crate::grammar::scan::Baseline;
     use crate::grammar::{Dialect, Form, check};
     use proptest::prelude::*;
+
+    #[test]
+    fn any_number_of_tokens_of_any_length_is_split() {
+        let mut tokens = Tokenizer::default();
+        for (count, length) in [
+            (1, 1),
+            (62, 3),
+            (63, 1),
+            (64, 2),
+            (65, 1),
+            (300, 7),
+            (3, 30_000),
+            (3, 1),
+        ] {
+            let token = "x".repeat(length);
+            let text = vec![token.as_str(); count].join(".");
+            let dialect = Dialect::Server;
+            let bounds = dialect.bounds_with((None, Some(1 << 20)));
+            tokens
+                .tokenize(Baseline, text.as_bytes(), dialect, bounds)
+                .unwrap();
+            assert_eq!(tokens.count(), count);
+            for position in 0..count {
+                let start = position * (length + 1);
+                assert_eq!(tokens.span(position), Some((start, start + length)));
+            }
+            assert_eq!(tokens.span(count), None);
+            tokens.split(b"a.b");
+            assert_eq!((tokens.span(1), tokens.span(2)), (Some((2, 3)), None));
+        }
+    }
 
     proptest! {
         #[test]

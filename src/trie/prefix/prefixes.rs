@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::sorted_patterns::{first_token, rank};
 use crate::trie::lookup::View;
-use crate::trie::pattern::packed_pattern::{BlockAddr, text};
+use crate::trie::pattern::packed_pattern::text;
+use crate::trie::storage::address::BlockAddr;
 
 /// The patterns of an index or an image, by prefix.
 pub(in crate::trie) struct Prefixes<'a, V> {

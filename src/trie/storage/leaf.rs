@@ -3,31 +3,16 @@
 //! The node that leads to a leaf holds its length and address. The leaf holds the key of that node,
 //! so that the node can be updated when the slab moves the leaf.
 
-use super::slab::{Address, Slab};
+use super::address::{BlockAddr, LeafAddr};
+use super::slab::Slab;
 use crate::trie::hash::NodeKey;
 use crate::trie::node::{LeafEntry, LeafN};
-use crate::trie::pattern::packed_pattern::BlockAddr;
 
 /// Leaves of up to so many entries take exactly the words they need; larger ones have room for the
 /// next power of two. Higher saves memory, lower saves moves of growing leaves. The hash table
 /// holds leaves of up to eight entries, so these are those that no position can split. No record compares
 /// values.
 const EXACT_UP_TO: usize = 16;
-
-/// The address of a leaf bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub(crate) struct LeafAddr(pub u32);
-
-impl Address for LeafAddr {
-    fn from_raw(raw: u32) -> Self {
-        Self(raw)
-    }
-
-    fn raw(self) -> u32 {
-        self.0
-    }
-}
 
 /// All leaf buckets.
 #[derive(Clone, Default)]

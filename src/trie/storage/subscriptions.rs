@@ -8,33 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
+use super::address::Slot;
 use super::paged_vec::PagedVec;
 use super::pattern_table::PatternNumber;
 use super::queue_names::{QueueId, QueueNames};
 use super::round_robin::RoundRobin;
-use super::to_u32;
-
-/// The position of a subscription's record. Any removal may move it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Slot(pub(crate) u32);
-
-impl Slot {
-    /// No record: the end of a list.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-
-    /// The position as an index into a vector.
-    #[must_use]
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The slot at a position.
-    pub(crate) fn at(index: usize) -> Self {
-        Self(to_u32(index))
-    }
-}
 
 /// A subscription as a lookup finds it: its id, and the slot of its record at that time.
 ///

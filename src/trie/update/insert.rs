@@ -4,11 +4,12 @@ use super::Cursor;
 use crate::error::Error;
 use crate::trie::index::Index;
 use crate::trie::lookup::queue_groups::check_queue;
-use crate::trie::pattern::packed_pattern::{BlockAddr, list_ends, pack, set_list_ends};
+use crate::trie::pattern::packed_pattern::{list_ends, pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
+use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
-use crate::trie::storage::subscriptions::{Record, Slot, SubscriptionRef};
+use crate::trie::storage::subscriptions::{Record, SubscriptionRef};
 
 impl Index {
     /// Adds a subscription to `pattern`, as a member of a queue group if `queue` names one.
@@ -59,7 +60,6 @@ impl Index {
         queue: Option<&str>,
         turn: u64,
     ) -> SubscriptionRef {
-        self.set_next_id(self.next_id().max(id + 1));
         let mut parsed = std::mem::take(&mut self.scratch);
         parsed.parse(|text| text.extend_from_slice(pattern.as_bytes()));
         let leaf = self.descend_for_insert(&mut parsed, self.hasher.root());
@@ -67,6 +67,18 @@ impl Index {
             .as_ref()
             .ok()
             .and_then(|leaf| self.find_pattern(leaf, parsed.text()));
+        let slot = self.store_record(id, queue, turn);
+        match known {
+            Some(address) => self.link(address, id, slot),
+            None => self.add_pattern(&mut parsed, leaf, id, slot),
+        }
+        self.scratch = parsed;
+        SubscriptionRef { id, slot }
+    }
+
+    /// Stores the record of a subscription that has no pattern yet.
+    pub(super) fn store_record(&mut self, id: u64, queue: Option<&str>, turn: u64) -> Slot {
+        self.set_next_id(self.next_id().max(id + 1));
         let queue = self.subscriptions.queue_names.acquire(queue);
         let record = Record {
             id,
@@ -75,13 +87,7 @@ impl Index {
             next: Slot::NONE,
             previous: Slot::NONE,
         };
-        let slot = self.subscriptions.push(record, turn);
-        match known {
-            Some(address) => self.link(address, id, slot),
-            None => self.add_pattern(&mut parsed, leaf, id, slot),
-        }
-        self.scratch = parsed;
-        SubscriptionRef { id, slot }
+        self.subscriptions.push(record, turn)
     }
 
     /// Links a record into the list of its pattern, in ascending id.

@@ -4,7 +4,8 @@ use super::{Cursor, unwind};
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
-use crate::trie::pattern::packed_pattern::{BlockAddr, equals};
+use crate::trie::pattern::packed_pattern::equals;
+use crate::trie::storage::address::BlockAddr;
 use crate::trie::storage::leaf::Relocation;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 

@@ -12,12 +12,13 @@ use super::unwind;
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::index::Index;
 use crate::trie::node::{Branch, LeafEntry, Node};
-use crate::trie::pattern::packed_pattern::{BlockAddr, unpack_into};
+use crate::trie::pattern::packed_pattern::unpack_into;
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
+use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::Leaves;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
-use crate::trie::storage::subscriptions::{Record, Slot};
+use crate::trie::storage::subscriptions::Record;
 
 /// The root is selected as if there were so many times the patterns that are here, because a root
 /// selected for few would not suit the many that usually follow. Higher hashes more positions at

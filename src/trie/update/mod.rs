@@ -4,6 +4,7 @@ mod bulk_load;
 pub(super) mod insert;
 mod leaf_entries;
 pub(super) mod leaf_split;
+mod load_plan;
 mod random_sample;
 pub(super) mod remove;
 pub(super) mod select_positions;

@@ -20,10 +20,15 @@ pub(super) const SAMPLE_SIZE: usize = 2048;
 /// and help few. No record compares values.
 const WORTHWHILE: (usize, usize) = (4, 5);
 
-/// A position, and the hash that each pattern of the sample has there; `None` sends it to the rest.
+/// The class of a pattern that has no literal token at a position.
+const REST: u32 = u32::MAX;
+
+/// A position, and the class of each pattern of the sample there: patterns with equal hashes have one,
+/// numbered from 0, and those that go to the rest child [`REST`].
 struct Candidate {
     position: Position,
-    hashes: Vec<Option<u64>>,
+    classes: Vec<u32>,
+    count: usize,
 }
 
 /// A branch for these patterns, if any position discriminates. Cost: the tokens of the sample.
@@ -37,30 +42,29 @@ pub(super) fn select_positions(
     let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
     let mut sample = sample_of(patterns);
     let max_count = sample.iter().map(|pattern| pattern.count()).max()?;
+    let all = sample.len();
+    let mut numbers = ClassNumbers::default();
     let mut candidates: Vec<Candidate> = (0..max_count.min(FIRST_FAR_POSITION))
         .map(Position::Token)
         .chain([Position::Length])
-        .map(|position| candidate(&mut sample, position, hasher))
+        .filter_map(|position| numbers.candidate(&mut sample, position, hasher))
         .collect();
-    candidates.retain(Candidate::discriminates);
     if candidates.is_empty() {
         let far = (FIRST_FAR_POSITION..max_count)
-            .map(|at| candidate(&mut sample, Position::Token(at), hasher));
+            .filter_map(|at| numbers.candidate(&mut sample, Position::Token(at), hasher));
         return far
-            .filter(Candidate::discriminates)
-            .min_by_key(|far| far.cost(&vec![Some(0); far.hashes.len()]).0)
+            .min_by_key(|far| Groups::one(all).cost(far).0)
             .map(|far| Branch::on(&[far.position]));
     }
     let mut selected = Vec::new();
-    let mut sums: Vec<Option<u64>> = vec![Some(0); sample.len()];
-    let all = sample.len();
+    let mut groups = Groups::one(all);
     // How many other patterns a lookup meets, on average.
     let met = |pairs: usize| pairs * weight / all;
     let mut best = all * all;
     while selected.len() < MAX_POSITIONS {
         let next = candidates
             .iter()
-            .map(|candidate| (candidate.cost(&sums), candidate))
+            .map(|candidate| (groups.cost(candidate), candidate))
             .min_by_key(|(cost, _)| *cost);
         let Some(((pairs, _), candidate)) = next else {
             break;
@@ -71,7 +75,7 @@ pub(super) fn select_positions(
         if !selected.is_empty() && !worthwhile {
             break;
         }
-        candidate.add_to(&mut sums);
+        groups.divide(candidate);
         best = pairs;
         let position = candidate.position;
         selected.push(position);
@@ -91,12 +95,13 @@ pub(super) fn patterns_met(
     let weight = weight * patterns.len().div_ceil(SAMPLE_SIZE).max(1);
     let mut sample = sample_of(patterns);
     let all = sample.len();
-    let mut sums: Vec<Option<u64>> = vec![Some(0); all];
+    let mut groups = Groups::one(all);
+    let mut numbers = ClassNumbers::default();
     let mut pairs = all * all;
     for position in branch.positions() {
-        let candidate = candidate(&mut sample, position, hasher);
-        pairs = candidate.cost(&sums).0;
-        candidate.add_to(&mut sums);
+        let candidate = numbers.number(&mut sample, position, hasher);
+        pairs = groups.cost(&candidate).0;
+        groups.divide(&candidate);
     }
     pairs * weight / all.max(1)
 }
@@ -106,49 +111,159 @@ fn sample_of(patterns: &mut [ParsedPattern]) -> Vec<&mut ParsedPattern> {
     random_sample(patterns.iter_mut(), count, SAMPLE_SIZE).collect()
 }
 
-fn candidate(
-    sample: &mut [&mut ParsedPattern],
-    position: Position,
-    hasher: &TokenHasher,
-) -> Candidate {
-    Candidate {
-        position,
-        hashes: sample
-            .iter_mut()
-            .map(|pattern| pattern.hash_at(hasher, position))
-            .collect(),
+/// Numbers hashes; its memory is reused from position to position.
+#[derive(Default)]
+struct ClassNumbers {
+    hashes: Vec<Option<u64>>,
+    /// A hash table of hashes and their numbers, at most half full.
+    table: Vec<(u64, u32)>,
+}
+
+impl ClassNumbers {
+    /// A candidate, if a branch there sends the patterns to more than one child.
+    fn candidate(
+        &mut self,
+        sample: &mut [&mut ParsedPattern],
+        position: Position,
+        hasher: &TokenHasher,
+    ) -> Option<Candidate> {
+        self.hash(sample, position, hasher);
+        let first = self.hashes.first()?;
+        let discriminates = self.hashes.iter().any(|hash| hash != first);
+        discriminates.then(|| self.numbered(position))
+    }
+
+    /// A candidate, also if it does not discriminate.
+    fn number(
+        &mut self,
+        sample: &mut [&mut ParsedPattern],
+        position: Position,
+        hasher: &TokenHasher,
+    ) -> Candidate {
+        self.hash(sample, position, hasher);
+        self.numbered(position)
+    }
+
+    fn hash(
+        &mut self,
+        sample: &mut [&mut ParsedPattern],
+        position: Position,
+        hasher: &TokenHasher,
+    ) {
+        let hashes = sample.iter_mut().map(|one| one.hash_at(hasher, position));
+        self.hashes.clear();
+        self.hashes.extend(hashes);
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // a part of a hash
+    fn numbered(&mut self, position: Position) -> Candidate {
+        let size = (2 * self.hashes.len()).next_power_of_two();
+        self.table.clear();
+        self.table.resize(size, (0, REST));
+        let mut count = 0;
+        let mut class = |hash: u64| {
+            let mut at = hash as usize % size;
+            while let Some(place) = self.table.get_mut(at) {
+                if place.1 == REST {
+                    *place = (hash, count);
+                    count += 1;
+                    return place.1;
+                }
+                if place.0 == hash {
+                    return place.1;
+                }
+                at = (at + 1) % size;
+            }
+            REST // never: `at` is below the size
+        };
+        let classes = self.hashes.iter().map(|hash| hash.map_or(REST, &mut class));
+        Candidate {
+            position,
+            classes: classes.collect(),
+            count: count as usize,
+        }
     }
 }
 
-impl Candidate {
-    /// Whether a branch here sends the patterns to more than one child.
-    fn discriminates(&self) -> bool {
-        self.hashes.iter().any(|hash| *hash != self.hashes[0])
-    }
+/// The patterns of a sample that no position selected so far sends to the rest child, divided by
+/// these positions.
+struct Groups {
+    /// Patterns, those of a group side by side.
+    order: Vec<u32>,
+    /// The end of each group in `order`.
+    ends: Vec<usize>,
+    /// By class, all 0 between two calls.
+    counts: Vec<u32>,
+    /// The number of patterns in the sample.
+    all: usize,
+}
 
-    /// Adds this position to the sums of those selected before.
-    fn add_to(&self, sums: &mut [Option<u64>]) {
-        for (sum, hash) in sums.iter_mut().zip(&self.hashes) {
-            *sum = sum.zip(*hash).map(|(sum, hash)| sum.wrapping_add(hash));
+impl Groups {
+    /// All patterns in one group.
+    fn one(all: usize) -> Self {
+        Self {
+            order: (0u32..).take(all).collect(),
+            ends: vec![all],
+            counts: Vec::new(),
+            all,
         }
     }
 
-    /// The cost of a branch with this position added to those in `sums`: how many pairs of patterns
+    /// The cost of a branch with this position added to those selected: how many pairs of patterns
     /// stay together, each counted from both sides; then the size of the largest group, which
     /// decides between positions that help no subject like a pattern.
-    fn cost(&self, sums: &[Option<u64>]) -> (usize, usize) {
-        let mut keys: Vec<u64> = sums
-            .iter()
-            .zip(&self.hashes)
-            .filter_map(|(sum, hash)| Some(sum.as_ref()?.wrapping_add((*hash)?)))
-            .collect();
-        keys.sort_unstable();
-        let groups = keys.chunk_by(|one, other| one == other).map(<[u64]>::len);
-        let rest = sums.len() - keys.len();
-        let (pairs, largest) = groups.fold((0, rest), |(pairs, largest), group| {
-            (pairs + group * (group - 1), largest.max(group))
-        });
-        (pairs + rest * (sums.len() - 1), largest)
+    fn cost(&mut self, candidate: &Candidate) -> (usize, usize) {
+        let Self {
+            order,
+            ends,
+            counts,
+            all,
+        } = self;
+        if counts.len() < candidate.count {
+            counts.resize(candidate.count, 0);
+        }
+        let class = |at: u32| candidate.classes[at as usize] as usize;
+        let (mut pairs, mut largest, mut kept) = (0, 0, 0);
+        let mut start = 0;
+        for &end in &*ends {
+            for &at in &order[start..end] {
+                // The rest has no count.
+                if let Some(count) = counts.get_mut(class(at)) {
+                    pairs += 2 * *count as usize;
+                    *count += 1;
+                    largest = largest.max(*count as usize);
+                    kept += 1;
+                }
+            }
+            for &at in &order[start..end] {
+                if let Some(count) = counts.get_mut(class(at)) {
+                    *count = 0;
+                }
+            }
+            start = end;
+        }
+        let rest = *all - kept;
+        (pairs + rest * all.saturating_sub(1), largest.max(rest))
+    }
+
+    /// Divides the groups by another position.
+    fn divide(&mut self, candidate: &Candidate) {
+        let class = |at: &u32| candidate.classes[*at as usize];
+        let mut divided = Vec::with_capacity(self.order.len());
+        let mut ends = Vec::new();
+        let mut start = 0;
+        for &end in &self.ends {
+            let group = &mut self.order[start..end];
+            group.sort_unstable_by_key(class);
+            for part in group.chunk_by(|one, other| class(one) == class(other)) {
+                if class(&part[0]) != REST {
+                    divided.extend_from_slice(part);
+                    ends.push(divided.len());
+                }
+            }
+            start = end;
+        }
+        (self.order, self.ends) = (divided, ends);
     }
 }
 
