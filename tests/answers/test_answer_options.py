@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> Path:
         (["--since", "2026-11-22", "--until", "2026-11-21"], "the period is empty"),
         (["--rules", "two words.json"], "cannot tell which service"),
         (["--rules", "gone.json"], "gone.json"),
-        (["--code", "bad.py"], "bad.py, line 2"),
+        (["--code", "bad.py"], "bad.py:2"),
         (["--fail-on", "violations,colour"], "no table 'colour'"),
     ],
 )
