@@ -267,3 +267,16 @@ def test_a_log_with_patterns_of_the_broker_is_read_in_the_strict_dialect(tmp_pat
     patterns = tmp_path / "patterns.txt"
     patterns.write_text("foo*.bar\n", encoding="utf-8")
     assert run("who", "-s", str(patterns), "a.b")[0] == 2
+
+
+def test_a_command_without_its_extra_names_it_in_one_line():
+    code = (
+        "import sys; sys.modules['h11'] = sys.modules['nats'] = None; "
+        "sys.argv = ['subtrie', 'call', '--nats', 'nats://127.0.0.1:1', 'GET', 'https://a.b/']; "
+        "from subtrie.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr

@@ -16,6 +16,20 @@ _WORDS = {"✓": "ok", "✗": "no", "→": "->", "…": "...", "⚠": "!"}
 #: The exit code of a command that was ended by Ctrl-C, as shells have it.
 INTERRUPTED = 130
 
+# The extra of each package that a command may need.
+_EXTRAS = {
+    "click": "cli",
+    "rich": "cli",
+    "nats": "nats",
+    "h11": "nats",
+    "prometheus_client": "nats",
+    "nkeys": "creds",
+    "google": "wire",
+    "pyarrow": "spark",
+    "pyspark": "spark",
+    "pandas": "spark",
+}
+
 
 def main() -> None:
     """Run the command line."""
@@ -43,10 +57,11 @@ def main() -> None:
             error.show()
             raise SystemExit(error.exit_code) from None
     except ImportError as error:
-        if error.name not in ("click", "rich"):
+        root = (error.name or "").partition(".")[0]
+        if root not in _EXTRAS:
             raise
         print(
-            f"subtrie: {error.name} is not installed; run: pip install 'subtrie[cli]'",
+            f"subtrie: {root} is not installed; run: pip install 'subtrie[{_EXTRAS[root]}]'",
             file=sys.stderr,
         )
         raise SystemExit(2) from None
