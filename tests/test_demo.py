@@ -23,7 +23,7 @@ def demo(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=420,
     )
 
 
