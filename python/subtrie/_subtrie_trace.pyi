@@ -83,6 +83,49 @@ class EventBatch:
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
 
 @final
+class TrafficSums:
+    """Sums of the messages and deliveries of clients, by subject and connection.
+
+    ``len(sums)`` is the number of distinct keys and subjects that wait to be taken.
+
+    Args:
+        window: The length of a period in microseconds; without it all times are one period.
+        follow: Whether rows about messages between servers are reported.
+    """
+
+    def __new__(cls, *, window: int | None = None, follow: bool = False) -> TrafficSums: ...
+    def add_events(self, batch: object) -> bytes:
+        """Add the rows of a batch of events, without the GIL.
+
+        Args:
+            batch: An Arrow record batch.
+
+        Returns:
+            What each row is beside a row that is summed, a sum of 1 (undelivered), 2 (forwarded),
+            4 (arrived from another server), 8 (about a subscription), 16 (refused), 32 (its reply
+            subject was refused) and 64 (damaged). Nothing if no row is one of these.
+        """
+
+    def add_publishes(self, batch: object) -> None:
+        """Add the messages of other sums: an Arrow record batch as ``take`` returns it."""
+
+    def add_deliveries(self, batch: object) -> None:
+        """Add the deliveries of other sums: an Arrow record batch as ``take`` returns it."""
+
+    def take(self, buckets: int) -> tuple[EventBatch, EventBatch, list[int], list[int], list[str]]:
+        """Return all sums, and begin again.
+
+        Args:
+            buckets: The number of groups; the CRC-32 of a subject determines its group.
+
+        Returns:
+            Messages and deliveries, sorted by group; for both the row at which each group begins,
+            and the number of rows; the planes of addresses that were accepted or delivered.
+        """
+
+    def __len__(self) -> int: ...
+
+@final
 class LogDivider:
     """A divider of a trace log at lines near given positions, with the state of a reader at each.
 

@@ -17,6 +17,7 @@ mod decode;
 mod events;
 mod matches;
 mod nearest;
+mod sums;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};
@@ -27,3 +28,5 @@ pub use events::EventColumns;
 pub use matches::{ColumnMatches, IdTooLarge, LookupSource, Offsets, match_columns};
 #[doc(hidden)]
 pub use nearest::{NearestPatterns, nearest_columns};
+#[doc(hidden)]
+pub use sums::{Taken as TakenSums, TrafficSums};

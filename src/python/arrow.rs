@@ -48,6 +48,11 @@ pub fn arrow_columns(texts: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Column>>> 
     columns.map(Some)
 }
 
+/// Borrow the array of an object with the Arrow C interface, a record batch among others.
+pub fn array(object: &Bound<'_, PyAny>) -> PyResult<ArrayData> {
+    import_array(&object.call_method0("__arrow_c_array__")?)
+}
+
 fn column(data: ArrayData) -> PyResult<Column> {
     Column::new(data).map_err(arrow_error)
 }

@@ -16,6 +16,7 @@ mod names;
 mod permissions;
 mod slots;
 mod trace_reader;
+mod traffic_sums;
 mod trie;
 mod wire;
 
@@ -55,6 +56,8 @@ mod _subtrie {
     };
     #[pymodule_export]
     use super::trace_reader::{EventBatch, LogDivider, TraceReader};
+    #[pymodule_export]
+    use super::traffic_sums::TrafficSums;
     #[pymodule_export]
     use super::trie::{Matches, SubjectTrie, Subscription, blank_subscription, nearest_batch};
     #[pymodule_export]

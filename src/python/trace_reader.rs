@@ -128,9 +128,9 @@ fn restored(range: Range<u64>, state: Option<&Bound<'_, PyAny>>) -> PyResult<Rea
     }
 }
 
-/// Rows of events as an Arrow struct (Arrow C interface).
+/// Rows of events, or of their sums, as an Arrow struct (Arrow C interface).
 #[pyclass(frozen, module = "subtrie._subtrie")]
-pub struct EventBatch(StructArray);
+pub struct EventBatch(pub(super) StructArray);
 
 #[pymethods]
 impl EventBatch {

@@ -28,10 +28,19 @@ def captures() -> Path:
 
 
 @pytest.fixture
-def run(spark: Any):
-    """Run the command in this process, with the session of the test run."""
+def run():
+    """Run the command in this process, without Spark if the log is small."""
 
     def call(*arguments: object) -> Result:
         return CliRunner().invoke(app, ["audit", *map(str, arguments)])
 
     return call
+
+
+@pytest.fixture(params=["in process", "on Spark"])
+def run_both(request: pytest.FixtureRequest, run: Any):
+    """Run the command, without Spark and with the session of the test run."""
+    if request.param == "in process":
+        return run
+    master = request.getfixturevalue("spark").conf.get("spark.master")
+    return lambda *arguments: run(*arguments, "--master", master)

@@ -378,22 +378,34 @@ def subscriber(line: Line) -> str:
 
 
 def cross_broker(logs: Sequence[Log]) -> None:
-    """Follow forwarded messages into the other logs: the first that left is the first to arrive."""
-    left: dict[tuple[str, str, int], list[Message]] = defaultdict(list)
+    """Follow forwarded messages into the other logs.
+
+    Each message that left, the earliest first, takes the earliest free ones that arrived elsewhere,
+    no two at one broker.
+    """
+
+    def moment(message: Message) -> tuple[datetime, int, int]:
+        return message.time or datetime.min, message.log, message.pos
+
     arrived: dict[tuple[str, str, int], list[Message]] = defaultdict(list)
-    for message in (m for each in logs for m in each.messages if m.refused is None):
+    everything = [m for each in logs for m in each.messages if m.refused is None]
+    for message in sorted(everything, key=moment):
         if not message.client:
             for subject, reply in message.keys:
                 arrived[subject, reply, message.size].append(message)
-        elif message.hops:
-            (key,) = message.keys
-            left[*key, message.size] += [message] * len(message.hops)
     outcomes: dict[int, list[bool | None]] = defaultdict(list)
-    for key, messages in left.items():
-        there: list[Message | None] = list(arrived.get(key, ()))
-        there += [None] * (len(messages) - len(there))
-        for message, other in zip(messages, there, strict=False):
-            outcomes[id(message)].append(None if other is None else other.delivered > 0)
+    for message in sorted(everything, key=moment):
+        if not message.client or not message.hops:
+            continue
+        (key,) = message.keys
+        there, taken = arrived[*key, message.size], {message.log}
+        for other in list(there):
+            if len(outcomes[id(message)]) < len(message.hops) and other.log not in taken:
+                taken.add(other.log)
+                there.remove(other)
+                outcomes[id(message)].append(other.delivered > 0)
+        missing = len(message.hops) - len(outcomes[id(message)])
+        outcomes[id(message)] += [None] * missing
     for message in (m for each in logs for m in each.messages):
         if message.state == "forwarded":
             if any(outcomes[id(message)]):

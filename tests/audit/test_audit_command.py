@@ -32,7 +32,7 @@ class Blocked:
         if name == {missing!r}:
             raise ModuleNotFoundError("No module named " + repr(name), name=name)
 sys.meta_path.insert(0, Blocked())
-sys.argv = ["subtrie", "audit", {log!r}]
+sys.argv = ["subtrie", "audit", {log!r}, *{more!r}]
 from subtrie.cli import main
 main()
 """
@@ -63,8 +63,8 @@ def mixed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("P-02")
-def test_bad_lines_are_unparseable_and_the_rest_is_reported(run, mixed) -> None:
-    done = run(mixed, "--json")
+def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> None:
+    done = run_both(mixed, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert {name: told[name] for name in ("lines", "operations", "payloads", "server")} == {
@@ -131,13 +131,14 @@ def test_a_plane_may_be_given(run, mixed) -> None:
 
 
 @pytest.mark.requirement("P-10")
-def test_the_same_log_gives_the_same_bytes(run, mixed, tmp_path) -> None:
+def test_the_same_log_gives_the_same_bytes(run, spark, mixed, tmp_path) -> None:
+    """Whether this process or Spark made the tables."""
     out = tmp_path / "out"
     files = []
-    for _ in range(2):
-        assert run(mixed, "--out", out).exit_code == 0
+    for engine in ([], ["--master", spark.conf.get("spark.master")], []):
+        assert run(mixed, "--out", out, *engine).exit_code == 0
         files.append({path.name: path.read_bytes() for path in out.iterdir()})
-    assert files[0] == files[1]
+    assert files[0] == files[1] == files[2]
     manifest = json.loads(files[0]["audit.json"])
     named = {entry["file"] for entry in manifest["tables"].values()}
     assert set(manifest["tables"]) == set(TABLES)
@@ -238,12 +239,12 @@ def test_a_file_that_is_not_a_log_is_refused_before_spark_starts(tmp_path) -> No
 
 
 @pytest.mark.requirement("P-11")
-def test_paths_are_redacted_and_counts_stay(run, mixed, monkeypatch) -> None:
-    plain = json.loads(run(mixed, "--json").stdout)
+def test_paths_are_redacted_and_counts_stay(run_both, mixed, monkeypatch) -> None:
+    plain = json.loads(run_both(mixed, "--json").stdout)
     monkeypatch.setenv("SUBTRIE_REDACT_KEY", "a key of 16 bytes")
-    done = run(mixed, "--json", "--redact", "path")
+    done = run_both(mixed, "--json", "--redact", "path")
     told = json.loads(done.stdout)
-    assert json.loads(run(mixed, "--json", "--redact", "path").stdout) == told
+    assert json.loads(run_both(mixed, "--json", "--redact", "path").stdout) == told
     subjects = [row["subject"] for name in ("undelivered", "malformed") for row in told[name]]
     assert all(subject.split(".")[7] not in ("x", "y") for subject in subjects)
     assert told["undelivered"][0]["nearest"].split(".")[7] not in ("x", "*")
@@ -252,9 +253,9 @@ def test_paths_are_redacted_and_counts_stay(run, mixed, monkeypatch) -> None:
     assert told["call_graph"] == plain["call_graph"]
     assert "b_c" not in json.dumps(told["unparseable"])
     monkeypatch.setenv("SUBTRIE_REDACT_KEY", "another key of 16 bytes")
-    assert json.loads(run(mixed, "--json", "--redact", "path").stdout) != told
+    assert json.loads(run_both(mixed, "--json", "--redact", "path").stdout) != told
     monkeypatch.setenv("SUBTRIE_REDACT_KEY", "short")
-    assert run(mixed, "--json", "--redact", "path").exit_code == 2
+    assert run_both(mixed, "--json", "--redact", "path").exit_code == 2
 
 
 def test_ids_are_redacted_in_replies_and_slots() -> None:
@@ -270,8 +271,8 @@ def test_ids_are_redacted_in_replies_and_slots() -> None:
         Redaction(("host",), b"0123456789abcdef")
 
 
-def test_periods_of_the_call_graph(run, mixed) -> None:
-    told = json.loads(run(mixed, "--json", "--window", 3600).stdout)
+def test_periods_of_the_call_graph(run_both, mixed) -> None:
+    told = json.loads(run_both(mixed, "--json", "--window", 3600).stdout)
     assert {row["window"] for row in told["call_graph"]} == {"2026-11-21T08:00:00.000000Z"}
 
 
@@ -292,10 +293,10 @@ def test_a_log_given_twice_is_exit_2(mixed, tmp_path) -> None:
     assert "is given twice" in done.stderr
 
 
-def test_an_empty_log_has_empty_tables(run, tmp_path) -> None:
+def test_an_empty_log_has_empty_tables(run_both, tmp_path) -> None:
     path = tmp_path / "empty.log"
     path.touch()
-    told = json.loads(run(path, "--json").stdout)
+    told = json.loads(run_both(path, "--json").stdout)
     assert told["lines"] == 0
     assert all(told[name] == [] for name in TABLES if name != "runs")
 
@@ -313,7 +314,7 @@ def test_an_invalid_plane_is_exit_2(run, mixed) -> None:
 
 @pytest.mark.parametrize("missing", ["pyspark", "pyarrow", "pandas", "rich", "click"])
 def test_a_missing_package_is_one_line_that_names_the_extra(missing, mixed) -> None:
-    program = BLOCKED.format(missing=missing, log=str(mixed))
+    program = BLOCKED.format(missing=missing, log=str(mixed), more=["--master", "local[2]"])
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
@@ -322,10 +323,23 @@ def test_a_missing_package_is_one_line_that_names_the_extra(missing, mixed) -> N
     assert "pip install 'subtrie[" in done.stderr
 
 
+def test_a_small_log_needs_neither_java_nor_pyspark(mixed, tmp_path) -> None:
+    program = BLOCKED.format(missing="pyspark", log=str(mixed), more=["--json"])
+    surroundings = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**surroundings, "PATH": str(tmp_path)},
+    )
+    assert json.loads(done.stdout)["lines"] == 13
+
+
 def test_missing_java_is_reported_with_installation_instructions(mixed, tmp_path) -> None:
     surroundings = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
     done = subprocess.run(
-        [sys.executable, "-m", "subtrie.cli", "audit", str(mixed)],
+        [sys.executable, "-m", "subtrie.cli", "audit", str(mixed), "--master", "local[2]"],
         capture_output=True,
         text=True,
         check=False,

@@ -76,9 +76,11 @@ def test_an_audit_of_a_log_that_vanishes_leaves_no_files(spark, log, tmp_path) -
     assert not out.exists()
 
 
-def test_the_command_reports_the_error_of_a_worker_in_one_line(run, log, tmp_path, monkeypatch):
+def test_the_command_reports_the_error_of_a_worker_in_one_line(
+    run, spark, log, tmp_path, monkeypatch
+):
     monkeypatch.setattr("subtrie.spark._pipeline.plan", _plan_and_remove)
-    done = run(log, "--out", tmp_path / "out")
+    done = run(log, "--out", tmp_path / "out", "--master", spark.conf.get("spark.master"))
     assert done.exit_code == 2
     assert done.stderr.startswith("subtrie audit: a worker cannot open an input:")
     assert len(done.stderr.splitlines()) == 1

@@ -18,10 +18,11 @@ HEARD = "p1.safe.443.a_com.b_com._.GET.heard"
 UNHEARD = "p1.safe.443.a_com.b_com._.GET.unheard"
 
 
-def route(trace: Trace, rest: str) -> None:
-    """Write a line about the connection between the brokers."""
+def route(trace: Trace, rest: str, other: int = 0) -> None:
+    """Write a line about the connection to another broker."""
     trace.lines.append(
-        f"[{trace.pid}] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [TRC] 127.0.0.1:6222 - rid:9 - {rest}"
+        f"[{trace.pid}] {trace.clock:%Y/%m/%d %H:%M:%S.%f} [TRC] "
+        f"127.0.0.1:6222 - rid:{9 + other} - {rest}"
     )
 
 
@@ -70,23 +71,31 @@ def test_with_both_logs_the_undelivered_message_is_known(spark, logs) -> None:
 HOSTS = ("b_com", "c_com", "d_com")
 
 
-def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[str, str]]]:
-    """Return the logs of two brokers with a route, and what happened to the requests to each host.
+def brokers(
+    seed: int, steps: int = 150, *, count: int = 2, shared: bool = False
+) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """Return the logs of brokers with routes, and what happened to the requests to each host.
 
-    Services subscribe at either broker and leave again; clients of both publish, in bursts of equal
-    requests too. A broker forwards to the other what a client there subscribed to.
+    Services subscribe at any broker and leave again; clients of all publish, in bursts of equal
+    requests too. A broker forwards to the others what a client there subscribed to.
+
+    Args:
+        seed: Of the random choices.
+        steps: The number of subscriptions and bursts.
+        count: The number of brokers.
+        shared: Whether requests with one subject are published at every broker.
     """
     dice = random.Random(seed)
-    logs = [Trace(pid=7), Trace(pid=8)]
-    active: list[dict[str, int]] = [{}, {}]
+    logs = [Trace(pid=7 + number) for number in range(count)]
+    active: list[dict[str, int]] = [{} for _ in logs]
     told: Counter[tuple[str, str]] = Counter()
     for trace in logs:
         trace.write(99, "<<- [PING]")
     for number in range(steps):
         for trace in logs:
             trace.tick(2)
-        at, host = dice.randrange(2), dice.choice(HOSTS)
-        here, there = logs[at], logs[1 - at]
+        at, host = dice.randrange(count), dice.choice(HOSTS)
+        here = logs[at]
         conn = 10 + HOSTS.index(host)
         if dice.random() < 0.2:
             known = active[at].pop(host, None)
@@ -96,8 +105,8 @@ def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[s
             else:
                 here.write(conn, f"<<- [UNSUB {known} ]")
             continue
-        # A client is connected to one broker: no subject is published at both.
-        subject = f"p1.safe.443.{('a_com', 'e_com')[at]}.{host}._.GET.item.{dice.randrange(5)}"
+        source = "a_com" if shared else f"a{at}_com"
+        subject = f"p1.safe.443.{source}.{host}._.GET.item.{dice.randrange(5)}"
         for burst in range(dice.choice([1, 1, 1, 3])):
             here.publish(1 + burst, subject)
             told[host, "published"] += 1
@@ -106,23 +115,42 @@ def two_brokers(seed: int, steps: int = 150) -> tuple[list[str], Counter[tuple[s
                 here.deliver(conn, subject, str(active[at][host]))
                 told[host, "delivered"] += 1
                 heard = True
-            if host in active[1 - at]:
-                route(here, f"->> [RMSG $G {subject} 2]")
+            for other, there in enumerate(logs):
+                if other == at or host not in active[other]:
+                    continue
+                route(here, f"->> [RMSG $G {subject} 2]", other)
                 there.tick(0.0001)
-                route(there, f"<<- [RMSG $G {subject} 2]")
+                route(there, f"<<- [RMSG $G {subject} 2]", at)
                 if dice.random() < 0.9:  # else the service left while the message was on its way
-                    there.deliver(conn, subject, str(active[1 - at][host]))
+                    there.deliver(conn, subject, str(active[other][host]))
                     told[host, "delivered"] += 1
                     heard = True
             told[host, "undelivered"] += not heard
-            here.tick(0.001)
-            there.tick(0.001)
+            for trace in logs:
+                trace.tick(0.001)
     return [trace.text() for trace in logs], told
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_messages_of_one_subject_from_several_brokers_are_not_confused(tmp_path, count) -> None:
+    """A message arrives at other brokers only, and at each of them once."""
+    for seed in range(20, 26):
+        texts, told = brokers(seed, count=count, shared=True)
+        paths = [tmp_path / f"{seed}-{number}.log" for number in range(count)]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+        with audit(None, [str(path) for path in paths]) as result:
+            tables = {name: list(result.rows(name)) for name in TABLES}
+        for name in ("published", "delivered", "undelivered"):
+            counted = sum(number for (_, what), number in told.items() if what == name)
+            assert sum(row[name] for row in tables["call_graph"]) == counted, (seed, name)
+        assert told.total()
+        assert tables_differ(tables, plain_audit([text.encode() for text in texts])[1]) == []
 
 
 def test_a_world_of_two_brokers_comes_out_as_it_was(spark, tmp_path) -> None:
     """Its own count, the plain audit and the audit on Spark agree, whatever the order and split."""
-    texts, told = two_brokers(1)
+    texts, told = brokers(1)
     paths = [tmp_path / "one.log", tmp_path / "two.log"]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
@@ -144,7 +172,7 @@ def test_a_world_of_two_brokers_comes_out_as_it_was(spark, tmp_path) -> None:
 @pytest.mark.cluster
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_worlds_of_two_brokers_come_out_as_they_were(spark, tmp_path, seed) -> None:
-    texts, told = two_brokers(seed, steps=400)
+    texts, told = brokers(seed, steps=400)
     paths = [tmp_path / "one.log", tmp_path / "two.log"]
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+#: Up to this many bytes of input are audited in this process: it is done before Spark has started.
+_SMALL = 16 * 1024 * 1024
+
 
 @click.command()
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
@@ -97,12 +100,14 @@ def audit(
     Prints the call graph and the replies, and the subjects that were undelivered, malformed,
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
     broker. It may also be a capture of subtrie tap, or a saved /connz, /subsz or /routez. Each line
-    is counted once; lines that nats-server did not write are listed as unparseable. Spark runs on
-    this machine unless --master or --remote is given; then LOG and --out must be on a file system
-    that all workers share. Exit 0: the logs were read; 1: an expectation is not satisfied; 2: bad
-    input.
+    is counted once; lines that nats-server did not write are listed as unparseable. This process
+    itself reads up to 16 MiB; Spark on this machine reads more. With --master (local[*] among
+    others) or --remote it is always Spark, and LOG and --out must be on a file system that all
+    workers share. Exit 0: the logs were read; 1: an expectation is not satisfied; 2: bad input.
     """
     try:
+        import pyarrow  # noqa: F401
+
         from ..spark import SparkStartError, failures, read_expectations
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
@@ -126,11 +131,13 @@ def audit(
         try:
             asked = read_questions()
             expectations = None if expected is None else read_expectations(expected)
-            progress.step("starting Spark")
-            conf = dict(each.split("=", 1) for each in settings)
-            spark = _session(master, remote, memory, size, conf)
-            progress.watch(spark)
-            if lake != "parquet":
+            spark = None
+            if master is not None or remote is not None or lake != "parquet" or size > _SMALL:
+                progress.step("starting Spark")
+                conf = dict(each.split("=", 1) for each in settings)
+                spark = _session(master, remote, memory, size, conf)
+                progress.watch(spark)
+            if spark is not None and lake != "parquet":
                 check_lake(spark, lake)
             key = os.environ.get("SUBTRIE_REDACT_KEY")
             result = stack.enter_context(
@@ -151,7 +158,7 @@ def audit(
             if expectations is not None:
                 progress.step("checking expectations")
                 failed = failures(result, expectations)
-            if lake != "parquet":
+            if spark is not None and lake != "parquet":
                 progress.step(f"writing {lake} tables")
                 write_lake(spark, result, lake, str(out))
             if page is not None:

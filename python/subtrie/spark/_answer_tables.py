@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 _FORMATS = {"log": "nats-trace", "capture": "nats-wire", "snapshot": "nats-monitor"}
 
 
+class SessionNeededError(ValueError):
+    """Answers are made by Spark: the same call with a session makes them."""
+
+    def __init__(self) -> None:
+        super().__init__("answers and selections need a session of Spark")
+
+
 def answer_tables(
-    spark: SparkSession,
+    spark: SparkSession | None,
     logs: Sequence[str] | DataFrame,
     questions: Questions,
     step: Callable[..., None] = lambda *_: None,
@@ -27,7 +34,8 @@ def answer_tables(
     """Return a function that makes the tables of answers from the other tables.
 
     Args:
-        spark: The session.
+        spark: The session; without it the function raises ``SessionNeededError`` if there is
+            something to answer.
         logs: The inputs, or a table of events.
         questions: What is asked.
         step: Is called with the name of each step as it begins.
@@ -36,8 +44,10 @@ def answer_tables(
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
         from ._answers.tables import Answers, sorted_rows
 
-        if questions.automatic and summary["planes"]:
+        if questions.automatic and (summary["planes"] or not summary["lines"]):
             return ()
+        if spark is None:
+            raise SessionNeededError
         step("answering questions")
         events = read_events(spark, logs)
         answers = Answers(events, read("subscriptions"), questions)

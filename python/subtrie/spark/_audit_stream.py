@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._facts import FACTS, compacted
+from ._facts import FACT_ROWS, FactTables
 from ._log_files import resolve_path
 from ._pipeline import Audit, write_tables
 from ._run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 #: A task of the tables has about this many rows of facts.
 _ROWS_OF_TASK = 400_000
-_WITH_SLOTS = ("subject", "key", "reply")
 
 
 def audit_stream(
@@ -99,7 +98,7 @@ def audit_stream(
         options["splitBytes"] = str(split_bytes)
     facts = spark.readStream.format("nats-trace").options(**options).load()
     if hidden is not None:
-        facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACTS))
+        facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACT_ROWS))
     described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
     writer = facts.writeStream.foreachBatch(_adder(target, tuple(planes), described))
     writer = writer.option("checkpointLocation", checkpoint)
@@ -130,12 +129,9 @@ def _redacting(hidden: Redaction) -> Callable[[Iterable[pa.RecordBatch]], Any]:
 
     def redacted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Replace the slots, and remove the text of unparseable lines."""
-        import pyarrow as pa
-
-        for batch in batches:
-            batch = hidden.columns(batch, _WITH_SLOTS)
-            place = batch.schema.get_field_index("text")
-            yield batch.set_column(place, "text", pa.nulls(batch.num_rows, pa.string()))
+        facts = FactTables()
+        facts.add_rows(batches)
+        yield facts.redacted(hidden).rows()
 
     return redacted
 
@@ -154,17 +150,20 @@ def _adder(
         facts = facts.persist()
         cached = [facts]
         try:
-            if _is_done(facts, earlier["logs"], target):
+            ranges = _ranges(facts)
+            if _is_done(ranges, earlier["logs"], target):
                 return
             spark = facts.sparkSession
             rows = earlier["rows"]
             tasks = 1 if rows < _ROWS_OF_TASK else 1 + -(-rows // _ROWS_OF_TASK)
             merged = facts.where("fact <> 'range'").unionByName(_saved(spark, folder, earlier))
-            merged = merged.repartition(tasks, "key").mapInArrow(_compact, spark_schema(FACTS))
+            merged = merged.repartition(tasks, "bucket").mapInArrow(
+                _compact, spark_schema(FACT_ROWS)
+            )
             merged = merged.persist()
             cached.append(merged)
             saved = merged.mapInArrow(_saver(folder), "file string, rows bigint").collect()
-            logs = {**earlier["logs"], **_ends(facts)}
+            logs = {**earlier["logs"], **{server: end for server, (_, end) in ranges.items()}}
             stream = {
                 "logs": logs,
                 "facts": sorted(row.file for row in saved),
@@ -181,22 +180,24 @@ def _adder(
     return add
 
 
-def _ends(facts: DataFrame) -> dict[str, int]:
-    """Return the position up to which each log was read by a batch."""
-    found = facts.where("fact = 'range'").groupBy("server").agg({"size": "max"}).collect()
-    return {row[0]: row[1] for row in found}
+def _ranges(facts: DataFrame) -> dict[str, tuple[int, int]]:
+    """Return the first and the last position of each log in a batch."""
+    found = FactTables()
+    found.add_rows(facts.where("fact = 'range'").toArrow().to_batches())
+    table = (
+        found.table("range").group_by("server").aggregate([("position", "min"), ("size", "max")])
+    )
+    return {row["server"]: (row["position_min"], row["size_max"]) for row in table.to_pylist()}
 
 
-def _is_done(facts: DataFrame, logs: dict[str, int], target: str) -> bool:
+def _is_done(ranges: dict[str, tuple[int, int]], logs: dict[str, int], target: str) -> bool:
     """Whether the lines of a batch are in the tables.
 
     Raises:
         OutputFolderError: They are not those that follow.
     """
-    spans = facts.where("fact = 'range'").groupBy("server").agg({"position": "min", "size": "max"})
     done = []
-    for row in spans.select("server", "min(position)", "max(size)").collect():
-        server, start, end = row
+    for server, (start, end) in ranges.items():
         there = logs.get(server, 0)
         done.append(end <= there)
         if not done[-1] and start != there:
@@ -209,10 +210,9 @@ def _is_done(facts: DataFrame, logs: dict[str, int], target: str) -> bool:
 
 def _compact(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Add up the facts that came to a task."""
-    import pyarrow as pa
-
-    table = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
-    yield from compacted(table).combine_chunks().to_batches()
+    facts = FactTables()
+    facts.add_rows(batches)
+    yield facts.rows()
 
 
 def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> DataFrame:
@@ -230,7 +230,7 @@ def _saved(spark: SparkSession, folder: RunFolder, earlier: dict[str, Any]) -> D
                     yield from opened.iter_batches()
 
     numbers = spark.range(0, len(names), 1, max(1, len(names)))
-    return numbers.mapInArrow(read, spark_schema(FACTS))
+    return numbers.mapInArrow(read, spark_schema(FACT_ROWS))
 
 
 def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
@@ -245,10 +245,10 @@ def _saver(folder: RunFolder) -> Callable[[Iterable[pa.RecordBatch]], Any]:
         rows = 0
         with tempfile.TemporaryDirectory() as local:
             name = os.path.join(local, "facts")
-            with pq.ParquetWriter(name, arrow_schema(FACTS), compression="zstd") as writer:
+            with pq.ParquetWriter(name, arrow_schema(FACT_ROWS), compression="zstd") as writer:
                 for batch in batches:
                     writer.write_batch(batch)
-                    rows += batch.num_rows
+                    rows += sum(batch.column("rows").to_pylist())
             file = FACTS_FILE.format(uuid.uuid4().hex[:12])
             stage_file(path, staging, name, file)
         yield pa.record_batch({"file": [file], "rows": pa.array([rows], pa.int64())})

@@ -1,66 +1,39 @@
-"""Facts: what the tables need of the events, summed within a batch of rows.
+"""Facts: what the tables need of the events, summed where the events are read.
 
-A fact has a kind, and the column ``key`` by which facts that belong together come to one task: the
-subject, except for facts about a whole log. Facts of one kind and the same texts add up.
+Facts of one kind are an Arrow table. What Spark moves is a row for each kind and bucket, with the
+table as the bytes of an Arrow stream, so its cost does not depend on the number of facts. Facts
+about one subject are in one bucket, the same in every process; a bucket comes to one task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .. import microbus
+from ._log_reader import native
+from ._rows import add_up
 from ._schema import arrow_schema, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The columns of facts, by ``fact``:
-#:
-#: ``publish``      messages of clients by server, window, conn, identity and subject
-#: ``delivery``     lines to clients by server, window, conn, sid, queue, subscription and subject
-#: ``undelivered``  one message that no client received: server, subject, position
-#: ``hop`` / ``arrival``  one message sent to / received from another server
-#: ``refused``      refused operations by identity, conn, subject and reason (its kind)
-#: ``subscription`` one line that begins or ends subscriptions: op, subject (the pattern), queue
-#: ``unparseable``  one line: server, file, position, reason, text
-#: ``plane``        a plane of accepted traffic, in the column ``subject``
-#: ``count``        lines by category, accepted and ambiguous messages, in the column ``subject``
-#: ``range``        one range of a stream: server, its start (position) and its end (size)
-FACTS: tuple[tuple[str, str], ...] = (
+    from ._slot_redaction import Redaction
+
+#: The rows that Spark moves: the kind and the bucket of facts, their number, and their bytes.
+FACT_ROWS: tuple[tuple[str, str], ...] = (
     ("fact", "string"),
-    ("key", "string"),
-    ("server", "string"),
-    ("file", "string"),
-    ("window", "timestamp"),
-    ("conn", "string"),
-    ("identity", "string"),
-    ("op", "string"),
-    ("subject", "string"),
-    ("reply", "string"),
-    ("queue", "string"),
-    ("sid", "string"),
-    ("reason", "string"),
-    ("text", "string"),
-    ("position", "bigint"),
-    ("subscription", "bigint"),
-    ("size", "bigint"),
-    ("time", "timestamp"),
-    ("count", "bigint"),
-    ("published", "bigint"),
-    ("refused", "bigint"),
-    ("taken", "bigint"),
-    ("undelivered", "bigint"),
-    ("forwarded", "bigint"),
-    ("ambiguous", "bigint"),
-    ("bytes", "bigint"),
-    ("first", "timestamp"),
-    ("last", "timestamp"),
-    ("first_accepted", "timestamp"),
-    ("last_accepted", "timestamp"),
-    ("first_undelivered", "timestamp"),
-    ("last_undelivered", "timestamp"),
+    ("bucket", "int"),
+    ("rows", "bigint"),
+    ("data", "binary"),
 )
+#: The number of buckets: more of them need less memory at once, and more rows of Spark.
+BUCKETS = 64
+#: The bucket of facts about whole logs, which the driver reads.
+FOR_DRIVER = -1
+#: The distinct keys that a task holds before it passes them on: about 300 bytes each.
+_HELD = 200_000
 
 #: The columns of events that facts are made of.
 EVENT_COLUMNS = (
@@ -72,282 +45,362 @@ EVENT_COLUMNS = (
 _PUBLISH = ("server", "window", "conn", "identity", "subject")
 _DELIVERY = ("server", "window", "conn", "sid", "queue", "subscription", "subject")
 _SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes")
-_SPANS = ("", "_accepted", "_undelivered")
-_CLIENT = r"/(client|websocket|mqtt):"
-
-
-_COLUMNS = {
-    "publish": (
-        *_PUBLISH,
-        *_SUMS,
-        *(f"{end}{span}" for span in _SPANS for end in ("first", "last")),
-    ),
+_TIMES = tuple(f"{end}{s}" for s in ("", "_accepted", "_undelivered") for end in ("first", "last"))
+_HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
+#: The columns of facts, by kind:
+#:
+#: ``publish``      messages of clients by server, window, conn, identity and subject
+#: ``delivery``     lines to clients by server, window, conn, sid, queue, subscription and subject
+#: ``undelivered``  one message that no client received
+#: ``hop`` / ``arrival``  one message sent to / received from another server
+#: ``refused``      refused operations by identity, conn, subject and reason (its kind)
+#: ``unparseable``  one line
+#: ``subscription`` one line that begins or ends subscriptions; ``reason`` is its direction
+#: ``plane``        a plane of accepted traffic, in the column ``subject``
+#: ``count``        lines by category, accepted and ambiguous messages, in the column ``subject``
+#: ``range``        one range of a stream: server, its start (position) and its end (size)
+FACTS: dict[str, tuple[str, ...]] = {
+    "publish": (*_PUBLISH, *_SUMS, *_TIMES),
     "delivery": (*_DELIVERY, "count"),
     "undelivered": ("server", "subject", "position"),
+    "hop": _HOP,
+    "arrival": _HOP,
     "refused": ("identity", "conn", "subject", "reason", "count"),
     "unparseable": ("server", "file", "position", "reason", "text"),
-    "plane": ("subject",),
-    "count": ("subject", "count"),
     "subscription": (
         *("server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position"),
         *("time", "reason"),
     ),
+    "plane": ("subject",),
+    "count": ("subject", "count"),
+    "range": ("server", "position", "size"),
 }
+_DRIVEN = ("subscription", "plane", "count", "range")
 #: The columns that identify facts that add up; other facts are one each.
 _KEYS = {
-    "publish": _PUBLISH,
-    "delivery": _DELIVERY,
     "refused": ("identity", "conn", "subject", "reason"),
     "plane": ("subject",),
     "count": ("subject",),
 }
-_HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
+_NUMBERS = (*_SUMS, "position", "subscription", "size", "count")
+# What TrafficSums.add_events says of a row, and the facts it becomes: the columns of the event.
+_LISTED = (
+    (1, "undelivered", {"server": "server", "subject": "subject", "position": "position"}),
+    (2, "hop", {name: name for name in _HOP} | {"taken": "deliveries"}),
+    (4, "arrival", {name: name for name in _HOP} | {"taken": "deliveries"}),
+    (8, "subscription", {name: name for name in FACTS["subscription"]} | {"reason": "direction"}),
+    (16, "refused", {n: n for n in _KEYS["refused"]} | {"reason": "refused"}),
+    (32, "refused", {n: n for n in _KEYS["refused"]} | {"reason": "refused"}),
+    (
+        64,
+        "unparseable",
+        {
+            "server": "server",
+            "file": "file",
+            "position": "offset",
+            "reason": "reason",
+            "text": "_corrupt_record",
+        },
+    ),
+)
+_REFUSED_REPLY = 32
 
 
-def columns_of(kind: str) -> tuple[str, ...]:
-    """Return the columns that facts of a kind have."""
-    return _COLUMNS.get(kind, _HOP)
+def fact_schema(kind: str) -> pa.Schema:
+    """Return the Arrow schema of facts of a kind."""
+
+    def type_of(name: str) -> str:
+        if name in ("window", "time", *_TIMES):
+            return "timestamp"
+        return "bigint" if name in _NUMBERS else "string"
+
+    return arrow_schema([(name, type_of(name)) for name in FACTS[kind]])
 
 
 def facts_of(
-    batches: Iterable[pa.RecordBatch], *, window: int | None = None, follow: bool = False
+    events: Iterable[pa.RecordBatch],
+    *,
+    window: int | None = None,
+    follow: bool = False,
+    redaction: Redaction | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the facts of each batch of events.
+    """Yield the facts of events as rows of ``FACT_ROWS``.
+
+    Memory: about 300 bytes for each of 200,000 distinct keys.
 
     Args:
-        batches: Events, with at least ``EVENT_COLUMNS``.
+        events: Events, with at least ``EVENT_COLUMNS``.
         window: The length of a period in microseconds; without it all times are one period.
         follow: Whether to list messages between servers, to follow them into other logs.
+        redaction: What to replace in subjects.
     """
+    sums = native().TrafficSums(window=window, follow=follow)
+    found = FactTables()
+    for batch in events:
+        _list_others(found, batch, sums.add_events(batch), window)
+        if len(sums) + found.held > _HELD:
+            yield _passed_on(sums, found, redaction)
+            found = FactTables()
+    yield _passed_on(sums, found, redaction)
+
+
+def _list_others(
+    found: FactTables, batch: pa.RecordBatch, flags: bytes, window: int | None
+) -> None:
+    """Add the rows of a batch that are facts by themselves."""
+    import numpy as np
     import pyarrow as pa
 
-    for batch in batches:
-        if batch.num_rows:
-            made = _of_events(pa.Table.from_batches([batch]), window, follow)
-            yield from made.combine_chunks().to_batches()
+    if not flags:
+        return
+    told = np.frombuffer(flags, np.uint8)
+    for bit, kind, columns in _LISTED:
+        at = np.flatnonzero(told & bit)
+        if not len(at):
+            continue
+        rows = batch.take(pa.array(at))
+        table = {}
+        for name in FACTS[kind]:
+            if name == "window":
+                table[name] = _period(rows.column("time"), window)
+            elif name == "count":
+                table[name] = pa.repeat(pa.scalar(1, pa.int64()), len(at))
+            elif bit == _REFUSED_REPLY and name == "reason":
+                table[name] = pa.repeat("publish", len(at))
+            else:
+                table[name] = rows.column(columns[name])
+        found.add(kind, _as(kind, pa.table(table)))
 
 
-def event_counts(events: pa.RecordBatch) -> dict[str, int]:
-    """Return the number of rows by category, and the deliveries that were sent and matched."""
+def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> pa.RecordBatch:
+    """Return the sums and the other facts of a task as rows, and begin again."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    def number(mask: Any) -> int:
-        return int(pc.sum(pc.fill_null(mask, False)).as_py() or 0)
-
-    op = events.column("op")
-    damaged = number(pc.is_valid(events.column("reason")))
-    server = number(pc.is_in(op, value_set=_set("CLOSED", "START", "VIOLATION")))
-    client = pc.match_substring_regex(events.column("conn"), _CLIENT)
-    sent = pc.and_kleene(pc.is_in(op, value_set=_set("MSG", "HMSG")), client)
-    sent = pc.and_kleene(sent, pc.equal(events.column("direction"), "out"))
-    matched = events.column("deliveries")
-    return {
-        "operations": events.num_rows - damaged - server,
-        "server": server,
-        "unparseable_lines": damaged,
-        "sent": number(sent),
-        "matched": int(pc.sum(matched).as_py() or 0),
-        "settled": number(pc.is_valid(matched)),
-    }
-
-
-def _set(*names: str) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(names, pa.string())
+    *made, publish_starts, delivery_starts, planes = sums.take(1 if redaction else BUCKETS)
+    publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
+    totals = {name: pc.sum(publishes[name]).as_py() or 0 for name in ("published", "ambiguous")}
+    found.add_counts(totals)
+    found.add("plane", pa.table({"subject": pa.array(planes, pa.string())}))
+    if redaction is not None:
+        found.add("publish", _as("publish", publishes))
+        found.add("delivery", _as("delivery", deliveries))
+        return found.redacted(redaction).rows()
+    buckets = [
+        (kind, bucket, _as(kind, table.slice(start, end - start)))
+        for kind, table, starts in (
+            ("publish", publishes, publish_starts),
+            ("delivery", deliveries, delivery_starts),
+        )
+        for bucket, (start, end) in enumerate(pairwise(starts))
+        if end > start
+    ]
+    return found.rows(buckets)
 
 
-def count_facts(counts: dict[str, int]) -> pa.RecordBatch:
-    """Return the facts of the lines that were counted."""
-    import pyarrow as pa
+class FactTables:
+    """Facts of several kinds."""
 
-    table = pa.table({"subject": list(counts), "count": pa.array(counts.values(), pa.int64())})
-    return _fact("count", table).combine_chunks().to_batches()[0]
+    def __init__(self) -> None:
+        self._parts: dict[str, list[pa.Table]] = {}
+        self._sums: Any = None
+        #: The number of facts that are held, without sums.
+        self.held = 0
+
+    def add(self, kind: str, facts: pa.Table) -> None:
+        """Add facts of a kind."""
+        if facts.num_rows:
+            self._parts.setdefault(kind, []).append(facts)
+            self.held += facts.num_rows
+
+    def add_counts(self, counts: Mapping[str, int]) -> None:
+        """Add lines that were counted."""
+        import pyarrow as pa
+
+        names = pa.array(list(counts), pa.string())
+        self.add(
+            "count", pa.table({"subject": names, "count": pa.array(counts.values(), pa.int64())})
+        )
+
+    def add_rows(
+        self, rows: Iterable[pa.RecordBatch], buckets: tuple[int, int] = (FOR_DRIVER, BUCKETS)
+    ) -> None:
+        """Add the facts of rows of ``FACT_ROWS``; those of messages and deliveries are summed.
+
+        Args:
+            rows: The rows.
+            buckets: The first of the buckets whose facts are added, and the one after the last.
+        """
+        for batch in rows:
+            columns = (batch.column(name) for name in ("fact", "bucket", "data"))
+            for kind, bucket, data in zip(*columns, strict=True):
+                if buckets[0] <= bucket.as_py() < buckets[1]:
+                    self.add_data(kind.as_py(), data.as_buffer())
+
+    def add_data(self, kind: str, data: Any) -> None:
+        """Add facts of a kind from the bytes of an Arrow stream."""
+        import pyarrow as pa
+
+        with pa.ipc.open_stream(data) as stream:
+            if kind not in ("publish", "delivery"):
+                self.add(kind, stream.read_all())
+                return
+            for batch in stream:
+                self.sum_up(kind, batch)
+
+    def sum_up(self, kind: str, batch: pa.RecordBatch) -> None:
+        """Add messages or deliveries to the sums."""
+        if self._sums is None:
+            self._sums = native().TrafficSums()
+        if kind == "publish":
+            self._sums.add_publishes(batch)
+        else:
+            self._sums.add_deliveries(batch)
+
+    def sums(self) -> tuple[pa.Table, pa.Table]:
+        """Return messages and deliveries, one row for each key."""
+        import pyarrow as pa
+
+        for kind in ("publish", "delivery"):
+            for part in self._parts.pop(kind, ()):
+                for batch in part.to_batches():
+                    self.sum_up(kind, batch)
+        if self._sums is None:
+            return fact_schema("publish").empty_table(), fact_schema("delivery").empty_table()
+        made = self._sums.take(1)[:2]
+        publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
+        return _as("publish", publishes), _as("delivery", deliveries)
+
+    def table(self, kind: str) -> pa.Table:
+        """Return the facts of a kind that is listed; those that add up are added up."""
+        import pyarrow as pa
+
+        parts = self._parts.get(kind, ())
+        table = pa.concat_tables([fact_schema(kind).empty_table(), *parts])
+        if kind in _KEYS and table.num_rows:
+            table = _as(kind, add_up(table, _KEYS[kind]))
+        return table
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts by name."""
+        table = self.table("count")
+        return dict(zip(table["subject"].to_pylist(), table["count"].to_pylist(), strict=True))
+
+    def redacted(self, redaction: Redaction) -> FactTables:
+        """Return the same facts with the slots of subjects replaced."""
+        import pyarrow as pa
+
+        found = FactTables()
+        kinds = [kind for kind in self._parts if kind not in ("publish", "delivery")]
+        tables = {kind: self.table(kind) for kind in kinds}
+        tables["publish"], tables["delivery"] = self.sums()
+        for kind, table in tables.items():
+            rows = table.combine_chunks()
+            if kind not in ("plane", "count", "range"):
+                batches = rows.to_batches()
+                redacted = [redaction.columns(b, ("subject", "reply", "text")) for b in batches]
+                rows = pa.Table.from_batches(redacted, rows.schema)
+            found.add(kind, rows)
+        return found
+
+    def rows(self, more: Sequence[tuple[str, int, pa.Table]] = ()) -> pa.RecordBatch:
+        """Return all facts as rows of ``FACT_ROWS``; facts that are in a bucket may be added."""
+        import pyarrow as pa
+
+        publishes, deliveries = self.sums()
+        parts: list[tuple[str, int, pa.Table]] = list(more)
+        listed = {kind: self.table(kind) for kind in self._parts}
+        for kind, table in ({"publish": publishes, "delivery": deliveries} | listed).items():
+            parts += [(kind, bucket, rows) for bucket, rows in _bucketed(kind, table)]
+        columns = {
+            "fact": pa.array([kind for kind, _, _ in parts], pa.string()),
+            "bucket": pa.array([bucket for _, bucket, _ in parts], pa.int32()),
+            "rows": pa.array([table.num_rows for _, _, table in parts], pa.int64()),
+            "data": pa.array([stream_bytes(table) for _, _, table in parts], pa.binary()),
+        }
+        return pa.record_batch(columns, schema=arrow_schema(FACT_ROWS))
+
+
+def by_bucket(rows: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, FactTables]]:
+    """Yield the facts of each bucket, from rows of ``FACT_ROWS`` that are sorted by bucket."""
+    current, found = None, FactTables()
+    for batch in rows:
+        columns = (batch.column(name) for name in ("fact", "bucket", "data"))
+        for kind, bucket, data in zip(*columns, strict=True):
+            number = bucket.as_py()
+            if current is not None and number != current:
+                yield current, found
+                found = FactTables()
+            current = number
+            found.add_data(kind.as_py(), data.as_buffer())
+    if current is not None:
+        yield current, found
+
+
+def count_facts(counts: Mapping[str, int]) -> pa.RecordBatch:
+    """Return lines that were counted as rows of ``FACT_ROWS``."""
+    found = FactTables()
+    found.add_counts(counts)
+    return found.rows()
 
 
 def range_fact(server: str, start: int, end: int) -> pa.RecordBatch:
     """Return the fact that a range of a log was read."""
     import pyarrow as pa
 
-    table = pa.table({"server": [server], "position": [start], "size": [end]})
-    return _fact("range", table).combine_chunks().to_batches()[0]
-
-
-def compacted(facts: pa.Table) -> pa.Table:
-    """Return the same facts in fewer rows: those that add up are added up."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    parts = [arrow_schema(FACTS).empty_table()]
-    for kind in pc.unique(facts["fact"]).to_pylist():
-        rows = facts.filter(pc.equal(facts["fact"], kind))
-        if kind in _KEYS:
-            rows = _fact(kind, add_up(rows.select(list(columns_of(kind))), _KEYS[kind]))
-        parts.append(rows)
-    return pa.concat_tables(parts)
-
-
-def _of_events(events: pa.Table, window: int | None, follow: bool) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    op, direction = events["op"], events["direction"]
-    client = pc.fill_null(pc.match_substring_regex(events["conn"], _CLIENT), False)
-    incoming = pc.fill_null(pc.equal(direction, "in"), False)
-    outgoing = pc.fill_null(pc.equal(direction, "out"), False)
-    sized = pc.is_valid(events["size"])
-    period = _period(events["time"], window)
-    events = events.append_column("window", period)
-
-    def where(*conditions: Any) -> pa.Table:
-        mask = conditions[0]
-        for condition in conditions[1:]:
-            mask = pc.and_(mask, condition)
-        return events.filter(mask)
-
-    published = where(incoming, client, pc.is_in(op, value_set=pa.array(["PUB", "HPUB"])))
-    delivered = where(outgoing, client, pc.is_in(op, value_set=pa.array(["MSG", "HMSG"])))
-    summed = _publishes(published)
-    totals = {name: pc.sum(summed[name]).as_py() or 0 for name in ("published", "ambiguous")}
-    parts = [summed, _deliveries(delivered), pa.Table.from_batches([count_facts(totals)])]
-    accepted = pc.is_null(published["refused"])
-    nobody = pc.equal(pc.fill_null(published["deliveries"], 1), 0)
-    here = pc.equal(pc.fill_null(published["forwarded"], 1), 0)
-    lost = published.filter(pc.and_(pc.and_(accepted, nobody), here))
-    parts.append(_fact("undelivered", lost.select(["server", "subject", "position"])))
-    if follow:
-        columns = [*_PUBLISH, "reply", "size", "position", "time", "deliveries", "forwarded"]
-        sent = published.filter(pc.greater(pc.fill_null(published["forwarded"], 0), 0))
-        received = where(incoming, pc.invert(client), sized)
-        for name, rows in (("hop", sent), ("arrival", received)):
-            rows = rows.select(columns).rename_columns([*columns[:-2], "taken", "forwarded"])
-            parts.append(_fact(name, rows))
-    parts += [_planes(published.filter(accepted)["subject"], delivered)]
-    parts += _refusals(events, published)
-    kinds = pa.array(["SUB", "UNSUB", "DELSUB", "CLOSED", "START", "VIOLATION"])
-    changes = where(pc.is_in(op, value_set=kinds))
-    about = pc.or_(
-        pc.not_equal(changes["op"], "VIOLATION"),
-        pc.fill_null(pc.equal(changes["refused"], "subscribe"), False),
+    found = FactTables()
+    found.add(
+        "range", _as("range", pa.table({"server": [server], "position": [start], "size": [end]}))
     )
-    names = list(columns_of("subscription")[:-1])
-    changes = changes.filter(about).select([*names, "direction"])
-    parts.append(_fact("subscription", changes.rename_columns([*names, "reason"])))
-    damaged = where(pc.is_valid(events["reason"]))
-    columns = ["server", "file", "offset", "reason", "_corrupt_record"]
-    damaged = damaged.select(columns).rename_columns([*columns[:2], "position", "reason", "text"])
-    parts.append(_fact("unparseable", damaged))
-    return pa.concat_tables(parts)
+    return found.rows()
 
 
-def _period(times: pa.ChunkedArray, window: int | None) -> pa.ChunkedArray:
+def stream_bytes(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _as(kind: str, table: pa.Table) -> pa.Table:
+    """Return facts with the columns and types of their kind."""
+    return table.select(list(FACTS[kind])).cast(fact_schema(kind))
+
+
+def _bucketed(kind: str, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the facts of each bucket, and its number."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not table.num_rows:
+        return
+    if kind in _DRIVEN:
+        yield FOR_DRIVER, table
+        return
+    column = table["file" if kind == "unparseable" else "subject"]
+    coded = column.combine_chunks().dictionary_encode()
+    hashes = [zlib.crc32((text or "").encode()) % BUCKETS for text in coded.dictionary.to_pylist()]
+    of_text = pa.array(hashes, pa.int32()).take(coded.indices)
+    buckets = of_text.fill_null(0).to_numpy(zero_copy_only=False)
+    order = np.argsort(buckets, kind="stable")
+    sorted_rows = table.take(pa.array(order))
+    numbers, starts = np.unique(buckets[order], return_index=True)
+    for number, start, end in zip(numbers, starts, [*starts[1:], len(order)], strict=True):
+        yield int(number), sorted_rows.slice(int(start), int(end - start))
+
+
+def _period(times: pa.Array, window: int | None) -> pa.Array:
     """Return the start of the period of each time, or nulls."""
+    import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    kind = arrow_type("timestamp")
     if window is None:
-        return pa.chunked_array([pa.nulls(len(times), arrow_type("timestamp"))])
+        return pa.nulls(len(times), kind)
     micros = times.cast(pa.int64())
-    start = pc.multiply(pc.floor(pc.divide(micros.cast(pa.float64()), window)), window)
-    return start.cast(pa.int64()).cast(arrow_type("timestamp"))
-
-
-def _publishes(rows: pa.Table) -> pa.Table:
-    """Sum the messages of clients."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    accepted = pc.is_null(rows["refused"])
-    taken = pc.and_(accepted, pc.greater(pc.fill_null(rows["deliveries"], 0), 0))
-    hopped = pc.greater(pc.fill_null(rows["forwarded"], 0), 0)
-    left = pc.and_(accepted, pc.invert(taken))
-    # A table of messages does not say how many of them were delivered.
-    known = pc.is_valid(rows["deliveries"])
-    lost = pc.and_(pc.and_(left, known), pc.invert(hopped))
-    number = pa.int64()
-    nothing = pa.scalar(None, arrow_type("timestamp"))
-    columns = {name: rows[name] for name in _PUBLISH} | {
-        "published": accepted.cast(number),
-        "refused": pc.invert(accepted).cast(number),
-        "taken": taken.cast(number),
-        "undelivered": lost.cast(number),
-        "forwarded": pc.and_(left, hopped).cast(number),
-        "ambiguous": pc.fill_null(rows["ambiguous"], False).cast(number),
-        "bytes": pc.if_else(accepted, pc.fill_null(rows["size"], 0), 0),
-    }
-    for name, mask in zip(_SPANS, (None, accepted, lost), strict=True):
-        times = rows["time"] if mask is None else pc.if_else(mask, rows["time"], nothing)
-        columns |= {f"first{name}": times, f"last{name}": times}
-    return _fact("publish", add_up(pa.table(columns), _PUBLISH))
-
-
-def _deliveries(rows: pa.Table) -> pa.Table:
-    """Count the lines to clients."""
-    import pyarrow as pa
-
-    ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-    return _fact("delivery", add_up(rows.select(_DELIVERY).append_column("count", ones), _DELIVERY))
-
-
-def _planes(accepted: pa.ChunkedArray, delivered: pa.Table) -> pa.Table:
-    """Return the planes of canonical subjects that were accepted."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    subjects = pa.chunked_array([*accepted.chunks, *delivered["subject"].chunks], pa.string())
-    decoded = pa.array(microbus.decode_batch(pc.unique(subjects)))
-    planes = pc.drop_null(pc.unique(decoded.field("plane").cast(pa.string())))
-    return _fact("plane", pa.table({"subject": planes}))
-
-
-def _refusals(events: pa.Table, published: pa.Table) -> list[pa.Table]:
-    """Count what the server refused; a reply that was refused is a publish to its subject."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    lines = events.filter(
-        pc.and_(
-            pc.fill_null(pc.equal(events["op"], "VIOLATION"), False),
-            pc.fill_null(pc.not_equal(events["refused"], "reply"), False),
-        )
-    )
-    replies = published.filter(pc.fill_null(pc.equal(published["refused"], "reply"), False))
-    found = []
-    for rows, kind in ((lines, None), (replies, "publish")):
-        reason = rows["refused"] if kind is None else pa.repeat(kind, rows.num_rows)
-        table = rows.select(["identity", "conn", "subject"]).append_column("reason", reason)
-        table = table.append_column("count", pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
-        found.append(_fact("refused", add_up(table, ("identity", "conn", "subject", "reason"))))
-    return found
-
-
-def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Sum the rows with equal keys: times by their least and greatest, numbers by their sum."""
-
-    def how(name: str) -> str:
-        return "min" if name.startswith("first") else "max" if name.startswith("last") else "sum"
-
-    values = [name for name in rows.column_names if name not in keys]
-    found = rows.group_by(list(keys)).aggregate([(name, how(name)) for name in values])
-    names = [*keys, *values]
-    return found.select([*keys, *(f"{n}_{how(n)}" for n in values)]).rename_columns(names)
-
-
-def _fact(kind: str, rows: pa.Table) -> pa.Table:
-    """Return rows as facts of one kind, with all columns."""
-    import pyarrow as pa
-
-    schema = arrow_schema(FACTS)
-    length = rows.num_rows
-    known = set(rows.column_names)
-    columns = []
-    for field in schema:
-        if field.name == "fact":
-            columns.append(pa.chunked_array([pa.repeat(kind, length)]))
-        elif field.name == "key" and "subject" in known:
-            columns.append(rows["subject"].cast(pa.string()))
-        elif field.name in known:
-            columns.append(rows[field.name].cast(field.type))
-        else:
-            columns.append(pa.chunked_array([pa.nulls(length, field.type)]))
-    return pa.table(columns, schema=schema)
+    starts = micros.fill_null(0).to_numpy(zero_copy_only=False) // window * window
+    return pa.array(starts, pa.int64(), mask=np.asarray(micros.is_null())).cast(kind)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._capture_events import capture_events
-from ._facts import event_counts
+from ._event_counts import event_counts
 from ._file_source import to_batches
 from ._log_files import input_kind, log_size, resolve_path
 from ._log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
-from ._run_record import input_digest
+from ._run_record import input_digest, input_files
 from ._schema import EVENTS
 from ._snapshot_events import snapshot_events
 
@@ -33,12 +35,19 @@ Part = LogRange | SavedPart
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts of all inputs, their size in bytes, their digest, and the number of trace logs."""
+    """The parts of all inputs.
+
+    Attributes:
+        parts: What tasks read.
+        size: The number of bytes of all inputs.
+        logs: The number of trace logs.
+        digest: Returns the digest of the inputs, which is computed in the background.
+    """
 
     parts: tuple[Part, ...]
     size: int
     logs: int
-    digest: str
+    digest: Callable[[], str]
 
 
 def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
@@ -56,12 +65,28 @@ def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
     by_kind: dict[str, list[str]] = {"log": [], "capture": [], "snapshot": []}
     for path in paths:
         by_kind[input_kind(path)].append(resolve_path(path))
+    files = input_files([path for each in by_kind.values() for path in each])
+    digest = _in_background(lambda: input_digest(files))
     whole = whole_logs(by_kind["log"])
     parts: list[Part] = [p for log in whole for p in divide(log, split_bytes or SPLIT_BYTES)]
     saved = sorted((path, kind) for kind in ("capture", "snapshot") for path in by_kind[kind])
     parts += [SavedPart(kind, path, number) for number, (path, kind) in enumerate(saved)]
     size = sum(log.size for log in whole) + sum(log_size(path) for path, _ in saved)
-    return Plan(tuple(parts), size, len(whole), input_digest(list(map(resolve_path, paths))))
+    return Plan(tuple(parts), size, len(whole), digest)
+
+
+def _in_background(call: Callable[[], str]) -> Callable[[], str]:
+    """Start a call in a thread that does not outlive this process; return how to get its result."""
+    found: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="subtrie-digest", daemon=True).start()
+    return found.result
 
 
 def read_part(part: Part, names: Sequence[str], counts: dict[str, int]) -> Iterator[pa.RecordBatch]:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._schema import TABLE_COLUMNS, arrow_schema, arrow_type
+from ._tables import HOTTEST
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The number of rows of ``hot_subjects``.
-HOTTEST = 100
 _BATCH = 65_536
 #: The sums of the tables whose rows come in parts; all other rows are complete.
 _SUMS: dict[str, tuple[str, ...]] = {
@@ -27,11 +26,14 @@ _SUMS: dict[str, tuple[str, ...]] = {
 def merged(batches: Iterable[pa.RecordBatch], published: int) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of each table, in order and without gaps between tables.
 
+    Memory: about 65,536 rows, or twice a piece of each bucket.
+
     Args:
-        batches: Rows of ``_tables.ROWS``, sorted by ``table`` and ``key``.
+        batches: Rows of ``_tables.TABLE_ROWS``, sorted by ``table`` and ``key``.
         published: The number of accepted messages, of which ``hot_subjects`` has the share.
     """
-    for name, tables in _by_table(batches):
+    for name, pieces in _by_table(batches):
+        tables = _in_order(pieces)
         if name == "hot_subjects":
             yield name, _hottest(tables, published)
         elif name == "cross_plane":
@@ -39,26 +41,53 @@ def merged(batches: Iterable[pa.RecordBatch], published: int) -> Iterator[tuple[
         elif name not in TABLE_COLUMNS:
             yield from ((name, each) for each in tables)
         elif name in _SUMS:
-            yield from ((name, _added(name, each)) for each in _complete(tables, "key"))
+            yield from ((name, _added(name, each)) for each in tables)
         else:
             yield from ((name, _columns(name, each)) for each in tables)
 
 
-def _by_table(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[pa.Table]]]:
-    """Group sorted rows by table; the tables must be consumed in turn."""
+Piece = tuple[str, "pa.Table"]
+
+
+def _by_table(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Piece]]]:
+    """Group sorted rows by table; the pieces of a table must be consumed in turn."""
     import itertools
 
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    def pieces() -> Iterator[tuple[str, pa.Table]]:
+    def pieces() -> Iterator[tuple[str, Piece]]:
         for batch in batches:
-            rows = pa.Table.from_batches([batch])
-            for name in pc.unique(rows["table"]).to_pylist():
-                yield name, rows.filter(pc.equal(rows["table"], name))
+            columns = (batch.column(name) for name in ("table", "key", "data"))
+            for name, key, data in zip(*columns, strict=True):
+                with pa.ipc.open_stream(data.as_buffer()) as stream:
+                    yield name.as_py(), (key.as_py(), stream.read_all())
 
     for name, group in itertools.groupby(pieces(), key=lambda piece: piece[0]):
-        yield name, (table for _, table in group)
+        yield name, (piece for _, piece in group)
+
+
+def _in_order(pieces: Iterable[Piece]) -> Iterator[pa.Table]:
+    """Yield the rows of pieces in the order of their keys, those with equal keys together.
+
+    Each piece is sorted, and the pieces come in the order of their first keys.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held: list[pa.Table] = []
+    size, enough = 0, _BATCH
+    for key, table in pieces:
+        if size >= enough:
+            rows = pa.concat_tables(held).sort_by("key")
+            below = pc.sum(pc.less(rows["key"], key)).as_py()
+            if below:
+                yield rows.slice(0, below)
+            held, size = [rows.slice(below)], rows.num_rows - below
+            enough = max(_BATCH, 2 * size)  # so that no row is sorted more than a few times
+        held.append(table)
+        size += table.num_rows
+    if held:
+        yield pa.concat_tables(held).sort_by("key")
 
 
 def _complete(tables: Iterable[pa.Table], by: str) -> Iterator[pa.Table]:
@@ -88,7 +117,7 @@ def _added(name: str, rows: pa.Table) -> pa.Table:
     sums = _SUMS[name]
     columns = [column for column, _ in TABLE_COLUMNS[name]]
     spans = [(c, "min" if c == "first" else "max") for c in columns if c in ("first", "last")]
-    keys = [c for c in columns if c not in (*sums, "first", "last", "instances")]
+    keys = [c for c in columns if c in rows.column_names and c not in (*sums, "first", "last")]
     how: list[Any] = [*((c, "sum") for c in sums), *spans]
     if "instances" in columns:
         how.append(("server_conn", "count_distinct"))

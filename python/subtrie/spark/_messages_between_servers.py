@@ -1,12 +1,16 @@
 """Messages that a server sent to others, followed into the logs of those.
 
-Of one subject, reply and size, the messages that left a server and those that arrived at one are
-paired in order. A message that no client of its server received is *undelivered* if all its copies
-arrived in given logs and no client there received one; if one did, it was delivered.
+Of one subject, reply and size, each message that left a server is paired with as many messages
+that arrived at others, at most one at each: the earliest that are left. Both are taken by their
+times, as each server has a log of its own; clocks that differ by more than the time between two
+such messages can exchange them. A message that no client of its server received is *undelivered*
+if all its copies arrived in given logs and no client there received one; if one did, it was
+delivered.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,19 +31,21 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
     """
     import pyarrow as pa
 
-    from ._facts import columns_of
-    from ._schema import arrow_schema, arrow_type
+    from ._facts import fact_schema
 
-    received: dict[Any, list[bool]] = {}
+    arrived: dict[Any, dict[str, deque[dict[str, Any]]]] = {}
     for row in sorted(arrivals.to_pylist(), key=_order):
-        received.setdefault(_group(row), []).append(row["taken"] > 0)
-    turn: dict[Any, int] = {}
+        at = arrived.setdefault(_group(row), {}).setdefault(row["server"], deque())
+        at.append(row)
     changed: list[dict[str, Any]] = []
     for row in sorted(hops.to_pylist(), key=_order):
-        group = _group(row)
-        first = turn.get(group, 0)
-        turn[group] = first + row["forwarded"]
-        copies = received.get(group, [])[first : turn[group]]
+        elsewhere = [
+            waiting
+            for server, waiting in arrived.get(_group(row), {}).items()
+            if server != row["server"] and waiting
+        ]
+        earliest = sorted(elsewhere, key=lambda waiting: _order(waiting[0]))[: row["forwarded"]]
+        copies = [waiting.popleft()["taken"] > 0 for waiting in earliest]
         complete = len(copies) == row["forwarded"]
         if row["taken"] or not (any(copies) or complete):
             continue
@@ -47,23 +53,11 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         sums = dict.fromkeys(_SUMS, 0) | {"forwarded": -1, "taken": int(not lost)}
         times = {"first_undelivered": row["time"], "last_undelivered": row["time"]}
         changed.append({**row, **sums, "undelivered": int(lost), **(times if lost else {})})
-    names = columns_of("publish")
-    kinds = {
-        name: arrow_type("timestamp" if name == "window" or name.startswith(("first", "last"))
-                         else "bigint" if name in _SUMS else "string")
-        for name in names
-    }  # fmt: skip
-    columns = [pa.array([row.get(name) for row in changed], kinds[name]) for name in names]
-    lost_columns = (("server", "string"), ("subject", "string"), ("position", "bigint"))
     lost_rows = [row for row in changed if row["undelivered"]]
-    more = pa.table(
-        [
-            pa.array([row[name] for row in lost_rows], arrow_type(kind))
-            for name, kind in lost_columns
-        ],
-        schema=arrow_schema(lost_columns),
+    return (
+        pa.Table.from_pylist(changed, fact_schema("publish")),
+        pa.Table.from_pylist(lost_rows, fact_schema("undelivered")),
     )
-    return pa.table(columns, names=list(names)), more
 
 
 def _group(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -71,4 +65,4 @@ def _group(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
-    return (row["server"], row["position"])
+    return (row["time"] is not None, row["time"], row["server"], row["position"])

@@ -16,12 +16,27 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._answer_tables import answer_tables, read_events, with_subscriptions
+from ._answer_tables import (
+    SessionNeededError,
+    answer_tables,
+    read_events,
+    with_subscriptions,
+)
 from ._answers.questions import Questions
 from ._answers.selection import Selection
-from ._facts import EVENT_COLUMNS, FACTS, count_facts, event_counts, facts_of
-from ._inputs import Part, plan, read_part
+from ._event_counts import event_counts
+from ._facts import (
+    BUCKETS,
+    EVENT_COLUMNS,
+    FACT_ROWS,
+    FOR_DRIVER,
+    FactTables,
+    count_facts,
+    facts_of,
+)
+from ._inputs import Part, Plan, plan, read_part
 from ._merge import merged
+from ._pattern_index import PatternIndex, index_of
 from ._run_folder import (
     RunFolder,
     TableFile,
@@ -32,10 +47,10 @@ from ._run_folder import (
     table_bytes,
 )
 from ._run_record import run_record
-from ._schema import TABLES, arrow_schema, spark_schema
+from ._schema import TABLES, spark_schema
 from ._slot_redaction import Redaction
-from ._tables import TOTALS, rows_of, subscription_rows
-from ._traffic import Traffic, partial_rows, read_traffic
+from ._tables import TOTALS, rows_of, sorted_rows, subscription_rows
+from ._traffic import LINES, Traffic, partial_rows, read_traffic, traffic_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,13 +59,11 @@ if TYPE_CHECKING:
     from ..acl import Permissions
     from ..gencreds import Service
 
-_LINES = ("operations", "payloads", "server", "unparseable_lines")
 #: The facts of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
 _WRITERS = 4
 _QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
-_WITH_SLOTS = ("subject", "reply", "_corrupt_record")
 _Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
@@ -148,7 +161,7 @@ class Audit:
 
 
 def audit(
-    spark: SparkSession,
+    spark: SparkSession | None,
     logs: Sequence[str] | DataFrame,
     *,
     planes: Sequence[str] = (),
@@ -164,7 +177,9 @@ def audit(
     """Audit trace logs, captures and snapshots of nats-server, or a table of events.
 
     Args:
-        spark: The session that runs the job, classic or of Spark Connect.
+        spark: The session that runs the job, classic or of Spark Connect. With None this process
+            does the same work by itself, on one core: for small inputs, which it answers before a
+            session has started. The tables are the same, byte for byte.
         logs: The logs of one or more servers, captures of ``subtrie tap`` and saved monitoring
             responses: paths that the driver and the workers can read. Rotated files of one server
             are one log. Or a DataFrame with the columns ``EVENTS``.
@@ -187,36 +202,42 @@ def audit(
 
     Raises:
         OSError: A log cannot be read.
-        ValueError: Two logs are copies of one; the rules name no service of the traffic; or a time
-            is outside the log.
+        ValueError: Two logs are copies of one; the rules name no service of the traffic; a time is
+            outside the log; or there is no session for a table of events or for answers.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
     if questions is not None and not questions.automatic and redact:
         raise ValueError("answers need the subjects as they are: give no redaction with them")
     if selection is not None:
+        if spark is None:
+            raise SessionNeededError
         logs = selection.of(read_events(spark, logs))
     hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
+    options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
+    of_paths = isinstance(logs, list | tuple)
+    if spark is None and not of_paths:
+        raise ValueError("a table of events needs a session of Spark")
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     try:
         if questions is not None:
             folder.more = answer_tables(spark, logs, questions, step)
         step("reading lines")
-        if isinstance(logs, list | tuple):
-            inputs = plan(logs, split_bytes)
-            facts = read_facts(
-                spark, inputs.parts, window=window, follow=inputs.logs > 1, redaction=hidden
-            )
-            tasks = 1 if len(inputs.parts) == 1 else max(2, -(-inputs.size // _SHUFFLED))
-            digest = inputs.digest
-        else:
+        inputs = plan(logs, split_bytes) if of_paths else None  # type: ignore[arg-type]
+        if inputs is None:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = None
-            digest = None
+        elif spark is not None:
+            tasks = 1 if len(inputs.parts) == 1 else max(2, -(-inputs.size // _SHUFFLED))
+            follow = inputs.logs > 1
+            facts = read_facts(spark, inputs.parts, window=window, follow=follow, redaction=hidden)
+        describe = functools.partial(run_record, None if inputs is None else inputs.digest, options)
+        if spark is None and inputs is not None:
+            summary = _run_here(inputs, folder, tuple(planes), window, hidden, describe, step)
+            return Audit._of(summary, folder)
         facts = facts.persist()
         cached.append(facts)
-        options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-        describe = functools.partial(run_record, digest, options)
+        assert spark is not None
         summary = write_tables(spark, facts, folder, tuple(planes), tasks, describe, step=step)
     except BaseException:
         folder.discard()
@@ -228,6 +249,29 @@ def audit(
     return Audit._of(summary, folder)
 
 
+def _run_here(
+    inputs: Plan,
+    folder: RunFolder,
+    planes: tuple[str, ...],
+    window: int | None,
+    redaction: Redaction | None,
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    step: Callable[..., None],
+) -> dict[str, Any]:
+    """Make and commit all tables in this process, and return the counts."""
+    for_driver, others = FactTables(), FactTables()
+    for part in inputs.parts:
+        for rows in part_facts(part, window, inputs.logs > 1, redaction):
+            for_driver.add_rows([rows], (FOR_DRIVER, FOR_DRIVER + 1))
+            others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
+    traffic, files = traffic_of(for_driver, planes)
+    step("writing tables", traffic.lines)
+    write = _writer(folder, traffic.counts.get("published", 0))
+    entries = [row for batch in write(_all_rows(others, traffic, index_of(files)))
+               for row in batch.to_pylist()]  # fmt: skip
+    return _committed(folder, traffic, entries, describe)
+
+
 def read_facts(
     spark: SparkSession,
     parts: Sequence[Part],
@@ -237,21 +281,26 @@ def read_facts(
     redaction: Redaction | None = None,
 ) -> DataFrame:
     """Return the facts of parts of the inputs, one task for each part."""
-    micros = None if window is None else window * 1_000_000
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the parts whose numbers are given."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                counts: dict[str, int] = {}
-                events = read_part(parts[number], EVENT_COLUMNS, counts)
-                if redaction is not None:
-                    events = (redaction.columns(each, _WITH_SLOTS) for each in events)
-                yield from facts_of(events, window=micros, follow=follow)
-                yield count_facts(counts)
+                yield from part_facts(parts[number], window, follow, redaction)
 
     ranges = spark.range(0, len(parts), 1, len(parts))
-    return ranges.mapInArrow(read, spark_schema(FACTS))
+    return ranges.mapInArrow(read, spark_schema(FACT_ROWS))
+
+
+def part_facts(
+    part: Part, window: int | None, follow: bool, redaction: Redaction | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the facts of a part of the inputs as rows of ``FACT_ROWS``."""
+    counts: dict[str, int] = {}
+    events = read_part(part, EVENT_COLUMNS, counts)
+    micros = None if window is None else window * 1_000_000
+    yield from facts_of(events, window=micros, follow=follow, redaction=redaction)
+    yield count_facts(counts)
 
 
 def event_facts(
@@ -272,12 +321,18 @@ def event_facts(
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the facts of the batches of a task."""
-        for batch in batches:
-            shown = batch if redaction is None else redaction.columns(batch, _WITH_SLOTS)
-            yield from facts_of([shown], window=micros, follow=True)
-            yield count_facts(event_counts(batch))
+        counts: dict[str, int] = {}
 
-    return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACTS))
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for name, count in event_counts(batch).items():
+                    counts[name] = counts.get(name, 0) + count
+                yield batch
+
+        yield from facts_of(counted(), window=micros, follow=True, redaction=redaction)
+        yield count_facts(counts)
+
+    return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACT_ROWS))
 
 
 def write_tables(
@@ -304,24 +359,35 @@ def write_tables(
         stream: What a stream needs to go on, for the manifest.
     """
     traffic = read_traffic(spark, facts, planes)
-    counts = traffic.counts
-    step("writing tables", sum(counts.get(name, 0) for name in _LINES))
-    write = _writer(folder, counts.get("published", 0))
+    step("writing tables", traffic.lines)
+    write = _writer(folder, traffic.counts.get("published", 0))
     if tasks == 1:
-        written = facts.mapInArrow(_in_one_task(traffic, write), _WRITTEN)
+        others = facts.where(f"bucket > {FOR_DRIVER}")
+        written = others.mapInArrow(_in_one_task(traffic, write), _WRITTEN)
     else:
         rows = partial_rows(spark, facts, traffic, tasks)
         writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
         written = writers.sortWithinPartitions("table", "key").mapInArrow(write, _WRITTEN)
     entries = [row.asDict() for row in written.collect()]
-    forwarded = sum(row["rows"] for row in entries if row["table"] == TOTALS)
+    return _committed(folder, traffic, entries, describe, stream)
+
+
+def _committed(
+    folder: RunFolder,
+    traffic: Traffic,
+    entries: Sequence[dict[str, Any]],
+    describe: Callable[[Mapping[str, int]], dict[str, Any]],
+    stream: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Commit the files that were written, and return the counts."""
+    counts = traffic.counts
     summary = {
-        "lines": sum(counts.get(name, 0) for name in _LINES),
-        **{name: counts.get(name, 0) for name in _LINES},
+        "lines": traffic.lines,
+        **{name: counts.get(name, 0) for name in LINES},
         "planes": list(traffic.planes),
         "ambiguous": counts.get("ambiguous", 0),
         "unmatched": traffic.unmatched,
-        "forwarded": forwarded,
+        "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
     counters["published"] = counts.get("published", 0)
@@ -335,14 +401,22 @@ def _in_one_task(traffic: Traffic, write: _Task) -> _Task:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the rows of all facts, and write them."""
-        import pyarrow as pa
-
-        facts = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
-        index = traffic.open_index()
-        rows = pa.concat_tables([rows_of(facts, index, traffic.planes), subscription_rows(index)])
-        yield from write(rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches())
+        facts = FactTables()
+        facts.add_rows(batches)
+        yield from write(_all_rows(facts, traffic, traffic.open_index()))
 
     return run
+
+
+def _all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all tables, sorted by table and key."""
+    import pyarrow as pa
+
+    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index)]
+    batches = list(sorted_rows(found))
+    if batches:
+        rows = pa.Table.from_batches(batches)
+        yield from rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches()
 
 
 def _writer(folder: RunFolder, published: int) -> _Task:

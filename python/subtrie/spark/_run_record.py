@@ -8,35 +8,47 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._log_files import capture_files, log_size, open_log
 from ._schema import TABLES_VERSION
 
-#: The bytes at each end of a file that its digest covers: a log grows at its end.
-_ENDS = 64 * 1024
+_BLOCK = 1024 * 1024
 
 
-def input_digest(paths: Sequence[str]) -> str:
-    """Return a digest of the inputs: of the size, the first and the last 64 KiB of each file.
-
-    Neither the names nor the order of the files have an effect. Cost: two reads a file.
+def input_files(paths: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the files of inputs and their current sizes.
 
     Raises:
         OSError: A file cannot be read.
     """
-    digests = sorted(_digest(file) for path in paths for file in capture_files(path))
+    return [(file, log_size(file)) for path in paths for file in capture_files(path)]
+
+
+def input_digest(files: Sequence[tuple[str, int]]) -> str:
+    """Return a digest of the bytes of all inputs.
+
+    Neither the names nor the order of the files have an effect. Cost: one read of all bytes, with
+    the lock of the interpreter released; a second core does it while the logs are divided.
+
+    Args:
+        files: The files, and the number of bytes of each that are read.
+
+    Raises:
+        OSError: A file cannot be read, or became shorter.
+    """
+    digests = sorted(_digest(file, size) for file, size in files)
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def run_record(
-    digest: str | None, options: Mapping[str, Any], counters: Mapping[str, int]
+    digest: Callable[[], str] | None, options: Mapping[str, Any], counters: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the row of a run.
 
     Args:
-        digest: The digest of the inputs; None for a table of events.
+        digest: Returns the digest of the inputs; None for a table of events.
         options: The options that have an effect on the result.
         counters: The counts of lines and windows.
     """
@@ -44,7 +56,7 @@ def run_record(
 
     row = {
         "schema": TABLES_VERSION,
-        "input_digest": digest,
+        "input_digest": None if digest is None else digest(),
         "version": __version__,
         "options": json.dumps(options, sort_keys=True),
         "counters": json.dumps(counters, sort_keys=True),
@@ -53,10 +65,14 @@ def run_record(
     return {"run": run, **row}
 
 
-def _digest(path: str) -> str:
-    size = log_size(path)
+def _digest(path: str, size: int) -> str:
+    found = hashlib.sha256()
+    left = size
     with open_log(path) as stream:
-        first = stream.read(_ENDS)
-        stream.seek(max(0, size - _ENDS))
-        last = stream.read(_ENDS)
-    return hashlib.sha256(b"%d\n%b%b" % (size, first, last)).hexdigest()
+        while left:
+            block = stream.read(min(left, _BLOCK))
+            if not block:
+                raise OSError(f"{path} became shorter while it was read")
+            found.update(block)
+            left -= len(block)
+    return found.hexdigest()

@@ -229,6 +229,7 @@ def arrow_type(kind: str) -> pa.DataType:
         "int": pa.int32(),
         "double": pa.float64(),
         "boolean": pa.bool_(),
+        "binary": pa.binary(),
         "timestamp": pa.timestamp("us", "UTC"),
     }[kind]
 

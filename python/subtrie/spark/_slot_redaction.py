@@ -59,7 +59,7 @@ class Redaction:
             place = batch.schema.get_field_index(name)
             if place < 0:
                 continue
-            if name == "_corrupt_record":  # unknown which part of it is a slot
+            if name in ("_corrupt_record", "text"):  # unknown which part of it is a slot
                 column = pa.nulls(batch.num_rows, pa.string())
             else:
                 distinct = batch.column(place).dictionary_encode()

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ._facts import FACTS
+from ._facts import FACT_ROWS
 from ._file_source import damage_kept, lower_keys, mode_of, paths_of
 from ._log_files import log_files
 from ._log_reader import LogRange, divide, read_range, split_bytes_of, whole_logs
@@ -69,7 +69,7 @@ class TraceSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns."""
-        return spark_schema(FACTS if self.options.get("rows") == "facts" else EVENTS)
+        return spark_schema(FACT_ROWS if self.options.get("rows") == "facts" else EVENTS)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of these options."""

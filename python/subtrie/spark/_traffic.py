@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._decode import plane_of_pattern
-from ._facts import FACTS
-from ._pattern_index import PatternIndex, index_files, open_files
-from ._schema import arrow_schema, spark_schema
+from ._facts import FOR_DRIVER, FactTables, by_bucket
+from ._pattern_index import Files, PatternIndex, index_files, open_files
+from ._schema import spark_schema
 from ._shipped_files import send_file, worker_path
 from ._subscriptions import subscriptions_of
-from ._tables import ROWS, rows_of, subscription_rows
+from ._tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-#: The kinds of facts that the driver needs.
-_FOR_DRIVER = ("subscription", "plane", "count")
+#: The categories of lines.
+LINES = ("operations", "payloads", "server", "unparseable_lines")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class Traffic:
     shipped: tuple[str, ...]
 
     @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return sum(self.counts.get(name, 0) for name in LINES)
+
+    @property
     def unmatched(self) -> int:
         """The deliveries that no message took, if the events say what was taken."""
         counts = self.counts
@@ -49,8 +54,25 @@ class Traffic:
 
     def open_index(self) -> PatternIndex:
         """Return the index of the patterns; in a worker."""
-        image, table = map(worker_path, self.shipped)
-        return open_files(image, table)
+        return open_files(*map(worker_path, self.shipped))
+
+
+def traffic_of(facts: FactTables, planes: Sequence[str]) -> tuple[Traffic, Files]:
+    """Return what every task needs, and the files of the index.
+
+    Args:
+        facts: The facts for the driver.
+        planes: The planes to audit; none for those of the traffic.
+    """
+    import pyarrow.compute as pc
+
+    subscriptions = subscriptions_of(facts.table("subscription"))
+    found = set(facts.table("plane")["subject"].to_pylist())
+    patterns = pc.unique(subscriptions["pattern"]).to_pylist()
+    found |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
+    files = index_files(subscriptions)
+    known = sorted(set(planes)) or sorted(found)
+    return Traffic(facts.counts(), tuple(known), tuple(name for name, _ in files)), files
 
 
 def read_traffic(spark: SparkSession, facts: DataFrame, planes: Sequence[str]) -> Traffic:
@@ -58,58 +80,42 @@ def read_traffic(spark: SparkSession, facts: DataFrame, planes: Sequence[str]) -
 
     Args:
         spark: The session.
-        facts: All facts.
+        facts: Rows of ``FACT_ROWS``.
         planes: The planes to audit; none for those of the traffic.
     """
-    import pyarrow.compute as pc
-    from pyspark.sql import functions as F
-
-    small = facts.where(F.col("fact").isin(*_FOR_DRIVER)).toArrow()
-    subscriptions = subscriptions_of(small.filter(pc.equal(small["fact"], "subscription")))
-    counted = small.filter(pc.equal(small["fact"], "count"))
-    counts: dict[str, int] = {}
-    for name, count in zip(
-        counted["subject"].to_pylist(), counted["count"].to_pylist(), strict=True
-    ):
-        counts[name] = counts.get(name, 0) + count
-    found = set(small.filter(pc.equal(small["fact"], "plane"))["subject"].to_pylist())
-    patterns = pc.unique(subscriptions["pattern"]).to_pylist()
-    found |= {plane for plane in map(plane_of_pattern, patterns) if plane is not None}
-    files = index_files(subscriptions)
+    found = FactTables()
+    found.add_rows(facts.where(f"bucket = {FOR_DRIVER}").toArrow().to_batches())
+    traffic, files = traffic_of(found, planes)
     for name, data in files:
         send_file(spark, name, data)
-    known = sorted(set(planes)) or sorted(found)
-    return Traffic(counts, tuple(known), tuple(name for name, _ in files))
+    return traffic
 
 
 def partial_rows(
     spark: SparkSession, facts: DataFrame, traffic: Traffic, tasks: int | None
 ) -> DataFrame:
-    """Return the partial rows of all tables.
+    """Return the partial rows of all tables, as ``TABLE_ROWS``.
 
     Args:
         spark: The session.
-        facts: All facts.
+        facts: Rows of ``FACT_ROWS``.
         traffic: What ``read_traffic`` found.
         tasks: The number of tasks that share the subjects; None leaves it to Spark.
     """
-    from pyspark.sql import functions as F
 
     def of_subjects(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of the subjects that came to this task."""
-        import pyarrow as pa
-
-        table = pa.Table.from_batches(list(batches), arrow_schema(FACTS))
-        yield from rows_of(table, traffic.open_index(), traffic.planes).to_batches()
+        """Make the rows of the subjects that came to this task, a bucket in memory at a time."""
+        for _, found in by_bucket(batches):
+            yield from sorted_rows(rows_of(found, traffic.open_index(), traffic.planes))
 
     def of_subscriptions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the rows of the subscriptions."""
         for batch in batches:
             if batch.num_rows:
-                yield from subscription_rows(traffic.open_index()).to_batches()
+                yield from sorted_rows(subscription_rows(traffic.open_index()))
 
-    schema = spark_schema(ROWS)
-    others = facts.where(~F.col("fact").isin(*_FOR_DRIVER))
-    shared = others.repartition("key") if tasks is None else others.repartition(tasks, "key")
-    about_subjects = shared.mapInArrow(of_subjects, schema)
-    return about_subjects.unionByName(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))
+    schema = spark_schema(TABLE_ROWS)
+    others = facts.where(f"bucket > {FOR_DRIVER}")
+    shared = others.repartition("bucket") if tasks is None else others.repartition(tasks, "bucket")
+    about_subjects = shared.sortWithinPartitions("bucket").mapInArrow(of_subjects, schema)
+    return about_subjects.union(spark.range(0, 1, 1, 1).mapInArrow(of_subscriptions, schema))

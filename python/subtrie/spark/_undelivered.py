@@ -40,7 +40,7 @@ def explained(
         matching = [int(n) for n in numbers[start:end]]
         if matching:
             spans = [span for number in matching for span in index.spans(number)]
-            nearest.append(index.patterns[min(matching)])
+            nearest.append(index.patterns[min(matching)].as_py())
             differs.append(None)
             inactive.append(not all(_active(spans, *p) for p in positions.get(subject, ())))
             continue
@@ -67,11 +67,9 @@ def _nearest(
     index: PatternIndex, subjects: pa.ChunkedArray
 ) -> dict[str, tuple[str | None, int | None]]:
     """Return the nearest pattern of each subject, and the token in which it differs."""
-    import pyarrow as pa
-
     if not len(subjects):
         return {}
     numbers, places = nearest_of(index.trie, subjects)
-    names = pa.array(index.patterns, pa.string()).take(numbers).to_pylist()
+    names = index.patterns.take(numbers).to_pylist()
     found = zip(names, places.to_pylist(), strict=True)
     return dict(zip(subjects.to_pylist(), found, strict=True))

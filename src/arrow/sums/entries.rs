@@ -1,0 +1,93 @@
+//! The keys of sums, and what is summed for each.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::fast::RandomState;
+
+use super::{COUNTS, SPANS};
+
+/// The span of no time.
+pub const NO_SPAN: (i64, i64) = (i64::MAX, i64::MIN);
+
+/// What messages are summed by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublishKey {
+    pub server: u32,
+    pub conn: u32,
+    pub identity: u32,
+    pub subject: u32,
+    pub window: Option<i64>,
+}
+
+/// What deliveries are counted by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeliveryKey {
+    pub server: u32,
+    pub conn: u32,
+    pub sid: u32,
+    pub queue: u32,
+    pub subject: u32,
+    pub subscription: Option<i64>,
+    pub window: Option<i64>,
+}
+
+/// The sums of messages.
+#[derive(Clone, Copy)]
+pub struct Sums {
+    pub counts: [i64; COUNTS.len()],
+    pub spans: [(i64, i64); SPANS.len()],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        let (counts, spans) = ([0; COUNTS.len()], [NO_SPAN; SPANS.len()]);
+        Self { counts, spans }
+    }
+}
+
+/// Keys in the order in which they were added, each with a value.
+pub struct Entries<K, V> {
+    places: HashMap<K, u32, RandomState>,
+    pub rows: Vec<(K, V)>,
+}
+
+impl<K, V> Default for Entries<K, V> {
+    fn default() -> Self {
+        let (places, rows) = (HashMap::default(), Vec::new());
+        Self { places, rows }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash, V: Default> Entries<K, V> {
+    /// Return the value of a key, and whether the key is new.
+    pub fn value(&mut self, key: K) -> (&mut V, bool) {
+        let next = self.rows.len();
+        let (at, new) = match self.places.entry(key) {
+            Entry::Occupied(entry) => (*entry.get() as usize, false),
+            Entry::Vacant(entry) => {
+                entry.insert(u32::try_from(next).unwrap_or(u32::MAX));
+                self.rows.push((key, V::default()));
+                (next, true)
+            }
+        };
+        (&mut self.rows[at].1, new)
+    }
+}
+
+/// What is added up of a message.
+pub struct Message {
+    pub time: Option<i64>,
+    pub size: Option<i64>,
+    pub deliveries: Option<i64>,
+    pub forwarded: Option<i64>,
+    pub refused: bool,
+    pub ambiguous: bool,
+}
+
+/// Make a span include a time.
+pub fn extend(span: &mut (i64, i64), time: Option<i64>) {
+    if let Some(time) = time {
+        *span = (span.0.min(time), span.1.max(time));
+    }
+}

@@ -1,0 +1,169 @@
+"""The native sums of events: every division of the rows and every merge gives the same sums."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subtrie.spark._log_reader import native
+from subtrie.spark._schema import EVENTS, arrow_schema
+
+KINDS = dict(EVENTS)
+PUBLISH = ("server", "conn", "identity", "subject", "window")
+SUBJECTS = ("a.b", "p1.safe.443.a_com.b_com._.GET.x", "p1.reply._.a_com.b_com.id-1", "é.ü", "a.c")
+
+
+def event(dice: random.Random) -> dict[str, Any]:
+    """Return a row of events in which anything can be null."""
+    values = {
+        "server": ("s1", "s2"),
+        "conn": ("1/client:1", "1/mqtt:2", "1/route:3", "1/websocket:4"),
+        "identity": ("a_com", None),
+        "direction": ("in", "out", "local"),
+        "op": ("PUB", "HPUB", "MSG", "HMSG", "SUB", "VIOLATION", "PING", None),
+        "subject": (*SUBJECTS, None),
+        "queue": ("q", None),
+        "sid": ("1", "2"),
+        "refused": (None, None, "publish", "reply", "subscribe"),
+        "time": (None, 0, 1_500_000, 3_000_001, -1),
+        "size": (None, 0, 7),
+        "deliveries": (None, 0, 1, 3),
+        "forwarded": (None, 0, 2),
+        "subscription": (None, 5, 6),
+        "ambiguous": (None, True, False),
+        "reason": (None, None, "cut off"),
+    }
+    return {name: dice.choice(each) for name, each in values.items()}
+
+
+def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    names = list(event(random.Random(0)))
+    schema = arrow_schema([(name, KINDS[name]) for name in names])
+    return pa.RecordBatch.from_pylist(rows, schema)
+
+
+def taken(sums: Any, buckets: int = 1) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
+    publishes, deliveries, starts, _, _ = sums.take(buckets)
+    return pa.record_batch(publishes), pa.record_batch(deliveries), starts
+
+
+def as_set(rows: pa.RecordBatch) -> Counter[str]:
+    return Counter(repr(sorted(row.items())) for row in rows.to_pylist())
+
+
+@given(st.integers(0, 2**32), st.integers(0, 60), st.lists(st.integers(0, 60), max_size=4))
+def test_the_division_of_rows_has_no_effect(seed: int, length: int, edges: list[int]) -> None:
+    dice = random.Random(seed)
+    rows = [event(dice) for _ in range(length)]
+    whole = native().TrafficSums(window=1_000_000)
+    flags = whole.add_events(batch(rows)) or bytes(length)
+    merged, in_pieces = native().TrafficSums(), b""
+    edges = sorted({0, length, *(edge for edge in edges if edge < length)})
+    for start, end in pairwise(edges):
+        part = native().TrafficSums(window=1_000_000)
+        in_pieces += part.add_events(batch(rows).slice(start, end - start)) or bytes(end - start)
+        publishes, deliveries, _ = taken(part, 3)
+        merged.add_publishes(publishes)
+        merged.add_deliveries(deliveries)
+    assert in_pieces == flags
+    for one, other in zip(taken(whole)[:2], taken(merged)[:2], strict=True):
+        assert as_set(one) == as_set(other)
+
+
+@given(st.integers(0, 2**32))
+def test_sums_are_those_of_the_definition(seed: int) -> None:
+    dice = random.Random(seed)
+    rows = [event(dice) for _ in range(40)]
+    sums = native().TrafficSums(window=1_000_000)
+    sums.add_events(batch(rows))
+    publishes, deliveries, _ = taken(sums)
+    clients = [r for r in rows if "/route:" not in r["conn"]]
+    sent = [r for r in clients if r["direction"] == "in" and r["op"] in ("PUB", "HPUB")]
+    received = [r for r in clients if r["direction"] == "out" and r["op"] in ("MSG", "HMSG")]
+    assert sum(publishes.column("published").to_pylist()) == sum(r["refused"] is None for r in sent)
+    assert sum(publishes.column("refused").to_pylist()) == sum(
+        r["refused"] is not None for r in sent
+    )
+    assert sum(deliveries.column("count").to_pylist()) == len(received)
+    lost = [r for r in sent if r["refused"] is None and r["deliveries"] == 0 and not r["forwarded"]]
+    assert sum(publishes.column("undelivered").to_pylist()) == len(lost)
+    for row in publishes.to_pylist():
+        same = [
+            r
+            for r in sent
+            if all(r[name] == row[name] for name in PUBLISH[:-1])
+            and (None if r["time"] is None else r["time"] // 1_000_000 * 1_000_000)
+            == (None if row["window"] is None else micros(row["window"]))
+        ]
+        times = [r["time"] for r in same if r["time"] is not None]
+        first, last = row["first"], row["last"]
+        assert (first and micros(first), last and micros(last)) == (
+            (min(times), max(times)) if times else (None, None)
+        )
+        assert row["bytes"] == sum(r["size"] or 0 for r in same if r["refused"] is None)
+
+
+def micros(time: Any) -> int:
+    return round(time.timestamp() * 1_000_000)
+
+
+def test_a_bucket_is_the_checksum_of_the_subject() -> None:
+    sums = native().TrafficSums()
+    rows = [
+        {"op": "PUB", "direction": "in", "conn": "1/client:1", "subject": f"s.{n}"}
+        for n in range(300)
+    ]
+    sums.add_events(pa.RecordBatch.from_pylist(rows))
+    publishes, _, starts = taken(sums, 7)
+    assert (starts[0], starts[-1]) == (0, 300)
+    for bucket, (start, end) in enumerate(pairwise(starts)):
+        for subject in publishes.column("subject").to_pylist()[start:end]:
+            assert zlib.crc32(subject.encode()) % 7 == bucket
+
+
+def test_planes_are_those_of_accepted_addresses() -> None:
+    address = "{}.safe.443.a_com.b_com._.GET.x"
+    rows = [
+        {"op": "PUB", "direction": "in", "conn": "1/client:1", "subject": subject, "refused": no}
+        for subject, no in (
+            (address.format("p1"), None),
+            (address.format("p2"), "publish"),
+            ("p3.other", None),
+            ("p1.other", None),
+        )
+    ]
+    sums = native().TrafficSums()
+    sums.add_events(pa.RecordBatch.from_pylist(rows))
+    assert sums.take(1)[-1] == ["p1"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [pa.table({"subject": [1]}), pa.table({"time": ["x"]}), pa.table({"ambiguous": [1]})],
+)
+def test_a_column_of_another_type_is_refused(bad) -> None:
+    with pytest.raises(ValueError, match="holds"):
+        native().TrafficSums().add_events(bad.to_batches()[0])
+    with pytest.raises(ValueError, match="a batch of rows is a struct"):
+        native().TrafficSums().add_events(pa.array([1]))
+
+
+def test_dictionaries_and_large_strings_are_read() -> None:
+    columns = {
+        "op": pa.array(["PUB", "PUB"]).dictionary_encode(),
+        "direction": pa.array(["in", "in"], pa.large_string()),
+        "conn": pa.array(["1/client:1", "1/client:1"], pa.string_view()),
+        "subject": pa.array(["a", "b"]).dictionary_encode(),
+    }
+    sums = native().TrafficSums()
+    sums.add_events(pa.record_batch(columns).slice(1))
+    publishes, _, _ = taken(sums)
+    assert publishes.column("subject").to_pylist() == ["b"]
