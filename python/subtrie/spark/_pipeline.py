@@ -40,6 +40,7 @@ from ._pattern_index import PatternIndex, index_of
 from ._run_folder import (
     RunFolder,
     TableFile,
+    file_in,
     read_columns,
     read_manifest,
     rows_of_table,
@@ -123,7 +124,7 @@ class Audit:
 
     def path(self, table: str) -> str:
         """Return the Parquet file of a table of ``TABLES``."""
-        return f"{self._folder.path}/{self._files[table]['file']}"
+        return file_in(self._folder.path, self._files[table]["file"])
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table."""

@@ -310,6 +310,12 @@ def open_folder(path: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), path
 
 
+def file_in(path: str, name: str) -> str:
+    """Return the path of a file in a folder; the query of a URI stays at its end."""
+    folder, mark, query = path.partition("?") if "://" in path else (path, "", "")
+    return f"{folder}/{name}{mark}{query}"
+
+
 def read_manifest(path: str) -> dict[str, Any]:
     """Return the manifest of a result.
 

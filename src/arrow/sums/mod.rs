@@ -4,6 +4,7 @@
 //! for each distinct key. Sums of several workers are added to each other in the same way.
 
 mod entries;
+mod events;
 mod input;
 mod output;
 mod texts;
@@ -15,6 +16,7 @@ use arrow_schema::ArrowError;
 use foldhash::fast::RandomState;
 
 use self::entries::{DeliveryKey, Entries, Message, PublishKey, Sums, extend};
+use self::events::Events;
 use self::input::Input;
 pub use self::output::Taken;
 use self::texts::{Last, NULL, Texts};
@@ -101,131 +103,78 @@ impl TrafficSums {
     /// `ArrowError` if a column has another type than that of events.
     pub fn add_events(&mut self, batch: ArrayData) -> Result<Vec<u8>, ArrowError> {
         let input = Input::new(batch)?;
-        let [
-            server,
-            conn,
-            identity,
-            direction,
-            op,
-            subject,
-            queue,
-            sid,
-            refused,
-            reason,
-        ] = texts(
-            &input,
-            [
-                "server",
-                "conn",
-                "identity",
-                "direction",
-                "op",
-                "subject",
-                "queue",
-                "sid",
-                "refused",
-                "reason",
-            ],
-        )?;
-        let [time, size, deliveries, forwarded, subscription] = numbers(
-            &input,
-            ["time", "size", "deliveries", "forwarded", "subscription"],
-        )?;
-        let ambiguous = input.flags("ambiguous")?;
+        let events = Events::new(&input)?;
         let mut found = Vec::new();
         let mut last: [Last; 5] = Default::default();
         for row in 0..input.len() {
-            let mut flags = 0;
-            if reason.get(row).is_some() {
-                flags |= DAMAGED;
-            }
-            let op = op.get(row).unwrap_or_default();
-            let direction = direction.get(row).unwrap_or_default();
-            let refusal = refused.get(row);
-            match op {
-                b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
-                b"VIOLATION" => {
-                    if refusal == Some(b"subscribe") {
-                        flags |= SUBSCRIPTION;
-                    }
-                    if refusal.is_some_and(|kind| kind != b"reply") {
-                        flags |= VIOLATION;
-                    }
-                }
-                _ => {}
-            }
-            let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
-            let delivers = direction == b"out" && matches!(op, b"MSG" | b"HMSG");
-            let arrives = self.follow && direction == b"in" && size.get(row).is_some();
-            if publishes || delivers || arrives {
-                let conn = last[0].number(&mut self.names, conn.get(row));
-                if self.is_client(conn) {
-                    let server = last[1].number(&mut self.names, server.get(row));
-                    let window = self.period(time.get(row));
-                    let subject = if publishes || delivers {
-                        self.subjects.number(subject.get(row))
-                    } else {
-                        NULL
-                    };
-                    if publishes {
-                        let message = Message {
-                            time: time.get(row),
-                            size: size.get(row),
-                            deliveries: deliveries.get(row),
-                            forwarded: forwarded.get(row),
-                            refused: refusal.is_some(),
-                            ambiguous: ambiguous.is_true(row),
-                        };
-                        let identity = last[2].number(&mut self.names, identity.get(row));
-                        let key = PublishKey {
-                            server,
-                            conn,
-                            identity,
-                            subject,
-                            window,
-                        };
-                        self.publish(key, &message);
-                        if !message.refused
-                            && message.deliveries == Some(0)
-                            && message.forwarded == Some(0)
-                        {
-                            flags |= UNDELIVERED;
-                        }
-                        if self.follow && message.forwarded.is_some_and(|count| count > 0) {
-                            flags |= FORWARDED;
-                        }
-                        if refusal == Some(b"reply") {
-                            flags |= REFUSED_REPLY;
-                        }
-                    } else if delivers {
-                        let sid = last[3].number(&mut self.names, sid.get(row));
-                        let queue = last[4].number(&mut self.names, queue.get(row));
-                        let subscription = subscription.get(row);
-                        self.deliver(
-                            DeliveryKey {
-                                server,
-                                conn,
-                                sid,
-                                queue,
-                                subject,
-                                subscription,
-                                window,
-                            },
-                            1,
-                        );
-                    }
-                } else if arrives {
-                    flags |= ARRIVED;
-                }
-            }
-            if flags != 0 && found.is_empty() {
-                found.resize(input.len(), 0);
-            }
+            let flags = events.flags(row) | self.add_event(&events, row, &mut last);
             if flags != 0 {
+                if found.is_empty() {
+                    found.resize(input.len(), 0);
+                }
                 found[row] = flags;
             }
         }
         Ok(found)
+    }
+
+    /// Add a row if it is a message or a delivery; return what it is beside that.
+    fn add_event(&mut self, events: &Events, row: usize, last: &mut [Last; 5]) -> u8 {
+        let op = events.op.get(row).unwrap_or_default();
+        let direction = events.direction.get(row).unwrap_or_default();
+        let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
+        let delivers = direction == b"out" && matches!(op, b"MSG" | b"HMSG");
+        let arrives = self.follow && direction == b"in" && events.size.get(row).is_some();
+        if !publishes && !delivers && !arrives {
+            return 0;
+        }
+        let conn = last[0].number(&mut self.names, events.conn.get(row));
+        if !self.is_client(conn) {
+            return if arrives { ARRIVED } else { 0 };
+        }
+        if !publishes && !delivers {
+            return 0;
+        }
+        let server = last[1].number(&mut self.names, events.server.get(row));
+        let subject = self.subjects.number(events.subject.get(row));
+        let window = self.period(events.time.get(row));
+        if delivers {
+            let sid = last[3].number(&mut self.names, events.sid.get(row));
+            let queue = last[4].number(&mut self.names, events.queue.get(row));
+            let subscription = events.subscription.get(row);
+            let key = DeliveryKey {
+                server,
+                conn,
+                sid,
+                queue,
+                subject,
+                subscription,
+                window,
+            };
+            self.deliver(key, 1);
+            return 0;
+        }
+        let identity = last[2].number(&mut self.names, events.identity.get(row));
+        let key = PublishKey {
+            server,
+            conn,
+            identity,
+            subject,
+            window,
+        };
+        let message = events.message(row);
+        self.publish(key, &message);
+        let mut flags = 0;
+        if !message.refused && message.deliveries == Some(0) && message.forwarded == Some(0) {
+            flags |= UNDELIVERED;
+        }
+        if self.follow && message.forwarded.is_some_and(|count| count > 0) {
+            flags |= FORWARDED;
+        }
+        if events.refused.get(row) == Some(b"reply") {
+            flags |= REFUSED_REPLY;
+        }
+        flags
     }
 
     /// Add the messages of other sums, as `take` returned them.

@@ -1,0 +1,85 @@
+//! The columns of a batch of events.
+
+use arrow_schema::ArrowError;
+
+use super::entries::Message;
+use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
+use super::{DAMAGED, SUBSCRIPTION, VIOLATION};
+
+/// The columns of a table of events that are summed, or decide what a row is.
+pub struct Events {
+    pub server: TextColumn,
+    pub conn: TextColumn,
+    pub identity: TextColumn,
+    pub direction: TextColumn,
+    pub op: TextColumn,
+    pub subject: TextColumn,
+    pub queue: TextColumn,
+    pub sid: TextColumn,
+    pub refused: TextColumn,
+    pub time: NumberColumn,
+    pub size: NumberColumn,
+    pub subscription: NumberColumn,
+    deliveries: NumberColumn,
+    forwarded: NumberColumn,
+    ambiguous: FlagColumn,
+    reason: TextColumn,
+}
+
+impl Events {
+    /// Take the columns of a batch.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if one has another type than that of events.
+    pub fn new(input: &Input) -> Result<Self, ArrowError> {
+        Ok(Self {
+            server: input.texts("server")?,
+            conn: input.texts("conn")?,
+            identity: input.texts("identity")?,
+            direction: input.texts("direction")?,
+            op: input.texts("op")?,
+            subject: input.texts("subject")?,
+            queue: input.texts("queue")?,
+            sid: input.texts("sid")?,
+            refused: input.texts("refused")?,
+            time: input.numbers("time")?,
+            size: input.numbers("size")?,
+            subscription: input.numbers("subscription")?,
+            deliveries: input.numbers("deliveries")?,
+            forwarded: input.numbers("forwarded")?,
+            ambiguous: input.flags("ambiguous")?,
+            reason: input.texts("reason")?,
+        })
+    }
+
+    /// Return what a row is whose connection has no effect on that.
+    pub fn flags(&self, row: usize) -> u8 {
+        let mut flags = 0;
+        if self.reason.get(row).is_some() {
+            flags |= DAMAGED;
+        }
+        match self.op.get(row).unwrap_or_default() {
+            b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
+            b"VIOLATION" => match self.refused.get(row) {
+                Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,
+                Some(kind) if kind != b"reply" => flags |= VIOLATION,
+                _ => {}
+            },
+            _ => {}
+        }
+        flags
+    }
+
+    /// Return what is added up of a message.
+    pub fn message(&self, row: usize) -> Message {
+        Message {
+            time: self.time.get(row),
+            size: self.size.get(row),
+            deliveries: self.deliveries.get(row),
+            forwarded: self.forwarded.get(row),
+            refused: self.refused.get(row).is_some(),
+            ambiguous: self.ambiguous.is_true(row),
+        }
+    }
+}
