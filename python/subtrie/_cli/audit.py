@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -108,7 +109,7 @@ def audit(
     try:
         import pyarrow  # noqa: F401
 
-        from ..spark import SparkStartError, failures, read_expectations
+        from ..spark import SessionNeededError, SparkStartError, failures, read_expectations
     except ImportError as error:
         _bad(f"the audit needs {error.name}: pip install 'subtrie[spark,cli]'")
     if master is not None and remote is not None:
@@ -128,32 +129,41 @@ def audit(
     from ..spark import check_lake, failure_text, was_interrupted, write_lake
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
+
+        def start() -> SparkSession:
+            progress.step("starting Spark")
+            conf = dict(each.split("=", 1) for each in settings)
+            spark = _session(master, remote, memory, size, conf)
+            progress.watch(spark)
+            if lake != "parquet":
+                check_lake(spark, lake)
+            return spark
+
         try:
             asked = read_questions()
             expectations = None if expected is None else read_expectations(expected)
             spark = None
-            if master is not None or remote is not None or lake != "parquet" or size > _SMALL:
-                progress.step("starting Spark")
-                conf = dict(each.split("=", 1) for each in settings)
-                spark = _session(master, remote, memory, size, conf)
-                progress.watch(spark)
-            if spark is not None and lake != "parquet":
-                check_lake(spark, lake)
+            more = asked.selection is not None or not asked.questions.automatic
+            if master or remote or lake != "parquet" or more or size > _SMALL:
+                spark = start()
             key = os.environ.get("SUBTRIE_REDACT_KEY")
-            result = stack.enter_context(
-                run(
-                    spark,
-                    logs,
-                    planes=planes,
-                    out=out if lake == "parquet" else None,
-                    window=window,
-                    redact=slots,
-                    redact_key=None if key is None else key.encode(),
-                    questions=asked.questions,
-                    selection=asked.selection,
-                    step=progress.step,
-                )
+            call = partial(
+                run,
+                logs=logs,
+                planes=planes,
+                out=out if lake == "parquet" else None,
+                window=window,
+                redact=slots,
+                redact_key=None if key is None else key.encode(),
+                questions=asked.questions,
+                selection=asked.selection,
+                step=progress.step,
             )
+            try:
+                result = stack.enter_context(call(spark))
+            except SessionNeededError:
+                spark = start()
+                result = stack.enter_context(call(spark))
             failed = None
             if expectations is not None:
                 progress.step("checking expectations")

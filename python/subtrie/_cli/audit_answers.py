@@ -88,7 +88,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 subject=subject,
                 time=None if at is None else parse_time(at),
                 window=named.get("window"),
-                automatic=not asked and not named.get("slots"),
+                automatic=not asked,
                 **given,
             )
             return Asked(questions, selection or None, permissions, tables)

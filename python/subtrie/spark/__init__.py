@@ -21,6 +21,7 @@ from ._answer_functions import (
     synthesise,
     violations,
 )
+from ._answer_tables import SessionNeededError
 from ._answers.adoption import proposed_permissions
 from ._answers.questions import Questions, load_code, load_rules, parse_time
 from ._answers.selection import Selection
@@ -82,6 +83,7 @@ __all__ = [
     "OutputFolderError",
     "Questions",
     "Selection",
+    "SessionNeededError",
     "SparkStartError",
     "at",
     "audit",

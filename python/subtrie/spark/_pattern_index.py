@@ -38,8 +38,10 @@ class PatternIndex:
         subscriptions: The table of subscriptions, with the column ``number`` of their pattern.
     """
 
-    def __init__(self, image: Any, patterns: pa.Table, subscriptions: pa.Table) -> None:
-        self.subscriptions = subscriptions
+    def __init__(
+        self, image: Any, patterns: pa.Table, subscriptions: pa.Table | None = None
+    ) -> None:
+        self.subscriptions: pa.Table = subscriptions
         self.patterns: pa.Array = patterns["pattern"].combine_chunks()
         self.trie: Any = SubjectTrie.from_bytes(image, range(len(self.patterns)))
         self.ranks = patterns["rank"].to_numpy()
@@ -91,23 +93,11 @@ def index_files(subscriptions: pa.Table) -> Files:
 
     Patterns that no server accepts are left out of the index, with their subscriptions.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     trie, accepted = _indexed(pc.unique(subscriptions["pattern"]).to_pylist())
-    routes = [route_of(pattern) for pattern in accepted]
-    order = sorted(range(len(routes)), key=lambda i: _specific(routes[i]))
-    ranks = [0] * len(order)
-    for rank, number in enumerate(order):
-        ranks[number] = rank
-    texts = pa.array(accepted, pa.string())
-    patterns = pa.table(
-        {
-            "pattern": texts,
-            "rank": pa.array(ranks, pa.int64()),
-            "route": pa.array([routes[number] for number in order], pa.string()),
-        }
-    )
+    patterns = pattern_table(accepted)
+    texts = patterns["pattern"].combine_chunks()
     subscriptions = subscriptions.filter(pc.is_in(subscriptions["pattern"], value_set=texts))
     numbers = pc.index_in(subscriptions["pattern"], value_set=texts)
     parts = [
@@ -120,6 +110,24 @@ def index_files(subscriptions: pa.Table) -> Files:
     name = f"subtrie-{whole.hexdigest()[:16]}"
     kinds = ("image", "patterns", "subscriptions")
     return tuple((f"{name}.{kind}", part) for kind, part in zip(kinds, parts, strict=True))
+
+
+def pattern_table(patterns: Sequence[str]) -> pa.Table:
+    """Return the table of patterns that ``PatternIndex`` takes, in the order of their ids."""
+    import pyarrow as pa
+
+    routes = [route_of(pattern) for pattern in patterns]
+    order = sorted(range(len(routes)), key=lambda i: _specific(routes[i]))
+    ranks = [0] * len(order)
+    for rank, number in enumerate(order):
+        ranks[number] = rank
+    return pa.table(
+        {
+            "pattern": pa.array(patterns, pa.string()),
+            "rank": pa.array(ranks, pa.int64()),
+            "route": pa.array([routes[number] for number in order], pa.string()),
+        }
+    )
 
 
 def index_of(files: Files) -> PatternIndex:

@@ -12,7 +12,6 @@ import functools
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,22 +34,20 @@ from ._facts import (
     facts_of,
 )
 from ._inputs import Part, Plan, plan, read_part
-from ._merge import merged
-from ._pattern_index import PatternIndex, index_of
+from ._pattern_index import index_of
 from ._run_folder import (
     RunFolder,
-    TableFile,
     file_in,
     read_columns,
     read_manifest,
     rows_of_table,
-    stage_file,
     table_bytes,
 )
 from ._run_record import run_record
 from ._schema import TABLES, spark_schema
 from ._slot_redaction import Redaction
-from ._tables import TOTALS, rows_of, sorted_rows, subscription_rows
+from ._table_writer import WRITTEN, all_rows, in_one_task, table_writer
+from ._tables import TOTALS
 from ._traffic import LINES, Traffic, partial_rows, read_traffic, traffic_of
 
 if TYPE_CHECKING:
@@ -65,8 +62,6 @@ _SHUFFLED = 64 * 1024 * 1024
 #: More tasks than this do not write tables faster: each table is written by one.
 _WRITERS = 4
 _QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
-_Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-_WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
 
 
 class Audit:
@@ -207,8 +202,10 @@ def audit(
             outside the log; or there is no session for a table of events or for answers.
         OutputFolderError: The output directory holds something other than an earlier result.
     """
-    if questions is not None and not questions.automatic and redact:
-        raise ValueError("answers need the subjects as they are: give no redaction with them")
+    if questions is not None and redact:
+        if not questions.automatic:
+            raise ValueError("answers need the subjects as they are: give no redaction with them")
+        questions = None
     if selection is not None:
         if spark is None:
             raise SessionNeededError
@@ -267,8 +264,8 @@ def _run_here(
             others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
     traffic, files = traffic_of(for_driver, planes)
     step("writing tables", traffic.lines)
-    write = _writer(folder, traffic.counts.get("published", 0))
-    entries = [row for batch in write(_all_rows(others, traffic, index_of(files)))
+    write = table_writer(folder, traffic.counts.get("published", 0))
+    entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
                for row in batch.to_pylist()]  # fmt: skip
     return _committed(folder, traffic, entries, describe)
 
@@ -361,14 +358,14 @@ def write_tables(
     """
     traffic = read_traffic(spark, facts, planes)
     step("writing tables", traffic.lines)
-    write = _writer(folder, traffic.counts.get("published", 0))
+    write = table_writer(folder, traffic.counts.get("published", 0))
     if tasks == 1:
         others = facts.where(f"bucket > {FOR_DRIVER}")
-        written = others.mapInArrow(_in_one_task(traffic, write), _WRITTEN)
+        written = others.mapInArrow(in_one_task(traffic, write), WRITTEN)
     else:
         rows = partial_rows(spark, facts, traffic, tasks)
         writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
-        written = writers.sortWithinPartitions("table", "key").mapInArrow(write, _WRITTEN)
+        written = writers.sortWithinPartitions("table", "key").mapInArrow(write, WRITTEN)
     entries = [row.asDict() for row in written.collect()]
     return _committed(folder, traffic, entries, describe, stream)
 
@@ -395,67 +392,3 @@ def _committed(
     written_files = [row for row in entries if row["table"] != TOTALS]
     folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary
-
-
-def _in_one_task(traffic: Traffic, write: _Task) -> _Task:
-    """Return a task that makes and writes all tables: a small log needs no shuffle."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of all facts, and write them."""
-        facts = FactTables()
-        facts.add_rows(batches)
-        yield from write(_all_rows(facts, traffic, traffic.open_index()))
-
-    return run
-
-
-def _all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables, sorted by table and key."""
-    import pyarrow as pa
-
-    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index)]
-    batches = list(sorted_rows(found))
-    if batches:
-        rows = pa.Table.from_batches(batches)
-        yield from rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches()
-
-
-def _writer(folder: RunFolder, published: int) -> _Task:
-    """Return the task that writes tables, from rows sorted by table and key.
-
-    The bytes of a temporary result come back to the driver, as workers may share no folder with it.
-    """
-    path, staging, returned = folder.path, folder.staging, folder.temporary
-
-    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add up the rows and write the tables that came to this task."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        with tempfile.TemporaryDirectory() as local:
-            files: dict[str, TableFile] = {}
-            total = 0
-            for name, table in merged(batches, published):
-                if name == TOTALS:
-                    total += pc.sum(table["forwarded"]).as_py()
-                    continue
-                if name not in files:
-                    files[name] = TableFile(local, name)
-                files[name].add(table)
-            done: list[Any] = [(TOTALS, "", total, "", None)]
-            for name, file in files.items():
-                made, target, digest = file.finish()
-                data = None
-                if returned:
-                    with open(made, "rb") as stream:
-                        data = stream.read()
-                else:
-                    stage_file(path, staging, made, target)
-                done.append((name, target, file.rows, digest, data))
-            kinds = (pa.string(), pa.string(), pa.int64(), pa.string(), pa.binary())
-            columns = list(zip(*done, strict=True)) or [()] * len(kinds)
-            names = ["table", "file", "rows", "sha256", "data"]
-            arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
-            yield pa.record_batch(arrays, names=names)
-
-    return write

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
 from ..._errors import SubtrieError
-from .._pattern_index import PatternIndex
+from .._pattern_index import PatternIndex, pattern_table
 from .._schema import arrow_schema
 from .._shipped_files import send_file, worker_path
 from .folding import HEAD, fold
@@ -54,14 +54,12 @@ class Shipped:
 
     def open(self) -> PatternIndex:
         """Return the index; in a worker. The numbers of the patterns are their ids in it."""
-        import pyarrow as pa
-
         if self.name not in _opened:
             while len(_opened) >= _MOST_OPENED:
                 _opened.popitem(last=False)
             with open(worker_path(self.name), "rb") as file:
                 image = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            _opened[self.name] = PatternIndex(image, pa.table({"pattern": list(self.patterns)}))
+            _opened[self.name] = PatternIndex(image, pattern_table(self.patterns))
         return _opened[self.name]  # type: ignore[no-any-return]
 
 
@@ -152,7 +150,8 @@ class Description:
         rows, numbers = _matches(index, texts)
         best = np.full(len(texts), len(index.patterns), dtype=np.int64)
         np.minimum.at(best, rows, index.ranks[numbers])
-        return pa.array([*index.by_rank, None], pa.string()).take(pa.array(best))
+        rank = pa.array(best, mask=best == len(index.patterns))
+        return index.routes.take(rank)
 
     def _decided(self, texts: pa.Array, identity: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the rules of the sender that match each subject, and the one that decides."""
@@ -166,7 +165,7 @@ class Description:
         index = self.ruled.open()
         rows, numbers = _matches(index, texts)
         by_pattern: dict[str, list[int]] = {}
-        place = {pattern: number for number, pattern in enumerate(index.patterns)}
+        place = {pattern: number for number, pattern in enumerate(index.patterns.to_pylist())}
         for number, each in enumerate(self.rules):
             by_pattern.setdefault(each.pattern, []).append(number)
         sizes = np.array([len(by_pattern[p]) for p in place] or [0], dtype=np.int64)
@@ -199,7 +198,7 @@ class Description:
 
         index = self.called.open()
         rows, numbers = _matches(index, texts)
-        place = {pattern: number for number, pattern in enumerate(index.patterns)}
+        place = {pattern: number for number, pattern in enumerate(index.patterns.to_pylist())}
         # The source is in the pattern, so a pattern belongs to one service.
         first = np.full(max(1, len(index.patterns)), len(self.code), dtype=np.int64)
         for number, call in enumerate(self.code):
