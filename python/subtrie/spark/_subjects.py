@@ -58,7 +58,7 @@ class Subjects:
     def _outside(
         self, canonical: pa.Array, address: pa.Array, planes: pa.Array
     ) -> tuple[pa.Array, pa.Array]:
-        """Return which subjects begin with a plane and are no address, and which do not."""
+        """Return which subjects begin with a plane and are not an address, and which do not."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc

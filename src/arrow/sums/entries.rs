@@ -10,7 +10,7 @@ use super::{COUNTS, SPANS};
 /// The span of no time.
 pub const NO_SPAN: (i64, i64) = (i64::MAX, i64::MIN);
 
-/// What messages are summed by.
+/// The key by which messages are summed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublishKey {
     pub server: u32,
@@ -20,7 +20,7 @@ pub struct PublishKey {
     pub window: Option<i64>,
 }
 
-/// What deliveries are counted by.
+/// The key by which deliveries are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeliveryKey {
     pub server: u32,
@@ -75,7 +75,7 @@ impl<K: Copy + Eq + std::hash::Hash, V: Default> Entries<K, V> {
     }
 }
 
-/// What is added up of a message.
+/// The values of a message that are added up.
 pub struct Message {
     pub time: Option<i64>,
     pub size: Option<i64>,
