@@ -150,7 +150,7 @@ pub(crate) struct Prefilter {
 const LEAST_TAIL: u32 = (TAG_LEAF_1 | 1 << TAIL_SHIFT) as u32;
 
 impl Prefilter {
-    #[inline(always)]
+    #[inline]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub fn new(tokens: usize, fingerprint: u64) -> Self {
         let low = |fingerprint| LeafEntry::new(BlockAddr(0), tokens, false, fingerprint).0 as u32;
@@ -162,7 +162,8 @@ impl Prefilter {
     }
 
     /// Whether the pattern may match; false for nearly all that do not.
-    #[inline(always)]
+    #[inline]
+    #[allow(clippy::needless_bitwise_bool)] // without a branch, as none can be predicted
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub const fn passes(self, entry: LeafEntry) -> bool {
         let low = entry.0 as u32;

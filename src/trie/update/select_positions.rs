@@ -150,9 +150,10 @@ impl ClassNumbers {
         position: Position,
         hasher: &TokenHasher,
     ) {
-        let hashes = sample.iter_mut().map(|one| one.hash_at(hasher, position));
+        let of_sample = sample.iter_mut();
         self.hashes.clear();
-        self.hashes.extend(hashes);
+        self.hashes
+            .extend(of_sample.map(|one| one.hash_at(hasher, position)));
     }
 
     #[allow(clippy::cast_possible_truncation)] // a part of a hash
