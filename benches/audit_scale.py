@@ -124,8 +124,8 @@ def main() -> None:
 def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
     from subtrie.spark import audit
-    from subtrie.spark._log_reader import divide, whole_logs
-    from subtrie.spark._session import local_session
+    from subtrie.spark._sessions.local_session import local_session
+    from subtrie.spark._sources.log_reader import divide, whole_logs
 
     steps: list[list] = []
 

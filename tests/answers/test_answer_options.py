@@ -13,7 +13,7 @@ from subtrie._cli.app import app
 from subtrie._cli.audit_answers import print_failing
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
 from subtrie.spark import open_audit
-from subtrie.spark._run_folder import RunFolder, table_bytes
+from subtrie.spark._runs.run_folder import RunFolder, table_bytes
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"
 

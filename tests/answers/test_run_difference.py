@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from subtrie._cli.report_diff import diff
 from subtrie.spark import open_audit, run_difference
-from subtrie.spark._run_folder import RunFolder, table_bytes
+from subtrie.spark._runs.run_folder import RunFolder, table_bytes
 
 
 def run(folder: Path, **counts: int) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from subtrie._cli.app import app
-from subtrie.spark._session import local_session
+from subtrie.spark._sessions.local_session import local_session
 
 
 @pytest.fixture(scope="session")

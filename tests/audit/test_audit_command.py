@@ -22,7 +22,7 @@ from subtrie.spark import (
     SparkStartError,
     cluster_session,
 )
-from subtrie.spark._run_folder import RunFolder, read_manifest
+from subtrie.spark._runs.run_folder import RunFolder, read_manifest
 from subtrie.spark._slot_redaction import Redaction
 
 BLOCKED = """

@@ -12,7 +12,7 @@ from plain_tables import audit as plain_audit
 from window_oracle import judge
 
 from subtrie.spark import TABLES, audit
-from subtrie.spark._log_reader import divide, whole_logs
+from subtrie.spark._sources.log_reader import divide, whole_logs
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from trace_writer import Trace
 
 from subtrie._cli.app import app
 from subtrie.spark import OutputFolderError, SparkStartError, audit, failure_text, register
-from subtrie.spark import _remote_session as remote
-from subtrie.spark._inputs import plan
-from subtrie.spark._pipeline import read_facts
-from subtrie.spark._run_folder import MANIFEST, RunFolder
+from subtrie.spark._audit.inputs import plan
+from subtrie.spark._audit.pipeline import read_facts
+from subtrie.spark._runs.run_folder import MANIFEST, RunFolder
+from subtrie.spark._sessions import remote_session as remote
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"
 
@@ -79,7 +79,7 @@ def test_an_audit_of_a_log_that_vanishes_leaves_no_files(spark, log, tmp_path) -
 def test_the_command_reports_the_error_of_a_worker_in_one_line(
     run, spark, log, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("subtrie.spark._pipeline.plan", _plan_and_remove)
+    monkeypatch.setattr("subtrie.spark._audit.pipeline.plan", _plan_and_remove)
     done = run(log, "--out", tmp_path / "out", "--master", spark.conf.get("spark.master"))
     assert done.exit_code == 2
     assert done.stderr.startswith("subtrie audit: a worker cannot open an input:")
@@ -151,7 +151,7 @@ def test_a_result_of_a_newer_version_is_not_replaced(tmp_path, manifest, told) -
 
 FULL = """
 import json, resource, signal, sys
-from subtrie.spark._run_folder import RunFolder, stage_file, table_bytes
+from subtrie.spark._runs.run_folder import RunFolder, stage_file, table_bytes
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 run = RunFolder(sys.argv[1])

@@ -11,7 +11,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.spark import TABLE_KEYS, Audit, audit, failures
-from subtrie.spark._expectations import BUILTIN
+from subtrie.spark._runs.expectations import BUILTIN
 
 SUBJECT = "p1.safe.443.a_com.b_com._.GET."
 

@@ -17,8 +17,14 @@ from local_run import read
 from trace_writer import Trace, random_trace
 
 from subtrie.conformance import write_traffic
-from subtrie.spark._growing_log import RotatedAwayError, advance, blocks, empty_offset, ranges
-from subtrie.spark._log_reader import read_range, whole_logs
+from subtrie.spark._sources.growing_log import (
+    RotatedAwayError,
+    advance,
+    blocks,
+    empty_offset,
+    ranges,
+)
+from subtrie.spark._sources.log_reader import read_range, whole_logs
 
 _PLACES = ("file", "offset", "server")
 
@@ -217,7 +223,7 @@ def test_a_log_that_is_copied_and_truncated_goes_on(live):
 
 
 def test_a_file_that_was_removed_unread_is_an_error(live, monkeypatch):
-    monkeypatch.setattr("subtrie.spark._growing_log._PAUSE", 0)
+    monkeypatch.setattr("subtrie.spark._sources.growing_log._PAUSE", 0)
     live.write_bytes(messages("a", "b"))
     follower = Follower(live)
     follower.take()

@@ -9,7 +9,7 @@ import pytest
 from trace_writer import Trace
 
 from subtrie.spark import audit
-from subtrie.spark._run_folder import (
+from subtrie.spark._runs.run_folder import (
     FACTS_FILE,
     RunFolder,
     TableFile,

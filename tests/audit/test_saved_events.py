@@ -15,9 +15,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.conformance import write_traffic
 from subtrie.spark import EVENTS, audit, events, register
-from subtrie.spark._capture_events import capture_events
-from subtrie.spark._monitor_source import MonitorSource
-from subtrie.spark._wire_source import WireSource
+from subtrie.spark._sources.capture_events import capture_events
+from subtrie.spark._sources.monitor_source import MonitorSource
+from subtrie.spark._sources.wire_source import WireSource
 from subtrie.wire import capture
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"

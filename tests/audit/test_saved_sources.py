@@ -16,12 +16,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 from subtrie import PatternError
 from subtrie.spark import audit, decode, match, register
 from subtrie.spark import events as as_events
-from subtrie.spark._monitor_source import SCHEMA as MONITOR
-from subtrie.spark._monitor_source import MonitorReader
 from subtrie.spark._schema import EVENTS
-from subtrie.spark._trace_source import TraceSourceReader
-from subtrie.spark._wire_source import SCHEMA as WIRE
-from subtrie.spark._wire_source import WireReader
+from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
+from subtrie.spark._sources.monitor_source import MonitorReader
+from subtrie.spark._sources.trace_source import TraceSourceReader
+from subtrie.spark._sources.wire_source import SCHEMA as WIRE
+from subtrie.spark._sources.wire_source import WireReader
 from subtrie.wire import OperationRow, capture, read_operations
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"

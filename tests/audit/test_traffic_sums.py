@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subtrie.spark._log_reader import native
 from subtrie.spark._schema import EVENTS, arrow_schema
+from subtrie.spark._sources.log_reader import native
 
 KINDS = dict(EVENTS)
 PUBLISH = ("server", "conn", "identity", "subject", "window")

@@ -25,22 +25,23 @@ from ._answer_tables import SessionNeededError
 from ._answers.adoption import proposed_permissions
 from ._answers.questions import Questions, load_code, load_rules, parse_time
 from ._answers.selection import Selection
-from ._audit_stream import audit_stream, open_audit
+from ._audit.pipeline import Audit, audit
+from ._audit.stream import audit_stream, open_audit
 from ._decode import decode
-from ._expectations import failures, read_expectations
-from ._failure import failure_text, was_interrupted
-from ._lake import check_lake, write_lake
-from ._log_files import input_kind, log_files, log_size, resolve_path
-from ._log_reader import holds_server_lines
 from ._match import match
-from ._pipeline import Audit, audit
-from ._remote_session import cluster_session, connect_session
-from ._row_lines import key_text, row_lines
-from ._run_difference import run_difference
-from ._run_folder import OutputFolderError
+from ._runs.expectations import failures, read_expectations
+from ._runs.lake import check_lake, write_lake
+from ._runs.row_lines import key_text, row_lines
+from ._runs.run_difference import run_difference
+from ._runs.run_folder import OutputFolderError
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
-from ._session import SparkStartError, local_session
-from ._ship import ship
+from ._sessions.failure import failure_text, was_interrupted
+from ._sessions.local_session import SparkStartError, local_session
+from ._sessions.remote_session import cluster_session, connect_session
+from ._sessions.ship import ship
+from ._sessions.task_watch import watch_tasks
+from ._sources.log_files import input_kind, log_files, log_size, resolve_path
+from ._sources.log_reader import holds_server_lines
 from ._table_functions import (
     call_graph,
     coverage,
@@ -57,7 +58,6 @@ from ._table_functions import (
     unparseable,
 )
 from ._table_of_messages import events
-from ._task_watch import watch_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
 def register(spark: SparkSession) -> None:
     """Register the data sources ``nats-trace``, ``nats-wire`` and ``nats-monitor``."""
-    from ._monitor_source import MonitorSource
-    from ._trace_source import TraceSource
-    from ._wire_source import WireSource
+    from ._sources.monitor_source import MonitorSource
+    from ._sources.trace_source import TraceSource
+    from ._sources.wire_source import WireSource
 
     for source in (TraceSource, WireSource, MonitorSource):
         spark.dataSource.register(source)

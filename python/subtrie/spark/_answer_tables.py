@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
-from ._log_files import input_kind
-from ._run_folder import More, table_bytes
+from ._runs.run_folder import More, table_bytes
 from ._schema import EVENTS, arrow_schema
+from ._sources.log_files import input_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,9 +68,9 @@ def read_events(spark: SparkSession, logs: Sequence[str] | DataFrame) -> DataFra
     """
     if not isinstance(logs, list | tuple):
         return logs  # type: ignore[return-value]
-    from ._monitor_source import MonitorSource
-    from ._trace_source import TraceSource
-    from ._wire_source import WireSource
+    from ._sources.monitor_source import MonitorSource
+    from ._sources.trace_source import TraceSource
+    from ._sources.wire_source import WireSource
 
     for source in (TraceSource, WireSource, MonitorSource):
         spark.dataSource.register(source)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import Pattern, SubjectTrie
 from .._errors import SubtrieError
+from ._audit.nearest import nearest_of
 from ._columns import text_column
-from ._nearest import nearest_of
-from ._shipped_files import send_file, worker_path
+from ._sessions.shipped_files import send_file, worker_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._merge import merged
-from ._pipeline import event_facts
+from ._audit.merge import merged
+from ._audit.pipeline import event_facts
+from ._audit.traffic import partial_rows, read_traffic
 from ._schema import TABLE_COLUMNS, spark_schema
-from ._traffic import partial_rows, read_traffic
 
 if TYPE_CHECKING:
     import pyarrow as pa

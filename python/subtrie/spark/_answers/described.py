@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ... import SubjectTrie, microbus
 from ..._errors import SubtrieError
-from .._pattern_index import PatternIndex, pattern_table
+from .._audit.pattern_index import PatternIndex, pattern_table
 from .._schema import arrow_schema
-from .._shipped_files import send_file, worker_path
+from .._sessions.shipped_files import send_file, worker_path
 from .folding import HEAD, fold
 from .gaps import CodeCall
 from .rule_table import NO_RULE, NO_RULES, Rule

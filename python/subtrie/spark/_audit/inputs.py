@@ -1,0 +1,110 @@
+"""The inputs of an audit: logs, captures and snapshots, planned as parts that tasks read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._runs.run_record import input_digest, input_files
+from .._schema import EVENTS
+from .._sources.capture_events import capture_events
+from .._sources.file_source import to_batches
+from .._sources.log_files import input_kind, log_size, resolve_path
+from .._sources.log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
+from .._sources.snapshot_events import snapshot_events
+from .event_counts import event_counts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class SavedPart:
+    """A capture or a snapshot, and its number among these."""
+
+    kind: str
+    path: str
+    number: int
+
+
+Part = LogRange | SavedPart
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of all inputs.
+
+    Attributes:
+        parts: What tasks read.
+        size: The number of bytes of all inputs.
+        logs: The number of trace logs.
+        digest: Returns the digest of the inputs, which is computed in the background.
+    """
+
+    parts: tuple[Part, ...]
+    size: int
+    logs: int
+    digest: Callable[[], str]
+
+
+def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
+    """Divide the inputs into parts.
+
+    Args:
+        paths: Trace logs, captures of ``subtrie tap`` and saved monitoring responses; the first
+            bytes of each say which it is.
+        split_bytes: The size of the ranges in which a log is read.
+
+    Raises:
+        OSError: An input cannot be read.
+        ValueError: Two logs are copies of one.
+    """
+    by_kind: dict[str, list[str]] = {"log": [], "capture": [], "snapshot": []}
+    for path in paths:
+        by_kind[input_kind(path)].append(resolve_path(path))
+    files = input_files([path for each in by_kind.values() for path in each])
+    digest = _in_background(lambda: input_digest(files))
+    whole = whole_logs(by_kind["log"])
+    parts: list[Part] = [p for log in whole for p in divide(log, split_bytes or SPLIT_BYTES)]
+    saved = sorted((path, kind) for kind in ("capture", "snapshot") for path in by_kind[kind])
+    parts += [SavedPart(kind, path, number) for number, (path, kind) in enumerate(saved)]
+    size = sum(log.size for log in whole) + sum(log_size(path) for path, _ in saved)
+    return Plan(tuple(parts), size, len(whole), digest)
+
+
+def _in_background(call: Callable[[], str]) -> Callable[[], str]:
+    """Start a call in a thread that does not outlive this process; return how to get its result."""
+    found: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="subtrie-digest", daemon=True).start()
+    return found.result
+
+
+def read_part(part: Part, names: Sequence[str], counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
+    """Yield the events of a part.
+
+    Args:
+        part: The part.
+        names: The columns.
+        counts: Receives the number of lines of each category, when the part has been read.
+
+    Raises:
+        OSError: The input became shorter or vanished, or cannot be read.
+    """
+    if isinstance(part, LogRange):
+        yield from read_range(part, names, counts)
+        return
+    reader = capture_events if part.kind == "capture" else snapshot_events
+    for batch in to_batches(reader(part.path, part.number), EVENTS, names):
+        for name, count in event_counts(batch).items():
+            counts[name] = counts.get(name, 0) + count
+        yield batch

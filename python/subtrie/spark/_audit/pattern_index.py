@@ -1,0 +1,198 @@
+"""The index of the patterns of all subscriptions, as three files that every worker maps.
+
+The driver writes them once: the image of the index, the table of its patterns, and the table of
+subscriptions. A worker opens them once and keeps the last ones it has opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ... import SubjectTrie, microbus
+from ..._errors import SubtrieError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# The files that this process has open, by the name of the first.
+_opened: dict[str, PatternIndex] = {}
+
+#: Names and contents of the files of an index.
+Files = tuple[tuple[str, bytes], ...]
+
+
+class PatternIndex:
+    """The patterns, oldest first, and the subscriptions to each.
+
+    Attributes:
+        trie: The index; the id of a subscription in it is the number of its pattern.
+        patterns: The patterns by number.
+        routes: The path after the method by rank, most specific first, of the patterns that are
+            Microbus subscriptions; the others have null.
+        ranks: The rank of the route of each pattern.
+        subscriptions: The table of subscriptions, with the column ``number`` of their pattern.
+    """
+
+    def __init__(
+        self, image: Any, patterns: pa.Table, subscriptions: pa.Table | None = None
+    ) -> None:
+        self.subscriptions: pa.Table = subscriptions
+        self.patterns: pa.Array = patterns["pattern"].combine_chunks()
+        self.trie: Any = SubjectTrie.from_bytes(image, range(len(self.patterns)))
+        self.ranks = patterns["rank"].to_numpy()
+        self.routes: pa.Array = patterns["route"].combine_chunks()
+
+    @cached_property
+    def groups(self) -> pa.Table:
+        """Server, number of the pattern, and queue of the subscriptions, each once."""
+        return self.subscriptions.group_by(["server", "number", "queue"]).aggregate([])
+
+    def rows_at(self, server: str, starts: Any) -> Any:
+        """Return the rows of subscriptions of a server by the position of their SUB, else -1."""
+        import numpy as np
+
+        if server not in self._ranges:
+            return np.full(len(starts), -1)
+        first, known = self._ranges[server]
+        at = np.minimum(np.searchsorted(known, starts), len(known) - 1)
+        return np.where(known[at] == starts, at + first, -1)
+
+    @cached_property
+    def _ranges(self) -> dict[str, tuple[int, Any]]:
+        """The first row of each server, and the ascending positions of its subscriptions."""
+        import numpy as np
+
+        coded = self.subscriptions["server"].combine_chunks().dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        starts = self.subscriptions["start"].to_numpy()
+        found = {}
+        for code, name in enumerate(coded.dictionary.to_pylist()):
+            # The table is sorted by server and start.
+            rows = np.flatnonzero(codes == code)
+            found[name] = (int(rows[0]), starts[rows[0] : rows[-1] + 1])
+        return found
+
+    def spans(self, number: int) -> list[tuple[str, int, int | None]]:
+        """Return server, start and end of the subscriptions to a pattern."""
+        if not hasattr(self, "_spans"):
+            self._spans: dict[int, list[tuple[str, int, int | None]]] = {}
+            names = ("number", "server", "start", "end")
+            columns = (self.subscriptions[name].to_pylist() for name in names)
+            for key, *span in zip(*columns, strict=True):
+                self._spans.setdefault(key, []).append(tuple(span))
+        return self._spans.get(number, [])
+
+
+def index_files(subscriptions: pa.Table) -> Files:
+    """Return the names and the contents of the files of an index.
+
+    Patterns that no server accepts are left out of the index, with their subscriptions.
+    """
+    import pyarrow.compute as pc
+
+    trie, accepted = _indexed(pc.unique(subscriptions["pattern"]).to_pylist())
+    patterns = pattern_table(accepted)
+    texts = patterns["pattern"].combine_chunks()
+    subscriptions = subscriptions.filter(pc.is_in(subscriptions["pattern"], value_set=texts))
+    numbers = pc.index_in(subscriptions["pattern"], value_set=texts)
+    parts = [
+        trie.to_bytes(),
+        *map(_file_bytes, (patterns, subscriptions.append_column("number", numbers))),
+    ]
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(hashlib.sha256(part).digest())
+    name = f"subtrie-{whole.hexdigest()[:16]}"
+    kinds = ("image", "patterns", "subscriptions")
+    return tuple((f"{name}.{kind}", part) for kind, part in zip(kinds, parts, strict=True))
+
+
+def pattern_table(patterns: Sequence[str]) -> pa.Table:
+    """Return the table of patterns that ``PatternIndex`` takes, in the order of their ids."""
+    import pyarrow as pa
+
+    routes = [route_of(pattern) for pattern in patterns]
+    order = sorted(range(len(routes)), key=lambda i: _specific(routes[i]))
+    ranks = [0] * len(order)
+    for rank, number in enumerate(order):
+        ranks[number] = rank
+    return pa.table(
+        {
+            "pattern": pa.array(patterns, pa.string()),
+            "rank": pa.array(ranks, pa.int64()),
+            "route": pa.array([routes[number] for number in order], pa.string()),
+        }
+    )
+
+
+def index_of(files: Files) -> PatternIndex:
+    """Return the index of files that are in memory."""
+    import pyarrow as pa
+
+    image, *tables = (data for _, data in files)
+    return PatternIndex(image, *(pa.ipc.open_file(pa.py_buffer(t)).read_all() for t in tables))
+
+
+def open_files(image: str, *tables: str) -> PatternIndex:
+    """Return the index in these files, opened on first use in this process."""
+    import pyarrow as pa
+
+    key = os.path.basename(image)
+    if key not in _opened:
+        _opened.clear()
+        with open(image, "rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        _opened[key] = PatternIndex(
+            mapped, *(pa.ipc.open_file(pa.memory_map(table)).read_all() for table in tables)
+        )
+    return _opened[key]
+
+
+def _indexed(patterns: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return an index of the patterns that a server accepts, and these patterns."""
+    trie: Any = SubjectTrie(dialect="server")
+    try:
+        trie.update(patterns=patterns, values=[None] * len(patterns))
+    except SubtrieError:
+        trie = SubjectTrie(dialect="server")
+    else:
+        return trie, list(patterns)
+    accepted = []
+    for pattern in patterns:
+        try:
+            trie.add(pattern, None)
+        except SubtrieError:
+            continue
+        accepted.append(pattern)
+    return trie, accepted
+
+
+def _file_bytes(table: pa.Table) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def route_of(pattern: str) -> str | None:
+    """Return the path of a Microbus subscription as its tokens, or None for another pattern."""
+    try:
+        microbus.decode_subscription(pattern)
+    except SubtrieError:
+        return None
+    return ".".join(pattern.split(".")[7:])
+
+
+def _specific(route: str | None) -> tuple[bool, list[tuple[int, str]]]:
+    """Return the sort key of a route: literal tokens first, then ``*``, then ``>``."""
+    rank = {"*": 1, ">": 2}
+    tokens = [] if route is None else route.split(".")
+    return route is None, [(rank.get(token, 0), token) for token in tokens]

@@ -1,0 +1,85 @@
+"""The task that writes the tables of a run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from .._runs.run_folder import RunFolder, TableFile, stage_file
+from .facts import FactTables
+from .merge import merged
+from .pattern_index import PatternIndex
+from .tables import TOTALS, rows_of, sorted_rows, subscription_rows
+from .traffic import Traffic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Task = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+#: What the task returns: a row for each file, and one for the totals.
+WRITTEN = "table string, file string, rows bigint, sha256 string, data binary"
+
+
+def in_one_task(traffic: Traffic, write: Task) -> Task:
+    """Return a task that makes and writes all tables: a small log needs no shuffle."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the rows of all facts, and write them."""
+        facts = FactTables()
+        facts.add_rows(batches)
+        yield from write(all_rows(facts, traffic, traffic.open_index()))
+
+    return run
+
+
+def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all tables, sorted by table and key."""
+    import pyarrow as pa
+
+    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index)]
+    batches = list(sorted_rows(found))
+    if batches:
+        rows = pa.Table.from_batches(batches)
+        yield from rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches()
+
+
+def table_writer(folder: RunFolder, published: int) -> Task:
+    """Return the task that writes tables, from rows sorted by table and key.
+
+    The bytes of a temporary result come back to the driver, as workers may share no folder with it.
+    """
+    path, staging, returned = folder.path, folder.staging, folder.temporary
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add up the rows and write the tables that came to this task."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        with tempfile.TemporaryDirectory() as local:
+            files: dict[str, TableFile] = {}
+            total = 0
+            for name, table in merged(batches, published):
+                if name == TOTALS:
+                    total += pc.sum(table["forwarded"]).as_py()
+                    continue
+                if name not in files:
+                    files[name] = TableFile(local, name)
+                files[name].add(table)
+            done: list[Any] = [(TOTALS, "", total, "", None)]
+            for name, file in files.items():
+                made, target, digest = file.finish()
+                data = None
+                if returned:
+                    with open(made, "rb") as stream:
+                        data = stream.read()
+                else:
+                    stage_file(path, staging, made, target)
+                done.append((name, target, file.rows, digest, data))
+            kinds = (pa.string(), pa.string(), pa.int64(), pa.string(), pa.binary())
+            columns = list(zip(*done, strict=True)) or [()] * len(kinds)
+            names = ["table", "file", "rows", "sha256", "data"]
+            arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+            yield pa.record_batch(arrays, names=names)
+
+    return write

@@ -1,0 +1,1 @@
+"""The folder of a run: tables, manifest, formats of lakes, differences, and expectations."""

@@ -1,0 +1,370 @@
+"""The tables of a run as Parquet files, committed by one manifest.
+
+Each table is one file, written by one task; its name has a digest of its content. The files of a
+run are written to a hidden folder, and moved when all are complete; the manifest is replaced last.
+A run that fails leaves no files, and an earlier result stays readable until the new one is
+complete. The same rows give the same bytes: rows are sorted, row groups have a fixed length, and
+nothing in a file depends on the time or on the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import fs
+
+#: The file that makes the files of a run a result.
+MANIFEST = "audit.json"
+_ROW_GROUP = 50_000
+_STAGING = ".staging-"
+#: Makes entries of tables from a function that reads a table by its name, and the counts.
+More = Callable[[Callable[[str], "pa.Table"], dict[str, Any]], Sequence[dict[str, Any]]]
+#: The name of a file with the facts of a stream; the digits are random.
+FACTS_FILE = "facts-{}.parquet"
+
+
+class OutputFolderError(ValueError):
+    """The output directory holds something other than an earlier result, or is not shared."""
+
+
+class TableFile:
+    """Write one table as a local Parquet file.
+
+    Args:
+        folder: An existing local folder.
+        table: The name of the table.
+    """
+
+    def __init__(self, folder: str, table: str) -> None:
+        import pyarrow.parquet as pq
+
+        self.table = table
+        self.rows = 0
+        self._schema = arrow_schema(TABLE_COLUMNS[table])
+        self._path = os.path.join(folder, table)
+        self._held: list[pa.Table] = []
+        self._count = 0
+        self._writer = pq.ParquetWriter(
+            self._path, self._schema, compression="zstd", store_schema=False
+        )
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows; row groups do not depend on how they are divided."""
+        import pyarrow as pa
+
+        self._held.append(rows)
+        self._count += rows.num_rows
+        if self._count < _ROW_GROUP:
+            return
+        table = pa.concat_tables(self._held)
+        while table.num_rows >= _ROW_GROUP:
+            self._write(table.slice(0, _ROW_GROUP))
+            table = table.slice(_ROW_GROUP)
+        self._held, self._count = [table], table.num_rows
+
+    def finish(self) -> tuple[str, str, str]:
+        """Return the path of the complete file, its final name, and its digest."""
+        import pyarrow as pa
+
+        if self._count:
+            self._write(pa.concat_tables(self._held))
+        self._writer.close()
+        with open(self._path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._path, f"{self.table}-{digest[:12]}.parquet", digest
+
+    def _write(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        self._writer.write_table(table.combine_chunks(), row_group_size=_ROW_GROUP)
+
+
+def table_bytes(table: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a small table as the entry of a file, with its bytes in ``data``."""
+    import pyarrow as pa
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = TableFile(folder, table)
+        if rows:
+            file.add(pa.Table.from_pylist(list(rows), arrow_schema(TABLE_COLUMNS[table])))
+        path, target, digest = file.finish()
+        with open(path, "rb") as stream:
+            data = stream.read()
+    return {"table": table, "file": target, "rows": len(rows), "sha256": digest, "data": data}
+
+
+class RunFolder:
+    """The directory of a result.
+
+    Args:
+        target: A local path, or a URI that ``pyarrow.fs`` can open; None for a temporary result.
+
+    Raises:
+        OutputFolderError: The directory holds something other than an earlier result.
+    """
+
+    def __init__(self, target: str | os.PathLike[str] | None) -> None:
+        self.temporary = target is None
+        path = tempfile.mkdtemp(prefix="subtrie-audit-") if target is None else os.fspath(target)
+        self.path = path if "://" in path else os.path.abspath(path)
+        self.files, self.root = open_folder(self.path)
+        self._is_new = self._check()
+        self.staging = f"{_STAGING}{uuid.uuid4().hex[:12]}"
+        #: Makes the entries of further tables before the result is published.
+        self.more: More | None = None
+
+    def commit(
+        self,
+        tables: Sequence[dict[str, Any]],
+        manifest: dict[str, Any],
+        stream: dict[str, Any] | None = None,
+    ) -> None:
+        """Publish the files of a run.
+
+        Args:
+            tables: Table, name, rows and digest of each file; ``data`` if its bytes were returned.
+            manifest: The counts of the run.
+            stream: What a stream needs to go on: the names of its ``facts`` among others.
+
+        Raises:
+            OutputFolderError: A file that a worker wrote cannot be seen here.
+        """
+        written = {row["table"]: row for row in tables}
+        for name in TABLE_COLUMNS:
+            if name not in written:
+                written[name] = table_bytes(name, ())
+        if self.more is not None:
+            more = self.more(lambda name: self._read_staged(written[name]), manifest)
+            written |= {row["table"]: row for row in more}
+        self._check()
+        earlier = self._files_of_manifest()
+        self.files.create_dir(self.root, recursive=True)
+        facts = [] if stream is None else list(stream["facts"])
+        placed = [*written.values(), *({"file": name} for name in facts)]
+        entries = {
+            name: {key: written[name][key] for key in ("file", "rows", "sha256")}
+            for name in TABLE_COLUMNS
+        }
+        text = json.dumps(
+            {"schema": TABLES_VERSION, **manifest, "tables": entries}
+            | ({} if stream is None else {"stream": stream}),
+            indent=1,
+            sort_keys=True,
+        )
+        with self._removed_on_failure({row["file"] for row in placed} - earlier):
+            for row in placed:
+                self._place(row)
+            self._stage(MANIFEST, f"{text}\n".encode())
+            self.files.move(self._at(f"{self.staging}/{MANIFEST}"), self._at(MANIFEST))
+        for name in earlier - {entry["file"] for entry in entries.values()} - set(facts):
+            self.files.delete_file(self._at(name))
+        self.discard()
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts of the result.
+
+        Raises:
+            OSError: There is no result.
+            ValueError: Its manifest is damaged, or of a newer version.
+        """
+        other = ("schema", "tables", "stream")
+        return {k: v for k, v in read_manifest(self.path).items() if k not in other}
+
+    def stream(self) -> dict[str, Any]:
+        """Return what a stream needs to go on; nothing was read if there is no result.
+
+        Raises:
+            OutputFolderError: The result is not that of a stream.
+        """
+        try:
+            manifest = read_manifest(self.path)
+        except FileNotFoundError:
+            return {"logs": {}, "facts": [], "rows": 0}
+        if "stream" not in manifest:
+            raise OutputFolderError(
+                f"{self.path} has a result that is not that of a stream; choose another output "
+                "directory"
+            )
+        found: dict[str, Any] = manifest["stream"]
+        return found
+
+    def discard(self) -> None:
+        """Remove what a run has written and not published, the directory if it made it too."""
+        from pyarrow import fs
+
+        def kind(name: str) -> Any:
+            return self.files.get_file_info(self._at(name) if name else self.root).type
+
+        if kind(self.staging) == fs.FileType.Directory:
+            self.files.delete_dir(self._at(self.staging))
+        made = self._is_new and not self.temporary and kind("") == fs.FileType.Directory
+        if made and not self.files.get_file_info(fs.FileSelector(self.root)):
+            self.files.delete_dir(self.root)
+
+    def remove(self) -> None:
+        """Remove a temporary result."""
+        if self.temporary:
+            self.files.delete_dir(self.root)
+
+    def _at(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def _place(self, row: dict[str, Any]) -> None:
+        """Give a file its final name."""
+        from pyarrow import fs
+
+        data = row.get("data")
+        if data is not None:
+            self._stage(row["file"], data)
+        staged = self._at(f"{self.staging}/{row['file']}")
+        if self.files.get_file_info(staged).type != fs.FileType.File:
+            raise OutputFolderError(
+                f"{self.path} is not shared with the workers: the files that they wrote are not "
+                "there; choose an output directory that all machines share"
+            )
+        self.files.move(staged, self._at(row["file"]))
+
+    def _read_staged(self, row: dict[str, Any]) -> pa.Table:
+        """Return a table that is written and not published."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if row.get("data") is not None:
+            return pq.read_table(pa.BufferReader(row["data"]))
+        with self.files.open_input_file(self._at(f"{self.staging}/{row['file']}")) as file:
+            return pq.read_table(file)
+
+    def _stage(self, name: str, data: bytes) -> None:
+        """Write a file into the hidden folder, so that a part of it is never visible."""
+        self.files.create_dir(self._at(self.staging), recursive=True)
+        with self.files.open_output_stream(self._at(f"{self.staging}/{name}")) as stream:
+            stream.write(data)
+
+    @contextlib.contextmanager
+    def _removed_on_failure(self, names: set[str]) -> Iterator[None]:
+        """Remove files of a run, and its hidden folder, if it fails."""
+        from pyarrow import fs
+
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                if self.files.get_file_info(self._at(name)).type == fs.FileType.File:
+                    self.files.delete_file(self._at(name))
+            self.discard()
+            raise
+
+    def _files_of_manifest(self) -> set[str]:
+        try:
+            manifest = read_manifest(self.path)
+        except (OSError, ValueError):
+            return set()
+        files = {entry["file"] for entry in manifest.get("tables", {}).values()}
+        return files | set(manifest.get("stream", {}).get("facts", ()))
+
+    def _check(self) -> bool:
+        """Return whether there is no directory; refuse one that holds more than a result."""
+        from pyarrow import fs
+
+        info = self.files.get_file_info(self.root)
+        if info.type == fs.FileType.NotFound:
+            return True
+        names = None
+        if info.type == fs.FileType.Directory:
+            found = self.files.get_file_info(fs.FileSelector(self.root))
+            names = {each.base_name for each in found}
+        own = re.compile(
+            rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|facts)-[0-9a-f]{{12}}\.parquet"
+            rf"|{re.escape(_STAGING)}.*"
+        )
+        if names is None or not all(own.fullmatch(name) for name in names):
+            raise OutputFolderError(
+                f"{self.path} exists and is not an audit result; choose another output directory"
+            )
+        if MANIFEST in names:
+            try:
+                read_manifest(self.path)
+            except ValueError as error:  # damaged, or newer: its files are not ours to remove
+                raise OutputFolderError(f"{error}; choose another output directory") from None
+        return False
+
+
+def open_folder(path: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a path, and the path in it."""
+    from pyarrow import fs
+
+    if "://" in path:
+        system, inner = fs.FileSystem.from_uri(path)
+        return system, inner.rstrip("/")
+    return fs.LocalFileSystem(), path
+
+
+def file_in(path: str, name: str) -> str:
+    """Return the path of a file in a folder; the query of a URI stays at its end."""
+    folder, mark, query = path.partition("?") if "://" in path else (path, "", "")
+    return f"{folder}/{name}{mark}{query}"
+
+
+def read_manifest(path: str) -> dict[str, Any]:
+    """Return the manifest of a result.
+
+    Raises:
+        OSError: There is none.
+        ValueError: It is damaged, or of a newer version.
+    """
+    files, root = open_folder(path)
+    with files.open_input_stream(f"{root}/{MANIFEST}") as stream:
+        text = stream.read()
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        schema = int(manifest["schema"])
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path}/{MANIFEST} is not the manifest of an audit") from None
+    if schema > TABLES_VERSION:
+        raise ValueError(
+            f"{path} was written by a newer version of subtrie (schema {manifest['schema']}, "
+            f"this version reads {TABLES_VERSION})"
+        )
+    return manifest
+
+
+def stage_file(path: str, staging: str, local: str, name: str) -> None:
+    """Copy a complete local file into the hidden folder of a run; runs in a worker."""
+    files, root = open_folder(path)
+    folder = f"{root}/{staging}"
+    files.create_dir(folder, recursive=True)
+    part = f"{folder}/.{uuid.uuid4().hex}"
+    with open(local, "rb") as source, files.open_output_stream(part) as target:
+        while block := source.read(1 << 20):
+            target.write(block)
+    files.move(part, f"{folder}/{name}")
+
+
+def rows_of_table(path: str, file: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of a table, reading one batch at a time."""
+    import pyarrow.parquet as pq
+
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        for batch in opened.iter_batches(batch_size=4096, columns=list(columns)):
+            yield from batch.to_pylist()
+
+
+def read_columns(path: str, file: str, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of a table."""
+    import pyarrow.parquet as pq
+
+    files, root = open_folder(path)
+    with pq.ParquetFile(files.open_input_file(f"{root}/{file}")) as opened:
+        return opened.read(columns=list(columns))

@@ -1,0 +1,1 @@
+"""Spark sessions: local, on a cluster, through Connect, and what they send to workers."""

@@ -1,0 +1,1 @@
+"""Data sources: logs, captures and snapshots as rows of ``events``."""

@@ -1,0 +1,256 @@
+"""The events of a capture: traffic between clients and a server, in the order of the tap.
+
+A tap sees a message when its publisher sent it, and each delivery after that. So a publish has a
+window of one second, and a subscriber (a queue group, else a subscription) takes the earliest open
+message of the same subject, reply and size. Whether a message without a delivery was undelivered
+can be said only if every client of the server was connected through the tap (``complete``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..._redaction import redact_text, redacted
+from ...wire import OperationRow, StreamError, read_capture_operations, read_records
+from .._identity import identity_of_options
+from .text_encoding import escape_surrogates
+
+#: Nanoseconds in which a message is delivered.
+_WINDOW = 1_000_000_000
+#: The bits of a position that count the operations of one input.
+INPUT_BITS = 40
+_VIOLATION = re.compile(
+    r"Permissions Violation for (Publish with Reply of|Publish to|Subscription to) "
+    r'"(.*?)"(?: using queue "(.*)")?\'?\Z',
+    re.DOTALL | re.IGNORECASE,
+)
+_REFUSED = {"publish with reply of": "reply", "publish to": "publish",
+            "subscription to": "subscribe"}  # fmt: skip
+_KEYS = ("subject", "reply", "size")
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Subscription:
+    pattern: str
+    queue: str | None
+    position: int
+    left: int | None = None
+    delivered: int = 0
+
+
+@dataclass(slots=True)
+class _Connection:
+    name: str
+    server: str | None = None
+    account: str | None = None
+    identity: str | None = None
+    subscriptions: dict[str, _Subscription] = field(default_factory=dict)
+    #: The messages that this connection published and whose window is open.
+    open: deque[_Message] = field(default_factory=deque)
+
+
+@dataclass(slots=True, eq=False)
+class _Message:
+    row: Row
+    conn: _Connection
+    ends: int
+    takers: set[Any] = field(default_factory=set)
+
+
+def capture_events(path: str, number: int = 0, *, complete: bool = False) -> Iterator[Row]:
+    """Yield the events of a file or directory that ``subtrie tap`` wrote.
+
+    Memory: the messages of one second, and the subscriptions.
+
+    Args:
+        path: The capture.
+        number: The number of the input among several; positions of one input are together.
+        complete: Whether all clients of the server were connected through the tap.
+    """
+    operations = read_capture_operations(read_records(Path(path)), closings=True)
+    return _Events(path, number, complete).read(operations)
+
+
+class _Events:
+    """Reads the operations of a capture in order."""
+
+    def __init__(self, path: str, number: int, complete: bool) -> None:
+        self._path = path
+        self._complete = complete
+        self._position = number << INPUT_BITS
+        self._connections: dict[Any, _Connection] = {}
+        self._by_key: dict[Any, list[_Message]] = {}
+        self._open: deque[_Message] = deque()
+
+    def read(self, found: Iterator[OperationRow | StreamError]) -> Iterator[Row]:
+        """Yield the rows: those of messages when it is known what became of them."""
+        for item in found:
+            self._position += 1
+            if isinstance(item, StreamError):
+                text = escape_surrogates(redact_text(item.message))
+                yield {"file": self._path, "server": "-", "offset": item.position or 0,
+                       "position": self._position, "reason": item.reason,
+                       "_corrupt_record": text}  # fmt: skip
+                continue
+            at = item.time if isinstance(item.time, int) else 0
+            yield from self._expired(at)
+            yield from self._operation(item, at)
+        while self._open:
+            yield from self._expired(self._open[0].ends + 1)
+
+    def _operation(self, item: OperationRow, at: int) -> Iterator[Row]:
+        conn = self._connection(item)
+        parts = item.parts
+        name = parts["op"]
+        if name in ("INFO", "CONNECT"):
+            self._learn(conn, name, parts.get("json") or {})
+        row: Row = {
+            "server": conn.server or "-",
+            "file": self._path,
+            "position": self._position,
+            "offset": 0 if item.op is None else item.op.offset,
+            "time": at // 1000 if at else None,
+            "conn": conn.name,
+            "account": parts.get("account") or conn.account,
+            "identity": conn.identity,
+            "op": name,
+        }
+        if item.direction is not None:
+            row["direction"] = "in" if item.direction == "c2s" else "out"
+        shown = redacted({key: parts.get(key) for key in ("subject", "reply", "queue", "sid")})
+        row |= {key: escape_surrogates(value) for key, value in shown.items() if value}
+        if parts.get("size") is not None:
+            row["size"] = parts["size"]
+        match name, row.get("direction"):
+            case (("PUB" | "HPUB"), "in"):
+                self._published(conn, row, at)
+                return
+            case (("MSG" | "HMSG"), "out"):
+                yield from self._delivered(conn, row)
+                return
+            case "SUB", "in":
+                found = _Subscription(row["subject"], row.get("queue"), self._position)
+                conn.subscriptions.setdefault(row["sid"], found)
+            case "UNSUB", "in":
+                self._unsubscribed(conn, row, parts.get("max"))
+            case "-ERR", "out":
+                yield from self._refused(conn, row, parts.get("message") or "")
+            case "CLOSED", _:
+                self._connections.pop(item.conn, None)
+        yield row
+
+    def _connection(self, item: OperationRow) -> _Connection:
+        known = self._connections.get(item.conn)
+        if known is None:
+            kind = "client" if item.op is None else item.op.conn
+            kind = {"server_to_client": "client", "route_legacy": "route"}.get(kind, kind)
+            known = _Connection(f"-/{kind}:tap-{item.conn}")
+            self._connections[item.conn] = known
+        return known
+
+    def _learn(self, conn: _Connection, name: str, options: Mapping[str, Any]) -> None:
+        """Take over what the server or the client says about the connection."""
+        if name == "CONNECT":
+            conn.identity = identity_of_options(options)
+            return
+        server, number = options.get("server_id"), options.get("client_id")
+        if isinstance(server, str):
+            conn.server = server
+        if isinstance(number, int):
+            conn.name = f"{conn.name.rpartition(':')[0]}:{number}"
+        if isinstance(options.get("remote_account"), str):
+            conn.account = options["remote_account"]
+
+    def _published(self, conn: _Connection, row: Row, at: int) -> None:
+        row |= {"deliveries": 0, "forwarded": 0, "ambiguous": False}
+        message = _Message(row, conn, at + _WINDOW)
+        self._open.append(message)
+        conn.open.append(message)
+        self._by_key.setdefault(_key(row), []).append(message)
+
+    def _delivered(self, conn: _Connection, row: Row) -> Iterator[Row]:
+        """Give a delivery to the earliest message that its subscriber has not received."""
+        found = conn.subscriptions.get(row.get("sid", ""))
+        taker: Any = (conn.name, row.get("sid"))
+        ended = None
+        if found is not None:
+            row["subscription"] = found.position
+            if found.queue is not None:
+                row["queue"] = taker = found.queue
+            found.delivered += 1
+            if found.left is not None and found.delivered >= found.left:
+                conn.subscriptions.pop(row["sid"])
+                ended = {key: row[key] for key in ("server", "file", "time", "conn", "sid")}
+        waiting = [m for m in self._by_key.get(_key(row), ()) if taker not in m.takers]
+        if waiting:
+            waiting[0].takers.add(taker)
+            waiting[0].row["deliveries"] += 1
+        if len(waiting) > 1:
+            for message in waiting:
+                message.row["ambiguous"] = True
+        yield row
+        if ended is not None:  # the server ended the subscription after its last message
+            self._position += 1
+            yield {**ended, "position": self._position, "offset": row["offset"],
+                   "direction": "local", "op": "DELSUB"}  # fmt: skip
+
+    def _unsubscribed(self, conn: _Connection, row: Row, count: int | None) -> None:
+        found = conn.subscriptions.get(row.get("sid", ""))
+        if found is not None and count and count > found.delivered:
+            found.left = count
+            row["size"] = count - found.delivered
+        else:
+            conn.subscriptions.pop(row.get("sid", ""), None)
+
+    def _refused(self, conn: _Connection, row: Row, message: str) -> Iterator[Row]:
+        """Yield what a permissions violation refused."""
+        told = _VIOLATION.search(message)
+        if told is None:
+            return
+        kind = _REFUSED[told[1].casefold()]
+        subject = escape_surrogates(told[2])
+        column = "reply" if kind == "reply" else "subject"
+        sid = None
+        if kind == "subscribe":
+            for sid, found in conn.subscriptions.items():
+                if found.pattern == subject and found.queue == told[3]:
+                    conn.subscriptions.pop(sid)
+                    break
+            else:
+                sid = None
+        else:
+            for each in conn.open:
+                if each.row.get(column) == subject and "refused" not in each.row:
+                    each.row["refused"] = kind
+                    break
+        violation = {key: value for key, value in row.items() if key != "direction"}
+        violation |= {"op": "VIOLATION", "subject": subject, "sid": sid, "refused": kind}
+        self._position += 1
+        yield {**violation, "position": self._position}
+
+    def _expired(self, now: int) -> Iterator[Row]:
+        """Yield the messages whose window has ended."""
+        while self._open and self._open[0].ends < now:
+            message = self._open.popleft()
+            row = message.row
+            same = self._by_key[_key(row)]
+            same.remove(message)
+            if not same:
+                del self._by_key[_key(row)]
+            message.conn.open.popleft()
+            row["until"] = self._position
+            if "refused" in row or not (row["deliveries"] or self._complete):
+                for name in ("deliveries", "forwarded", "ambiguous"):
+                    row.pop(name)
+            yield row
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in _KEYS)

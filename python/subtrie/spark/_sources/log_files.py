@@ -1,0 +1,95 @@
+"""Open logs, captures and snapshots: local files, or logs at URIs that ``pyarrow.fs`` can open."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ...wire import capture
+
+
+def resolve_path(path: str) -> str:
+    """Return a path that names the same log in every process, as ``/dev/stdin`` does not.
+
+    Local paths become absolute, with symbolic links resolved; URIs are unchanged.
+    """
+    return path if "://" in path else os.path.realpath(path)
+
+
+def open_log(path: str) -> BinaryIO:
+    """Open a log for reading bytes."""
+    if "://" not in path:
+        return open(path, "rb")
+    from pyarrow import fs
+
+    system, inner = fs.FileSystem.from_uri(path)
+    return cast(BinaryIO, system.open_input_file(inner))
+
+
+def input_kind(path: str) -> str:
+    """Return what a path is, by its first bytes: ``log``, ``capture`` or ``snapshot``.
+
+    Raises:
+        OSError: It does not exist or cannot be opened.
+    """
+    if _is_capture_folder(path):
+        return "capture"
+    try:
+        with open_log(path) as stream:
+            head = stream.read(4096)
+    except ValueError as error:  # an invalid file name or an unknown URI scheme
+        raise OSError(str(error)) from None
+    if head.startswith(capture.MAGIC):
+        return "capture"
+    return "snapshot" if head.lstrip()[:1] == b"{" else "log"
+
+
+def _is_capture_folder(path: str) -> bool:
+    """Whether a path is a directory with files of a tap."""
+    return "://" not in path and os.path.isdir(path) and bool(capture.files(Path(path)))
+
+
+def capture_files(path: str) -> list[str]:
+    """Return the files of a capture's directory; any other path as it is."""
+    if not _is_capture_folder(path):
+        return [path]
+    return [str(file) for file in capture.files(Path(path))]
+
+
+def log_size(path: str) -> int:
+    """Return the current size of a log in bytes.
+
+    Raises:
+        OSError: The log does not exist or cannot be opened.
+    """
+    try:
+        if _is_capture_folder(path):
+            return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+        with open_log(path) as stream:
+            return int(stream.seek(0, 2))
+    except ValueError as error:  # an invalid file name or an unknown URI scheme
+        raise OSError(str(error)) from None
+
+
+def log_files(paths: Sequence[str]) -> list[str]:
+    """Return the files of paths, of which each may be a file, a directory or a shell pattern.
+
+    A directory that ``subtrie tap`` wrote stays as it is: its files are one capture.
+
+    Raises:
+        FileNotFoundError: A directory has no file, or a pattern matches none.
+    """
+    found: list[str] = []
+    for path in paths:
+        files = [path]
+        if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
+            files = sorted(glob.glob(path))
+        elif "://" not in path and os.path.isdir(path) and not _is_capture_folder(path):
+            files = sorted(entry.path for entry in os.scandir(path) if entry.is_file())
+        if not files:
+            raise FileNotFoundError(f"no log in {path}")
+        found += files
+    return found

@@ -1,0 +1,116 @@
+"""The data source ``nats-trace`` for ``spark.readStream``: logs that grow and are rotated.
+
+Options, beside those of ``spark.read``: ``complete`` (``true`` says that the logs have ended) and
+``failOnDataLoss`` (``false`` goes on where a file was removed before all of it was read). With the
+private option ``rows=facts`` the rows are the facts of the audit, and one ``range`` for each range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from .._audit.facts import EVENT_COLUMNS, count_facts, facts_of, range_fact
+from .file_source import damage_kept, given_paths, lower_keys, mode_of
+from .growing_log import advance, blocks, empty_offset, ranges
+from .log_files import resolve_path
+from .log_reader import LogRange, read_range, split_bytes_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Nothing: Spark itself ends such a query."""
+
+
+class StreamPartition(InputPartition):
+    """One range of a log, and the files that it is in."""
+
+    def __init__(self, part: LogRange, files: list[dict[str, Any]]) -> None:
+        self.part = part
+        self.files = files
+
+
+class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Finds how far the logs can be read, and reads a range."""
+
+    def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        options = lower_keys(options)
+        self._names = schema.fieldNames()
+        self._split_bytes = split_bytes_of(options)
+        self._mode = mode_of(options)
+        self._paths = [resolve_path(path) for path in given_paths(options)]
+        self._complete = _flag(options, "complete", "false")
+        self._strict = _flag(options, "failOnDataLoss", "true")
+        self._facts = options.get("rows") == "facts"
+        self._window = int(options["window"]) if options.get("window") else None
+        self._follow = _flag(options, "follow", "false")
+        self._last: dict[str, Any] | None = None
+        self._bound: dict[str, Any] | None = None
+        self._available_now = False
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return the offset before the first line."""
+        return empty_offset()
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: object = None
+    ) -> dict[str, Any]:
+        """Return the offset up to which the logs can be read.
+
+        Spark before 4.2 does not give the start; after a restart the logs are then read from their
+        first line on to find it, or it is found when the interrupted batch is repeated.
+        """
+        if self._bound is not None:
+            return self._bound
+        begin = start or self._last or empty_offset()
+        self._last = advance(self._paths, begin, complete=self._complete, strict=self._strict)
+        if self._available_now:
+            self._bound = self._last
+        return self._last
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read what there is at the first call of ``latestOffset``, and no more."""
+        self._available_now = True
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the ranges between two offsets."""
+        self._last = end
+        parts = ranges(start, end, self._split_bytes, strict=self._strict)
+        return [StreamPartition(part, files) for part, files in parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one range."""
+        part, files = cast(StreamPartition, partition).part, cast(StreamPartition, partition).files
+        lines = blocks(files, part.start, strict=self._strict)
+        if not self._facts:
+            yield from damage_kept(
+                lambda names: read_range(part, names, blocks=lines), self._names, self._mode
+            )
+            return
+        counts: dict[str, int] = {}
+        events = read_range(part, EVENT_COLUMNS, counts, lines)
+        found = facts_of(events, window=self._window, follow=self._follow)
+        yield from found
+        yield count_facts(counts)
+        yield range_fact(part.server, part.start, part.end or part.start)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Do nothing: the logs belong to the server."""
+
+    def stop(self) -> None:
+        """Do nothing: no file stays open."""
+
+
+def _flag(options: Mapping[str, str], name: str, default: str) -> bool:
+    text = options.get(name.lower(), default).lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{name} is true or false, not {text!r}")
+    return text == "true"
