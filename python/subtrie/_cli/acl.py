@@ -15,6 +15,7 @@ from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import lint, rule
 from .acl_test import test
+from .acl_usage import usage
 from .acl_users import show_users, who
 from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
 from .report_forms import JSON, MARKDOWN, by_short_format, markdown_table
@@ -34,7 +35,7 @@ def acl() -> None:
     """
 
 
-for _command in (diff, flows, lint, rule, test, who):
+for _command in (diff, flows, lint, rule, test, usage, who):
     acl.add_command(_command)
 
 

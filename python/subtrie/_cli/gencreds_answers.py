@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from rich.text import Text
 from ..acl import Diff, Permissions, Place
 from ..gencreds import Plan, Service
 from .markdown import code, markdown
+from .nsc import nsc_command, nsc_entry
 from .sarif import sarif_of_source
 from .stream import printable
 
@@ -195,33 +195,18 @@ def as_nsc(needs: list[Need], expires: int | None) -> str:
             # --rm removes an entry from both lists, so one that stays in a list is added again.
             new = {verb: [e for e in new[verb] if e not in old[verb] or e in gone] for verb in new}
         for entry in dict.fromkeys(gone):
-            words += ["--rm", _csv(entry)]
+            words += ["--rm", nsc_entry(entry)]
         if gone:
-            lines.append(_command(words))
+            lines.append(nsc_command(words))
             words = ["nsc", "edit", "user", "--name", need.host]
         for verb, flag in (("publish", "--allow-pub"), ("subscribe", "--allow-sub")):
             for entry in new[verb]:
-                words += [flag, _csv(entry)]
+                words += [flag, nsc_entry(entry)]
         if expires is not None:
             words += ["--expiry", f"{max(1, expires // 60)}m"]
         if len(words) > 5:
-            lines.append(_command(words))
+            lines.append(nsc_command(words))
         lines.append(
-            _command(["nsc", "generate", "creds", "--name", need.host, "--output-file", creds])
+            nsc_command(["nsc", "generate", "creds", "--name", need.host, "--output-file", creds])
         )
     return "".join(lines)
-
-
-def _command(words: list[str]) -> str:
-    """A shell command, with one option on each line if there are several."""
-    head, options = words[:3], words[3:]
-    pairs = [
-        " ".join(map(shlex.quote, options[place : place + 2]))
-        for place in range(0, len(options), 2)
-    ]
-    return " \\\n  ".join([" ".join([*head, pairs[0]]), *pairs[1:]]) + "\n"
-
-
-def _csv(entry: str) -> str:
-    """An entry as nsc reads comma-separated lists: quoted if it holds a comma or quote."""
-    return '"' + entry.replace('"', '""') + '"' if set(',"') & set(entry) else entry

@@ -129,7 +129,7 @@ class Selection:
         return permissions
 
     def load_each(
-        self, path: Path, *, undetermined: Literal["refuse", "skip", "keep"] = "refuse"
+        self, path: Path | str, *, undetermined: Literal["refuse", "skip", "keep"] = "refuse"
     ) -> dict[str, Permissions]:
         """Return the permissions of every user; a usage error (exit 2) if they cannot be read.
 

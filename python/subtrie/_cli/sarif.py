@@ -27,6 +27,12 @@ _RULES = {
     "no-auth-user": "Connections without credentials are a user.",
     "may": "A user may do what was asked.",
     "refused": "A subject is refused.",
+    "unused-rule": "No traffic used an allow entry.",
+    "unused-user": "A user does not occur in the traffic.",
+    "tried": "The broker refused what a user tried.",
+    "not-covered": "The broker accepted what no entry allows.",
+    "narrower": "Narrower entries allow the traffic.",
+    "undetermined": "The traffic does not tell whether an entry is used.",
     "dynamic": "A call, endpoint or event in the source cannot be determined statically.",
     "note": "Something in the source needs attention.",
 }

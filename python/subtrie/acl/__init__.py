@@ -14,31 +14,46 @@ from ._lint_rules import LINT_RULES, LintRule
 from ._load.deployments import is_address
 from ._load.files import STANDARD_INPUT, read_text
 from ._microbus import about_microbus
+from ._narrowing import Narrowing, narrowed
 from ._permissions import Permissions
 from ._place import Place
 from ._response_limit import ResponseLimit
+from ._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
 from ._session import Session
+from ._traffic import Counted, Published, Refused, Subscribed, Traffic
 
 __all__ = [
     "LINT_RULES",
     "STANDARD_INPUT",
+    "Attempt",
     "Comparison",
+    "Counted",
     "Decision",
     "Delivery",
     "Deployment",
     "Diff",
+    "EntryUsage",
     "Finding",
     "Flow",
     "Grant",
     "Link",
     "LintRule",
+    "Narrowing",
     "Permissions",
     "Place",
+    "Published",
+    "Refused",
     "ResponseLimit",
     "Session",
+    "Subscribed",
+    "Traffic",
     "Witness",
     "about_microbus",
+    "entry_usage",
     "is_address",
     "jwt_size",
+    "narrowed",
     "read_text",
+    "refusals",
+    "uncovered",
 ]

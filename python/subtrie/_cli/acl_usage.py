@@ -1,0 +1,270 @@
+"""``subtrie acl usage``: rules that no traffic used, what was tried, and what would suffice."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from .. import _engine
+from .._errors import SubtrieError
+from ..acl import (
+    Attempt,
+    EntryUsage,
+    Narrowing,
+    Permissions,
+    Traffic,
+    entry_usage,
+    narrowed,
+    refusals,
+    uncovered,
+)
+from .permission_files import SOURCE, BadFile, Selection, bad_file, of_user
+from .report_forms import TEXT, by_format, print_report
+from .sarif import Row
+from .usage_forms import AS, print_as, print_usage
+from .usage_traffic import read_traffic
+
+_SHOWN_USERS = 5
+
+
+class _Named(NamedTuple):
+    """A source of permissions, and the user it is of if it says none."""
+
+    user: str | None
+    source: Path | str
+
+
+class _NamedSource(click.ParamType):  # type: ignore[type-arg]
+    """``FILE`` or ``USER=FILE``."""
+
+    name = "[user=]file"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> _Named:
+        """Return the user, or None, and the source."""
+        user, equals, rest = str(value).partition("=")
+        if equals and "/" not in user and not Path(str(value)).exists():
+            return _Named(user, SOURCE.convert(rest, param, ctx))
+        return _Named(None, SOURCE.convert(value, param, ctx))
+
+
+@dataclasses.dataclass(frozen=True)
+class User:
+    """A user whose permissions are compared with traffic.
+
+    Attributes:
+        label: the account and the name, as messages show them.
+        account: the account; empty if the file names none.
+        name: the name by which the traffic knows the user.
+        file: the file of the permissions.
+        permissions: the permissions.
+    """
+
+    label: str
+    account: str
+    name: str
+    file: str
+    permissions: Permissions
+
+
+@dataclasses.dataclass(frozen=True)
+class Usage:
+    """The answer about one user."""
+
+    of: User
+    entries: tuple[EntryUsage, ...]
+    refused: tuple[Attempt, ...]
+    uncovered: tuple[Attempt, ...]
+    proposal: Narrowing | None
+
+
+@click.command()
+@click.argument("files", type=_NamedSource(), metavar="[USER=]FILE...", nargs=-1, required=True)
+@click.option(
+    "--traffic", "run", metavar="RUN", required=True,
+    help="A directory that subtrie audit --out wrote.",
+)  # fmt: skip
+@click.option(
+    "--as", "artefact", type=click.Choice(AS),
+    help="Print only the proposal: permissions of a server configuration, commands of nsc, or "
+    "permissions JSON with the size of the user's JWT.",
+)  # fmt: skip
+@of_user
+@by_format
+def usage(
+    files: tuple[_Named, ...], run: str, artefact: str | None, selection: Selection, form: str
+) -> None:
+    """Compare the rules in FILES with the traffic of an audit.
+
+    Reports rules that nothing used, what the broker refused, and what it accepted although no rule
+    allows it; and proposes narrower rules, which never allow more than today's. Microbus is not
+    needed. A user is known by its name; that of a file of one user is the name of the file, unless
+    USER= says it. Audit with --rules to have messages counted for each rule. Exit code 1 if there
+    is a warning.
+    """
+    users_of_files = _users_of_files(files, selection)
+    users, period = read_traffic(run)
+    _check_known(users_of_files, users, run, selection)
+    try:
+        answers = [_usage(each, users.get(each.name, Traffic())) for each in users_of_files]
+    except SubtrieError as error:
+        raise bad_file(error) from None
+    rows = [row for each in answers for row in _rows(each)]
+    changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
+    if artefact is not None:
+        for each, proposal in changed:
+            print_as(artefact, each.name, each.account, each.permissions, proposal)
+    elif form == TEXT:
+        if not all(each.exact for answer in answers for each in answer.entries):
+            period += "; messages are not counted by rule, as the audit had no --rules with it"
+        print_usage(period, rows, [(each.label, proposal) for each, proposal in changed])
+    else:
+        objects = (each for answer in answers for each in _objects(answer))
+        headings = ("place", "level", "rule", "finding")
+        table = [(each.place, each.level, each.rule, each.message) for each in rows]
+        print_report(form, "subtrie acl usage", rows, objects, (headings, table))
+    raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
+
+
+def _users_of_files(files: tuple[_Named, ...], selection: Selection) -> list[User]:
+    found: dict[str, User] = {}
+    for named, source in files:
+        for label, permissions in selection.load_each(source, undetermined="skip").items():
+            path, _, name = label.rpartition("/")
+            account = path.rpartition("/")[2]
+            if not label:
+                name = named or selection.user or _name_of(source)
+            elif any(
+                wanted not in (None, given)
+                for wanted, given in (
+                    (selection.user, name), (selection.account, account), (named, name),
+                )
+            ):  # fmt: skip
+                continue
+            one = User(label or name, account, name, str(source), permissions)
+            if name in found:
+                both = f"{found[name].label} and {one.label}"
+                raise BadFile(
+                    f"{source}: {both} have one name, and traffic does not tell accounts; choose "
+                    "one with --account"
+                )
+            found[name] = one
+    if not found:
+        raise BadFile(f"{files[0].source}: no such user, or none with permissions of its own")
+    return list(found.values())
+
+
+def _name_of(source: Path | str) -> str:
+    if str(source) == "-":
+        raise BadFile("-: the user of standard input is not known; write USER=-")
+    return re.sub(r"_nats$", "", Path(source).stem)
+
+
+def _check_known(
+    users_of_files: list[User], users: dict[str, Traffic], run: str, selection: Selection
+) -> None:
+    """Refuse users that are not those of the traffic."""
+    there = sorted(name for name, traffic in users.items() if traffic)
+    missing = [each.name for each in users_of_files if each.name not in there]
+    if not missing or (len(missing) < len(users_of_files) and not selection.names_a_user):
+        return  # a user among others that never came is a finding
+    known = ", ".join(there[:_SHOWN_USERS]) or "no users"
+    more = f" and {len(there) - _SHOWN_USERS} more" if len(there) > _SHOWN_USERS else ""
+    raise BadFile(
+        f"{run}: no traffic of {', '.join(missing[:_SHOWN_USERS])}; it has {known}{more}; write "
+        "USER=FILE if a file of one user has another name"
+    )
+
+
+def _usage(user: User, traffic: Traffic) -> Usage:
+    permissions = user.permissions
+    if not traffic:
+        return Usage(user, (), (), (), None)
+    proposal = narrowed(permissions, traffic)
+    return Usage(
+        user,
+        tuple(entry_usage(permissions, traffic)),
+        tuple(refusals(permissions, traffic)),
+        tuple(uncovered(permissions, traffic)),
+        proposal if proposal.removed or proposal.added else None,
+    )
+
+
+def _rows(answer: Usage) -> Iterator[Row]:
+    user = answer.of
+    place = user.permissions.place
+    own = (user.file,) if place is None else (place.file, place.line, place.column)
+    if not answer.entries:
+        yield Row("unused-user", "warning", f"{user.label}: no traffic of this user", *own)
+    for each in answer.entries:
+        found = user.permissions.sources.get((f"{each.verb}_allow", each.entry))
+        at = own if found is None else (found.file, found.line, found.column)
+        what = f"{user.label}: {each.verb} {each.entry}"
+        if each.state == "unused":
+            yield Row("unused-rule", "warning", f"{what} was not used", *at)
+        elif each.state == "undetermined":
+            message = f"{what}: whether it was used is not determined; audit with --rules"
+            yield Row("undetermined", "note", message, *at)
+        parts = _parts(answer.proposal, each)
+        if parts and each.state != "unused":
+            yield Row("narrower", "note", f"{what}: {', '.join(parts)} allows the traffic", *at)
+    for one in answer.refused:
+        yield Row("tried", "warning", _tried(user, one), *own)
+    for one in answer.uncovered:
+        message = f"{user.label}: {one.verb} {one.witness} was accepted {_times(one.count)}"
+        yield Row("not-covered", "warning", f"{message}, and no entry allows it", *own)
+
+
+def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
+    """The entries that replace one."""
+    if proposal is None or (usage.verb, usage.entry) not in proposal.removed:
+        return []
+    whole = usage.entry.partition(" ")[0]
+    return [
+        entry
+        for verb, entry in proposal.added
+        if verb == usage.verb and _engine.covers(whole, entry.partition(" ")[0])
+    ]
+
+
+def _tried(user: User, attempt: Attempt) -> str:
+    if attempt.allowed:
+        why = "although the entries allow it: the broker has others"
+    elif attempt.rule is None:
+        why = "as no entry allows it"
+    else:
+        why = f"by the deny entry {attempt.rule}"
+    tried = f"{attempt.verb} {attempt.witness}"
+    return f"{user.label}: {tried} was refused {_times(attempt.count)}, {why}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _objects(answer: Usage) -> Iterator[dict[str, Any]]:
+    user = {"user": answer.of.name, "account": answer.of.account or None}
+    if not answer.entries:
+        yield {"kind": "unused-user", **user, "file": answer.of.file}
+    for each in answer.entries:
+        place = answer.of.permissions.sources.get((f"{each.verb}_allow", each.entry))
+        line = None if place is None else place.line
+        more = {"file": answer.of.file if place is None else place.file, "line": line}
+        yield {"kind": "rule", **user, **dataclasses.asdict(each), **more}
+    for kind, attempts in (("tried", answer.refused), ("not-covered", answer.uncovered)):
+        for one in attempts:
+            yield {"kind": kind, **user, **dataclasses.asdict(one)}
+    if answer.proposal is not None:
+        changes = {
+            name: [{"verb": verb, "entry": entry} for verb, entry in found]
+            for name, found in (
+                ("removed", answer.proposal.removed), ("added", answer.proposal.added),
+            )
+        }  # fmt: skip
+        yield {"kind": "proposal", **user, **changes}

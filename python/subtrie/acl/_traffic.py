@@ -1,0 +1,126 @@
+"""The traffic of one user, as the tables of an audit tell it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+
+class Published(NamedTuple):
+    """Messages that the broker accepted.
+
+    Attributes:
+        pattern: the subscription that received them, folded; else their folded subject.
+        received: whether a client received them.
+        least: how many there were at least.
+        most: how many there were at most.
+    """
+
+    pattern: str
+    received: bool
+    least: int
+    most: int
+
+
+class Subscribed(NamedTuple):
+    """A subscription that the broker accepted: pattern, queue or None, how often."""
+
+    pattern: str
+    queue: str | None
+    times: int
+
+
+class Refused(NamedTuple):
+    """A refused operation: verb, subject or pattern, how often."""
+
+    verb: str
+    subject: str
+    times: int
+
+
+class Counted(NamedTuple):
+    """The numbers of accepted and refused operations that an allow entry matches."""
+
+    accepted: int
+    refused: int
+
+
+@dataclasses.dataclass
+class Traffic:
+    """The traffic of one user.
+
+    Attributes:
+        published: what it published.
+        subscribed: what it subscribed to.
+        refused: what it tried.
+        counted: the use of allow entries by verb and entry, where it was counted.
+        proposed: rules for Microbus, by verb, that an audit derived from the traffic.
+        planes: the planes of Microbus in the traffic; rules about them are in ``proposed``.
+    """
+
+    published: list[Published] = dataclasses.field(default_factory=list)
+    subscribed: list[Subscribed] = dataclasses.field(default_factory=list)
+    refused: list[Refused] = dataclasses.field(default_factory=list)
+    counted: dict[tuple[str, str], Counted] = dataclasses.field(default_factory=dict)
+    proposed: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    planes: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_tables(
+        cls, rows: Callable[[str], Iterable[Mapping[str, Any]]], planes: Iterable[str] = ()
+    ) -> dict[str, Traffic]:
+        """Return the traffic of each user in the tables of an audit.
+
+        Each table is read once; memory grows with the distinct patterns of each user.
+
+        Args:
+            rows: a function that returns the rows of a table.
+            planes: the planes of Microbus in the traffic.
+        """
+        among = frozenset(planes)
+        found: dict[str, Traffic] = {}
+
+        def of(user: str) -> Traffic:
+            return found.setdefault(user, cls(planes=among))
+
+        flows: dict[tuple[str, str, bool], tuple[int, int]] = {}
+        for row in rows("flows"):
+            key = row["publisher"], row["pattern"], row["subscriber"] is not None
+            least, most = flows.get(key, (0, 0))
+            # Several subscribers may have received the same messages, or different ones.
+            flows[key] = max(least, row["published"]), most + row["published"]
+        for (user, pattern, received), bounds in flows.items():
+            of(user).published.append(Published(pattern, received, *bounds))
+        subscriptions: dict[tuple[str, str, str | None], int] = {}
+        for row in rows("subscriptions"):
+            if row["identity"] is not None:
+                one = row["identity"], row["pattern"], row["queue"]
+                subscriptions[one] = subscriptions.get(one, 0) + 1
+        for (user, pattern, queue), count in subscriptions.items():
+            of(user).subscribed.append(Subscribed(pattern, queue, count))
+        for row in rows("refused"):
+            verb = "subscribe" if row["kind"] == "subscribe" else "publish"
+            of(row["who"]).refused.append(Refused(verb, row["subject"], row["count"]))
+        for row in rows("permission_usage"):
+            if row["effect"] != "allow":
+                continue
+            # Also of a user without traffic: a row alone does not make it occur.
+            counted = of(row["service"]).counted
+            before = counted.get((row["verb"], row["rule"]), Counted(0, 0))
+            counted[row["verb"], row["rule"]] = Counted(
+                before.accepted + row["accepted"], before.refused + row["refused"]
+            )
+        for row in rows("proposal"):
+            of(row["service"]).proposed.append((row["verb"], row["rule"]))
+        return found
+
+    def __bool__(self) -> bool:
+        """Whether the user did anything."""
+        used = any(each.accepted or each.refused for each in self.counted.values())
+        return used or bool(self.published or self.subscribed or self.refused)
+
+    def is_microbus(self, pattern: str) -> bool:
+        """Return whether a pattern begins with a plane and a part of it, as Microbus writes it."""
+        plane, _, rest = pattern.partition(".")
+        return plane in self.planes and rest.partition(".")[0] in ("safe", "danger", "reply")
