@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from subtrie._cli.app import app
+from subtrie._cli.nsc import edit_user
 from subtrie.acl import Permissions
 from subtrie.spark import Questions, audit, load_rules
 
@@ -98,6 +99,21 @@ def test_what_is_copied_is_the_proposal(usage: Any, tmp_path: Path) -> None:
     code, text = usage(file)
     assert "not-covered" in text
     assert "unused" not in text
+
+
+def test_nsc_removes_an_entry_from_all_lists_and_adds_it_where_it_stays() -> None:
+    before = Permissions(publish_allow=["a", "b"], publish_deny=["b.c"], subscribe_allow=["a"])
+    after = Permissions(publish_allow=["b"], publish_deny=["b.c"], subscribe_allow=["a"])
+    lines = edit_user("me", "", before, after).splitlines()
+    assert [each.strip(" \\") for each in lines] == [
+        "nsc edit user --name me", "--rm a", "nsc edit user --name me", "--allow-sub a",
+    ]  # fmt: skip
+    assert edit_user("me", "", before, before) == ""
+    # A token with an empty list allows everything, so nothing is a deny of everything.
+    nothing = edit_user("me", "APP", after, Permissions(publish_allow=[], subscribe_allow=["a"]))
+    assert "--deny-pub '>'" in nothing
+    assert nothing.startswith("nsc edit user --account APP")
+    assert "--allow-pub" not in edit_user("me", "", Permissions(publish_allow=["a"]), Permissions())
 
 
 def test_nothing_to_report_is_exit_0(usage: Any, tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def _parts(proposal: Narrowing | None, usage: EntryUsage) -> list[str]:
 
 def _tried(user: User, attempt: Attempt) -> str:
     if attempt.allowed:
-        why = "although the entries allow it: the broker has others"
+        why = "although the entries allow it"
     elif attempt.rule is None:
         why = "as no entry allows it"
     else:
