@@ -52,7 +52,7 @@ def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
     counters["operations"] = sum(each["published"] for each in tables.get("call_graph", ()))
     counters["lines"] = counters["operations"] + counters["unparseable_lines"]
     planes = sorted({each["plane"] for each in tables.get("call_graph", ())})
-    record = run_record("0" * 64, {}, {**counters, "published": counters["operations"]})
+    record = run_record(lambda: "0" * 64, {}, {**counters, "published": counters["operations"]})
     made = RunFolder(folder)
     made.commit(
         [table_bytes(name, rows) for name, rows in {**tables, "runs": [record]}.items()],
