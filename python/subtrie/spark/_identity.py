@@ -11,6 +11,15 @@ from .. import microbus
 from .._errors import SubtrieError
 
 
+def is_host(name: str | None) -> bool:
+    """Return whether a name can be the host of a service."""
+    try:
+        microbus.check_identity_host(name or "")
+    except SubtrieError:
+        return False
+    return True
+
+
 def identity_of(*names: str | None) -> str | None:
     """Return the first name that can be the host of a service, else the first one there is."""
     given = [name for name in names if name]

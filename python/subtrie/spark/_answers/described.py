@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ... import SubjectTrie, microbus
 from ..._errors import SubtrieError
 from .._audit.pattern_index import PatternIndex, pattern_table
+from .._identity import is_host
 from .._schema import arrow_schema
 from .._sessions.shipped_files import send_file, worker_path
 from .folding import HEAD, fold
@@ -229,16 +230,8 @@ def _are_hosts(names: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     unique = pc.unique(names)
-    hosts = pa.array([name for name in unique.to_pylist() if _is_host(name)], pa.string())
+    hosts = pa.array([name for name in unique.to_pylist() if is_host(name)], pa.string())
     return pc.is_in(names, value_set=hosts)
-
-
-def _is_host(name: str | None) -> bool:
-    try:
-        microbus.check_identity_host(name or "")
-    except SubtrieError:
-        return False
-    return True
 
 
 def _patterns(texts: pa.Array, routes: pa.Array) -> pa.Array:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import classify, microbus
-from ..._errors import SubtrieError
+from ... import classify
+from .._identity import is_host
 from .._schema import arrow_schema
 from .edges import edge_rows
 from .facts import FactTables, stream_bytes
@@ -267,7 +267,7 @@ def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     import pyarrow.compute as pc
 
     names = pc.unique(publishes["identity"])
-    hosts = pa.array([name for name in names.to_pylist() if _is_host(name)], pa.string())
+    hosts = pa.array([name for name in names.to_pylist() if is_host(name)], pa.string())
     known = publishes.filter(pc.is_in(publishes["identity"], value_set=hosts))
     at = known["at"].combine_chunks()
     identity = known["identity"].combine_chunks()
@@ -309,12 +309,3 @@ def _unparseable(facts: pa.Table) -> Rows:
     """Return the lines that could not be parsed."""
     table = facts.rename_columns(["server", "file", "offset", "reason", "text"])
     return rows("unparseable", table, ("server", "file", "offset"))
-
-
-def _is_host(name: str | None) -> bool:
-    """Whether a name is the host name of a Microbus service."""
-    try:
-        microbus.check_identity_host(name or "")
-    except SubtrieError:
-        return False
-    return True
