@@ -126,13 +126,18 @@ FORMS = {
     "test": ["acl", "test"],
     "who": ["acl", "who", "sensors.x"],
     "flows": ["acl", "flows"],
+    "show": ["acl", "show"],
+    "show of one user": ["acl", "show", "--user", "ingest"],
+    "minimise": ["acl", "minimise", "--user", "ingest"],
     "why": ["why", "other.x", "sensors.x", "a..b", "--user", "ingest", "-p"],
 }
 
 
 @pytest.mark.parametrize("verb", FORMS)
-def test_every_verb_that_reports_has_every_format(verb, path, tmp_path):
+def test_every_verb_has_every_format(verb, path, tmp_path):
     words = [*FORMS[verb], path]
+    if verb == "minimise":
+        path.write_text(CONFIG.replace('"sensors.>"', '"sensors.>", "sensors.x"'))
     if verb == "diff":
         (tmp_path / "new.conf").write_text(CONFIG.replace('"in.*"', '">"'))
         words.append(tmp_path / "new.conf")
@@ -149,7 +154,10 @@ def test_every_verb_that_reports_has_every_format(verb, path, tmp_path):
     cases = list(ElementTree.fromstring(junit.output).iter("testcase"))
     assert cases
     rows = run(*words, "--json")
-    assert [json.loads(line) for line in rows.output.splitlines()]
+    if verb in ("show of one user", "minimise"):
+        assert json.loads(rows.output)["subtrie"] == 1
+    else:
+        assert [json.loads(line) for line in rows.output.splitlines()]
     table = run(*words, "--format", "markdown")
     assert "|---|" in table.output
     codes |= {each.exit_code for each in (report, junit, rows, table)}

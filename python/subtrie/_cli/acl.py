@@ -10,7 +10,7 @@ from rich.text import Text
 
 from .._nats.duration import readable_duration
 from .._nats.jwt import utc_text
-from ..acl import Permissions, jwt_size
+from ..acl import Permissions, ResponseLimit, jwt_size
 from .acl_diff import diff
 from .acl_flows import flows
 from .acl_lint import lint, rule
@@ -18,7 +18,8 @@ from .acl_test import test
 from .acl_usage import usage
 from .acl_users import show_users, who
 from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
-from .report_forms import JSON, MARKDOWN, by_short_format, markdown_table
+from .report_forms import FORMS, JSON, TEXT, by_format, formats, print_report
+from .sarif import Row
 from .stream import console, printable
 
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
@@ -44,16 +45,17 @@ for _command in (diff, flows, lint, rule, test, usage, who):
 @of_user
 @every_user
 @by_plane
-@by_short_format
+@by_format
 def show(file: Path, selection: Selection, every_user: bool, plane: str | None, form: str) -> None:
     """Show what FILE grants: the lists of one user, or a table of all users.
 
-    As JSON, subtrie permissions JSON; of several users, one object for each row.
+    As JSON, subtrie permissions JSON; of several users, one object for each row. As SARIF and
+    JUnit, one note or passed test case for each entry; of several users, for each user.
     """
     if not selection.names_a_user:
         users = selection.load_each(file, undetermined="keep")
         if every_user or len(users) > 1:
-            show_users(users, plane, form)
+            show_users(users, str(file), plane, form)
             return
     permissions = selection.load_determined(file)
     if form == JSON:
@@ -61,8 +63,11 @@ def show(file: Path, selection: Selection, every_user: bool, plane: str | None, 
             click.echo(f"{printable(str(file))}: {validity}", err=True)
         print(permissions.dump("json"), end="")
         return
-    if form == MARKDOWN:
-        print(markdown_table(("list", "entry"), _cells(permissions)), end="")
+    if form != TEXT:
+        cells = list(_cells(permissions))
+        rows = [_note("entry", f"{title}: {entry}", title, entry, permissions, file)
+                for title, entry in cells]  # fmt: skip
+        print_report(form, "subtrie acl show", rows, (), (("list", "entry"), cells))
         return
     screen = console()
     for name in _LISTS:
@@ -77,8 +82,7 @@ def show(file: Path, selection: Selection, every_user: bool, plane: str | None, 
         for entry in entries:
             screen.print(Text("  " + printable(entry)))
     if permissions.allow_responses is not None:
-        limit = permissions.allow_responses
-        screen.print(f"allow responses: {_often(limit.max)}, {_long(limit.expires)}")
+        screen.print(f"allow responses: {_responses(permissions.allow_responses)}")
     if (validity := _validity(permissions)) is not None:
         screen.print(Text(validity, "red" if permissions.validity.fault() else ""))
     if permissions.place is not None:
@@ -97,14 +101,14 @@ def _cells(permissions: Permissions) -> Iterator[tuple[str, str]]:
             yield title, "everything" if entries is None else "nothing"
         for entry in entries or ():
             yield title, entry
+    if permissions.allow_responses is not None:
+        yield "allow responses", _responses(permissions.allow_responses)
 
 
-def _often(most: int) -> str:
-    return "any number" if most < 0 else f"{most} for each message received"
-
-
-def _long(expires: float) -> str:
-    return "without a time limit" if expires < 0 else f"within {readable_duration(expires)}"
+def _responses(limit: ResponseLimit) -> str:
+    often = "any number" if limit.max < 0 else f"{limit.max} for each message received"
+    within = readable_duration(limit.expires)
+    return f"{often}, {'without a time limit' if limit.expires < 0 else f'within {within}'}"
 
 
 def _validity(permissions: Permissions) -> str | None:
@@ -121,14 +125,36 @@ def _validity(permissions: Permissions) -> str | None:
     return "token: " + ", ".join(parts) + (" (not valid yet)" if fault == "not-yet-valid" else "")
 
 
+def _note(
+    rule: str, message: str, title: str, entry: str, permissions: Permissions, file: Path
+) -> Row:
+    """A row about an entry of a list, at its place if that is known."""
+    place = permissions.sources.get((title.replace(" ", "_"), entry), permissions.place)
+    if place is None:
+        return Row(rule, "note", message, str(file))
+    return Row(rule, "note", message, place.file, place.line, place.column)
+
+
 @acl.command()
 @click.argument("file", type=SOURCE)
 @of_user
-@click.option(
-    "--format", "form", type=click.Choice(["json", "conf"]), default="json", show_default=True
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def minimise(file: Path, selection: Selection, form: str, as_json: bool) -> None:
-    """Print the smallest permissions that grant the same as FILE."""
+@formats((JSON, "conf", *(each for each in FORMS if each not in (TEXT, JSON))))
+def minimise(file: Path, selection: Selection, form: str) -> None:
+    """Print the smallest permissions that grant the same as FILE.
+
+    As SARIF and JUnit, one note or passed test case for each entry that they leave out or add.
+    """
     permissions = selection.load_determined(file)
-    print(permissions.minimised().dump("json" if as_json else form), end="")
+    smallest = permissions.minimised()
+    if form in (JSON, "conf"):
+        print(smallest.dump(form), end="")
+        return
+    before, after = (dict.fromkeys(_cells(each)) for each in (permissions, smallest))
+    rows = [
+        _note("smallest", f"{title} {entry} is {what} the smallest form", title, entry,
+              permissions, file)
+        for what, these, others in (("not in", before, after), ("new in", after, before))
+        for title, entry in these
+        if (title, entry) not in others
+    ]  # fmt: skip
+    print_report(form, "subtrie acl minimise", rows, (), (("list", "entry"), after))

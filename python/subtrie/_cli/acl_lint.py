@@ -15,7 +15,7 @@ from .junit import Case, junit
 from .lint_baseline import Comments, read_baseline, write_baseline
 from .markdown import code
 from .permission_files import FILE, SOURCE, Selection, by_plane, every_user, of_user
-from .report_forms import by_format
+from .report_forms import JSON, MARKDOWN, TEXT, by_format, formats, print_report
 from .sarif import fingerprint, sarif_of_findings
 from .stream import console, line_of_output, print_json, printable
 
@@ -161,17 +161,21 @@ def _cases(files: tuple[Path, ...], findings: list[Finding]) -> list[Case]:
 
 @click.command()
 @click.argument("name", metavar="[CODE]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each rule.")
-def rule(name: str | None, as_json: bool) -> None:
+@formats((TEXT, JSON, MARKDOWN))
+def rule(name: str | None, form: str) -> None:
     """Explain the lint rule CODE, or list all."""
     if name is not None and name not in LINT_RULES:
         raise click.UsageError(f"no lint rule is called {printable(name)}; see subtrie acl rule")
     chosen = [each for each in LINT_RULES.values() if name in (None, each.code)]
+    if form != TEXT:
+        fields = chosen[0]._fields
+        cells = [[str(getattr(each, field)) for field in fields] for each in chosen]
+        objects = (each._asdict() for each in chosen)
+        print_report(form, "subtrie acl rule", (), objects, (fields, cells))
+        return
     screen = console()
     for each in chosen:
-        if as_json:
-            print_json(each._asdict())
-        elif name is None:
+        if name is None:
             screen.print(Text(f"{each.code:16} {each.level:8} {each.summary}"))
         else:
             scope = "\nApplies to subjects of Microbus only." if each.microbus else ""

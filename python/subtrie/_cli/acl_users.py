@@ -14,7 +14,7 @@ from .._errors import SubtrieError
 from .._nats.duration import readable_duration
 from ..acl import Permissions, about_microbus
 from .permission_files import SOURCE, Selection, bad_file, of_user
-from .report_forms import JSON, MARKDOWN, TEXT, by_format, markdown_table, print_report
+from .report_forms import JSON, TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, print_json, printable
 
@@ -23,23 +23,45 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def show_users(users: dict[str, Permissions], plane: str | None, form: str) -> None:
-    """Print one row for each user: how many entries, and what stands out."""
+def show_users(users: dict[str, Permissions], file: str, plane: str | None, form: str) -> None:
+    """Print one row for each user: how many entries, and what stands out.
+
+    Args:
+        users: the permissions by user.
+        file: the file they are from.
+        plane: the plane of a Microbus deployment; None if the entries tell.
+        form: the format.
+    """
     microbus = plane is not None or about_microbus(users.values())
     rows = [_row(name, permissions, microbus) for name, permissions in users.items()]
-    if form == JSON:
+    if form == JSON:  # without the cells of the table
         for row in rows:
             print_json(row)
         return
     texts = [list(_HEADINGS), *([_cell(row[key]) for key in _HEADINGS] for row in rows)]
-    if form == MARKDOWN:
-        print(markdown_table(texts[0], texts[1:]), end="")
+    if form != TEXT:
+        pairs = zip(users.values(), texts[1:], strict=True)
+        notes = [_note(permissions, cells, file) for permissions, cells in pairs]
+        print_report(form, "subtrie acl show", notes, (), (texts[0], texts[1:]))
         return
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     screen = console()
     for number, cells in enumerate(texts):
         padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
         screen.print(Text("  ".join(padded).rstrip(), "bold" if number == 0 else ""))
+
+
+def _note(permissions: Permissions, cells: list[str], file: str) -> Row:
+    name, account, *others = cells
+    parts = [
+        f"{heading} {text}"
+        for heading, text in zip(_HEADINGS[2:], others, strict=True)
+        if text != "-"
+    ]
+    label = name if account == "-" else f"{account}/{name}"
+    place = permissions.place
+    at = (file,) if place is None else (place.file, place.line, place.column)
+    return Row("user", "note", f"{label}: {'; '.join(parts)}", *at)
 
 
 def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]:

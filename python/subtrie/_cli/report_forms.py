@@ -20,7 +20,7 @@ TEXT, JSON, MARKDOWN, SARIF, JUNIT = FORMS = ("text", "json", "markdown", "sarif
 def formats(forms: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds ``--format`` and a short option for JSON and for SARIF.
 
-    The command gets the choice as ``form``.
+    The command gets the choice as ``form``; the first one is the default.
     """
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,17 +35,15 @@ def formats(forms: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[...
                     f"--{each}", "short", flag_value=each, help=f"The same as --format {each}."
                 )(with_options)
         choice = click.Choice(forms)
-        return click.option("--format", "form", type=choice, default=TEXT, show_default=True)(
+        return click.option("--format", "form", type=choice, default=forms[0], show_default=True)(
             with_options
         )
 
     return decorated
 
 
-#: For verbs that report something.
+#: For verbs whose answer is a text.
 by_format = formats(FORMS)
-#: For verbs that show something.
-by_short_format = formats((TEXT, JSON, MARKDOWN))
 
 
 def print_report(
