@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,15 @@ class OperatorMode:
     """The accounts ``{name: block}`` of a configuration, signed.
 
     Attributes:
-        config: the server configuration, with a memory resolver.
+        operator: the key pair of the operator.
+        keys: the key pair of each account.
+        account_jwts: the JWT of each account.
         users: the JWT and the seed of each user by ``account/user``.
     """
 
     def __init__(self, accounts: dict[str, dict[str, Any]]) -> None:
-        operator = key(nkeys.PREFIX_BYTE_OPERATOR)
-        keys = {name: key(nkeys.PREFIX_BYTE_ACCOUNT) for name in accounts}
+        self.operator = operator = key(nkeys.PREFIX_BYTE_OPERATOR)
+        self.keys = keys = {name: key(nkeys.PREFIX_BYTE_ACCOUNT) for name in accounts}
         public = {name: each.public_key.decode() for name, each in keys.items()}
         self.operator_jwt = token(
             operator, operator.public_key.decode(), "op", {"type": "operator"}
@@ -36,10 +41,22 @@ class OperatorMode:
                 user = key(nkeys.PREFIX_BYTE_USER)
                 jwt = token(keys[name], user.public_key.decode(), each["user"], _user(each))
                 self.users[f"{name}/{each['user']}"] = (jwt, user.seed.decode())
-        rows = "".join(f"  {public[name]}: {jwt}\n" for name, jwt in self.account_jwts.items())
-        self.config = (
-            f"operator: {self.operator_jwt}\nresolver: MEMORY\nresolver_preload {{\n{rows}}}\n"
+
+    @property
+    def config(self) -> str:
+        """The server configuration, with a memory resolver."""
+        rows = "".join(
+            f"  {self.keys[name].public_key.decode()}: {jwt}\n"
+            for name, jwt in self.account_jwts.items()
         )
+        return f"operator: {self.operator_jwt}\nresolver: MEMORY\nresolver_preload {{\n{rows}}}\n"
+
+    def change(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change the claims of an account, and sign them again."""
+        part = self.account_jwts[name].split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        change(claims["nats"])
+        self.account_jwts[name] = token(self.operator, claims["sub"], name, claims["nats"])
 
     def store(self, folder: Path) -> Path:
         """Write the JWTs as nsc keeps them, and return the folder."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import base64
+import contextlib
 import json
+import sys
 import urllib.request
 
 import nkeys
 import pytest
+from click.testing import CliRunner
 from operator_mode import OperatorMode
-from operators import key, token
+from operators import connecting, key, token
 from raw_client import RawClient
 from servers import loads, monitor, serving
 
 from subtrie import PermissionsError
+from subtrie._cli.app import app
 from subtrie.acl import Deployment
 
 ACCOUNTS = {
@@ -126,27 +129,91 @@ def test_what_a_store_holds_and_the_broker_ignores(tmp_path):
     assert caught.value.reason == "store-empty"
 
 
-def test_an_activation_token_of_another_account_does_not_count(tmp_path):
+#: Who signs an activation token, what it says, what the exporting account revokes, and if it holds.
+TOKENS = {
+    "its own": ("SHOP", {}, {}, True),
+    "none": (None, {}, {}, False),
+    "another account": ("WEB", {}, {}, False),
+    "another account in its name": ("WEB", {"issuer_account": "SHOP"}, {}, False),
+    "a signing key": ("signer", {"issuer_account": "SHOP"}, {}, True),
+    "a signing key without the account": ("signer", {}, {}, False),
+    "for another subject": ("SHOP", {"subject": "other.>"}, {}, False),
+    "of another kind": ("SHOP", {"kind": "stream"}, {}, False),
+    "forged": ("forger", {}, {}, False),
+    "revoked": ("SHOP", {}, {"WEB": 2_000_000_000}, False),
+    "all revoked": ("SHOP", {}, {"*": 2_000_000_000}, False),
+    "older ones revoked": ("SHOP", {}, {"WEB": 1_000_000_000}, True),
+    "that of another revoked": ("SHOP", {}, {"SHOP": 2_000_000_000}, True),
+}
+
+
+def _with_token(signer, more, revoked):
+    """A deployment in operator mode whose import has such an activation token."""
     operator = OperatorMode(ACCOUNTS)
-    text = operator.account_jwts["WEB"]
-    folder = operator.store(tmp_path / "store")
-    assert _answers(Deployment.load(folder))[2] == ("stock.a",)
-    stolen = OperatorMode(ACCOUNTS).account_jwts["WEB"]
-    assert stolen != text
-    [path] = folder.rglob("WEB.jwt")
-    claims = json.loads(_decoded(text))
-    del claims["nats"]["imports"][1]["token"]
-    path.write_text(_encoded(claims))
-    assert "stock.>" in Deployment.load(folder).ignored[0]
+    public = {name: each.public_key.decode() for name, each in operator.keys.items()}
+    keys = {**operator.keys, "signer": key(nkeys.PREFIX_BYTE_ACCOUNT)}
+    claims = {"type": "activation", "subject": "stock.>", "kind": "service", **more}
+    if "issuer_account" in claims:
+        claims["issuer_account"] = public[claims["issuer_account"]]
+    given = None
+    if signer is not None:
+        given = token(keys.get(signer, keys["SHOP"]), public["WEB"], "t", claims)
+    if signer == "forger":
+        signed, _, signature = given.rpartition(".")
+        given = f"{signed}.{'B' if signature[0] == 'A' else 'A'}{signature[1:]}"
+
+    def offer(nats):
+        nats["signing_keys"] = [keys["signer"].public_key.decode()]
+        nats["exports"][1]["revocations"] = {public.get(n, n): at for n, at in revoked.items()}
+
+    def take(nats):
+        nats["imports"][1].pop("token")
+        if given is not None:
+            nats["imports"][1]["token"] = given
+
+    operator.change("SHOP", offer)
+    operator.change("WEB", take)
+    return operator
 
 
-def _decoded(jwt):
-    part = jwt.split(".")[1]
-    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+@pytest.mark.parametrize("case", TOKENS)
+def test_an_activation_token_holds_if_the_broker_takes_it(case, tmp_path):
+    signer, more, revoked, holds = TOKENS[case]
+    operator = _with_token(signer, more, revoked)
+    with serving(tmp_path / "s", operator.config) as url:
+        till = RawClient(url, **connecting(*operator.users["SHOP/till"]))
+        till.subscribe("stock.>", "1")
+        till.flush()
+        arrived: tuple[str, ...] = ()
+        with contextlib.suppress(ConnectionError):  # with some, no user of WEB may connect
+            page = RawClient(url, **connecting(*operator.users["WEB/page"]))
+            page.publish("shelf.a")
+            page.flush()
+            till.flush()
+            arrived = tuple(subject for _, subject, _ in till.messages)
+            page.close()
+        till.close()
+    shop = Deployment.load(operator.store(tmp_path / "store"))
+    assert shop.delivery("WEB/page", "shelf.a", "SHOP/till", "stock.>").subjects == arrived
+    assert bool(arrived) is holds
+    assert len(shop.ignored) == (not holds)
+    assert shop.unverified == []
 
 
-def _encoded(claims):
-    return token(key(nkeys.PREFIX_BYTE_OPERATOR), claims["sub"], claims["name"], claims["nats"])
+def test_without_the_extra_a_signature_is_not_verified(tmp_path, monkeypatch):
+    operator = _with_token(*TOKENS["its own"][:3])
+    for path in operator.store(tmp_path / "store").rglob("users/*.jwt"):
+        path.unlink()
+    monkeypatch.setitem(sys.modules, "nacl", None)
+    monkeypatch.setitem(sys.modules, "nacl.signing", None)
+    shop = Deployment.load(tmp_path / "store")
+    assert shop.unverified == [
+        "WEB: the signature of the activation token for the service import stock.> of SHOP"
+    ]
+    done = CliRunner().invoke(app, ["acl", "flows", str(tmp_path / "store")])
+    assert (
+        f"{tmp_path / 'store'}: not-verified: {shop.unverified[0]} is not verified" in done.output
+    )
 
 
 @pytest.mark.parametrize(

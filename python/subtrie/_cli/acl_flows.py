@@ -67,6 +67,8 @@ def _rows(deployment: Deployment, file: str) -> Iterator[Row]:
         yield Row(each.code, level, f"{each.account}: {each.message}", file, each.line)
     for message in deployment.ignored:
         yield Row("ignored", "warning", message, file)
+    for message in deployment.unverified:
+        yield Row("not-verified", "note", f"{message} is not verified", file)
     if deployment.no_auth_user is not None:
         message = f"a connection without credentials is {deployment.no_auth_user}"
         yield Row("no-auth-user", "note", message, file)

@@ -24,6 +24,7 @@ _RULES = {
     "unused-export": "No account imports an export.",
     "unused-import": "No user can use an import.",
     "ignored": "The broker ignores something in the input.",
+    "not-verified": "A signature was not verified; install the extra creds.",
     "no-auth-user": "Connections without credentials are a user.",
     "user": "What a user may do.",
     "entry": "An entry of a user's lists.",

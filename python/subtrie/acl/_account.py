@@ -31,6 +31,8 @@ class Export:
         line: its line in the configuration.
         token: True if an import needs an activation token.
         position: the number of the token that must be the importing account; 0 for none.
+        revoked: the accounts (``*``: all) whose activation tokens are revoked, each with the last
+            second in which a revoked one was issued.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Export:
     line: int | None = None
     token: bool = False
     position: int = 0
+    revoked: tuple[tuple[str, int], ...] = ()
 
     @property
     def public(self) -> bool:
@@ -63,8 +66,26 @@ class Export:
             tokens = taken.subject.split(".")
             return self.position <= len(tokens) and tokens[self.position - 1] == account
         if self.token:
-            return taken.activated
+            token = taken.activation
+            return token is not None and not any(
+                name in (account, "*") and token.issued <= second for name, second in self.revoked
+            )
         return self.accounts is None or account in self.accounts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Activation:
+    """The proof of an import that it is allowed: a token of the exporting account for its subject.
+
+    Attributes:
+        issuer: the public key that signed it.
+        issued: when, in seconds since the epoch; 0 if it does not say.
+        verified: True if its signature was verified.
+    """
+
+    issuer: str
+    issued: int
+    verified: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,7 +98,7 @@ class Import:
         subject: the pattern there.
         local: the pattern here.
         line: its line in the configuration.
-        activated: True if it has an activation token of the exporting account.
+        activation: its activation token; None without one that holds.
         implied: True if it is the broker's own, which no input lists.
         ordered: False if the input does not tell which wildcard becomes which.
     """
@@ -87,7 +108,7 @@ class Import:
     subject: str
     local: str
     line: int | None = None
-    activated: bool = False
+    activation: Activation | None = None
     implied: bool = False
     ordered: bool = True
 

@@ -27,6 +27,8 @@ class Deployment:
         cluster: the name of the broker's cluster, empty without one; None if it is not known.
         links: leaf nodes, gateways and routes.
         ignored: what the inputs hold and the broker ignores, a line each.
+        unverified: signatures of activation tokens that were not verified, because the extra
+            ``creds`` is not installed, a line each.
     """
 
     def __init__(self, loaded: LoadedDeployment) -> None:
@@ -39,7 +41,7 @@ class Deployment:
             Link(each.kind, each.name, each.account, Permissions._of(each.permissions), each.line)
             for each in loaded.links
         ]
-        self.ignored = loaded.ignored
+        self.ignored, self.unverified = loaded.ignored, loaded.unverified
         self._account_of = loaded.account_of
 
     @classmethod

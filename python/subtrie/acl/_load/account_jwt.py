@@ -10,8 +10,8 @@ from typing import Any
 from ... import _engine
 from ..._errors import SubtrieError
 from ..._file_errors import file_error, located
-from ..._nats.jwt import array_claim, claims_of, object_claim
-from .._account import Account, Export, Import, Mapping, Target, pattern_of
+from ..._nats.jwt import array_claim, check_signature, claims_of, object_claim, signing_keys
+from .._account import Account, Activation, Export, Import, Mapping, Target, pattern_of
 from .._subject_transform import SubjectTransform
 
 
@@ -81,11 +81,15 @@ def _export(values: dict[str, Any], path: Path) -> Export:
     position = values.get("account_token_position") or 0
     if type(position) is not int:
         raise file_error("jwt", "account_token_position", path)
+    revoked = object_claim(values.get("revocations"), "revocations", path)
+    if any(type(second) is not int for second in revoked.values()):
+        raise file_error("jwt", "revocations", path)
     return Export(
         _kind(values, path),
         _pattern(values, "subject", path),
         token=values.get("token_req") is True,
         position=position,
+        revoked=tuple(revoked.items()),
     )
 
 
@@ -100,28 +104,56 @@ def _import(values: dict[str, Any], importer: str, path: Path) -> Import:
     elif to:
         subject, local = _pattern(values, "to", path), subject
     token = text_claim(values, "token", path)
-    activated = bool(token) and _activates(token, kind, account, subject, importer, path)
-    return Import(kind, account, subject, local or subject, activated=activated)
+    activation = _activation(token, kind, account, subject, importer, path) if token else None
+    return Import(kind, account, subject, local or subject, activation=activation)
 
 
-def _activates(
+def _activation(
     token: str, kind: str, account: str, subject: str, importer: str, path: Path
-) -> bool:
-    """True if an activation token lets an account import a subject; signatures are not checked."""
+) -> Activation | None:
+    """Return what an activation token shows; None if it does not let the account import it.
+
+    Whether its issuer may sign for the exporting account is in that account's JWT: see
+    ``issued_by_account``.
+    """
     try:
         claims = claims_of(token, path, "activation")
+        verified = _verified(token, claims, path)
     except SubtrieError:
-        return False
-    nats = claims["nats"]
-    expires = claims.get("exp") or 0
-    issued_by = nats.get("issuer_account") or claims["iss"]
+        return None
+    nats, issuer = claims["nats"], claims["iss"]
+    expires, issued = claims.get("exp") or 0, claims.get("iat")
+    issued_by = nats.get("issuer_account") or issuer
     offered = nats.get("subject")
-    return (
+    if (
         (issued_by, claims["sub"], nats.get("kind")) == (account, importer, kind)
         and (not expires or expires > time.time())
         and isinstance(offered, str)
         and _covers(offered, pattern_of(subject))
-    )
+    ):
+        return Activation(issuer, issued if type(issued) is int else 0, verified)
+    return None
+
+
+def _verified(token: str, claims: dict[str, Any], path: Path) -> bool:
+    """True if the signature is good, False if the extra for it is not installed; else raise."""
+    try:
+        check_signature(token, claims, {claims["iss"]}, path)
+    except ImportError:
+        return False
+    return True
+
+
+def issued_by_account(activation: Activation, token: str, path: Path) -> bool:
+    """Return True if an activation token is issued by an account or one of its signing keys.
+
+    Args:
+        activation: what the activation token shows.
+        token: the account's JWT.
+        path: the file of the account's JWT, for messages.
+    """
+    claims = claims_of(token, path, "account")
+    return activation.issuer in {claims["sub"], *signing_keys(claims["nats"], path)}
 
 
 def _covers(offered: str, pattern: str) -> bool:

@@ -14,7 +14,7 @@ from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.jwt import claims_of, kind_of_token
 from ..._nats.nkey import check_secret_file
 from .._account import Account, Import, add_implied
-from .account_jwt import account_in_jwt
+from .account_jwt import account_in_jwt, issued_by_account
 from .config_accounts import GLOBAL, accounts_of, system_of
 from .config_keys import top_level
 from .config_links import cluster_of, links_of
@@ -242,14 +242,27 @@ class _Reader:
         for key in self._tokens:
             account = self._loaded.accounts[key]
             kept = []
-            for taken in account.imports:
+            for given in account.imports:
+                taken = self._activated(given)
                 exporter = self._loaded.accounts[taken.account]
+                what = f"the {taken.kind} import {taken.subject} of {self._name(taken.account)}"
                 if not exporter.known or any(e.allows(taken, key) for e in exporter.exports):
                     kept.append(taken)
+                    if taken.activation is not None and not taken.activation.verified:
+                        message = f"the signature of the activation token for {what}"
+                        self._loaded.unverified.append(f"{self._name(key)}: {message}")
                 else:
-                    what = f"the {taken.kind} import {taken.subject} of {self._name(taken.account)}"
                     self._loaded.ignored.append(f"{self._name(key)}: no export allows {what}")
             account.imports = kept
+
+    def _activated(self, taken: Import) -> Import:
+        """The import, without its activation token if the exporting account did not issue it."""
+        exporter = self._tokens.get(taken.account)
+        if taken.activation is None or exporter is None:
+            return taken
+        if issued_by_account(taken.activation, *exporter):
+            return taken
+        return dataclasses.replace(taken, activation=None)
 
     def _renamed(self) -> None:
         """Name accounts by their names in place of their public keys."""

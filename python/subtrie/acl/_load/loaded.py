@@ -66,3 +66,5 @@ class LoadedDeployment:
     links: list[LoadedLink] = dataclasses.field(default_factory=list)
     #: What the inputs hold and the broker ignores, a line each.
     ignored: list[str] = dataclasses.field(default_factory=list)
+    #: Signatures that were not verified, because the package for it is missing, a line each.
+    unverified: list[str] = dataclasses.field(default_factory=list)

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from ... import _engine
 from ..._errors import SubtrieError
 from ..._file_errors import file_error, located
-from .._account import Account, Export, Import, Mapping, Target
+from .._account import Account, Activation, Export, Import, Mapping, Target
 from .account_jwt import account_of_claims, text_claim
 
 #: The largest answer of a broker that is read, in bytes.
@@ -138,7 +138,9 @@ def _as_told(taken: Import) -> Import:
     """An import whose wildcards may have another order than the broker tells."""
     several = taken.subject.split(".").count("*") > 1
     changed = taken.local != taken.subject and "$" not in taken.local
-    return dataclasses.replace(taken, ordered=not (several and changed), activated=True)
+    return dataclasses.replace(
+        taken, ordered=not (several and changed), activation=Activation("", 0, True)
+    )
 
 
 def _targets(rows: list[dict[str, Any]]) -> Iterator[Target]:
