@@ -101,6 +101,16 @@ def test_deep_nesting_is_reported(only, what):
     assert service.dynamic or service.calls
 
 
+def test_a_class_with_too_many_base_classes_is_refused(tree):
+    """The work on 3,000 of them grew with the square of their number."""
+    lines = [f"class C{n}(C{n - 1}): pass" for n in range(1, 3000)]
+    text = "\n".join(["class C0: pass", *lines, 'C2999().x.request("GET", "https://a.shop/x")'])
+    with pytest.raises(PermissionsError, match="more than 200 base classes") as caught:
+        scan(tree(main=HEAD + text))
+    assert caught.value.reason == "source-depth"
+    assert caught.value.line is not None
+
+
 def test_files_that_import_each_other(tree):
     folder = tree(
         main=HEAD + "from a import URL, who\nwho.request('GET', URL)\n",

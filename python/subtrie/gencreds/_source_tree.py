@@ -6,10 +6,14 @@ import ast
 from collections import deque
 from pathlib import Path
 
+from .._file_errors import file_error
 from ._abstract_values import AbstractValue, ClassValue, ExternalObject
 from ._name_resolution import NameResolver
 from ._scopes import Binding, FileScopes, Scope, walk
 from ._source_files import SourceFile, SourceFiles
+
+#: Most classes of a lineage; each attribute of an object may be looked for in all of them.
+MAX_LINEAGE = 200
 
 
 class SourceTree:
@@ -103,7 +107,11 @@ class SourceTree:
         return self._bases[of]
 
     def lineage(self, of: Scope) -> list[Scope]:
-        """Return a class and its base classes in the tree."""
+        """Return a class and its base classes in the tree.
+
+        Raises:
+            PermissionsError: they are too many.
+        """
         if of in self._lineages:
             return self._lineages[of]
         seen: dict[Scope, None] = {}
@@ -111,6 +119,10 @@ class SourceTree:
         while todo:
             each = todo.popleft()
             if each not in seen:
+                if len(seen) == MAX_LINEAGE:
+                    assert isinstance(of.node, ast.ClassDef)
+                    name = f"the class {of.node.name} with more than {MAX_LINEAGE} base classes"
+                    raise file_error("source-depth", name, Path(of.file.name), of.node.lineno)
                 seen[each] = None
                 todo += [base.scope for base in self.bases(each) if isinstance(base, ClassValue)]
         found = list(seen)
