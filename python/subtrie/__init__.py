@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _engine, _engine_choice, microbus, names  # noqa: F401 - binds the engine
-from ._dispatcher import Dispatcher, HandlerSubscription
-from ._engine import Batch, Engine, Matches, SubjectTrie, Subscription
+from . import _engine, _engine_choice  # noqa: F401 - binds the engine
+from ._engine import Batch, Engine, Matches, SubjectTrie, Subscription, classify
 from ._errors import (
     AddressError,
     BusError,
@@ -25,12 +24,13 @@ from ._errors import (
     WireError,
 )
 from ._subject import Pattern, Subject
-from ._subscription import Explanation, Groups, NearMiss, TrieStats
-from .microbus import classify
-from .names import NameReport, check_name
+from ._subscription import Groups, TrieStats
 
 if TYPE_CHECKING:
-    from . import reference
+    from . import microbus, names, reference
+    from ._dispatcher import Dispatcher, HandlerSubscription
+    from ._explanation import Explanation, NearMiss
+    from .names import NameReport, check_name
 
     __version__: str
 
@@ -42,6 +42,8 @@ _SUBMODULES = frozenset(
         "conformance",
         "connector",
         "gencreds",
+        "microbus",
+        "names",
         "reference",
         "short_circuit",
         "spark",
@@ -51,12 +53,26 @@ _SUBMODULES = frozenset(
 )
 
 
+# The same for names whose modules load dataclasses or inspect.
+_NAMES = {
+    "Dispatcher": "_dispatcher",
+    "Explanation": "_explanation",
+    "HandlerSubscription": "_dispatcher",
+    "NameReport": "names",
+    "NearMiss": "_explanation",
+    "check_name": "names",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Import a public module, or return ``__version__``, whose reading is slow."""
-    if name in _SUBMODULES:
+    """Import a public module or name, or return ``__version__``, whose reading is slow."""
+    if name in _SUBMODULES or name in _NAMES:
         from importlib import import_module
 
-        return import_module(f".{name}", __name__)
+        module = import_module(f".{_NAMES.get(name, name)}", __name__)
+        found = module if name in _SUBMODULES else getattr(module, name)
+        globals()[name] = found
+        return found
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version

@@ -7,6 +7,7 @@ from source_trees import HEAD, said
 
 from subtrie import PermissionsError, SubtrieError
 from subtrie.gencreds import rules, scan
+from subtrie.gencreds._declared import MAX_PROJECT_BYTES
 
 ENTRY = "[[tool.subtrie.gencreds.calls]]\n"
 
@@ -102,6 +103,14 @@ def test_service_may_be_omitted_if_there_is_one(tree):
     with pytest.raises(SubtrieError) as caught:
         _scanned(tree, ENTRY + 'publish = "a"\n', two)
     assert caught.value.reason == "several-services"
+
+
+def test_a_large_project_file_is_refused_before_it_is_parsed(tree):
+    text = ENTRY + 'publish = "a"\n'
+    folder = tree({"pyproject.toml": text + "#" * MAX_PROJECT_BYTES, "service.py": HEAD})
+    with pytest.raises(PermissionsError) as caught:
+        scan(folder)
+    assert caught.value.reason == "source-size"
 
 
 def test_a_key_of_many_parts_is_refused_before_it_is_parsed(tree):

@@ -9,11 +9,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from types import GenericAlias
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from .._drawing import draw
 from .._subscription import (
-    Explanation,
     Groups,
     SubscriptionSequence,
     TrieStats,
@@ -33,6 +32,9 @@ from ._text_drawing import text_of
 from ._tree import Entry, Node, handles, sorted_by_id
 from ._validation import check_queue, check_room, subject_tokens
 from ._write_lock import write_lock
+
+if TYPE_CHECKING:
+    from .._explanation import Explanation
 
 
 @final
