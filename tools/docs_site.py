@@ -47,12 +47,18 @@ MODULES = (
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _FILE = re.compile(r"^```(\w+) file=(\S+)$", re.MULTILINE)
-_MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: A block of Mermaid, and its source.
+MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def mermaid_picture(source: str) -> str:
     """Return the name of the picture of a drawing, below ``docs/pictures``."""
     return f"mermaid-{hashlib.sha256(source.encode()).hexdigest()[:12]}.svg"
+
+
+def pages_with_drawings() -> list[Path]:
+    """Return the files of the pages that may hold drawings."""
+    return [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / each for each in KEPT_ELSEWHERE)]
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -75,7 +81,7 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     origin = next((source for source, target in KEPT_ELSEWHERE.items() if target == here), None)
     folder = posixpath.dirname(origin or f"docs/{here}")
     text = _FILE.sub(r'```\1 title="\2"', text)
-    text = _MERMAID.sub(lambda found: _drawing(found, here), text)
+    text = MERMAID.sub(lambda found: _drawing(found, here), text)
     return _LINK.sub(lambda found: _link(found, folder, here), text)
 
 

@@ -119,3 +119,11 @@ def test_what_the_broker_refuses(path, old, new, reason):
         Deployment.load(path)
     assert caught.value.reason == reason
     assert caught.value.line
+
+
+def test_a_configuration_in_which_nothing_crosses_says_so(tmp_path):
+    path = tmp_path / "nats.conf"
+    path.write_text("authorization { users [ { user: u, password: x } ] }\n")
+    done = CliRunner().invoke(app, ["acl", "flows", str(path)])
+    assert (done.exit_code, done.output.count("\n")) == (0, 1)
+    assert "no account takes messages of another" in done.output

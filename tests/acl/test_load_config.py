@@ -244,6 +244,10 @@ def test_an_undefined_variable_is_unknown_text_for_a_secret_and_named_elsewhere(
     path = tmp_path / "nats.conf"
     path.write_text("authorization { users [ { user: u, password: $NO_SUCH }, { nkey: $KEY } ] }\n")
     assert list(Permissions.load_all(path, env={})) == ["u", "$KEY"]
+    path.write_text(
+        "authorization { users [ { user: $A, password: $P }, { user: $B, pass: $P } ] }\n"
+    )
+    assert list(Permissions.load_all(path, env={})) == ["$A", "$B"]
     path.write_text("authorization { token: $NO_SUCH }\n")
     assert Permissions.load(path, env={}).can_publish("a")
     path.write_text("authorization { users [ { user: u, password: x,\n permissions: $RULES } ] }\n")

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import docs_site  # noqa: E402
 import release_notes  # noqa: E402
 
 
@@ -82,3 +83,15 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit():
             assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action), action
             assert re.fullmatch(r" # v[\d.]+", version), action
         assert "permissions: {}" in text  # nothing is granted unless a job says so
+
+
+def test_every_drawing_of_the_documentation_has_its_picture():
+    """The site shows the pictures; ``python tools/mermaid_pictures.py`` draws what is missing."""
+    sources = {
+        docs_site.mermaid_picture(source)
+        for page in docs_site.pages_with_drawings()
+        for source in docs_site.MERMAID.findall(page.read_text(encoding="utf-8"))
+    }
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").glob("mermaid-*.svg")}
+    assert sources == pictures
+    assert len(sources) > 3

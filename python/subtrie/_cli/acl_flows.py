@@ -104,6 +104,10 @@ def _receivers(deployment: Deployment, flow: Flow) -> str:
 
 def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> None:
     screen = console()
+    if not (crossing or deployment.links or rows):
+        screen.print(
+            "[green]✓[/] no account takes messages of another, and no other broker is linked"
+        )
     for flow in crossing:
         renamed = f" as {flow.received}" if flow.received != flow.published else ""
         line = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}{renamed}"

@@ -35,13 +35,13 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 #: A line that may hold a secret is not repeated in a message.  # T16
 _SECRET = re.compile("pass|token|seed|secret", re.IGNORECASE)
-#: Keys whose value may be unknown: a reviewer has no secrets.
-_UNKNOWN = re.compile("pass|token|nkey|seed|secret", re.IGNORECASE)
+#: Keys whose value may be unknown: a reviewer has no secrets, and often not the names.
+_UNKNOWN = re.compile("pass|token|nkey|seed|secret|^user(name)?$", re.IGNORECASE)
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 class UnknownText(str):
-    """The name of a variable that is not defined, where a password, a token or a key stands."""
+    """The name of a variable that is not defined, where a name, a secret or a key stands."""
 
     __slots__ = ()
 
