@@ -99,6 +99,12 @@ docs: ## build the documentation site into site/ (open site/index.html)
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
 	@echo "built: site/index.html"
 
+.PHONY: leaks
+leaks: ## change an index and send requests for long, and watch the memory (CHANGES=10000000 REQUESTS=1000000)
+	@tools/bootstrap test
+	PYTHONPATH=.:tests $(PYTHON) -m leaks --changes $(or $(CHANGES),10000000) \
+	    --requests $(or $(REQUESTS),1000000) $(if $(RECORD),--record)
+
 asan-threads: ## run the tests of threads on the native engine under the address sanitizer (needs nightly)
 	@tools/bootstrap test
 	tools/asan
