@@ -154,7 +154,10 @@ class Dispatcher(Generic[M]):
         Raises:
             SubjectError: The subject is not valid.
         """
-        return tuple([subscription.handler for subscription in self._trie.select(subject)])
+        selected = self._trie.select(subject)
+        if len(selected) == 1:
+            return (selected[0].handler,)
+        return tuple([subscription.handler for subscription in selected])
 
     def dispatch(self, subject: str, message: M) -> int:
         """Call the selected handlers in this thread.

@@ -36,8 +36,8 @@ Binder = Callable[[Request], Any]
 
 def argument_binder(
     handler: Callable[..., Any], hints: Mapping[str, Any], path_names: Sequence[str]
-) -> Callable[[Request], tuple[list[Any], dict[str, Any]]]:
-    """Return a function from a request to the positional and named arguments of a handler.
+) -> Callable[[Request, Callable[..., Any]], Any]:
+    """Return a function that calls a handler with its arguments for a request.
 
     Args:
         handler: The function.
@@ -70,13 +70,16 @@ def argument_binder(
         else:
             positional.append(binder)
 
-    if not named:
-        return lambda request: ([bind(request) for bind in positional], {})
-
-    def bind_all(request: Request) -> tuple[list[Any], dict[str, Any]]:
-        return [bind(request) for bind in positional], {name: bind(request) for name, bind in named}
-
-    return bind_all
+    # Written out for the usual numbers of parameters: a list costs more than the calls.
+    if not named and len(positional) == 1:
+        (only,) = positional
+        return lambda request, call: call(only(request))
+    if not named and len(positional) == 2:
+        first, second = positional
+        return lambda request, call: call(first(request), second(request))
+    return lambda request, call: call(
+        *[bind(request) for bind in positional], **{name: bind(request) for name, bind in named}
+    )
 
 
 def body_parameters(kinds: Mapping[str, Any], path_names: Sequence[str]) -> list[str]:

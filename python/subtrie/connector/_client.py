@@ -43,6 +43,7 @@ logger = logging.getLogger("subtrie.connector")
 MAX_DEPTH = 64  # calls in a chain
 _YIELD_EVERY = 64  # answers without waiting, before other tasks have their turn
 
+_TARGETS = 1024  # parsed URLs that are kept: more of them would not stay in the processor's cache
 _LONG_URL = 1024  # characters; shorter ones alone do not make a head too long
 
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
@@ -50,7 +51,7 @@ _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_TARGETS)
 def _target_of(plane: str, source: str, method: str, url: str) -> Target:
     """Return the target of a request. Raises ``AddressError``."""
     made = _engine.request_target(plane=plane, source=source, method=method, url=url)
@@ -135,16 +136,16 @@ class RequestClient:
         if self.nearest is not None or self._runtime.traced:
             return await self._traced(request, target)
         call = self._send(request, target.subject)
-        try:
-            if call.response is None and call.error is None:
+        if call.response is None and call.error is None:
+            try:
                 await call.wait()
-            else:
-                self._unwaited += 1
-                if self._unwaited >= _YIELD_EVERY:
-                    self._unwaited = 0
-                    await asyncio.sleep(0)
-        finally:
-            self._end(request, call)
+            finally:
+                self._end(call)
+        else:
+            self._unwaited += 1
+            if self._unwaited >= _YIELD_EVERY:
+                self._unwaited = 0
+                await asyncio.sleep(0)
         return self._outcome(request, call)
 
     async def _once(
@@ -152,11 +153,11 @@ class RequestClient:
     ) -> ResponseEnvelope:
         """Send to one instance and return its response, or raise its error."""
         call = self._send(request, subject, kept=kept)
-        try:
-            if not call.done:
+        if not call.done:
+            try:
                 await call.wait()
-        finally:
-            self._end(request, call)
+            finally:
+                self._end(call)
         return self._outcome(request, call)
 
     async def _traced(self, request: RequestEnvelope, target: Target) -> Response:
@@ -346,25 +347,29 @@ class RequestClient:
         call = PendingRequest(loop, timers, runtime.metrics, subject, request.budget)
         call.expects = request.expects
         request.caller = call
+        local = transport.in_process
         # Without a local subscriber the message is not consumed.
-        if transport.deliver(subject, request, kept=kept):
+        if local is not None and local.deliver(subject, request, kept=kept):
             if call.response is None and call.error is None:
                 self.responses.local.add(call)
         elif transport.nats is not None:
             request.caller = None
-            self.responses.waiting[self._identify(request)] = call
+            call.message_id = self._identify(request)
+            self.responses.waiting[call.message_id] = call
             call.await_ack(transport.ack_limit(runtime.round_trip), transport)
             self._publish(request, call)
+            if call.done:  # it could not be sent
+                self._end(call)
         else:
             call.fail(AckTimeout())
         return call
 
-    def _end(self, request: RequestEnvelope, call: PendingRequest) -> None:
-        responses = self.responses
-        if request.caller is None:
-            responses.waiting.pop(request.message_id, None)
+    def _end(self, call: PendingRequest) -> None:
+        """Stop waiting for a request that was not complete when it was sent."""
+        if call.message_id:
+            self.responses.waiting.pop(call.message_id, None)
         else:
-            responses.local.discard(call)
+            self.responses.local.discard(call)
         call.close()
 
     def _outcome(self, request: RequestEnvelope, call: PendingRequest) -> ResponseEnvelope:

@@ -69,7 +69,7 @@ class Endpoint:
         on_unsubscribe: Called by ``unsubscribe``: removes the subscriptions.
         labels: What the metrics say of it.
         path_arguments: Index in the path, name and greediness of each path argument.
-        bind: Returns the positional and named arguments of the handler for a request.
+        bind: Calls a function with the arguments of the handler for a request.
     """
 
     def __init__(
@@ -168,13 +168,11 @@ class Endpoint:
 
     async def call(self, request: Request) -> Any:
         """Call the handler: on this loop, or in a thread if it is not a coroutine function."""
-        positional, named = self.bind(request)
         if self.is_async:
-            result: Awaitable[Any] = self.handler(*positional, **named)
-            return await result
+            return await self.bind(request, self.handler)
         if self.control:
-            return self.handler(*positional, **named)
-        result = await run_in_thread(partial(self.handler, *positional, **named))
+            return self.bind(request, self.handler)
+        result = await run_in_thread(self.bind(request, partial(partial, self.handler)))
         return await result if hasattr(result, "__await__") else result
 
     def __repr__(self) -> str:

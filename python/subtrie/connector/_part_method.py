@@ -21,6 +21,10 @@ class PartMethod(Generic[Part, Given, Result]):
 
     def __init__(self, part: str, method: Callable[Concatenate[Part, Given], Result]) -> None:
         self._part, self._method = part, method
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
     @overload
     def __get__(self, whole: None, owner: type) -> Callable[Concatenate[Part, Given], Result]: ...
@@ -29,4 +33,6 @@ class PartMethod(Generic[Part, Given, Result]):
     def __get__(self, whole: object | None, owner: type) -> Any:
         if whole is None:
             return self._method
-        return MethodType(self._method, getattr(whole, self._part))
+        bound = MethodType(self._method, getattr(whole, self._part))
+        whole.__dict__[self._name] = bound  # found before this descriptor the next time
+        return bound

@@ -110,6 +110,7 @@ class PendingRequest:
         on_ack: Called with each acknowledgement, unless None.
         sent: When it was sent over the bus, on the monotonic clock; 0 if it was not.
         expects: The host that must respond; empty for any.
+        message_id: The id by which its response is known; empty if it stays in this process.
     """
 
     __slots__ = (
@@ -128,6 +129,7 @@ class PendingRequest:
         "expects",
         "expires",
         "loop",
+        "message_id",
         "on_ack",
         "response",
         "sent",
@@ -149,7 +151,7 @@ class PendingRequest:
         self.error: SubtrieError | None = None
         self.on_ack: Callable[[ResponseEnvelope], None] | None = None
         self.sent = 0.0
-        self.expects = ""
+        self.expects = self.message_id = ""
         self._future: asyncio.Future[None] | None = None
         self._ack_timer: AckTimer | None = None
         self._timeout: Timeout | None = None
@@ -192,14 +194,16 @@ class PendingRequest:
     def take(self, response: ResponseEnvelope) -> None:
         """Take the response of a handler in this process, in the handler's thread."""
         self._metrics.deliveries["memory"] += 1
-        if self.expects not in ("", response.source):
+        if self.expects and self.expects != response.source:
             why = f"{response.source} responded, not {self.expects}"
             self.fail_threadsafe(HTTPError(why, status=502))
             return
         if asyncio._get_running_loop() is self.loop:
             if self.response is None and self.error is None:
                 self.response = response
-                self._wake()
+                future = self._future
+                if future is not None and not future.done():
+                    future.set_result(None)
         else:
             with contextlib.suppress(RuntimeError):  # the caller's loop is closed
                 self.loop.call_soon_threadsafe(self.receive, response)
@@ -224,10 +228,20 @@ class PendingRequest:
 
     # --- the deadline of a handler on the same loop
 
-    def limit(self, task: asyncio.Task[None], deadline: float) -> PendingRequest:
-        """Cancel a handler on the caller's own loop at a time on its clock."""
+    def limit(self, task: asyncio.Task[None], deadline: float) -> bool:
+        """Cancel a handler on the caller's own loop at a time on its clock.
+
+        Args:
+            task: The handler.
+            deadline: The time.
+
+        Returns:
+            False if the request limits another handler, or is complete.
+        """
+        if self._handler is not None or self.done:
+            return False
         self._handler, self._deadline, self._handling = task, deadline, True
-        return self
+        return True
 
     def stop(self) -> None:
         """Cancel the deadline: the handler is done."""

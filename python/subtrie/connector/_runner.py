@@ -60,20 +60,26 @@ class Places:
         self.taken = 0
         self._by_source: dict[str, int] = {}
 
-    def take(self, source: str) -> bool:
-        """Take a place for a request of a source; False if there is none.
+    def admits(self, source: str) -> bool:
+        """Return whether there is a place for a request of a source.
 
         Args:
             source: The verified source.
         """
+        if self.taken < self._most:
+            return True
         own = self._by_source.get(source, 0)
-        if self.taken >= self._most:
-            share = self._most // (len(self._by_source) + (0 if own else 1))
-            if own >= share or self.taken >= 2 * self._most:
-                return False
+        share = self._most // (len(self._by_source) + (0 if own else 1))
+        return own < share and self.taken < 2 * self._most
+
+    def take(self, source: str) -> None:
+        """Take a place for a request of a source.
+
+        Args:
+            source: The verified source.
+        """
         self.taken += 1
-        self._by_source[source] = own + 1
-        return True
+        self._by_source[source] = self._by_source.get(source, 0) + 1
 
     def give(self, source: str) -> None:
         """Give a place back."""
@@ -93,7 +99,7 @@ class HandlerRunner:
         middleware: The steps around every handler, the outermost first.
         check: Checks a request that carries an actor token, or whose endpoint requires one.
         on_failure: Called with the trace id of an error.
-        tasks: The running handlers.
+        tasks: The running handlers, and whether each has a place.
     """
 
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
@@ -102,7 +108,7 @@ class HandlerRunner:
         self.places = Places(runtime.max_at_work)
         self.check: Check | None = None
         self.on_failure: Callable[[str], None] | None = None
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[asyncio.Task[None], bool] = {}
         self._context = contextvars.Context()
 
     def open(self) -> None:
@@ -139,14 +145,13 @@ class HandlerRunner:
         if request.sender is None:  # the headers are written already
             budget_text = _control_headers.duration(budget)
             request.headers.lists[_control_headers.TIME_BUDGET] = [budget_text]
-        counted = not endpoint.control and failed is None
-        if counted and not self.places.take(request.source):
-            counted, failed = False, HTTPError("too many requests at work", status=503)
+        if failed is None and not endpoint.control and not self.places.admits(request.source):
+            failed = HTTPError("too many requests at work", status=503)
         left = budget - runtime.round_trip
         if left <= 0 and failed is None:
             failed = RequestTimeout("timeout")
         request.deadline = loop.time() + left
-        work = self._handle(endpoint, request, reply_to, failed, counted)
+        work = self._handle(endpoint, request, reply_to, failed)
         context = self._context.copy()
         task: asyncio.Task[None]
         if _EAGER and request.depth <= _EAGER_DEPTH:
@@ -158,10 +163,12 @@ class HandlerRunner:
             if task.done():  # an eager task factory has run it already
                 return
         request.task = task
-        self.tasks.add(task)  # removed at the end of the task
+        counted = self.tasks[task] = failed is None and not endpoint.control
+        if counted:
+            self.places.take(request.source)
         caller = request.caller
-        if caller is not None and caller.loop is loop:
-            request.limit = caller.limit(task, request.deadline)
+        if caller is not None and caller.loop is loop and caller.limit(task, request.deadline):
+            request.limit = caller
         else:
             request.limit = Deadline(runtime.timers, request.deadline, task)
 
@@ -190,7 +197,6 @@ class HandlerRunner:
         request: RequestEnvelope,
         reply_to: str,
         failed: HTTPError | None,
-        counted: bool,
     ) -> None:
         runtime = self._runtime
         current_request.set(request)
@@ -249,15 +255,14 @@ class HandlerRunner:
                 len(response.body),
             )
         finally:
-            if counted:
-                self.places.give(request.source)
             if span is not NO_SPAN:
                 span.close()
             if failed is not None and request.limit is not None:
                 request.limit.stop()  # the handler did not run, or was cancelled before it did
-            if request.task is not None:
-                self.tasks.discard(request.task)
-                request.task = None
+            if request.task is not None and self.tasks.pop(request.task, False):
+                self.places.give(request.source)
+            # Nothing refers to itself now, so that nothing waits for the garbage collector.
+            request.caller = request.limit = request.task = None
 
     def _result(self, endpoint: Endpoint, request: RequestEnvelope) -> Awaitable[Any]:
         """Return what the handler returns, to be awaited."""
@@ -275,8 +280,7 @@ class HandlerRunner:
         if self.middleware:
             return around(self.middleware, endpoint.call)(request)
         if endpoint.is_async:
-            positional, named = endpoint.bind(request)
-            result: Awaitable[Any] = endpoint.handler(*positional, **named)
+            result: Awaitable[Any] = endpoint.bind(request, endpoint.handler)
             return result
         return endpoint.call(request)
 
