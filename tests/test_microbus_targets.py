@@ -67,6 +67,24 @@ def test_the_target_of_a_request(engine):
     assert type(target[-1]) is subtrie.Subject
 
 
+def test_the_targets_of_a_sender(engine):
+    targets = engine.RequestTargets(plane="p", source="Web.shop")
+    for url in (
+        "https://orders.shop/order/1?x=1",
+        "https://orders.shop/order/1?x=1",
+        "http://orders.shop:8080/a-B/c",
+        "https://id-7.orders.shop/by%20name?x=1",
+        "https://orders.shop:666/x",
+        "https://orders.shop",
+    ):
+        asked = {"plane": "p", "source": "Web.shop", "method": "GET", "url": url}
+        assert targets("GET", url) == engine.request_target(**asked)
+    assert targets("PUT", "https://orders.shop/order/1?x=1")[-1].endswith(".PUT.order.1")
+    with pytest.raises(subtrie.AddressError) as refused:
+        engine.RequestTargets(plane="p-", source="a")
+    assert refused.value.field == "plane"
+
+
 URLS = st.one_of(
     st.text(max_size=30),
     st.builds(
@@ -77,7 +95,13 @@ URLS = st.one_of(
         st.text("/aé%2fF!{ }\n.", max_size=9),
         st.text("?#&=é %", max_size=6),
     ),
+    st.from_regex(
+        r"https?://(id-)?[a-z0-9.-]{1,9}(:[0-9]{1,5})?(/[-A-Za-z0-9]{0,3}){0,4}[?#`x]{0,3}"
+    ),
 )
+
+
+_TARGETS = subtrie._subtrie.RequestTargets(plane="p", source="a")
 
 
 def outcome(call):
@@ -97,6 +121,7 @@ def test_both_engines_read_a_url_alike(url):
     asked = {"plane": "p", "source": "a", "method": "GET", "url": url}
     answer = outcome(lambda: native.request_target(**asked))
     assert answer == outcome(lambda: reference.request_target(**asked))
+    assert answer == outcome(lambda: _TARGETS("GET", url))
     if len(answer) == 8:
         assert answer[-1] == native.request_from_url(**{**asked, "url": answer[0]})
 

@@ -1,5 +1,7 @@
 """The codec of Microbus addresses: a part of ``_subtrie.pyi``."""
 
+from typing import final
+
 from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
 from ._subject import Pattern, Subject
 
@@ -95,6 +97,30 @@ def request_target(
         AddressError: An argument is not valid; for the URL with its port, as in
             ``request_from_url``.
     """
+
+@final
+class RequestTargets:
+    """The targets of the requests of one sender, behind a small cache.
+
+    Args:
+        plane: ASCII letters and digits.
+        source: The identity of the sender, folded to lower case.
+
+    Raises:
+        AddressError: An argument is not valid.
+    """
+
+    def __new__(cls, *, plane: str, source: str) -> RequestTargets: ...
+    def __call__(self, method: str, url: str, /) -> tuple[str, str, str, str, str, str, str, str]:
+        """Return what ``request_target`` does; the subject may be plain text.
+
+        Args:
+            method: One of the nine HTTP methods, in any case; not ``ANY``.
+            url: A URL with a host.
+
+        Raises:
+            AddressError: As for ``request_target``.
+        """
 
 def subscription_from_route(
     *, plane: str, host: str, method: str, route: str, slot: str = ""

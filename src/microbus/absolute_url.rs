@@ -133,6 +133,32 @@ pub struct RequestTarget {
     pub subject: String,
 }
 
+impl RequestTarget {
+    /// The target of a URL with its port whose path has no escapes; each part stands in its text.
+    pub(super) fn plain(
+        text: String,
+        scheme: &str,
+        host: &str,
+        port: &str,
+        path: &str,
+        subject: String,
+    ) -> Self {
+        let host = scheme.len() + "://".len() + host.len();
+        let port = host + 1 + port.len();
+        Self {
+            url: AbsoluteUrl {
+                text,
+                scheme: scheme.len(),
+                host,
+                port,
+                path: port + path.len(),
+            },
+            path: path.to_owned(),
+            subject,
+        }
+    }
+}
+
 /// Parse a URL and encode the subject of a request to it.
 ///
 /// # Errors

@@ -49,6 +49,8 @@ mod _subtrie {
         locality_slots, unescape_segment, unflatten_host,
     };
     #[pymodule_export]
+    use super::microbus::targets::RequestTargets;
+    #[pymodule_export]
     use super::names::check_name;
     #[pymodule_export]
     use super::permissions::{

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from subtrie.connector import AckTimeout, Connector, HTTPError, Request, RequestTimeout
-from subtrie.connector._pending import PendingRequest
+from subtrie.connector._envelope import PendingRequest
 
 from .broker_cluster import BrokerCluster
 from .fault_proxy import Faults

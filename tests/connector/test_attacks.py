@@ -6,13 +6,14 @@ import asyncio
 import threading
 
 import pytest
+from subtrie.connector._responses import ResponseStream
 
 from subtrie.connector import Client, Headers, HTTPError, RequestTimeout, _server
+from subtrie.connector._envelope import ResponseEnvelope
 from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
 from subtrie.connector._limits import Backlog
-from subtrie.connector._message import Request, ResponseEnvelope
-from subtrie.connector._pending import ResponseStream
+from subtrie.connector._message import Request
 from subtrie.connector._routing import KnownResponders
 from subtrie.connector._runner import Places
 

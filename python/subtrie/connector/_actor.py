@@ -27,8 +27,8 @@ from .._errors import SubtrieError
 from .._nats.ports import CONTROL
 from ._claims import Claims, flattened
 from ._endpoint import Endpoint
+from ._envelope import RequestEnvelope
 from ._errors import HTTPError
-from ._message import RequestEnvelope
 
 logger = logging.getLogger("subtrie.connector")
 

@@ -22,11 +22,12 @@ from typing import Any, Union
 
 from .. import _control_headers
 from .._errors import refusal
+from ._envelope import ResponseEnvelope
 from ._errors import HTTPError
 from ._headers import HeaderValues
 from ._json import json_bytes
 from ._limits import check_head
-from ._message import Request, Response, ResponseEnvelope
+from ._message import Request, Response
 
 _MISSING = inspect.Parameter.empty
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

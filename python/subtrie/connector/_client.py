@@ -11,54 +11,42 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from .. import _control_headers, _engine, microbus
 from .._errors import SubtrieError, refusal
+from ._envelope import (
+    PendingRequest,
+    RequestEnvelope,
+    ResponseEnvelope,
+    current_request,
+    forwarded_headers,
+)
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
 from ._fragments import cut, fragment_of
 from ._headers import Headers, HeaderValues
 from ._identity import request_address
 from ._json import json_bytes
 from ._limits import check_head
-from ._message import (
-    RequestEnvelope,
-    Response,
-    ResponseEnvelope,
-    current_request,
-    forwarded_headers,
-)
-from ._pending import PendingRequest, ResponseStream
-from ._responses import ResponseReceiver
+from ._message import Response
+from ._responses import AckTimer, ResponseReceiver, ResponseStream
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, Target, fill_path, with_params
+from ._url import Params, fill_path, with_params
 
 logger = logging.getLogger("subtrie.connector")
 
 MAX_DEPTH = 64  # calls in a chain
 _YIELD_EVERY = 64  # answers without waiting, before other tasks have their turn
 
-_TARGETS = 1024  # parsed URLs that are kept: more of them would not stay in the processor's cache
 _LONG_URL = 1024  # characters; shorter ones alone do not make a head too long
 
 _CONTENT_JSON: HeaderValues = {"Content-Type": ["application/json"]}
 _CONTENT_TEXT: HeaderValues = {"Content-Type": ["text/plain; charset=utf-8"]}
 _NO_HEADERS: HeaderValues = {}
-
-
-@lru_cache(maxsize=_TARGETS)
-def _target_of(plane: str, source: str, method: str, url: str) -> Target:
-    """Return the target of a request. Raises ``AddressError``."""
-    made = _engine.request_target(plane=plane, source=source, method=method, url=url)
-    target: Target = tuple.__new__(Target, made)  # as ``_make`` does, which checks the length too
-    if target.port == "0":  # warns
-        microbus.request_from_url(plane=plane, source=source, method=method, url=target.text)
-    return target
 
 
 class RequestClient:
@@ -76,6 +64,7 @@ class RequestClient:
         self.known_responders = KnownResponders()
         self.responses = ResponseReceiver(runtime, transport)
         self._unwaited = 0  # answers since other tasks had their turn
+        self._targets: _engine.RequestTargets | None = None  # while it can send
 
     @property
     def host(self) -> str:
@@ -86,6 +75,7 @@ class RequestClient:
         """Prepare to send, once the round trip is known."""
         runtime = self._runtime
         self.nearest = NearestReplicas(runtime.locality) if runtime.locality else None
+        self._targets = _engine.RequestTargets(plane=runtime.plane, source=runtime.host)
         self.responses.open()
 
     def close(self) -> None:
@@ -131,11 +121,11 @@ class RequestClient:
             HTTPError: The service responded with an error.
             BusError: The connector is not running, or a header is not valid.
         """
-        request, target = self._build(method, url, params, json, body, headers, timeout)
+        request, subject, host = self._build(method, url, params, json, body, headers, timeout)
         request.expects = source
         if self.nearest is not None or self._runtime.traced:
-            return await self._traced(request, target)
-        call = self._send(request, target.subject)
+            return await self._traced(request, subject, host)
+        call = self._send(request, subject)
         if call.response is None and call.error is None:
             try:
                 await call.wait()
@@ -160,15 +150,16 @@ class RequestClient:
                 self._end(call)
         return self._outcome(request, call)
 
-    async def _traced(self, request: RequestEnvelope, target: Target) -> Response:
+    async def _traced(self, request: RequestEnvelope, subject: str, host: str) -> Response:
         """Send within a span, to the nearest replica first."""
-        with client_span(request.method, target.text, self._runtime.host) as span:
+        with client_span(request.method, request.url, self._runtime.host) as span:
+            request.given = request.given.copy()
             inject(Headers.of(request.given))
             try:
-                if self.nearest is None or has_slot(target.host):
-                    response = await self._once(request, target.subject)
+                if self.nearest is None or has_slot(host):
+                    response = await self._once(request, subject)
                 else:
-                    response = await self._nearest(self.nearest, request, target)
+                    response = await self._nearest(self.nearest, request, subject)
             except HTTPError as error:
                 span.end(error.status, error)
                 error.trace = span.trace_id or error.trace
@@ -177,27 +168,27 @@ class RequestClient:
             return response
 
     async def _nearest(
-        self, nearest: NearestReplicas, request: RequestEnvelope, target: Target
+        self, nearest: NearestReplicas, request: RequestEnvelope, subject: str
     ) -> ResponseEnvelope:
-        key = (request.method, target.text.partition("?")[0])
+        url = request.url
+        key = (request.method, url.partition("?")[0])
         known = nearest.nearest(key)
         loop = asyncio.get_running_loop()
         ends = loop.time() + request.budget
         if known:
             try:
-                url = target.within(f"loc-{known}")
-                near = _target_of(self._runtime.plane, self.host, request.method, url)
-                request.url = near.text
-                response = await self._once(request, near.subject, kept=True)
+                at = url.replace("://", f"://loc-{known}.", 1)
+                request.url, *_, near = self._target(request.method, at)
+                response = await self._once(request, near, kept=True)
             except AckTimeout:
                 nearest.forget(key)
                 left = ends - loop.time()
                 if left <= 0:
                     raise RequestTimeout("timeout") from None
-                request = request.again(target.text, left)
-                response = await self._once(request, target.subject)
+                request = request.again(url, left)
+                response = await self._once(request, subject)
         else:
-            response = await self._once(request, target.subject)
+            response = await self._once(request, subject)
         if response.locality:
             nearest.learn(key, response.locality)
         return response
@@ -225,8 +216,9 @@ class RequestClient:
         Raises:
             SubtrieError: As for ``request``, except for what ends in ``.error``.
         """
-        request, target = self._build(method, url, params, json, body, headers, timeout)
-        runtime, transport, subject = self._runtime, self._transport, target.subject
+        request, subject, _ = self._build(method, url, params, json, body, headers, timeout)
+        runtime, transport = self._runtime, self._transport
+        request.given = request.given.copy()
         inject(Headers.of(request.given))
         message_id = self._identify(request)
         call = ResponseStream(
@@ -263,8 +255,8 @@ class RequestClient:
         body: bytes | str | None,
         headers: Mapping[str, str] | None,
         timeout: float | None,
-    ) -> tuple[RequestEnvelope, Target]:
-        """Return the request and its parsed URL; raises what ``request`` lists."""
+    ) -> tuple[RequestEnvelope, str, str]:
+        """Return the request, its subject and the host; raises what ``request`` lists."""
         runtime = self._runtime
         if not self._transport.is_open:
             raise refusal("BusError", "not-started", runtime.host, field="connector")
@@ -290,13 +282,17 @@ class RequestClient:
         if params or "{" in url:
             url = fill_path(with_params(url, params))
         method = method.upper()
-        target = _target_of(runtime.plane, runtime.host, method, url)
+        text, _, host, port, _, query, path, subject = self._target(method, url)
+        if port == "0":  # warns
+            microbus.request_from_url(
+                plane=runtime.plane, source=runtime.host, method=method, url=text
+            )
         content = b""
         if json is not None:
             if body is not None:
                 raise refusal("InvalidInput", "json-and-body", url, field="body")
             content = json_bytes(json)
-            given = {**given, **_CONTENT_JSON}
+            given = {**given, **_CONTENT_JSON} if given else _CONTENT_JSON
         elif body is not None:
             if isinstance(body, str):
                 content = body.encode()
@@ -312,20 +308,18 @@ class RequestClient:
                 for name, several in named.lists.items()
                 if name not in _control_headers.CONTROL and name not in ("Host", "Content-Length")
             }
-        if headers or context is not None or len(target.text) > _LONG_URL:
-            check_head(target.text, given, "request", 431)
+        if headers or context is not None or len(text) > _LONG_URL:
+            check_head(text, given, "request", 431)
         request = RequestEnvelope(
-            method,
-            target.text,
-            target.decoded_path,
-            target.query,
-            content,
-            given if given is not _NO_HEADERS else {},
-            runtime,
-            budget,
-            depth + 1,
+            method, text, path, query, content, given, runtime, budget, depth + 1
         )
-        return request, target
+        return request, subject, host
+
+    def _target(self, method: str, url: str) -> tuple[str, ...]:
+        """Return the parts of a URL, its decoded path and the subject. Raises ``AddressError``."""
+        if self._targets is None:
+            raise refusal("BusError", "not-started", self._runtime.host, field="connector")
+        return self._targets(method, url)
 
     def _identify(self, request: RequestEnvelope) -> str:
         """Give a request a message id that no pending request has, and return it."""
@@ -356,7 +350,9 @@ class RequestClient:
             request.caller = None
             call.message_id = self._identify(request)
             self.responses.waiting[call.message_id] = call
-            call.await_ack(transport.ack_limit(runtime.round_trip), transport)
+            limit = transport.ack_limit(runtime.round_trip)
+            timer = AckTimer(loop, limit, call.is_acked, call.on_ack_timeout, transport)
+            call.stop_ack_timer = timer.stop
             self._publish(request, call)
             if call.done:  # it could not be sent
                 self._end(call)

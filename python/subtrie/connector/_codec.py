@@ -16,9 +16,10 @@ from urllib.parse import quote
 
 from .. import _control_headers, _engine
 from .._errors import refusal
+from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import reason_phrase
 from ._headers import Headers, HeaderValues, canonical
-from ._message import Message, Request, RequestEnvelope, Response, ResponseEnvelope
+from ._message import Message, Request, Response
 from ._url import decode_path
 
 _ASCII = bytes(range(128))

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from .._control_headers import FRAGMENT
+from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import HTTPError, RequestTimeout
-from ._message import Request, RequestEnvelope, Response, ResponseEnvelope
+from ._message import Request, Response
 
 MAX_SILENCE = 8  # round trips without a fragment
 _REMEMBERED = 4096  # ended transfers whose late fragments are dropped
@@ -25,6 +26,7 @@ _MAX_OPEN = 1024  # transfers
 
 TransferKey = tuple[str, str, str]  # verified source, instance, message id
 Part = TypeVar("Part", Request, Response, RequestEnvelope, ResponseEnvelope)
+Whole = TypeVar("Whole", RequestEnvelope, ResponseEnvelope)
 
 
 def cut(body: bytes, size: int) -> list[bytes]:
@@ -34,7 +36,7 @@ def cut(body: bytes, size: int) -> list[bytes]:
     return [body[number : number + size] for number in range(0, len(body), size)]
 
 
-def fragment_of(whole: Part, parts: list[bytes], number: int) -> Part:
+def fragment_of(whole: Whole, parts: list[bytes], number: int) -> Whole:
     """Return fragment ``number`` (from 1) of a message: the same headers, one part of the body."""
     fragment = whole.received()
     fragment.body = parts[number - 1]

@@ -23,7 +23,7 @@ from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration
 from ._control import ControlPlane, announce, ask_for_trace
-from ._message import current_request
+from ._envelope import current_request
 from ._peer_cache import PeerCache
 from ._runtime import Runtime
 from ._server import RequestServer

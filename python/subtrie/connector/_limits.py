@@ -10,10 +10,10 @@ id from its head, which is searched for these two and not parsed.
 from __future__ import annotations
 
 from .. import _control_headers
+from ._envelope import RequestEnvelope
 from ._errors import HTTPError
 from ._headers import HeaderValues
 from ._identity import request_address
-from ._message import RequestEnvelope
 
 LONGEST_HEAD = 1 << 16  # bytes
 _RESERVED = 2048  # bytes of a head for what the connector adds: the host and the control headers

@@ -6,7 +6,7 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
-from ._message import current_request
+from ._envelope import current_request
 from ._runtime import Runtime
 from ._tracing import current_trace, trace_of
 

@@ -2,26 +2,232 @@
 
 A response is matched to its request by the message id, on the subscription of this very instance; a
 response that comes too late is dropped.
+
+The acknowledgement timer does not blame the subscriber for a fault of the caller or the broker. It
+starts again while the connection is lost, or if the event loop was blocked; and before it expires,
+the broker must answer a ping, so that everything it sent earlier has been read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 
 from .. import _control_headers
 from .._errors import SubtrieError, refusal
 from ._codec import read_response
+from ._envelope import PendingRequest, ResponseEnvelope
 from ._errors import HTTPError, RequestTimeout, read_error
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
 from ._identity import reply_address
 from ._limits import too_long
-from ._message import Message, Request, ResponseEnvelope
-from ._pending import PendingRequest, ResponseStream
+from ._message import Message, Request, Response
+from ._routing import KnownResponders
 from ._runtime import Runtime
 from ._transport import Transport
 
 _SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
+_MOST_INSTANCES = 16_384  # responders of one multicast; bounds the memory of its caller
+_GRACE = 0.1  # of the timeout: time to process what was read
+_LATE = 0.25  # of the timeout: a loop that is later than this was blocked
+
+
+class AckTimer:
+    """Calls a function once if no acknowledgement arrives in time.
+
+    Args:
+        loop: The caller's event loop.
+        timeout: The time in seconds.
+        acked: Returns whether the acknowledgement has arrived; it may arrive in another thread.
+        expired: The function.
+        transport: Tells whether the connection is lost, and pings the broker.
+    """
+
+    __slots__ = (
+        "_acked",
+        "_check_task",
+        "_due",
+        "_expired",
+        "_handle",
+        "_loop",
+        "_timeout",
+        "_transport",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        timeout: float,
+        acked: Callable[[], bool],
+        expired: Callable[[], None],
+        transport: Transport,
+    ) -> None:
+        self._loop, self._timeout, self._transport = loop, timeout, transport
+        self._acked, self._expired = acked, expired
+        self._check_task: asyncio.Task[None] | None = None
+        self._arm()
+
+    def _arm(self) -> None:
+        self._due = self._loop.time() + self._timeout
+        self._handle = self._loop.call_at(self._due, self._on_due)
+
+    def _on_due(self) -> None:
+        if self._acked():
+            return
+        late = self._loop.time() - self._due
+        if self._transport.disconnected() or late > self._timeout * _LATE:
+            self._arm()
+        else:
+            self._check_task = self._loop.create_task(self._check())
+
+    async def _check(self) -> None:
+        responded = await self._transport.responds(self._timeout)
+        ends = self._loop.time() + self._timeout * _GRACE
+        await asyncio.sleep(self._timeout * _GRACE)
+        late = self._loop.time() - ends
+        self._check_task = None
+        if self._acked():
+            return
+        if not responded or self._transport.disconnected() or late > self._timeout * _LATE:
+            self._arm()
+        else:
+            self._expired()
+
+    def stop(self) -> None:
+        """Cancel the timer."""
+        self._handle.cancel()
+        if self._check_task is not None:
+            self._check_task.cancel()
+
+
+class ResponseStream(AsyncIterator[Response]):
+    """The responses to one multicast, to be iterated over once.
+
+    The stream ends when every responder that acknowledged has responded and no more
+    acknowledgements are expected: after one round trip, or as soon as all responders of the last
+    multicast to the same subject were seen.
+
+    Attributes:
+        loop: The caller's event loop.
+        subject: The subject of the request.
+        expires: When the time budget is used up, on the loop's clock.
+        on_ack: Called with each acknowledgement, unless None.
+        sent: When it was sent over the bus, on the monotonic clock; 0 if it was not.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        subject: str,
+        timeout: float,
+        known: KnownResponders,
+        closed: Callable[[], None],
+    ) -> None:
+        self.loop, self.subject = loop, subject
+        self.expires = loop.time() + timeout
+        self.on_ack: Callable[[ResponseEnvelope], None] | None = None
+        self.sent = 0.0
+        self._known, self._closed = known, closed
+        self._expected = known.get(subject)
+        self._responses: deque[Response] = deque()
+        self._error: BaseException | None = None
+        self._changed = asyncio.Event()
+        self._done = False
+        self._no_more_acks = False
+        self._instances: dict[str, bool] = {}  # seen; True once it has responded
+        self._queues: set[str] = set()
+        self._ack_timer: AckTimer | None = None
+        self._timeout = loop.call_at(self.expires, self.expire)
+
+    def await_acks(self, timeout: float, transport: Transport) -> None:
+        """Start the acknowledgement timer."""
+        if not self._done:
+            self._ack_timer = AckTimer(
+                self.loop, timeout, lambda: self._done, self._on_ack_timeout, transport
+            )
+
+    def receive(self, response: ResponseEnvelope) -> None:
+        """Take an acknowledgement or a response; runs on the caller's loop."""
+        if self._done:
+            if response.op != _control_headers.ACK:
+                self._known.drop(self.subject)
+            return
+        instance = f"{response.id}.{response.source}"
+        if instance not in self._instances and len(self._instances) >= _MOST_INSTANCES:
+            return
+        # A queue name is what the responder says; its host is verified.
+        queue = response.queue
+        self._queues.add(instance if queue is None else f"{response.source} {queue}")
+        if self._expected and self._queues == self._expected:
+            self._no_more_acks = True
+        if response.op == _control_headers.ACK:
+            self._instances.setdefault(instance, False)
+            if self.on_ack is not None:
+                self.on_ack(response)
+            return
+        if self._instances.get(instance):
+            return  # a second response of the same instance
+        self._instances[instance] = True
+        self._responses.append(response)
+        self._changed.set()
+        self._check()
+
+    def fail(self, error: SubtrieError) -> None:
+        """End the stream with an error: the request was not sent."""
+        if not self._done:
+            self._error = error
+            self._finish()
+
+    def fail_threadsafe(self, error: SubtrieError) -> None:
+        """End the stream with an error, from any thread."""
+        with contextlib.suppress(RuntimeError):  # the caller's loop is closed
+            self.loop.call_soon_threadsafe(self.fail, error)
+
+    def _on_ack_timeout(self) -> None:
+        self._no_more_acks = True
+        if not self._instances:
+            self._known.drop(self.subject)
+            self._finish()
+        else:
+            self._check()
+
+    def _check(self) -> None:
+        if self._no_more_acks and all(self._instances.values()):
+            self._known.keep(self.subject, frozenset(self._queues))
+            self._finish()
+
+    def expire(self) -> None:
+        """End the stream with a timeout, unless it has ended."""
+        if not self._done:
+            late = Response(408)
+            late.error = RequestTimeout("timeout")
+            self._responses.append(late)
+            self._known.drop(self.subject)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._done = True
+        self._timeout.cancel()
+        if self._ack_timer is not None:
+            self._ack_timer.stop()
+        self._closed()
+        self._changed.set()
+
+    def __aiter__(self) -> ResponseStream:
+        return self
+
+    async def __anext__(self) -> Response:
+        while not self._responses:
+            if self._error is not None:
+                raise self._error
+            if self._done:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        return self._responses.popleft()
 
 
 class ResponseReceiver:
@@ -77,7 +283,7 @@ class ResponseReceiver:
             return False
         self._runtime.metrics.deliveries["memory"] += 1
         if not isinstance(message, ResponseEnvelope):
-            message = message.received()
+            message = ResponseEnvelope.of(message)
         self._receive(subject, message)
         return True
 

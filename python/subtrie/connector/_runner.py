@@ -21,9 +21,9 @@ from typing import Any
 from .. import _control_headers
 from ._binding import to_response
 from ._endpoint import Endpoint
+from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
 from ._fragments import cut, fragment_of
-from ._message import RequestEnvelope, ResponseEnvelope, current_request
 from ._middleware import Middleware, around
 from ._runtime import Runtime
 from ._timers import Deadline
@@ -150,7 +150,12 @@ class HandlerRunner:
         left = budget - runtime.round_trip
         if left <= 0 and failed is None:
             failed = RequestTimeout("timeout")
-        request.deadline = loop.time() + left
+        caller = request.caller
+        if caller is not None and caller.loop is loop:
+            now = caller.began  # just now, in the same turn of the loop
+        else:
+            caller, now = None, loop.time()
+        request.deadline = now + left
         work = self._handle(endpoint, request, reply_to, failed)
         context = self._context.copy()
         task: asyncio.Task[None]
@@ -166,8 +171,7 @@ class HandlerRunner:
         counted = self.tasks[task] = failed is None and not endpoint.control
         if counted:
             self.places.take(request.source)
-        caller = request.caller
-        if caller is not None and caller.loop is loop and caller.limit(task, request.deadline):
+        if caller is not None and caller.limit(task, request.deadline):
             request.limit = caller
         else:
             request.limit = Deadline(runtime.timers, request.deadline, task)

@@ -23,11 +23,12 @@ from .._errors import SubtrieError, refusal
 from ._broker_connection import Acknowledging
 from ._codec import read_request, write_response
 from ._endpoint import Endpoint
+from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import HTTPError
 from ._fragments import MAX_SILENCE, Reassembler, TransferKey
 from ._identity import address_url, request_address, return_subject, url_at
 from ._limits import Backlog, oversized, too_long
-from ._message import Message, Request, RequestEnvelope, ResponseEnvelope
+from ._message import Message, Request
 from ._runner import HandlerRunner
 from ._runtime import Runtime
 from ._transport import Transport
@@ -122,7 +123,7 @@ class RequestServer:
         if loop is None or loop.is_closed() or not isinstance(message, Request):
             return False
         runtime.metrics.deliveries["memory"] += 1
-        request = message if isinstance(message, RequestEnvelope) else message.received()
+        request = message if isinstance(message, RequestEnvelope) else RequestEnvelope.of(message)
         failed = None
         if len(request.body) > runtime.max_body:
             failed = self._too_large()

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ._envelope import RequestEnvelope
 from ._errors import HTTPError
 from ._headers import Headers
-from ._message import Request, RequestEnvelope
+from ._message import Request
 
 try:
     from opentelemetry import propagate, trace

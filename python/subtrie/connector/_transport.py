@@ -33,8 +33,8 @@ from ._broker_connection import (
 from ._broker_errors import Violation, explained, publish_rules
 from ._codec import write_message
 from ._credentials import load_credentials
+from ._envelope import Envelope
 from ._errors import HTTPError
-from ._message import Message
 from ._native.connection import NativeConnection
 from ._nats import NatsConnection
 
@@ -79,7 +79,7 @@ class InProcessTransport:
         """
         return self._dispatcher.subscribe(pattern, _Pair(receiver), queue=queue)
 
-    def deliver(self, subject: str, message: Message, *, kept: bool) -> int:
+    def deliver(self, subject: str, message: Envelope, *, kept: bool) -> int:
         """Give each selected receiver the message; return how many took it.
 
         Each receiver gets headers of its own, unless there is one receiver and the sender does not
@@ -107,7 +107,7 @@ class _Pair:
     def __init__(self, receiver: MessageReceiver) -> None:
         self.receiver = receiver
 
-    def __call__(self, delivery: tuple[str, Message]) -> bool:
+    def __call__(self, delivery: tuple[str, Envelope]) -> bool:
         return self.receiver(*delivery)
 
 
@@ -290,7 +290,7 @@ class Transport:
             except Exception:  # a watcher must not affect what it watches
                 logger.exception("a watcher failed for subject %s", subject)
 
-    def deliver(self, subject: str, message: Message, *, kept: bool = True) -> bool:
+    def deliver(self, subject: str, message: Envelope, *, kept: bool = True) -> bool:
         """Deliver in process; False if no subscriber is there.
 
         Args:
@@ -302,7 +302,7 @@ class Transport:
             self.in_process is not None and self.in_process.deliver(subject, message, kept=kept) > 0
         )
 
-    def publish(self, subject: str, message: Message, failed: Failed) -> None:
+    def publish(self, subject: str, message: Envelope, failed: Failed) -> None:
         """Publish over the bus, from any thread; does nothing without a bus.
 
         Args:

@@ -7,30 +7,12 @@ A request line contains the whole URL, in the caller's spelling where that is va
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus, unquote
 
 from .._nats.absolute_url import escaped
 from .._nats.path_template import path_argument
 
 _SEGMENT_KEPT = "-_.~$&+:=@"
-
-
-class Target(NamedTuple):
-    """A parsed URL, its decoded path, and the subject of a request to it."""
-
-    text: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-    decoded_path: str
-    subject: str
-
-    def within(self, label: str) -> str:
-        """Return the URL with a label before its host: ``loc-us``, ``id-k3x9``."""
-        return self.text.replace("://", f"://{label}.", 1)
 
 
 Params = Mapping[str, object] | Sequence[tuple[str, object]]

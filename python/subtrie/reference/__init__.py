@@ -28,6 +28,7 @@ from ._trie import SubjectTrie
 from ._wire import DeliveryReader, Op, Parser
 from .microbus import (
     Batch,
+    RequestTargets,
     absolute_url,
     check_identity_host,
     check_locality,
@@ -65,6 +66,7 @@ __all__ = [
     "Op",
     "Parser",
     "Pattern",
+    "RequestTargets",
     "Subject",
     "SubjectTrie",
     "Subscription",

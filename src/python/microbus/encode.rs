@@ -1,12 +1,16 @@
 //! Encoding of addresses to `Subject` and `Pattern`.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::args::{Any, address_error, new_text, or_empty, port_text, text};
+use crate::error::Error;
 use crate::grammar::Form;
-use crate::microbus::{self, AbsoluteUrl, ReplyParts, RequestParts, SubscriptionParts};
+use crate::microbus::{
+    self, AbsoluteUrl, ReplyParts, RequestParts, RequestTarget, SubscriptionParts,
+};
 use crate::python::args::OptionalArg;
 
 /// Encode the subject of a request.
@@ -187,36 +191,75 @@ pub fn request_target<'py>(
     method: &Any<'py>,
     url: &Any<'py>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let given = text(url, "url")?;
     let target = microbus::request_target(
         text(plane, "plane")?,
         text(source, "source")?,
         text(method, "method")?,
-        given,
+        text(url, "url")?,
     )
-    .map_err(|error| {
-        // A position is one in the text with the port.
-        let with_port = microbus::absolute_url(given).ok();
-        let url = with_port.map_or_else(
-            || url.clone(),
-            |url| PyString::new(py, &url.text).into_any(),
-        );
-        let all = [
-            ("plane", plane),
-            ("source", source),
-            ("method", method),
-            ("url", &url),
-        ];
-        address_error(&error, &all)
-    })?;
-    let [text, scheme, host, port, path, query] =
-        url_parts(&target.url).map(|part| PyString::new(py, part).into_any());
-    let decoded = PyString::new(py, &target.path).into_any();
+    .map_err(|error| target_error(py, &error, (plane, source), method, url))?;
     let subject = new_text(py, &target.subject, Form::Subject)?;
-    PyTuple::new(
-        py,
-        [text, scheme, host, port, path, query, decoded, subject],
-    )
+    target_parts(py, &target, subject)
+}
+
+/// The exception for a URL without a target; a position is one in the text with the port.
+pub(super) fn target_error<'py>(
+    py: Python<'py>,
+    error: &Error,
+    (plane, source): (&Any<'py>, &Any<'py>),
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyErr {
+    let with_port = text(url, "url")
+        .ok()
+        .and_then(|given| microbus::absolute_url(given).ok());
+    let url = with_port.map_or_else(
+        || url.clone(),
+        |url| PyString::new(py, &url.text).into_any(),
+    );
+    let all = [
+        ("plane", plane),
+        ("source", source),
+        ("method", method),
+        ("url", &url),
+    ];
+    address_error(error, &all)
+}
+
+/// The parts of a target in the order of `request_target`.
+pub(super) fn target_parts<'py>(
+    py: Python<'py>,
+    target: &RequestTarget,
+    subject: Any<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let url = &target.url;
+    let scheme = match url.scheme() {
+        "https" => intern!(py, "https").clone(),
+        other => PyString::new(py, other),
+    };
+    let port = match url.port() {
+        "443" => intern!(py, "443").clone(),
+        other => PyString::new(py, other),
+    };
+    let path = PyString::new(py, url.path());
+    let decoded = if target.path == url.path() {
+        path.clone()
+    } else {
+        PyString::new(py, &target.path)
+    };
+    let [text, host, query] =
+        [&url.text, url.host(), url.query()].map(|part| PyString::new(py, part));
+    let parts = [
+        text.into_any(),
+        scheme.into_any(),
+        host.into_any(),
+        port.into_any(),
+        path.into_any(),
+        query.into_any(),
+        decoded.into_any(),
+        subject,
+    ];
+    PyTuple::new(py, parts)
 }
 
 /// Encode the pattern that subscribes to the requests of a route of the service `host`.

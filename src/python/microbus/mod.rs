@@ -4,3 +4,4 @@ mod args;
 pub mod decode;
 pub mod encode;
 pub mod parts;
+pub mod targets;

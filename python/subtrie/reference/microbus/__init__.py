@@ -11,6 +11,7 @@ from ._hosts import check_identity_host, check_route_host, cut_slot
 from ._locality import check_locality, common_locality, locality_slot, locality_slots
 from ._paths import check_route_path
 from ._route import (
+    RequestTargets,
     absolute_url,
     request_from_url,
     request_target,
@@ -22,6 +23,7 @@ __all__ = [
     "Batch",
     "ReplyAddress",
     "RequestAddress",
+    "RequestTargets",
     "SubscriptionAddress",
     "Target",
     "absolute_url",
