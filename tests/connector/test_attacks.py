@@ -6,7 +6,6 @@ import asyncio
 import threading
 
 import pytest
-from subtrie.connector._responses import ResponseStream
 
 from subtrie.connector import Client, Headers, HTTPError, RequestTimeout, _server
 from subtrie.connector._envelope import ResponseEnvelope
@@ -14,6 +13,7 @@ from subtrie.connector._fragments import Reassembler
 from subtrie.connector._identity import _return_subject, return_subject
 from subtrie.connector._limits import Backlog
 from subtrie.connector._message import Request
+from subtrie.connector._responses import ResponseStream
 from subtrie.connector._routing import KnownResponders
 from subtrie.connector._runner import Places
 
@@ -95,9 +95,16 @@ async def test_requests_at_work_are_bounded_and_shared(make):
 
 def test_places_are_given_back():
     places = Places(2)
-    assert [places.take("a") for _ in range(3)] == [True, True, False]
-    assert places.take("b")
-    assert not places.take("b")
+
+    def take(source: str) -> bool:
+        admitted = places.admits(source)
+        if admitted:
+            places.take(source)
+        return admitted
+
+    assert [take("a") for _ in range(3)] == [True, True, False]
+    assert take("b")
+    assert not take("b")
     for source in "aab":
         places.give(source)
     assert (places.taken, dict(places._by_source)) == (0, {})

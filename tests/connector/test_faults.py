@@ -6,9 +6,9 @@ import asyncio
 import time
 
 import pytest
-from subtrie.connector._envelope import PendingRequest
 
 from subtrie.connector import HTTPError, Request, RequestTimeout
+from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._native import connection as native
 from subtrie.connector._native.connection import NativeConnection
 

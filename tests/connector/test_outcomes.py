@@ -13,9 +13,9 @@ import random
 from collections import Counter
 
 import pytest
-from subtrie.connector._envelope import PendingRequest
 
 from subtrie.connector import AckTimeout, HTTPError, Request, RequestTimeout, Response
+from subtrie.connector._envelope import PendingRequest
 
 from .nats_server import NatsServer
 

@@ -11,6 +11,7 @@ import pytest
 from subtrie import Dispatcher, _control_headers, microbus
 from subtrie.connector import Request
 from subtrie.connector._codec import read_request, write_request
+from subtrie.connector._envelope import RequestEnvelope
 from subtrie.connector._transport import InProcessTransport
 
 from .recording import messages
@@ -51,7 +52,7 @@ class Listener:
 
     async def publish(self, subject: str, request: Request) -> None:
         if self.shop._transport.in_process is not None:
-            InProcessTransport().deliver(subject, request, kept=True)
+            InProcessTransport().deliver(subject, RequestEnvelope.of(request), kept=True)
             await asyncio.sleep(0.02)
         else:
             await self.client.publish(subject, write_request(request))
