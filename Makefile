@@ -65,10 +65,8 @@ check: ## check formatting, lints, spelling, wording, types, stubs, documentatio
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)
 	cargo fmt --all --check
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked -p subtrie-fuzz --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features bench -- -D warnings
-	cargo build --locked --lib
+	cargo clippy --locked -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features subtrie/bench -- -D warnings
 	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
 bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
