@@ -30,6 +30,8 @@ def check_content(wheel: Path) -> None:
     for needed in ("subtrie/__init__.py", "subtrie/py.typed", "subtrie/_subtrie.pyi"):
         assert needed in names, f"{needed} is missing"
     assert any(name.endswith("licenses/LICENSE") for name in names), "no licence"
+    if "none-any" not in wheel.name:  # the list of the crates that are compiled into it
+        assert any("/sboms/" in name for name in names), "no list of components (SBOM)"
     foreign = [name for name in names if not name.startswith(("subtrie/", "subtrie-"))]
     assert not foreign, foreign
     assert "Requires-Python: >=3.11" in text
