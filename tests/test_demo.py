@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples.shop.demo import read_tables
+from examples.shop.services import SERVICES
+from subtrie import Pattern
 from subtrie.report import read_report
+from subtrie.spark import open_audit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -103,3 +106,32 @@ def test_no_earlier_run_is_bad_input(tmp_path):
     assert done.returncode == 2
     assert "trace.log" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_proposal_and_the_rules_of_the_source_meet(shown):
+    """Each proposed rule is covered by one of gencreds, and each of these that was used is met."""
+    out, _ = shown
+    with open_audit(str(out / "tables")) as result:
+        usage, proposal, too_thin, gap = (
+            list(result.rows(name)) for name in ("permission_usage", "proposal", "too_thin", "gap")
+        )
+    proposed = [row for row in proposal if row["service"] in SERVICES]
+    assert {row["service"] for row in proposed} == set(SERVICES)
+    assert [row for row in proposed if row["covered_by"] is None] == []
+    met = {(row["service"], row["covered_by"]) for row in proposed}
+    used = [row for row in usage if row["verb"] == "publish" and row["accepted"] and row["rule"]]
+    # The control port is every service's own.
+    called = [row for row in used if row["rule"].split(".")[2] != "888"]
+    thin = [(row["service"], row["pattern"]) for row in too_thin]
+    missing = [
+        row["rule"]
+        for row in called
+        if (row["service"], row["rule"]) not in met
+        and not any(
+            service == row["service"] and Pattern(row["rule"], dialect="server").overlaps(pattern)
+            for service, pattern in thin
+        )
+    ]
+    assert missing == []
+    assert len(called) > 10
+    assert {row["finding"] for row in gap} <= {"ok", "never called"}

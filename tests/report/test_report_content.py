@@ -57,7 +57,7 @@ def test_findings_are_ordered_by_severity_and_have_a_witness(report):
 
 
 def test_the_verdict_is_the_sums(report):
-    assert report.verdict == "4 spoofed (4 accepted), 5 refused, 10 undelivered, 12 malformed"
+    assert report.verdict == "4 spoofed and accepted, 10 undelivered, 12 malformed, 5 refused"
     assert (report.counts["services"], report.counts["edges"]) == (4, 5)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .._errors import SubtrieError
 from .audit_answers import Asked, asks, print_failing, print_proposal
+from .audit_follow import Following, check_following, followed
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
 from .stage_progress import StageProgress
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
+
+    from ..spark import Audit
 
 #: Up to this many bytes of input are audited in this process: it is done before Spark has started.
 _SMALL = 16 * 1024 * 1024
@@ -76,6 +78,18 @@ _SMALL = 16 * 1024 * 1024
     type=click.Path(dir_okay=False),
     help="Write the report there, as one HTML page.",
 )
+@click.option("--follow", is_flag=True, help="Audit logs that grow, until Ctrl-C or --until-idle.")
+@click.option(
+    "--until-idle",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="With --follow: stop when nothing was new for so long.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False),
+    help="With --follow: the directory of the progress (default: OUT.checkpoint).",
+)
 @click.option("--memory", default="1g", show_default=True, help="Heap size of the JVM.")
 @asks
 def audit(
@@ -93,6 +107,9 @@ def audit(
     slots: tuple[str, ...],
     expected: str | None,
     page: str | None,
+    follow: bool,
+    until_idle: float | None,
+    checkpoint: str | None,
     memory: str,
     read_questions: Callable[[], Asked],
 ) -> None:
@@ -104,7 +121,8 @@ def audit(
     is counted once; lines that nats-server did not write are listed as unparseable. This process
     itself reads up to 16 MiB; Spark on this machine reads more. With --master (local[*] among
     others) or --remote it is always Spark, and LOG and --out must be on a file system that all
-    workers share. Exit 0: the logs were read; 1: an expectation is not satisfied; 2: bad input.
+    workers share. Exit 0: the logs were read; 1: an expectation is not satisfied, or a table of
+    --fail-on has a row; 2: bad input.
     """
     try:
         import pyarrow  # noqa: F401
@@ -120,6 +138,7 @@ def audit(
         _bad("--conf is NAME=VALUE")
     if lake != "parquet" and out is None:
         _bad(f"--format {lake} needs --out")
+    given = logs
     logs = _log_files(logs)
     size = sum(_size(path) for path in logs)
     _check_distinct(logs)
@@ -129,6 +148,7 @@ def audit(
     from ..spark import check_lake, failure_text, was_interrupted, write_lake
 
     with StageProgress() as progress, contextlib.ExitStack() as stack:
+        started: list[SparkSession] = []
 
         def start() -> SparkSession:
             progress.step("starting Spark")
@@ -137,41 +157,56 @@ def audit(
             progress.watch(spark)
             if lake != "parquet":
                 check_lake(spark, lake)
+            started.append(spark)
             return spark
+
+        def once(asked: Asked, options: dict[str, Any]) -> Audit:
+            """Audit the logs as they are now; in this process if they are small."""
+            more = asked.selection is not None or not asked.questions.automatic
+
+            def call(spark: SparkSession | None) -> Audit:
+                return run(
+                    spark,
+                    logs,
+                    out=out if lake == "parquet" else None,
+                    **options,
+                    questions=asked.questions,
+                    selection=asked.selection,
+                    step=progress.step,
+                )
+
+            if master or remote or lake != "parquet" or more or size > _SMALL:
+                return call(start())
+            try:
+                return call(None)
+            except SessionNeededError:
+                return call(start())
 
         try:
             asked = read_questions()
             expectations = None if expected is None else read_expectations(expected)
-            spark = None
-            more = asked.selection is not None or not asked.questions.automatic
-            if master or remote or lake != "parquet" or more or size > _SMALL:
-                spark = start()
             key = os.environ.get("SUBTRIE_REDACT_KEY")
-            call = partial(
-                run,
-                logs=logs,
-                planes=planes,
-                out=out if lake == "parquet" else None,
-                window=window,
-                redact=slots,
-                redact_key=None if key is None else key.encode(),
-                questions=asked.questions,
-                selection=asked.selection,
-                step=progress.step,
-            )
-            try:
-                result = stack.enter_context(call(spark))
-            except SessionNeededError:
+            hidden = None if key is None else key.encode()
+            options = {"planes": planes, "window": window, "redact": slots, "redact_key": hidden}
+            if follow or until_idle is not None or checkpoint is not None:
+                what = Following(
+                    given, out, checkpoint, until_idle, page, asked.fail_on, as_json,
+                    asked.questions, options,
+                )  # fmt: skip
+                check_following(what, follow, asked.selection, lake)
                 spark = start()
-                result = stack.enter_context(call(spark))
+                progress.stop()
+                result = stack.enter_context(followed(spark, what))
+            else:
+                result = stack.enter_context(once(asked, options))
             failed = None
             if expectations is not None:
                 progress.step("checking expectations")
                 failed = failures(result, expectations)
-            if spark is not None and lake != "parquet":
+            if lake != "parquet":
                 progress.step(f"writing {lake} tables")
-                write_lake(spark, result, lake, str(out))
-            if page is not None:
+                write_lake(started[-1], result, lake, str(out))
+            if page is not None and not follow:
                 progress.step("writing the report")
                 write_report(result, out if lake == "parquet" else None, logs, page)
         except (SparkStartError, SubtrieError, OSError, ValueError) as error:

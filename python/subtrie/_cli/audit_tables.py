@@ -83,10 +83,10 @@ def _json_time(value: Any) -> str:
 
 def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
     """Print every table, then the counts."""
-    from ..spark import ANSWERS, TABLES
+    from ..spark import ANSWERS, TABLES, verdict
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    print(_verdict(result))
+    print(verdict(result))
     for name, columns in TABLES.items():
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue
@@ -108,21 +108,6 @@ def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> Non
         f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
         f"{summary['unparseable_lines']}"
     )
-
-
-def _verdict(result: Audit) -> str:
-    """Return one line that says what was found."""
-    found = []
-    for name in ("spoofed", "undelivered", "malformed", "refused"):
-        total = accepted = 0
-        for row in result.rows(name):
-            total += row["count"]
-            accepted += row.get("accepted", 0)
-        if total:
-            found.append(f"{total} {name}" + (f" ({accepted} accepted)" if accepted else ""))
-    if result.summary["unparseable_lines"]:
-        found.append(f"{result.summary['unparseable_lines']} unparseable")
-    return ", ".join(found) or "no findings"
 
 
 def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:

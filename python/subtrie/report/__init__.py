@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from ._content import Column, Edge, Finding, Report, RuleDiff, Section
+from ._findings import all_findings
 from ._html import to_html
 from ._markdown import to_markdown
 from ._read import read_report
@@ -27,6 +28,7 @@ __all__ = [
     "Report",
     "RuleDiff",
     "Section",
+    "all_findings",
     "read_report",
     "to_html",
     "to_json",

@@ -24,6 +24,7 @@ class Finding:
         first: When it was first seen; None if the table does not record it.
         last: When it was last seen.
         command: A command that shows the lines of the log it is from.
+        key: What its rows have in common; no two findings of a kind have the same.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Finding:
     first: str | None
     last: str | None
     command: str
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -178,37 +178,28 @@ _RULES = (
 )
 
 
-def findings_of(result: Audit, run: str, logs: Sequence[str]) -> tuple[list[Finding], int]:
-    """Return the findings by severity and count, and how many were left out.
+def all_findings(result: Audit, *, name: str = "RUN", logs: Sequence[str] = ()) -> list[Finding]:
+    """Return all findings of a run, by severity and count.
+
+    Memory grows with the number of findings; each table is read once.
 
     Args:
         result: The result of an audit.
-        run: Its directory, as the commands of the findings name it.
-        logs: The logs, as the commands name them.
+        name: What the commands of the findings call its directory.
+        logs: The logs, as the commands name them (default: ``LOG``).
     """
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
+    shown = logs or ("LOG",)
     found = [
         finding
         for rule in _RULES
         if rule.table != "flows" or not has_calls  # then the table undelivered has them
-        for finding in _of_rule(rule, result, lambda table, keys: _command(run, logs, table, keys))
+        for finding in _of_rule(
+            rule, result, lambda table, keys: _command(name, shown, table, keys)
+        )
     ]
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.witness))
-    return found[:MOST_FINDINGS], max(0, len(found) - MOST_FINDINGS)
-
-
-def verdict(result: Audit) -> str:
-    """Return one line that says what is wrong."""
-    parts = []
-    for table in ("spoofed", "refused", "undelivered", "malformed"):
-        rows = list(rows_of(result, table))
-        total = sum(row["count"] for row in rows)
-        accepted = sum(row.get("accepted", 0) for row in rows)
-        if total:
-            parts.append(f"{total:,} {table}" + (f" ({accepted:,} accepted)" if accepted else ""))
-    if result.summary["unparseable_lines"]:
-        parts.append(f"{result.summary['unparseable_lines']:,} unparseable")
-    return ", ".join(parts) or "no findings"
+    return found
 
 
 def _of_rule(
@@ -219,7 +210,7 @@ def _of_rule(
         if rule.wanted(row):
             counted = 1 if rule.counted is None else row[rule.counted]
             groups[tuple(row[name] for name in rule.group)].add(row, counted)
-    for group in groups.values():
+    for values, group in groups.items():
         row = {**group.largest, **group.sums}
         keys = [group.largest[name] for name in TABLE_KEYS[rule.table]]
         yield Finding(
@@ -233,6 +224,7 @@ def _of_rule(
             first=time_text(group.first),
             last=time_text(group.last),
             command=command(rule.table, keys),
+            key=tuple(map(key_text, values)),
         )
 
 

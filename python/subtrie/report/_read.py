@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .._printable import printable, shortened
+from ..spark import open_audit, verdict
 from ._content import Edge, Report
 from ._edges import edges_of
-from ._findings import findings_of, verdict
+from ._findings import MOST_FINDINGS, all_findings
 from ._rows import earliest, latest, rows_of, time_text
 from ._rule_diffs import rule_diffs
 from ._sections import sections_of
@@ -41,14 +42,12 @@ def read_report(
         ValueError: Its manifest is damaged, or it was written by a newer version.
     """
     if isinstance(run, (str, os.PathLike)):
-        from ..spark import open_audit
-
         result, name = open_audit(run), name or os.fspath(run)
     else:
         result, name = run, name or "RUN"
     (record,) = rows_of(result, "runs")
     graph, edges, edges_total = edges_of(result)
-    findings, left_out = findings_of(result, name, logs or ("LOG",))
+    findings = all_findings(result, name=name, logs=logs)
     sections, empty = sections_of(result)
     if graph != "flows":  # where there are calls, the flows say the same in more words
         sections.sort(key=lambda each: each.table == "flows")
@@ -62,8 +61,8 @@ def read_report(
         },
         counts=_counts(result, edges, edges_total),
         graph=graph,
-        findings=findings,
-        findings_left_out=left_out,
+        findings=findings[:MOST_FINDINGS],
+        findings_left_out=max(0, len(findings) - MOST_FINDINGS),
         edges=edges,
         edges_total=edges_total,
         diffs=rule_diffs(result),

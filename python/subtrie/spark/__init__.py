@@ -34,6 +34,7 @@ from ._runs.lake import check_lake, write_lake
 from ._runs.row_lines import key_text, row_lines
 from ._runs.run_difference import run_difference
 from ._runs.run_folder import OutputFolderError
+from ._runs.verdict import verdict
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._sessions.failure import failure_text, was_interrupted
 from ._sessions.local_session import SparkStartError, local_session
@@ -132,6 +133,7 @@ __all__ = [
     "synthesise",
     "undelivered",
     "unparseable",
+    "verdict",
     "violations",
     "was_interrupted",
     "watch_tasks",

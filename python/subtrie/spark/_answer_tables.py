@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._answers.questions import Questions
@@ -42,22 +42,56 @@ def answer_tables(
     """
 
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        from ._answers.tables import Answers, sorted_rows
-
         if questions.automatic and (summary["planes"] or not summary["lines"]):
             return ()
         if spark is None:
             raise SessionNeededError
         step("answering questions")
-        events = read_events(spark, logs)
-        answers = Answers(events, read("subscriptions"), questions)
-        try:
-            tables = answers.tables()
-        finally:
-            answers.release()
-        return [table_bytes(name, sorted_rows(name, rows)) for name, rows in tables.items()]
+        return _tables(read_events(spark, logs), read("subscriptions"), questions)
 
     return make
+
+
+def answers_so_far(
+    spark: SparkSession, paths: Sequence[str], ends: Mapping[str, int], questions: Questions
+) -> More:
+    """Return a function that makes the tables of answers of logs that grow.
+
+    Args:
+        spark: The session.
+        paths: The logs, as ``audit_stream`` is given them.
+        ends: The position up to which the log of each server is in the other tables.
+        questions: What is asked. The rules may be of services that have not begun yet.
+    """
+
+    def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
+        from pyspark.sql import functions as F
+
+        from ._sources.growing_log import files_of
+
+        if questions.automatic and (summary["planes"] or not summary["lines"]):
+            return ()
+        events = read_events(spark, files_of(paths, list(ends)))
+        decided = F.lit(False)
+        for server, end in ends.items():
+            decided = decided | ((F.col("server") == server) & (F.col("position") < end))
+        return _tables(events.where(decided), read("subscriptions"), questions, complete=False)
+
+    return make
+
+
+def _tables(
+    events: DataFrame, subscriptions: pa.Table, questions: Questions, *, complete: bool = True
+) -> list[dict[str, Any]]:
+    """Return the tables of answers as the entries of files."""
+    from ._answers.tables import Answers, sorted_rows
+
+    answers = Answers(events, subscriptions, questions, complete=complete)
+    try:
+        tables = answers.tables()
+    finally:
+        answers.release()
+    return [table_bytes(name, sorted_rows(name, rows)) for name, rows in tables.items()]
 
 
 def read_events(spark: SparkSession, logs: Sequence[str] | DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ._patterns import Tokens, covers, matches
 from ._trace_log import iso
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ._world import Service, World
 
 _DAY = 86_400_000_000
-Tokens = tuple[str, ...]
 
 
 @dataclass
@@ -210,7 +210,7 @@ class AnswerTruth:
             assert service is not None
             made = next(
                 (key for name, tokens, key in calls
-                 if name == service and _matches(tokens, subject.tokens)), None,
+                 if name == service and matches(tokens, subject.tokens)), None,
             )  # fmt: skip
             row = row_of(
                 made
@@ -257,7 +257,7 @@ class AnswerTruth:
             return None
         asked = ("_", *tokens[1:5], "_", *tokens[6:])
         for rule in service.publish_allow:
-            if _matches(("*", *rule.split(".")[1:]), asked):
+            if matches(("*", *rule.split(".")[1:]), asked):
                 return rule
         return None
 
@@ -313,30 +313,11 @@ def _applies(rule: str | None, text: str, entries: list[tuple[str, str]], verb: 
     if rule is None:
         return _first(text, entries, verb) is None
     pattern, tokens = tuple(rule.split(".")), tuple(text.split("."))
-    return _covers(pattern, tokens) if verb == "subscribe" else _matches(pattern, tokens)
+    return covers(pattern, tokens) if verb == "subscribe" else matches(pattern, tokens)
 
 
 def _first(text: str, entries: list[tuple[str, str]], verb: str) -> str | None:
     return next((rule for _, rule in entries if _applies(rule, text, entries, verb)), None)
-
-
-def _matches(pattern: Tokens, subject: Tokens) -> bool:
-    for place, token in enumerate(pattern):
-        if token == ">":
-            return place < len(subject)
-        if place >= len(subject) or token not in ("*", subject[place]):
-            return False
-    return len(pattern) == len(subject)
-
-
-def _covers(pattern: Tokens, other: Tokens) -> bool:
-    """Whether a pattern matches all that another one matches."""
-    for place, token in enumerate(pattern):
-        if token == ">":
-            return place < len(other)
-        if place >= len(other) or other[place] == ">" or token not in ("*", other[place]):
-            return False
-    return len(pattern) == len(other)
 
 
 def _nearest(text: str, entries: list[tuple[str, str]]) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ._connections import Connection, Subscription, Window
 from ._events import EventRows
+from ._patterns import matches
 from ._random import SplitMix64
 from ._trace_log import SECOND, TraceLog, Written
 from ._truth import Subject, Truth
@@ -31,16 +32,6 @@ class Publish:
     header: int  # bytes of headers, 0 without
     receivers: list[Subscription]
     lost: bool = False  # its own line is damaged
-
-
-def matches(pattern: tuple[str, ...], subject: tuple[str, ...]) -> bool:
-    """Return whether a pattern matches a subject, token by token."""
-    for i, token in enumerate(pattern):
-        if token == ">":
-            return i < len(subject)
-        if i >= len(subject) or token not in ("*", subject[i]):
-            return False
-    return len(pattern) == len(subject)
 
 
 class Broker:

@@ -1,7 +1,7 @@
 """The right answer to every table of the audit, recorded while the traffic is made.
 
 The tables follow from what the simulated broker decided, not from the log. Nearest patterns and
-routes are found by comparing tokens, one pattern after the other, without an index.
+routes are found by comparing tokens, without an index (``_patterns``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ._patterns import SubscribedPatterns
 from ._trace_log import iso
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class Truth:
 
     def routes(self) -> dict[str, str | None]:
         """Return the subscribed route of each request."""
-        patterns = _Patterns(self.subscriptions)
+        patterns = SubscribedPatterns(self.subscriptions)
         return {
             text: patterns.route(each.subject)
             for text, each in self._counts.items()
@@ -205,7 +206,7 @@ class Truth:
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Return every table, each sorted by all its columns."""
-        patterns = _Patterns(self.subscriptions)
+        patterns = SubscribedPatterns(self.subscriptions)
         made = {
             "call_graph": self._call_graph(patterns),
             "replies": self._replies(),
@@ -229,7 +230,7 @@ class Truth:
         }
         return {name: sorted(rows, key=_order) for name, rows in made.items()}
 
-    def _call_graph(self, patterns: _Patterns) -> Iterator[dict[str, Any]]:
+    def _call_graph(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
         groups: dict[tuple[Any, ...], list[Counts]] = defaultdict(list)
         for each in self._counts.values():
             s = each.subject
@@ -260,7 +261,7 @@ class Truth:
                 **_sums(rows, "published", "delivered", "undelivered"),
             }
 
-    def _undelivered(self, patterns: _Patterns) -> Iterator[dict[str, Any]]:
+    def _undelivered(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
         for each in self._counts.values():
             if each.undelivered and each.subject.category in ("request", "reply"):
                 nearest, differs_at = patterns.nearest(each.subject.tokens)
@@ -305,7 +306,7 @@ class Truth:
                 "queue": each.queue,
             }
 
-    def _coverage(self, patterns: _Patterns) -> Iterator[dict[str, Any]]:
+    def _coverage(self, patterns: SubscribedPatterns) -> Iterator[dict[str, Any]]:
         matched: Counter[str] = Counter()
         for each in self._counts.values():
             if each.published:
@@ -353,78 +354,6 @@ class Truth:
                         "count": count,
                         **_span([[first, last]]),
                     }
-
-
-class _Patterns:
-    """The patterns of all accepted subscriptions, the oldest first."""
-
-    def __init__(self, subscriptions: Iterable[Subscription]) -> None:
-        self._all = {each.pattern: each.tokens for each in subscriptions}  # in order of first SUB
-        self._by_fifth: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        for number, (text, tokens) in enumerate(self._all.items()):
-            plain = len(tokens) > 4 and tokens[4] not in ("*", ">") and ">" not in tokens[:4]
-            self._by_fifth[tokens[4] if plain else ""].append((number, text))
-
-    def matching(self, subject: tuple[str, ...]) -> list[str]:
-        """Return the patterns that match a subject, the oldest first."""
-        some = [*self._by_fifth[""]]
-        if len(subject) > 4 and subject[4] in self._by_fifth:
-            some += self._by_fifth[subject[4]]
-        return [text for _, text in sorted(some) if _matches(self._all[text], subject)]
-
-    def nearest(self, subject: tuple[str, ...]) -> tuple[str | None, int | None]:
-        """Return the oldest pattern that matches, else the nearest and where it differs."""
-        found = self.matching(subject)
-        if found:
-            return found[0], None
-        best: tuple[str | None, int | None] = (None, None)
-        most = -1
-        for text, tokens in self._all.items():
-            equal = _equal(tokens, subject)
-            if equal > most:
-                best, most = (text, equal), equal
-        return best
-
-    def route(self, subject: Subject) -> str | None:
-        """Return the path of the most specific route that matches a request."""
-        found = [self._all[text] for text in self.matching(subject.tokens)]
-        routes = [tokens for tokens in found if len(tokens) > 7 and _is_route(tokens)]
-        if not routes:
-            return None
-        return ".".join(min(routes, key=_specific)[7:])
-
-
-def _is_route(tokens: tuple[str, ...]) -> bool:
-    """Whether a pattern is one that a service subscribes to for a route."""
-    return (
-        tokens[1] in ("safe", "danger")
-        and tokens[3] == "*"
-        and "*" not in (tokens[0], tokens[4], tokens[5])
-        and ">" not in tokens[:7]
-    )
-
-
-def _specific(tokens: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Return a sort key: literal tokens before ``*`` before ``>``."""
-    return [({"*": 1, ">": 2}.get(token, 0), token) for token in tokens[7:]]
-
-
-def _matches(pattern: tuple[str, ...], subject: tuple[str, ...]) -> bool:
-    """Whether a pattern matches a subject."""
-    equal = _equal(pattern, subject)
-    if equal == len(pattern):
-        return equal == len(subject)
-    return pattern[equal] == ">" and equal < len(subject)
-
-
-def _equal(pattern: tuple[str, ...], subject: tuple[str, ...]) -> int:
-    """Return how many leading tokens of a pattern match those of a subject."""
-    count = 0
-    for ours, theirs in zip(pattern, subject, strict=False):
-        if ours not in (theirs, "*"):
-            break
-        count += 1
-    return count
 
 
 def _sums(rows: Iterable[Counts], *names: str) -> dict[str, int]:

@@ -36,12 +36,21 @@ class Answers:
         events: A table with the columns ``EVENTS``.
         subscriptions: The rows of the table ``subscriptions``.
         questions: What is asked.
+        complete: Whether the events are all that will be; else rules may name services that have
+            not begun yet.
 
     Raises:
         ValueError: The rules name no service of the traffic, or the time is outside the log.
     """
 
-    def __init__(self, events: DataFrame, subscriptions: pa.Table, questions: Questions) -> None:
+    def __init__(
+        self,
+        events: DataFrame,
+        subscriptions: pa.Table,
+        questions: Questions,
+        *,
+        complete: bool = True,
+    ) -> None:
         import pyarrow.compute as pc
         from pyspark.sql import functions as F
 
@@ -81,7 +90,8 @@ class Answers:
         )
         self._described = described.withColumn("allowed", allow).persist()
         self.edges: Rows = summaries.edges(self._described).toArrow().to_pylist()
-        self._check()
+        if complete:
+            self._check()
 
     def release(self) -> None:
         """Let Spark forget what it has kept."""

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._answer_tables import answers_so_far
 from .._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
 from .._runs.run_record import run_record
 from .._schema import arrow_schema, spark_schema
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from .._answers.questions import Questions
 
 #: A task of the tables has about this many rows of facts.
 _ROWS_OF_TASK = 400_000
@@ -46,6 +49,7 @@ def audit_stream(
     redact_key: bytes | None = None,
     split_bytes: int | None = None,
     fail_on_data_loss: bool = True,
+    questions: Questions | None = None,
 ) -> StreamingQuery:
     """Audit trace logs that grow, with Structured Streaming.
 
@@ -70,17 +74,21 @@ def audit_stream(
         redact_key: The key of the digests; the same for every run.
         split_bytes: The size of the ranges in which new lines are read.
         fail_on_data_loss: Whether a file that was removed before all of it was read is an error.
+        questions: What is asked beyond the tables of the traffic, as in ``audit``. Each batch then
+            reads all lines so far once more.
 
     Returns:
         The query, which runs in the background: ``awaitTermination()`` waits for its end.
 
     Raises:
-        ValueError: ``redact`` without ``redact_key``.
+        ValueError: ``redact`` without ``redact_key``, or together with questions.
     """
     from .._sources.trace_source import TraceSource
 
     if redact and redact_key is None:
         raise ValueError("a stream that redacts needs redact_key, the same for every run")
+    if redact and questions is not None and not questions.automatic:
+        raise ValueError("answers need the subjects as they are: give no redaction with them")
     hidden = Redaction(tuple(redact), redact_key) if redact and redact_key else None
     target = os.fspath(out)
     target = target if "://" in target else os.path.abspath(target)
@@ -100,7 +108,9 @@ def audit_stream(
     if hidden is not None:
         facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACT_ROWS))
     described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    writer = facts.writeStream.foreachBatch(_adder(target, tuple(planes), described))
+    asked = None if redact else questions
+    adder = _adder(target, tuple(planes), described, [resolve_path(path) for path in logs], asked)
+    writer = facts.writeStream.foreachBatch(adder)
     writer = writer.option("checkpointLocation", checkpoint)
     when = {"availableNow": True} if interval is None else {"processingTime": interval}
     return writer.trigger(**when).start()
@@ -137,7 +147,11 @@ def _redacting(hidden: Redaction) -> Callable[[Iterable[pa.RecordBatch]], Any]:
 
 
 def _adder(
-    target: str, planes: tuple[str, ...], options: dict[str, Any]
+    target: str,
+    planes: tuple[str, ...],
+    options: dict[str, Any],
+    paths: Sequence[str],
+    questions: Questions | None,
 ) -> Callable[[DataFrame, int], None]:
     """Return the function that adds a batch to the tables."""
     # The input grows, so the run has no digest of it.
@@ -169,6 +183,8 @@ def _adder(
                 "facts": sorted(row.file for row in saved),
                 "rows": sum(row.rows for row in saved),
             }
+            if questions is not None:
+                folder.more = answers_so_far(spark, paths, logs, questions)
             write_tables(spark, merged, folder, planes, tasks, describe, stream=stream)
         except BaseException:
             folder.discard()

@@ -91,6 +91,33 @@ def advance(
     return {"version": VERSION, "logs": moved}
 
 
+def files_of(paths: Sequence[str], servers: Iterable[str]) -> list[str]:
+    """Return the files that hold the logs of some servers from their start on.
+
+    Args:
+        paths: Files, directories and shell patterns, as ``advance`` is given them.
+        servers: The logs, as an offset names them.
+
+    Raises:
+        RotatedAwayError: The first file of a log is no longer there.
+    """
+    found = _listed(_names(paths), complete=False).values()
+    heads = {file.digest[:12]: file for file in found}
+    gone = [server for server in servers if server not in heads]
+    if gone:
+        raise RotatedAwayError(
+            f"the first file of the log {gone[0]} of {', '.join(paths)} was removed, and answers "
+            "need all of it: keep the rotated files, or ask no question"
+        )
+    starts = [heads[server] for server in servers]
+    return [
+        file.path
+        for file in found
+        if any(file is head or (file.pid and file.pid == head.pid and file.stamp >= head.stamp)
+               for head in starts)
+    ]  # fmt: skip
+
+
 def ranges(
     start: dict[str, Any], end: dict[str, Any], split_bytes: int, *, strict: bool = True
 ) -> list[tuple[LogRange, list[dict[str, Any]]]]:

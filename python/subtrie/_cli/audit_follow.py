@@ -1,0 +1,220 @@
+"""``subtrie audit --follow``: the audit of logs that grow, until it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from .report import write_report
+from .stream import printable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from ..report import Finding
+    from ..spark import Audit, Questions, Selection
+
+#: How often Spark looks for new lines. Each time costs two passes over what is new.
+_INTERVAL = "1 second"
+#: How often the result is looked at, in seconds.
+_POLL = 0.2
+
+
+@dataclass(frozen=True)
+class Following:
+    """What is followed, and until when.
+
+    Attributes:
+        logs: The logs.
+        out: The directory of the tables; None for a temporary one.
+        checkpoint: The directory of the progress; by default beside ``out``.
+        until_idle: Stop when nothing new was there for so many seconds; None to go on.
+        page: The file of the report, which is written after each change; None for none.
+        fail_on: Stop as soon as one of these tables has a row.
+        as_json: Whether findings are printed as JSON, one object a line.
+        questions: What is asked beyond the tables of the traffic.
+        options: Further arguments of ``audit_stream``.
+    """
+
+    logs: Sequence[str]
+    out: str | None
+    checkpoint: str | None
+    until_idle: float | None
+    page: str | None
+    fail_on: tuple[str, ...]
+    as_json: bool
+    questions: Questions
+    options: dict[str, Any]
+
+
+def check_following(what: Following, follow: bool, selection: Selection | None, lake: str) -> None:
+    """Refuse options that contradict each other.
+
+    Raises:
+        ValueError: There are some; the message names them.
+    """
+    if not follow:
+        raise ValueError("--until-idle and --checkpoint need --follow")
+    if selection is not None:
+        raise ValueError("--follow audits all messages: give no --since, --until, --source, --host")
+    if what.questions.time is not None:
+        raise ValueError("--at needs a log that has ended: give no --follow with it")
+    if lake != "parquet":
+        raise ValueError(f"--format {lake} writes a result once: give no --follow with it")
+    if what.checkpoint is not None and what.out is None:
+        raise ValueError("--checkpoint needs --out: the progress belongs to the tables")
+    if what.out is not None and "://" in what.out:
+        raise ValueError("--follow needs --out on this machine")
+
+
+@contextlib.contextmanager
+def followed(spark: SparkSession, what: Following) -> Iterator[Audit]:
+    """Audit logs until the end that was asked for, and yield the result.
+
+    Each finding is printed as it appears. SIGINT and SIGTERM are ends like the others. If the logs
+    were idle, their last messages are decided by what there is, so the tables are those of an audit
+    of the whole.
+
+    Raises:
+        KeyboardInterrupt: A signal came before there was a result.
+        OSError: A log cannot be read.
+        ValueError: The logs have no line.
+    """
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(tempfile.TemporaryDirectory(prefix="subtrie-follow-"))
+        out = os.path.join(own, "tables") if what.out is None else what.out
+        beside = os.path.join(own, "checkpoint") if what.out is None else f"{out}.checkpoint"
+        checkpoint = what.checkpoint or beside
+        watcher = _Watcher(what, out)
+
+        def start(**more: Any) -> StreamingQuery:
+            from ..spark import audit_stream
+
+            asked = {**what.options, "questions": what.questions, **more}
+            return audit_stream(spark, what.logs, out=out, checkpoint=checkpoint, **asked)
+
+        ended = _until_the_end(start, watcher, what)
+        if ended == "idle":
+            query = start(complete=True)
+            query.awaitTermination()
+            _raise_failure(query)
+        watcher.refresh()
+        if watcher.result is None and ended == "interrupted":
+            raise KeyboardInterrupt
+        if watcher.result is None:
+            raise ValueError(f"{', '.join(what.logs)}: no complete line and so no result")
+        yield watcher.result
+
+
+def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what: Following) -> str:
+    """Run the query until the logs are idle, a table fails or a signal comes; return which."""
+    with _interrupted_by_terminate():
+        query = None
+        try:
+            query = start(interval=_INTERVAL)
+            changed, sizes = time.monotonic(), _sizes(what.logs)
+            while query.isActive:
+                if watcher.refresh():
+                    changed = time.monotonic()
+                if watcher.fails:
+                    return "failed"
+                now = _sizes(what.logs)
+                if now != sizes or query.status["isDataAvailable"]:
+                    changed, sizes = time.monotonic(), now
+                if what.until_idle is not None and time.monotonic() - changed >= what.until_idle:
+                    return "idle"
+                time.sleep(_POLL)
+            _raise_failure(query)
+            return "ended"
+        except KeyboardInterrupt:
+            return "interrupted"
+        finally:
+            if query is not None:
+                query.stop()
+
+
+def _raise_failure(query: StreamingQuery) -> None:
+    """Raise the error that ended a query."""
+    failure = query.exception()
+    if failure is not None:
+        raise failure
+
+
+def _sizes(logs: Sequence[str]) -> int:
+    """Return the bytes of the logs, and of what they were rotated into."""
+    from ..spark import log_files, log_size
+
+    total = 0
+    for path in logs:
+        with contextlib.suppress(OSError):  # it is being renamed
+            total += sum(log_size(file) for file in log_files([path]))
+    return total
+
+
+@contextlib.contextmanager
+def _interrupted_by_terminate() -> Iterator[None]:
+    """Let SIGTERM, with which a job of CI is stopped, do what SIGINT does."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Watcher:
+    """The result as it changes: prints findings that are new, and writes the page."""
+
+    def __init__(self, what: Following, out: str) -> None:
+        self._what = what
+        self._out = out
+        self._version: Any = None
+        self._seen: set[tuple[str, tuple[str, ...]]] = set()
+        self.result: Audit | None = None
+        self.fails = False
+
+    def refresh(self) -> bool:
+        """Read the result if it changed, and return whether it did."""
+        version = self._current()
+        if version is None or version == self._version:
+            return False
+        from ..report import all_findings
+        from ..spark import open_audit
+
+        try:
+            result = open_audit(self._out)
+            found = all_findings(result, name=self._what.out or "RUN", logs=self._what.logs)
+            self.fails = any(result.count(name) for name in self._what.fail_on)
+            if self._what.page is not None:
+                write_report(result, self._what.out, self._what.logs, self._what.page)
+        except FileNotFoundError:
+            return False  # replaced by the next one meanwhile
+        self.result, self._version = result, version
+        for each in found:
+            if (each.kind, each.key) not in self._seen:
+                self._seen.add((each.kind, each.key))
+                self._print(each)
+        return True
+
+    def _current(self) -> Any:
+        """Return what changes with each result; None without one."""
+        try:
+            found = os.stat(os.path.join(self._out, "audit.json"))
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _print(self, finding: Finding) -> None:
+        if self._what.as_json:
+            print(json.dumps({"finding": asdict(finding)}), flush=True)
+            return
+        witness = printable(finding.witness)
+        title = printable(finding.title)
+        print(f"{finding.severity:6}  {finding.kind}: {title} (such as {witness})", flush=True)

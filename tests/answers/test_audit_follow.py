@@ -1,0 +1,148 @@
+"""``subtrie audit --follow`` on a real Spark session and on logs that grow while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from subtrie._cli.app import app
+from subtrie.conformance import write_traffic
+from subtrie.spark import Questions, audit, load_rules, open_audit
+from subtrie.spark._runs.run_folder import read_manifest
+
+PATIENCE = 240  # seconds: longer than a busy machine needs
+SHORT = (
+    '[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n'
+    '[7] 2026/11/21 08:00:01.000001 [TRC] 127.0.0.1:4 - cid:1 - "v1:go:{0}.shop" - <<- [SUB '
+    "prod.safe.443.*.{0}_shop._.GET.items  1]\n"
+)  # fmt: skip
+SPOOFED = (
+    '[7] 2026/11/21 08:00:0{0}.000001 [TRC] 127.0.0.1:5 - cid:2 - "v1:go:evil.shop" - <<- [PUB '
+    "prod.safe.443.web_shop.stock_shop._.GET.items 0]\n"
+)
+
+
+def following(*words: str, then: Callable[[], None]) -> Result:
+    """Run the command in this process, and something beside it."""
+    beside = threading.Thread(target=then)
+    beside.start()
+    try:
+        return CliRunner().invoke(app, ["audit", *words, "--follow"])
+    finally:
+        beside.join(PATIENCE)
+        assert not beside.is_alive()
+
+
+def until(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def digests(out: Path) -> dict[str, str]:
+    return {name: entry["sha256"] for name, entry in read_manifest(str(out))["tables"].items()}
+
+
+def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path) -> None:
+    """Answers included: the second half comes when the first one is in the tables."""
+    world = tmp_path / "world"
+    write_traffic(world, seed=303, rows=700, answers=True)
+    files = sorted(str(each) for each in (world / "rules").iterdir())
+    data = (world / "trace.log").read_bytes()
+    middle = data.index(b"\n", len(data) // 2) + 1
+    live, out, page = tmp_path / "nats.log", tmp_path / "run", tmp_path / "page.html"
+    live.write_bytes(data[:middle])
+    pages: list[bytes] = []
+
+    def grow() -> None:
+        until(page.exists)
+        pages.append(page.read_bytes())
+        with live.open("ab") as file:
+            file.write(data[middle:])
+
+    rules = [word for file in files for word in ("--rules", file)]
+    # Idle is longer than the lines above take.
+    words = [str(live), "--out", str(out), "--report", str(page), *rules, "--until-idle", "3"]
+    done = following(*words, then=grow)
+    assert done.exit_code == 0, done.output
+    assert pages[0] != page.read_bytes()
+    questions = Questions(rules=load_rules(files))
+    with audit(spark, [str(live)], questions=questions, out=tmp_path / "whole"):
+        ours, theirs = digests(out), digests(tmp_path / "whole")
+    assert ours.pop("runs") != theirs.pop("runs")  # a stream has no digest of its input
+    assert {name for name in ours if ours[name] != theirs[name]} == set()
+    told = [
+        line for line in done.output.splitlines() if re.match(r"(high|medium|low) +\w+: ", line)
+    ]
+    assert any(line.startswith("high    spoofed: ") for line in told)
+    assert len(told) == len(set(told))  # each finding once
+    assert (tmp_path / "run.checkpoint").is_dir()
+
+
+def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
+    """The lines so far are in the tables, and nothing temporary stays."""
+    live, page = tmp_path / "nats.log", tmp_path / "page.html"
+    live.write_text(SHORT.format("stock") + SPOOFED.format(2) + SPOOFED.format(5))
+    before = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("subtrie-")}
+
+    def interrupt() -> None:
+        until(page.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    done = following(str(live), "--report", str(page), "--json", then=interrupt)
+    assert done.exit_code == 0, done.output
+    first, last = done.output.splitlines()
+    assert json.loads(first)["finding"]["kind"] == "spoofed"
+    assert json.loads(last)["spoofed"][0]["who"] == "evil.shop"
+    after = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("subtrie-")}
+    assert after <= before
+
+
+def test_a_table_that_must_be_empty_ends_it_at_once(spark: Any, tmp_path: Path) -> None:
+    live, out = tmp_path / "nats.log", tmp_path / "run"
+    live.write_text(SHORT.format("stock"))
+
+    def spoof() -> None:
+        until((out / "audit.json").exists)
+        with live.open("a") as file:
+            file.write(SPOOFED.format(2) + SPOOFED.format(5))
+
+    done = following(str(live), "--out", str(out), "--fail-on", "violations,spoofed", then=spoof)
+    assert done.exit_code == 1, done.output
+    assert "subtrie audit: --fail-on: 1 in spoofed" in done.output
+    assert open_audit(out).count("spoofed") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--until-idle", "1"], "--until-idle and --checkpoint need --follow"),
+        (["--checkpoint", "c"], "--until-idle and --checkpoint need --follow"),
+        (["--follow", "--checkpoint", "c"], "--checkpoint needs --out"),
+        (["--follow", "--since", "2026-11-21"], "--follow audits all messages"),
+        (["--follow", "--subject", "a", "--at", "2026-11-21"], "--at needs a log that has ended"),
+        (["--follow", "--out", "s3://bucket/run"], "--follow needs --out on this machine"),
+        (["--follow", "--out", "x", "--format", "delta"], "give no --follow with it"),
+    ],
+)
+def test_contradictions_are_one_line_and_exit_2(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
+    log = tmp_path / "nats.log"
+    log.write_text(SHORT.format("stock"))
+    done = CliRunner().invoke(app, ["audit", str(log), *words])
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
