@@ -66,6 +66,11 @@ async def charge(order: Order) -> str:
     """Charge the customer; 402 if the card is declined."""
 
 
+@payments.call("POST", "/refunds/{order}")
+async def refund(order: str) -> None:
+    """Refund the customer."""
+
+
 @token.call("POST", ":666/mint")
 async def mint(order: str) -> str:
     """Return a token; only payments may call it."""

@@ -5,46 +5,13 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from worlds import Case
 
 from subtrie import Pattern
-from subtrie.acl import Permissions
-from subtrie.conformance import write_traffic
-from subtrie.spark import (
-    ANSWERS,
-    Audit,
-    Questions,
-    audit,
-    load_code,
-    load_rules,
-    proposed_permissions,
-)
-
-DAYS = 4
-
-
-class Case(NamedTuple):
-    """A world, and the answers about it."""
-
-    folder: Path
-    world: dict[str, Any]
-    rules: dict[str, Permissions]
-    tables: dict[str, list[dict[str, Any]]]
-
-
-@pytest.fixture(scope="module", params=[301, 302])
-def case(request, spark, tmp_path_factory) -> Case:
-    """Return the answers about a world of four days."""
-    folder = tmp_path_factory.mktemp("world") / "world"
-    write_traffic(folder, seed=request.param, rows=3500, days=DAYS, answers=True)
-    rules = load_rules(sorted((folder / "rules").iterdir()))
-    questions = Questions(rules=rules, code=load_code([folder / "code"]))
-    with audit(spark, [str(folder / "trace.log")], questions=questions) as found:
-        assert isinstance(found, Audit)
-        tables = {name: list(found.rows(name)) for name in (*ANSWERS, "subscriptions")}
-    return Case(folder, json.loads((folder / "world.json").read_text()), rules, tables)
+from subtrie.spark import proposed_permissions
 
 
 def shown(value: Any) -> Any:

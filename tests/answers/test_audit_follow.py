@@ -33,7 +33,17 @@ SPOOFED = (
 )
 
 
-def following(*words: str, then: Callable[[], None]) -> Result:
+_LINE = '[7] 2026/11/21 08:00:0{}.000001 [TRC] 127.0.0.1:6 - cid:{} - "v1:go:{}.shop" - {}\n'
+_CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"
+# A message that is delivered; the last line decides that.
+CALLED = (
+    _LINE.format(2, 3, "web", f"<<- [PUB {_CALL} 0]")
+    + _LINE.format(2, 1, "stock", f"->> [MSG {_CALL} 1 0]")
+    + _LINE.format(3, 3, "web", "<<- [PING]")
+)
+
+
+def following(*words: str, then: Callable[[], None] = lambda: None) -> Result:
     """Run the command in this process, and something beside it."""
     beside = threading.Thread(target=then)
     beside.start()
@@ -56,30 +66,15 @@ def digests(out: Path) -> dict[str, str]:
 
 
 def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path) -> None:
-    """Answers included: the second half comes when the first one is in the tables."""
+    """Answers included: its last messages are decided when it was idle."""
     world = tmp_path / "world"
-    write_traffic(world, seed=303, rows=700, answers=True)
+    write_traffic(world, seed=303, rows=300, answers=True)
     files = sorted(str(each) for each in (world / "rules").iterdir())
-    data = (world / "trace.log").read_bytes()
-    middle = data.index(b"\n", len(data) // 2) + 1
-    live, out, page = tmp_path / "nats.log", tmp_path / "run", tmp_path / "page.html"
-    live.write_bytes(data[:middle])
-    pages: list[bytes] = []
-
-    def grow() -> None:
-        until(page.exists)
-        pages.append(page.read_bytes())
-        with live.open("ab") as file:
-            file.write(data[middle:])
-
+    log, out = str(world / "trace.log"), tmp_path / "run"
     rules = [word for file in files for word in ("--rules", file)]
-    # Idle is longer than the lines above take.
-    words = [str(live), "--out", str(out), "--report", str(page), *rules, "--until-idle", "3"]
-    done = following(*words, then=grow)
+    done = following(log, "--out", str(out), *rules, "--until-idle", "0.5")
     assert done.exit_code == 0, done.output
-    assert pages[0] != page.read_bytes()
-    questions = Questions(rules=load_rules(files))
-    with audit(spark, [str(live)], questions=questions, out=tmp_path / "whole"):
+    with audit(spark, [log], questions=Questions(rules=load_rules(files)), out=tmp_path / "whole"):
         ours, theirs = digests(out), digests(tmp_path / "whole")
     assert ours.pop("runs") != theirs.pop("runs")  # a stream has no digest of its input
     assert {name for name in ours if ours[name] != theirs[name]} == set()
@@ -95,7 +90,7 @@ def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
     """The lines so far are in the tables, and nothing temporary stays."""
     live, page = tmp_path / "nats.log", tmp_path / "page.html"
     live.write_text(SHORT.format("stock") + SPOOFED.format(2) + SPOOFED.format(5))
-    before = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("subtrie-")}
+    before = temporary()
 
     def interrupt() -> None:
         until(page.exists)
@@ -103,26 +98,38 @@ def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
 
     done = following(str(live), "--report", str(page), "--json", then=interrupt)
     assert done.exit_code == 0, done.output
-    first, last = done.output.splitlines()
-    assert json.loads(first)["finding"]["kind"] == "spoofed"
-    assert json.loads(last)["spoofed"][0]["who"] == "evil.shop"
-    after = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("subtrie-")}
-    assert after <= before
+    *findings, last = map(json.loads, done.output.splitlines())
+    assert [each["finding"]["kind"] for each in findings] == ["spoofed", "undelivered"]
+    assert last["spoofed"][0]["who"] == "evil.shop"
+    assert temporary() <= before
 
 
-def test_a_table_that_must_be_empty_ends_it_at_once(spark: Any, tmp_path: Path) -> None:
-    live, out = tmp_path / "nats.log", tmp_path / "run"
-    live.write_text(SHORT.format("stock"))
+def temporary() -> set[str]:
+    """Return the temporary folders of follow; a shipped file or a session has others."""
+    folder = tempfile.gettempdir()
+    return {name for name in os.listdir(folder) if name.startswith("subtrie-follow-")}
+
+
+def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> None:
+    """The page and the tables are those of the log as it has grown."""
+    live, out, page = tmp_path / "nats.log", tmp_path / "run", tmp_path / "page.html"
+    live.write_text(SHORT.format("stock") + CALLED)
+    pages: list[bytes] = []
 
     def spoof() -> None:
-        until((out / "audit.json").exists)
+        until(page.exists)
+        pages.append(page.read_bytes())
         with live.open("a") as file:
-            file.write(SPOOFED.format(2) + SPOOFED.format(5))
+            file.write(SPOOFED.format(4) + SPOOFED.format(7))
 
-    done = following(str(live), "--out", str(out), "--fail-on", "violations,spoofed", then=spoof)
+    words = [str(live), "--out", str(out), "--report", str(page), "--fail-on", "spoofed,refused"]
+    done = following(*words, then=spoof)
     assert done.exit_code == 1, done.output
-    assert "subtrie audit: --fail-on: 1 in spoofed" in done.output
+    assert done.output.startswith("high    spoofed: evil.shop sent as web.shop; ")
+    assert done.output.endswith("subtrie audit: --fail-on: 1 in spoofed\n")
     assert open_audit(out).count("spoofed") == 1
+    assert b"evil.shop" not in pages[0]
+    assert b"evil.shop" in page.read_bytes()
 
 
 @pytest.mark.parametrize(

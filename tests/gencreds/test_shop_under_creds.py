@@ -26,6 +26,8 @@ from subtrie.gencreds import Creds, Service, rules, scan, sign, write
 SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
 PLANE = "shop"
 CUSTOMERS = 12
+# No customer returns an order.
+NEVER_CALLED = "shop.safe.443.orders_shop.payments_shop.*.POST.refunds.*"
 _TRACED = re.compile(r"<<- \[(PUB|HPUB|SUB) (\S+)(?: (\S+))?")
 
 
@@ -154,7 +156,7 @@ def _not_implicit(shop: Shop) -> list[tuple[str, str, str]]:
 @pytest.mark.requirement("S0-101")
 def test_without_one_of_its_own_rules_the_broker_refuses_a_call(shop):
     """A message of the shop, sent by a user without the rule and by one with it."""
-    asked = _not_implicit(shop)
+    asked = [each for each in _not_implicit(shop) if each[2] != NEVER_CALLED]
     assert len(asked) >= 15
     for host, verb, rule in asked:
         said = [s for h, s in shop.sent if h == host] if verb == "publish" else shop.heard[host]

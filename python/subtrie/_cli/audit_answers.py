@@ -51,6 +51,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
         host: str | None,
         min_days: int | None,
         min_sources: int | None,
+        payloads: str | None,
         fail_on: tuple[str, ...],
         **named: Any,
     ) -> Any:
@@ -81,13 +82,14 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
                 name: value for name, value in thresholds.items() if value is not None
             }
             wanted = set(tables) & set(ANSWERS)
-            asked = bool(rules or code or answers or subject or given or wanted)
+            asked = bool(rules or code or answers or subject or given or wanted or payloads)
             questions = Questions(
                 rules=permissions,
                 code=load_code(code) if code else None,
                 subject=subject,
                 time=None if at is None else parse_time(at),
                 window=named.get("window"),
+                payloads=payloads,
                 automatic=not asked,
                 **given,
             )
@@ -124,6 +126,10 @@ _OPTIONS = (
     click.option(
         "--min-sources", type=click.IntRange(min=1),
         help="Propose a wildcard after evidence from this many services (default: 2).",
+    ),
+    click.option(
+        "--payloads", type=click.Choice(["heads"]),
+        help="Read message id, op code and status of Microbus messages, for their latency.",
     ),
     click.option(
         "--fail-on", multiple=True, metavar="TABLE,...",

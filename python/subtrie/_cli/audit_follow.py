@@ -127,7 +127,8 @@ def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what
                 if watcher.fails:
                     return "failed"
                 now = _sizes(what.logs)
-                if now != sizes or query.status["isDataAvailable"]:
+                # Until Spark waits, it may be reading what was there before it began.
+                if now != sizes or not str(query.status["message"]).startswith("Waiting"):
                     changed, sizes = time.monotonic(), now
                 if what.until_idle is not None and time.monotonic() - changed >= what.until_idle:
                     return "idle"

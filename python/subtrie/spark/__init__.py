@@ -43,6 +43,7 @@ from ._sessions.ship import ship
 from ._sessions.task_watch import watch_tasks
 from ._sources.log_files import input_kind, log_files, log_size, resolve_path
 from ._sources.log_reader import holds_server_lines
+from ._sources.payload_heads import payload_heads
 from ._table_functions import (
     call_graph,
     coverage,
@@ -118,6 +119,7 @@ __all__ = [
     "open_audit",
     "other_traffic",
     "parse_time",
+    "payload_heads",
     "permission_usage",
     "proposed_permissions",
     "read_expectations",

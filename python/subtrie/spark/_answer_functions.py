@@ -149,20 +149,24 @@ def flows(events: DataFrame) -> DataFrame:
     return _table(events, Questions(), "flows", lambda each: each.flows())
 
 
-def latency(events: DataFrame) -> DataFrame:
-    """Return the latency of NATS requests, to the first message on their reply subject.
+def latency(events: DataFrame, heads: DataFrame | None = None) -> DataFrame:
+    """Return the latency of requests.
+
+    Of the kind ``nats``: to the first message on the reply subject. Of the kind ``microbus``: to
+    the first response with the message id of the request, for each host that answers.
 
     Args:
         events: A table with the columns ``EVENTS``.
+        heads: The rows of ``payload_heads`` for the same logs; without them no row is of Microbus.
 
     Returns:
         ``kind, requester, subject, responder``, ``count``, ``p50`` and ``p99`` (microseconds,
-        nearest rank), ``unanswered`` and ``errors``.
+        nearest rank), ``unanswered`` and ``errors`` (responses with an error, of Microbus only).
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.
     """
-    return _table(events, Questions(), "latency", lambda each: each.latency())
+    return _table(events, Questions(), "latency", lambda each: each.latency(), heads)
 
 
 def at(subscriptions: DataFrame, subject: str, time: datetime) -> DataFrame:
@@ -227,10 +231,10 @@ def _matching(subscriptions: DataFrame, subject: str) -> list[dict[str, Any]]:
     return list(rows.toArrow().to_pylist())
 
 
-def _answers(events: DataFrame, questions: Questions) -> Answers:
+def _answers(events: DataFrame, questions: Questions, heads: DataFrame | None = None) -> Answers:
     from ._answers.tables import Answers
 
-    return Answers(events, subscriptions(events).toArrow(), questions)
+    return Answers(events, subscriptions(events).toArrow(), questions, heads=heads)
 
 
 def _table(
@@ -238,9 +242,10 @@ def _table(
     questions: Questions,
     name: str,
     rows: Callable[[Answers], list[dict[str, Any]]],
+    heads: DataFrame | None = None,
 ) -> DataFrame:
     """Return one table of answers."""
-    answers = _answers(events, questions)
+    answers = _answers(events, questions, heads)
     try:
         return _frame(events.sparkSession, name, rows(answers))
     finally:

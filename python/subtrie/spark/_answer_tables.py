@@ -30,6 +30,7 @@ def answer_tables(
     logs: Sequence[str] | DataFrame,
     questions: Questions,
     step: Callable[..., None] = lambda *_: None,
+    paths: Sequence[str] | None = None,
 ) -> More:
     """Return a function that makes the tables of answers from the other tables.
 
@@ -39,7 +40,13 @@ def answer_tables(
         logs: The inputs, or a table of events.
         questions: What is asked.
         step: Is called with the name of each step as it begins.
+        paths: The logs whose payloads may be read; None if the inputs are not logs.
+
+    Raises:
+        ValueError: The heads of payloads are asked for, and there are no logs.
     """
+    if questions.payloads is not None and paths is None:
+        raise ValueError("payload heads are read from trace logs only, not from a table of events")
 
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
         if questions.automatic and (summary["planes"] or not summary["lines"]):
@@ -47,7 +54,7 @@ def answer_tables(
         if spark is None:
             raise SessionNeededError
         step("answering questions")
-        return _tables(read_events(spark, logs), read("subscriptions"), questions)
+        return _tables(read_events(spark, logs), read("subscriptions"), questions, paths=paths)
 
     return make
 
@@ -71,22 +78,33 @@ def answers_so_far(
 
         if questions.automatic and (summary["planes"] or not summary["lines"]):
             return ()
-        events = read_events(spark, files_of(paths, list(ends)))
+        files = files_of(paths, list(ends))
+        events = read_events(spark, files)
         decided = F.lit(False)
         for server, end in ends.items():
             decided = decided | ((F.col("server") == server) & (F.col("position") < end))
-        return _tables(events.where(decided), read("subscriptions"), questions, complete=False)
+        found = events.where(decided)
+        return _tables(found, read("subscriptions"), questions, paths=files, complete=False)
 
     return make
 
 
 def _tables(
-    events: DataFrame, subscriptions: pa.Table, questions: Questions, *, complete: bool = True
+    events: DataFrame,
+    subscriptions: pa.Table,
+    questions: Questions,
+    *,
+    paths: Sequence[str] | None,
+    complete: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
     from ._answers.tables import Answers, sorted_rows
+    from ._sources.payload_heads import payload_heads
 
-    answers = Answers(events, subscriptions, questions, complete=complete)
+    heads = None
+    if questions.payloads is not None and paths is not None:
+        heads = payload_heads(events.sparkSession, paths)
+    answers = Answers(events, subscriptions, questions, heads=heads, complete=complete)
     try:
         tables = answers.tables()
     finally:

@@ -30,6 +30,8 @@ class Questions:
         min_days: The days on which there must be evidence for a rule.
         min_sources: The services from which there must be evidence for a wildcard.
         window: The length of a period of ``permission_usage`` in seconds.
+        payloads: ``heads`` reads message id, op code and status of Microbus messages, for their
+            latency; None reads no payload.
         automatic: Answer only if the traffic has no plane, so that the other tables say little.
     """
 
@@ -40,11 +42,14 @@ class Questions:
     min_days: int = 3
     min_sources: int = 2
     window: int | None = None
+    payloads: str | None = None
     automatic: bool = False
 
     def __post_init__(self) -> None:
         if self.min_days < 1 or self.min_sources < 1:
             raise ValueError("min_days and min_sources must be at least 1")
+        if self.payloads not in (None, "heads"):
+            raise ValueError(f"payloads is 'heads' or None, not {self.payloads!r}")
         if self.time is not None and self.subject is None:
             raise ValueError("a time needs a subject: give the subject whose receivers you ask for")
         if self.subject is not None:

@@ -140,10 +140,24 @@ def latencies(uses: DataFrame, folded: Any) -> DataFrame:
         "requester", folded("subject").alias("subject"),
         F.col("answer.responder").alias("responder"), took.alias("took"),
     )  # fmt: skip
+    return ranked_latencies(rows)
+
+
+def ranked_latencies(rows: DataFrame, *, errors: bool = False) -> DataFrame:
+    """Return count, ranks, unanswered requests and errors, by requester, subject and responder.
+
+    Args:
+        rows: A row for each request and responder: ``took`` in microseconds, or null.
+        errors: Whether the rows have ``failed``, 1 for an error.
+    """
+    from pyspark.sql import functions as F
+
     ranked = "percentile_disc({}) within group (order by took)"
+    failed = [F.coalesce(F.sum("failed"), F.lit(0)).alias("errors")] if errors else []
     return rows.groupBy("requester", "subject", "responder").agg(
         F.count("took").alias("count"),
         F.expr(ranked.format(0.5)).cast("bigint").alias("p50"),
         F.expr(ranked.format(0.99)).cast("bigint").alias("p99"),
         F.sum(F.when(F.col("took").isNull(), 1).otherwise(0)).alias("unanswered"),
+        *failed,
     )

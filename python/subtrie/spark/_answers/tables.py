@@ -14,6 +14,7 @@ from . import summaries
 from .described import DESCRIBED, MATCHED, Description, ship_patterns
 from .flows import flow_rows, folding
 from .gaps import CONTROL, Call, calls_in, gap_rows
+from .microbus_latency import microbus_latency
 from .questions import MAX_RULES, Questions
 from .receivers import at_rows, history_rows
 from .rule_table import NO_RULE, NO_RULES, Rule, numbered, of_subscription
@@ -36,6 +37,7 @@ class Answers:
         events: A table with the columns ``EVENTS``.
         subscriptions: The rows of the table ``subscriptions``.
         questions: What is asked.
+        heads: The rows of ``payload_heads``, for the latency of Microbus requests.
         complete: Whether the events are all that will be; else rules may name services that have
             not begun yet.
 
@@ -49,12 +51,14 @@ class Answers:
         subscriptions: pa.Table,
         questions: Questions,
         *,
+        heads: DataFrame | None = None,
         complete: bool = True,
     ) -> None:
         import pyarrow.compute as pc
         from pyspark.sql import functions as F
 
         self.questions = questions
+        self._events, self._heads = events, heads
         self.subscriptions: Rows = subscriptions.to_pylist()
         rules = questions.rules or {}
         self.rules = numbered(rules, "publish")
@@ -326,9 +330,12 @@ class Answers:
         return rows
 
     def latency(self) -> Rows:
-        """Return the rows of the table."""
-        rows = summaries.latencies(self._uses, folding()).toArrow().to_pylist()
-        return [{**row, "kind": "nats", "errors": None} for row in rows]
+        """Return the rows of the table; those of Microbus requests only with heads of payloads."""
+        nats = summaries.latencies(self._uses, folding()).toArrow().to_pylist()
+        rows = [{**row, "kind": "nats", "errors": None} for row in nats]
+        if self._heads is None:
+            return rows
+        return rows + microbus_latency(self._events, self._heads, folding())
 
     def tables(self) -> dict[str, Rows]:
         """Return all tables that the questions ask for."""

@@ -206,20 +206,21 @@ def audit(
         if not questions.automatic:
             raise ValueError("answers need the subjects as they are: give no redaction with them")
         questions = None
+    paths = list(logs) if isinstance(logs, list | tuple) else None
     if selection is not None:
         if spark is None:
             raise SessionNeededError
         logs = selection.of(read_events(spark, logs))
     hidden = Redaction(tuple(redact), redact_key or secrets.token_bytes(32)) if redact else None
     options = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
-    of_paths = isinstance(logs, list | tuple)
+    of_paths = isinstance(logs, list | tuple)  # a selection is a table of events
     if spark is None and not of_paths:
         raise ValueError("a table of events needs a session of Spark")
     folder = RunFolder(out)
     cached: list[DataFrame] = []
     try:
         if questions is not None:
-            folder.more = answer_tables(spark, logs, questions, step)
+            folder.more = answer_tables(spark, logs, questions, step, paths)
         step("reading lines")
         inputs = plan(logs, split_bytes) if of_paths else None  # type: ignore[arg-type]
         if inputs is None:

@@ -167,7 +167,7 @@ def divide(log: LogRange, split_bytes: int = SPLIT_BYTES) -> list[LogRange]:
         return [log]
     divider = native().LogDivider([log.size * i // count for i in range(1, count)])
     starts: list[tuple[int, bytes | None]] = [(0, None)]
-    for _, block in _log_blocks(log):
+    for _, block in log_blocks(log):
         done = divider.feed(block)
         starts += [(at, zlib.compress(state, 1)) for at, state in divider.take()]
         if done:
@@ -204,7 +204,7 @@ def read_range(
     state = None if part.state is None else zlib.decompress(part.state)
     reader = native().TraceReader(asked, part.start, part.end, state=state)
     bases: list[tuple[int, str]] = []
-    for file, block in _log_blocks(part) if blocks is None else blocks:
+    for file, block in log_blocks(part) if blocks is None else blocks:
         if not bases or file != bases[-1]:
             bases.append(file)
         done = reader.feed(block)
@@ -235,7 +235,7 @@ def _ends_in_line_feed(stream: BinaryIO, size: int) -> bool:
     return last in (b"\n", b"")
 
 
-def _log_blocks(part: LogRange) -> Iterator[tuple[tuple[int, str], bytes]]:
+def log_blocks(part: LogRange) -> Iterator[tuple[tuple[int, str], bytes]]:
     """Yield the bytes of a log from the start of a range, with the position of their file in it."""
     base, start = 0, part.start
     for number, (path, size) in enumerate(part.files):

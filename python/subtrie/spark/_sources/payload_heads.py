@@ -1,0 +1,151 @@
+"""The heads of payloads in trace logs: message id, op code and status of Microbus messages.
+
+Of each payload of a publish these three are read, from the first lines of its HTTP message, and
+nothing else of it is kept. A log has them unless the server cuts payloads (max_traced_msg_len).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..._control_headers import MSG_ID, OP_CODE
+from ...wire.log import read_prefix
+from .._schema import arrow_schema, spark_schema
+from .log_files import input_kind, log_files, resolve_path
+from .log_reader import LogRange, divide, log_blocks, whole_logs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+#: A row is a publish; ``server`` and ``position`` are those of its event.
+HEADS: tuple[tuple[str, str], ...] = (
+    ("server", "string"),
+    ("position", "bigint"),
+    ("message_id", "string"),
+    ("op_code", "string"),
+    ("status", "int"),
+)
+#: Bytes of a line that are read: longer heads belong to no connector.
+_LONGEST = 65_536
+_BATCH = 10_000
+#: How many bytes after the end of a range the payload of its last publishes is looked for.
+_BEYOND = 8 * 1024 * 1024
+_PUBLISH = ("<<- [PUB ", "<<- [HPUB ")
+_PAYLOAD = '<<- MSG_PAYLOAD: ["'
+#: The end of the head as nats-server quotes it.
+_END = r"\r\n\r\n"
+_STATUS = re.compile(r"HTTP/1\.[01] ([1-5]\d\d)(?: |\\r\\n)")
+
+
+def _header(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\\r\\n{re.escape(name)}: *([A-Za-z0-9_-]{{1,64}}) *(?=\\r\\n)", re.I)
+
+
+_ID, _OP = _header(MSG_ID), _header(OP_CODE)
+
+
+def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
+    """Return message id, op code and status of the Microbus messages in trace logs.
+
+    Cost: one pass over the lines in plain Python, when the rows are read.
+
+    Args:
+        spark: The session.
+        logs: The logs, which the workers can read too.
+
+    Returns:
+        ``server``, ``position``, ``message_id``, ``op_code`` and ``status`` (null of requests).
+
+    Raises:
+        OSError: A log cannot be read.
+        ValueError: An input is not a trace log.
+    """
+    paths = [resolve_path(path) for path in log_files(logs)]
+    for path in paths:
+        if input_kind(path) != "log":
+            raise ValueError(f"{path}: payload heads are read from trace logs only")
+    parts = [part for log in whole_logs(paths) for part in divide(log)]
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the parts whose numbers are given."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _batches(parts[number])
+
+    count = max(1, len(parts))
+    numbers = spark.range(0, len(parts), 1, count)
+    return numbers.mapInArrow(read, spark_schema(HEADS))
+
+
+def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
+    """Yield the heads of the publishes whose lines are in a range of a log.
+
+    The payload of the last ones may come after the end of the range.
+    """
+    waiting: dict[tuple[str | None, int | None], int] = {}
+    for position, raw in _lines(part):
+        inside = part.end is None or position < part.end
+        if not inside and (not waiting or position - (part.end or 0) > _BEYOND):
+            return
+        if b"<<- " not in raw:
+            continue
+        text = raw[:_LONGEST].decode("utf-8", "backslashreplace")
+        prefix = read_prefix(text)
+        if prefix is None:
+            continue
+        (_, _, _, _, kind, number, *_), rest = prefix
+        if rest.startswith(_PUBLISH):
+            waiting.pop((kind, number), None)
+            if inside and not rest.endswith(" 0]"):
+                waiting[kind, number] = position
+        elif rest.startswith(_PAYLOAD):
+            at = waiting.pop((kind, number), None)
+            found = None if at is None else _head(rest[len(_PAYLOAD) :])
+            if found is not None:
+                yield {"server": part.server, "position": at, **found}
+
+
+def _head(quoted: str) -> dict[str, Any] | None:
+    """Return what is read of a payload; None if it is not that of a Microbus message."""
+    head, end, _ = quoted.partition(_END)
+    if not end:
+        return None
+    lines = head + r"\r\n"
+    op, message = _OP.search(lines), _ID.search(lines)
+    if op is None or message is None:
+        return None
+    status = _STATUS.match(lines)
+    return {
+        "message_id": message[1],
+        "op_code": op[1],
+        "status": None if status is None else int(status[1]),
+    }
+
+
+def _lines(part: LogRange) -> Iterator[tuple[int, bytes]]:
+    """Yield each line from the start of a range on, with its position in the whole log."""
+    position, rest = part.start, b""
+    for _, block in log_blocks(part):
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield position, line
+            position += len(line) + 1
+    if rest:
+        yield position, rest
+
+
+def _batches(part: LogRange) -> Iterator[pa.RecordBatch]:
+    """Yield the heads of a range in batches."""
+    import pyarrow as pa
+
+    schema = arrow_schema(HEADS)
+    held: list[dict[str, Any]] = []
+    for row in heads_in(part):
+        held.append(row)
+        if len(held) == _BATCH:
+            yield pa.RecordBatch.from_pylist(held, schema)
+            held = []
+    yield pa.RecordBatch.from_pylist(held, schema)

@@ -1,0 +1,168 @@
+"""Receivers and latency against each message of a log, which plain Python reads."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worlds import Case
+
+from subtrie.reference.trace_log import read_events
+from subtrie.spark import Questions, at, audit, history
+from subtrie.spark._answers.folding import fold
+from subtrie.spark._answers.receivers import at_rows, history_rows
+from subtrie.spark._answers.tables import matching_rows
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def rows(case: Case) -> list[Row]:
+    """The events of the log, without Spark and without the native reader."""
+    return read_events((case.folder / "trace.log").read_bytes())[0]
+
+
+def deliveries(rows: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
+    """Yield each accepted message whose deliveries are certain, with its deliveries."""
+    lines: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["op"] in ("MSG", "HMSG") and row["direction"] == "out":
+            lines[row["subject"]].append(row)
+    for row in rows:
+        if row["op"] not in ("PUB", "HPUB") or row["direction"] != "in" or row["refused"]:
+            continue
+        taken = [
+            each
+            for each in lines[row["subject"]]
+            if row["position"] < each["position"] < row["until"]
+            and (each["reply"], each["size"]) == (row["reply"], row["size"])
+        ]
+        if not row["ambiguous"] and row["deliveries"] == len(taken):
+            yield row, taken
+
+
+@pytest.mark.requirement("P-09")
+def test_the_receivers_at_the_time_of_each_message_are_those_that_received_it(
+    case: Case, rows: list[Row]
+) -> None:
+    """All subscribers without a queue, and one of each queue, are those that the log shows."""
+    by_start = {
+        row["position"]: row for row in rows if row["op"] == "SUB" and row["direction"] == "in"
+    }
+    subscriptions = case.tables["subscriptions"]
+    known: dict[str, list[Row]] = {}
+    checked = 0
+    for message, taken in deliveries(rows):
+        subject = message["subject"]
+        if subject not in known:
+            known[subject] = matching_rows(subscriptions, subject)
+        told = at_rows(known[subject], subject, message["time"])
+        subs = [by_start[each["subscription"]] for each in taken if each["subscription"]]
+        assert len(subs) == len(taken)
+        alone = sorted((each["conn"], each["sid"]) for each in subs if each["queue"] is None)
+        assert alone == sorted((r["conn"], r["sid"]) for r in told if r["queue"] is None), message
+        groups = {each["queue"] for each in subs} - {None}
+        assert groups == {each["queue"] for each in told} - {None}, message
+        members = {(each["conn"], each["sid"]) for each in told}
+        assert {(each["conn"], each["sid"]) for each in subs} <= members
+        checked += bool(taken)
+    assert checked > 300
+
+
+@pytest.mark.requirement("P-09")
+def test_the_history_of_a_subject_has_the_receivers_of_each_time(case: Case) -> None:
+    subscriptions = case.tables["subscriptions"]
+    (server,) = {row["server"] for row in subscriptions}
+    begin = {server: min(row["start"] for row in subscriptions)}
+    times = sorted(
+        {row[name] for row in subscriptions for name in ("start", "end") if row[name] is not None}
+    )
+    times += [time + timedelta(microseconds=1) for time in times]
+    changed = 0
+    for subject in sorted({row["witness"] for row in case.tables["violations"]})[:40]:
+        if " " in subject or {"*", ">"} & set(subject.split(".")):
+            continue
+        matching = matching_rows(subscriptions, subject)
+        intervals = history_rows(matching, subject, begin)
+        changed += len(intervals) > 2
+        for one, after in pairwise(intervals):
+            assert one["end"] == after["start"]
+        assert intervals[-1]["end"] is None
+        for time in times:
+            (now,) = (
+                each for each in intervals
+                if each["start"] <= time and (each["end"] is None or time < each["end"])
+            )  # fmt: skip
+            told = at_rows(matching, subject, time)
+            assert now["subscribers"] == sum(each["queue"] is None for each in told)
+            assert now["groups"] == len({each["queue"] for each in told} - {None})
+            names = {
+                (each["identity"] or each["conn"]) + (f"@{each['queue']}" if each["queue"] else "")
+                for each in told
+            }
+            assert set(now["receivers"].split()) == names
+    assert changed
+
+
+def rank(values: list[int], share: float) -> int:
+    """Return the nearest rank: the least value that so many are not above."""
+    ordered = sorted(values)
+    return next(v for i, v in enumerate(ordered, 1) if i >= share * len(ordered))
+
+
+def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
+    client = [row for row in rows if row["op"] in ("PUB", "HPUB") and row["direction"] == "in"]
+    accepted = [row for row in client if not row["refused"]]
+
+    def who(row: Row) -> str:
+        return str(row["identity"] or row["conn"])
+
+    groups: dict[tuple[str, str, str | None], list[int | None]] = defaultdict(list)
+    for asked in accepted:
+        if asked["reply"] is None:
+            continue
+        answers = [
+            (each["time"], who(each))
+            for each in accepted
+            if each["subject"] == asked["reply"] and each["time"] >= asked["time"]
+        ]
+        first, responder = min(answers, default=(None, None))
+        took = None if first is None else (first - asked["time"]) // timedelta(microseconds=1)
+        groups[who(asked), fold(asked["subject"]), responder].append(took)
+    expected = []
+    for (requester, subject, responder), times in groups.items():
+        known = [each for each in times if each is not None]
+        expected.append({
+            "kind": "nats", "requester": requester, "subject": subject, "responder": responder,
+            "count": len(known), "p50": rank(known, 0.5) if known else None,
+            "p99": rank(known, 0.99) if known else None,
+            "unanswered": len(times) - len(known), "errors": None,
+        })  # fmt: skip
+    assert expected
+
+    def ordered(table: list[Row]) -> list[str]:
+        return sorted(json.dumps(row, sort_keys=True) for row in table)
+
+    assert ordered(case.tables["latency"]) == ordered(expected)
+
+
+def test_functions_and_command_agree_on_the_receivers(
+    case: Case, spark: Any, rows: list[Row], tmp_path: Path
+) -> None:
+    """``at`` and ``history`` on Spark are the tables of a run that asks for them."""
+    message = next(row for row, taken in deliveries(rows) if len(taken) > 1)
+    subject, time = message["subject"], message["time"]
+    questions = Questions(subject=subject, time=time)
+    with audit(spark, [str(case.folder / "trace.log")], questions=questions) as found:
+        subscriptions = found.table(spark, "subscriptions")
+        for name, table in (
+            ("at", at(subscriptions, subject, time)),
+            ("history", history(subscriptions, subject)),
+        ):
+            assert table.toArrow().to_pylist() == list(found.rows(name)) != []

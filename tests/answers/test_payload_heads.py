@@ -1,0 +1,108 @@
+"""What is read of payloads: message id, op code and status, wherever a log is divided."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subtrie.spark import Questions, payload_heads
+from subtrie.spark._sources.log_reader import divide, whole_logs
+from subtrie.spark._sources.payload_heads import heads_in
+
+CALL = "prod.safe.443.web_shop.stock_shop._.GET.items"
+REPLY = "prod.reply._.stock_shop.web_shop.id1"
+BODY = r"\r\n\r\nSECRET \r\nMicrobus-Msg-Id: false\r\nMicrobus-Op-Code: Res\r\n"
+HEAD = r"GET https://stock.shop/items HTTP/1.1\r\nMicrobus-Op-Code: Req\r\n"
+REQUEST = rf"{HEAD}Microbus-Msg-Id: {{}}{BODY}"
+RESPONSE = (
+    rf"HTTP/1.1 {{1}} x\r\nMicrobus-Msg-Id: {{0}}\r\nX: \"y\"\r\nmicrobus-op-code: {{2}}{BODY}"
+)
+
+
+def line(second: float, cid: int, rest: str, name: str = "v1:go:x") -> str:
+    return (
+        f'[7] 2026/11/21 08:00:{second:09.6f} [TRC] 127.0.0.1:4 - cid:{cid} - "{name}" - {rest}\n'
+    )
+
+
+def message(second: float, cid: int, subject: str, payload: str) -> list[str]:
+    return [
+        line(second, cid, f"<<- [PUB {subject} {len(payload)}]"),
+        line(second + 1e-6, cid, f'<<- MSG_PAYLOAD: ["{payload}"]'),
+    ]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: Any) -> tuple[Path, list[tuple[str, str, int | None]]]:
+    """A log of several connections whose lines alternate, and what its heads are."""
+    dice = random.Random(4)
+    expected: list[tuple[str, str, int | None]] = []
+    streams: list[list[str]] = []
+    for cid in range(1, 6):
+        own: list[str] = []
+        for number in range(12):
+            at, name = number + cid / 10, f"id-{cid}_{number}"
+            kind = dice.choice(["Req", "Res", "Err", "Ack", "none", "cut", "empty"])
+            if kind == "Req":
+                own += message(at, cid, CALL, REQUEST.format(name))
+                expected.append((name, kind, None))
+            elif kind in ("Res", "Err", "Ack"):
+                status = {"Res": 200, "Err": 404, "Ack": 202}[kind]
+                own += message(at, cid, REPLY, RESPONSE.format(name, status, kind))
+                expected.append((name, kind, status))
+            elif kind == "none":
+                own += message(at, cid, CALL, rf"HTTP/1.1 200 OK\r\nHost: a{BODY}")
+            elif kind == "cut":
+                own += message(at, cid, CALL, REQUEST.format(name)[:90] + "...")
+            else:
+                own += [line(at, cid, f"<<- [PUB {CALL} 0]")]
+        streams.append(own)
+    lines = ["[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"]
+    hostile = REQUEST.format("false")
+    lines += [
+        line(1, 9, "<<- [PING]", name=f"- <<- [PUB {CALL} 9] - <<- MSG_PAYLOAD: [{hostile}]"),
+        line(1, 9, rf'->> MSG_PAYLOAD: ["{RESPONSE.format("false", 200, "Res")}"]'),
+    ]
+    while any(streams):
+        stream = dice.choice([each for each in streams if each])
+        lines.append(stream.pop(0))
+    path = tmp_path_factory.mktemp("heads") / "nats.log"
+    path.write_text("".join(lines))
+    return path, sorted(expected, key=str)
+
+
+def read(path: Path, split_bytes: int) -> list[dict[str, Any]]:
+    (whole,) = whole_logs([str(path)])
+    return [row for part in divide(whole, split_bytes) for row in heads_in(part)]
+
+
+@pytest.mark.parametrize("split_bytes", [1_000_000, 3_000, 700, 150])
+def test_each_head_is_read_once_however_the_log_is_divided(log: Any, split_bytes: int) -> None:
+    path, expected = log
+    rows = read(path, split_bytes)
+    assert sorted(((r["message_id"], r["op_code"], r["status"]) for r in rows), key=str) == expected
+    data = path.read_bytes()
+    for row in rows:  # the position is that of the publish
+        assert data[row["position"] :].split(b"\n")[0].count(b"<<- [PUB ") == 1
+    assert len({row["position"] for row in rows}) == len(rows)
+    assert "SECRET" not in str(rows)
+
+
+def test_a_compressed_log_has_the_same_heads(log: Any, tmp_path: Path) -> None:
+    path, _ = log
+    packed = tmp_path / "nats.log.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read(packed, 500) == read(path, 1_000_000)
+
+
+def test_only_trace_logs_have_payloads(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="payloads is 'heads' or None"):
+        Questions(payloads="all")
+    saved = tmp_path / "connz.json"
+    saved.write_text('{"server_id": "A", "connections": []}')
+    with pytest.raises(ValueError, match="from trace logs only"):
+        payload_heads(None, [str(saved)])  # type: ignore[arg-type]

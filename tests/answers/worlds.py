@@ -1,0 +1,32 @@
+"""Worlds whose truth is known, and the answers about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from subtrie.acl import Permissions
+from subtrie.conformance import write_traffic
+from subtrie.spark import ANSWERS, Questions, audit, load_code, load_rules
+
+DAYS = 4
+
+
+class Case(NamedTuple):
+    """A world, and the answers about it."""
+
+    folder: Path
+    world: dict[str, Any]
+    rules: dict[str, Permissions]
+    tables: dict[str, list[dict[str, Any]]]
+
+
+def answered(spark: Any, folder: Path, seed: int) -> Case:
+    """Write a world of four days, and return the answers about it."""
+    write_traffic(folder, seed=seed, rows=3500, days=DAYS, answers=True)
+    rules = load_rules(sorted((folder / "rules").iterdir()))
+    questions = Questions(rules=rules, code=load_code([folder / "code"]))
+    with audit(spark, [str(folder / "trace.log")], questions=questions) as found:
+        tables = {name: list(found.rows(name)) for name in (*ANSWERS, "subscriptions")}
+    return Case(folder, json.loads((folder / "world.json").read_text()), rules, tables)
