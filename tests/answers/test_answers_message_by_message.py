@@ -7,17 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from worlds import Case
 
 from subtrie.reference.trace_log import read_events
-from subtrie.spark import Questions, at, audit, history
+from subtrie.spark import at, history
 from subtrie.spark._answers.folding import fold
 from subtrie.spark._answers.receivers import at_rows, history_rows
-from subtrie.spark._answers.tables import matching_rows
+from subtrie.spark._answers.tables import matching_rows, sorted_rows
+from subtrie.spark._schema import TABLE_COLUMNS, arrow_schema
 
 Row = dict[str, Any]
 
@@ -152,17 +153,20 @@ def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
     assert ordered(case.tables["latency"]) == ordered(expected)
 
 
-def test_functions_and_command_agree_on_the_receivers(
-    case: Case, spark: Any, rows: list[Row], tmp_path: Path
+@pytest.mark.parametrize("case", [301], indirect=True)
+def test_the_functions_on_spark_have_the_same_receivers(
+    case: Case, spark: Any, rows: list[Row]
 ) -> None:
-    """``at`` and ``history`` on Spark are the tables of a run that asks for them."""
     message = next(row for row, taken in deliveries(rows) if len(taken) > 1)
     subject, time = message["subject"], message["time"]
-    questions = Questions(subject=subject, time=time)
-    with audit(spark, [str(case.folder / "trace.log")], questions=questions) as found:
-        subscriptions = found.table(spark, "subscriptions")
-        for name, table in (
-            ("at", at(subscriptions, subject, time)),
-            ("history", history(subscriptions, subject)),
-        ):
-            assert table.toArrow().to_pylist() == list(found.rows(name)) != []
+    table = pa.Table.from_pylist(
+        case.tables["subscriptions"], arrow_schema(TABLE_COLUMNS["subscriptions"])
+    )
+    subscriptions = spark.createDataFrame(table)
+    matching = matching_rows(case.tables["subscriptions"], subject)
+    expected = sorted_rows("at", at_rows(matching, subject, time))
+    assert at(subscriptions, subject, time).toArrow().to_pylist() == expected != []
+    (server,) = {row["server"] for row in case.tables["subscriptions"]}
+    begin = {server: min(row["start"] for row in case.tables["subscriptions"])}
+    intervals = sorted_rows("history", history_rows(matching, subject, begin))
+    assert history(subscriptions, subject).toArrow().to_pylist() == intervals != []

@@ -16,7 +16,8 @@ import nats
 import pytest
 
 from subtrie.microbus import encode_reply, encode_request, encode_subscription
-from subtrie.spark import TABLES, audit
+from subtrie.reference.trace_log import read_events
+from subtrie.spark import TABLES, Audit, Questions, Selection, audit, load_rules, register
 
 CONFIGURATION = """
 listen: 127.0.0.1:{port}
@@ -120,8 +121,9 @@ async def traffic(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def tables(spark, log) -> dict[str, Any]:
-    """The audit of the log."""
-    with audit(spark, [str(log)]) as result:
+    """The audit of the log, with the rules that the broker enforced."""
+    questions = Questions(rules=load_rules([log.parent / "nats.conf"]), min_days=1, min_sources=1)
+    with audit(spark, [str(log)], questions=questions) as result:
         return {"summary": result.summary, **{name: list(result.rows(name)) for name in TABLES}}
 
 
@@ -194,3 +196,86 @@ def test_every_subscription_has_a_row_whether_it_has_traffic_or_not(tables) -> N
     assert [row["pattern"] for row in tables["subscriptions"]] == [route] * 3
     (heard,) = tables["fan_out"]
     assert (heard["subscribers"], heard["groups"], heard["delivered"]) == (1, 1, 46)
+
+
+@pytest.mark.requirement("P-04")
+def test_each_rule_of_the_broker_has_its_messages(tables) -> None:
+    """A subscription or a publish counts for all rules that match it, and one decides."""
+    usage = {
+        (row["service"], row["verb"], row["effect"], row["rule"]): (
+            *(row[name] for name in ("accepted", "refused", "decided")),
+        )
+        for row in tables["permission_usage"]
+        if row["service"] != "Some_User"
+    }
+    assert usage == {
+        ("shop.example", "publish", "allow", "p1.*.*.shop_example.>"): (22, 0, 22),
+        ("shop.example", "publish", "allow", "p1.reply._.shop_example.>"): (0, 0, 0),
+        ("shop.example", "publish", "none", None): (0, 2, 0),
+        ("shop.example", "subscribe", "allow", "p1.>"): (0, 1, 0),
+        ("shop.example", "subscribe", "deny", "p1.danger.>"): (0, 1, 1),
+        ("shop.example", "subscribe", "none", None): (0, 1, 0),
+        ("stock.example", "publish", "allow", ">"): (3, 0, 3),
+        ("stock.example", "subscribe", "allow", ">"): (1, 0, 1),
+    }
+
+
+@pytest.mark.requirement("P-05", "P-08")
+def test_what_the_broker_enforced_is_no_violation_and_the_proposal_is_narrower(tables) -> None:
+    assert {row["kind"] for row in tables["violations"]} == {"spoofed"}
+    ((rule, covered, count),) = (
+        (row["rule"], row["covered_by"], row["count"])
+        for row in tables["proposal"]
+        if row["service"] == "shop.example"
+    )
+    assert (rule, covered) == (
+        "p1.safe.443.shop_example.stock_example._.GET.a",
+        "p1.*.*.shop_example.>",
+    )
+    assert count == 20
+    (called,) = (row for row in tables["gap"] if row["path"] == "*")
+    assert (called["destination"], called["traffic"], called["finding"]) == (
+        *("stock.example", 20, "ok"),
+    )
+
+
+def test_a_table_of_events_has_the_answers_of_the_log(spark, tables, log) -> None:
+    register(spark)
+    events = spark.read.format("nats-trace").load(str(log))
+    rules = load_rules([log.parent / "nats.conf"])
+    with Audit(events=events, rules=rules, min_days=1, min_sources=1) as found:
+        for name in TABLES:
+            if name not in ("runs", "unparseable"):
+                assert list(found.rows(name)) == tables[name], name
+
+
+def test_a_selection_is_that_of_the_lines(spark, log) -> None:
+    """What a period, a source and a host select, each against plain Python."""
+    register(spark)
+    events = spark.read.format("nats-trace").load(str(log))
+    rows = read_events(log.read_bytes())[0]
+    messages = [row for row in rows if row["op"] in ("PUB", "HPUB", "MSG", "HMSG")]
+    middle = messages[len(messages) // 2]["time"]
+
+    def positions(chosen: Any) -> list[int]:
+        found = chosen.where("op in ('PUB', 'HPUB', 'MSG', 'HMSG')").select("position").toArrow()
+        return sorted(found["position"].to_pylist())
+
+    def expected(wanted: Any) -> list[int]:
+        return [row["position"] for row in messages if wanted(row)]
+
+    since, until = Selection(since=middle).of(events), Selection(until=middle).of(events)
+    assert positions(since) == expected(lambda row: row["time"] >= middle)
+    assert positions(until) == expected(lambda row: row["time"] < middle)
+    spoof = request("shop.example", "stock.example", "/a")
+    refused = request("stock.example", "stock.example", "/a")
+    by_source = positions(Selection(source="stock.example").of(events))
+    # What is sent in its name, and whatever subject it sends itself.
+    own = {row["subject"] for row in messages
+           if row["identity"] == "stock.example" and row["op"] in ("PUB", "HPUB")}  # fmt: skip
+    assert by_source == expected(lambda row: row["subject"] in own | {refused})
+    assert spoof in own
+    by_host = positions(Selection(host="shop.example").of(events))
+    assert by_host == expected(lambda row: ".reply._.stock_example.shop_example." in row["subject"])
+    # Subscriptions are followed from the start of the log.
+    assert since.where("op = 'SUB'").count() == sum(row["op"] == "SUB" for row in rows)

@@ -10,6 +10,7 @@ from ._answers.questions import Questions
 from ._runs.run_folder import More, table_bytes
 from ._schema import EVENTS, arrow_schema
 from ._sources.log_files import input_kind
+from ._sources.payload_heads import check_logs, payload_heads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,8 +46,12 @@ def answer_tables(
     Raises:
         ValueError: The heads of payloads are asked for, and there are no logs.
     """
-    if questions.payloads is not None and paths is None:
-        raise ValueError("payload heads are read from trace logs only, not from a table of events")
+    if questions.payloads is not None:
+        if paths is None:
+            raise ValueError(
+                "payload heads are read from trace logs only, not from a table of events"
+            )
+        check_logs(paths)
 
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
         if questions.automatic and (summary["planes"] or not summary["lines"]):
@@ -99,7 +104,6 @@ def _tables(
 ) -> list[dict[str, Any]]:
     """Return the tables of answers as the entries of files."""
     from ._answers.tables import Answers, sorted_rows
-    from ._sources.payload_heads import payload_heads
 
     heads = None
     if questions.payloads is not None and paths is not None:

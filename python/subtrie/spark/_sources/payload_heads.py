@@ -64,9 +64,7 @@ def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
         ValueError: An input is not a trace log.
     """
     paths = [resolve_path(path) for path in log_files(logs)]
-    for path in paths:
-        if input_kind(path) != "log":
-            raise ValueError(f"{path}: payload heads are read from trace logs only")
+    check_logs(paths)
     parts = [part for log in whole_logs(paths) for part in divide(log)]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,6 +76,18 @@ def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
     count = max(1, len(parts))
     numbers = spark.range(0, len(parts), 1, count)
     return numbers.mapInArrow(read, spark_schema(HEADS))
+
+
+def check_logs(paths: Sequence[str]) -> None:
+    """Refuse inputs that are not trace logs.
+
+    Raises:
+        OSError: An input cannot be read.
+        ValueError: An input is a capture or a snapshot.
+    """
+    for path in paths:
+        if input_kind(path) != "log":
+            raise ValueError(f"{path}: payload heads are read from trace logs only")
 
 
 def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
