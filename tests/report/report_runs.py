@@ -207,7 +207,11 @@ def flow_tables() -> dict[str, list[dict[str, Any]]]:
                 last=START,
             )
             for source, pattern, target, count, lost in names
-        ]
+        ],
+        "coverage": [
+            row("coverage", server="a", pattern=pattern, matched=count, delivered=count)
+            for pattern, count in (("orders.*.paid", 9), ("stock.>", 0))
+        ],
     }
 
 

@@ -18,7 +18,8 @@ from markdown_it import MarkdownIt
 from report_runs import HOSTILE, call, make_run, row, small_tables
 
 from subtrie._cli.app import app
-from subtrie.report import read_report, to_html, to_json, to_markdown
+from subtrie.report import all_findings, read_report, to_html, to_json, to_markdown
+from subtrie.spark import open_audit
 
 REPORT = files("subtrie.report")
 
@@ -54,6 +55,13 @@ def test_findings_are_ordered_by_severity_and_have_a_witness(report):
         *("subtrie", "report", "lines", "--log", "LOG", "--", "RUN"),
         *("undelivered", undelivered.witness),
     ]
+
+
+def test_no_two_findings_have_one_key(runs):
+    for run in runs.values():
+        found = [(each.kind, each.key) for each in all_findings(open_audit(run))]
+        assert len(found) == len(set(found))
+        assert found or run == runs["empty"]
 
 
 def test_the_verdict_is_the_sums(report):
@@ -279,6 +287,11 @@ def test_without_microbus_traffic_the_edges_are_flows(runs):
         ("shop", "billing", 0),
         ("shop", "(no subscriber)", 200),
     ]
-    (finding,) = report.findings
-    assert (finding.kind, finding.count, finding.witness) == ("flows", 200, "orders.*.paidd")
+    assert [(each.kind, each.count, each.witness) for each in report.findings] == [
+        ("flows", 200, "orders.*.paidd"),
+        ("coverage", 1, "stock.>"),
+    ]
+    assert report.findings[0].title == (
+        "shop publishes what no subscriber receives; the nearest pattern is orders.*.paid"
+    )
     assert report.sections[0].table == "flows"

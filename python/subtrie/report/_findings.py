@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from .._printable import printable, shortened
@@ -21,6 +22,8 @@ SEVERITIES = ("high", "medium", "low")
 MOST_FINDINGS = 60
 #: Titles are one or two lines; the example of a finding has all of it.
 _TITLE = 160
+#: The subscribed patterns that a subject without a subscriber is compared with.
+_COMPARED = 2_000
 _Row = dict[str, Any]
 
 
@@ -167,6 +170,16 @@ _RULES = (
         lambda row: bool(row["undelivered"]),
     ),
     _Rule(
+        "coverage",
+        (),
+        None,
+        "pattern",
+        _always("low"),
+        lambda row: f"Subscriptions that received no message, such as {row['pattern']}",
+        "Nothing that was published matches them: they are misspelled, or not needed.",
+        lambda row: not row["matched"] and not row["delivered"],
+    ),
+    _Rule(
         "unparseable",
         ("reason",),
         None,
@@ -190,16 +203,45 @@ def all_findings(result: Audit, *, name: str = "RUN", logs: Sequence[str] = ()) 
     """
     has_calls = next(iter(rows_of(result, "call_graph")), None) is not None
     shown = logs or ("LOG",)
+    rules = _without_flows() if has_calls else _with_nearest(result)
     found = [
         finding
-        for rule in _RULES
-        if rule.table != "flows" or not has_calls  # then the table undelivered has them
+        for rule in rules
         for finding in _of_rule(
             rule, result, lambda table, keys: _command(name, shown, table, keys)
         )
     ]
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.witness))
     return found
+
+
+def _without_flows() -> list[_Rule]:
+    """Return the rules of a run with calls: the other tables say what flows would."""
+    return [rule for rule in _RULES if rule.table not in ("flows", "coverage")]
+
+
+def _with_nearest(result: Audit) -> list[_Rule]:
+    """Return all rules; that of flows names the subscribed pattern that is nearest."""
+    patterns = sorted({row["pattern"] for row in islice(rows_of(result, "coverage"), _COMPARED)})
+
+    def title(row: _Row) -> str:
+        told = f"{row['publisher']} publishes what no subscriber receives"
+        equal, nearest = _nearest(row["pattern"], patterns)
+        return f"{told}; the nearest pattern is {nearest}" if equal else told
+
+    return [replace(rule, title=title) if rule.table == "flows" else rule for rule in _RULES]
+
+
+def _nearest(subject: str, patterns: Sequence[str]) -> tuple[int, str]:
+    """Return the first pattern with the most leading tokens that match, and how many."""
+    tokens = subject.split(".")
+    best = 0, ""
+    for pattern in patterns:
+        pairs = zip(pattern.split("."), tokens, strict=False)
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] in ("*", pair[1]), pairs))
+        if equal > best[0]:
+            best = equal, pattern
+    return best
 
 
 def _of_rule(

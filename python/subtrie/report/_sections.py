@@ -68,6 +68,7 @@ _KINDS = {
         "count",
     ),
     "port": "number",
+    "per_minute": "number",
     "differs_at": "number",
     "bytes": "bytes",
     "share": "share",

@@ -141,7 +141,8 @@ def flows(events: DataFrame) -> DataFrame:
 
     Returns:
         ``publisher, pattern, subscriber, queue``, ``published``, ``delivered``, ``undelivered``,
-        ``bytes``, ``first`` and ``last``. Without a subscriber the pattern is the folded subject.
+        ``bytes``, ``first``, ``last`` and ``per_minute`` (messages a minute between them, of at
+        least a minute). Without a subscriber the pattern is the folded subject.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``.

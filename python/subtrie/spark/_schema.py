@@ -157,6 +157,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("queue", "string"), ("published", "bigint"), ("delivered", "bigint")),
         *(("undelivered", "bigint"), ("bytes", "bigint")),
         *_SPAN,
+        ("per_minute", "double"),
     ),
     "unparseable": (
         *(("server", "string"), ("file", "string"), ("offset", "bigint")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ._patterns import Tokens, covers, matches
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._world import Service, World
 
 _DAY = 86_400_000_000
+_MINUTE = 60_000_000
 
 
 @dataclass
@@ -294,9 +296,16 @@ class AnswerTruth:
                 "delivered": sum(count for count, _ in items),
                 "undelivered": sum(row.undelivered for _, row in items),
                 "bytes": sum(row.size for _, row in items),
-                "first": iso(min(row.times[0] for _, row in items)),
-                "last": iso(max(row.times[-1] for _, row in items)),
+                "first": iso(first := min(row.times[0] for _, row in items)),
+                "last": iso(last := max(row.times[-1] for _, row in items)),
+                "per_minute": _per_minute(sum(row.accepted for _, row in items), last - first),
             }  # fmt: skip
+
+
+def _per_minute(count: int, span: int) -> float:
+    """Return messages a minute in tenths, of at least a minute."""
+    minutes = Fraction(max(span, _MINUTE), _MINUTE)
+    return int(count / minutes * 10 + Fraction(1, 2)) / 10
 
 
 def _entries(service: Service, verb: str) -> list[tuple[str, str]]:

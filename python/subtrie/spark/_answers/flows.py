@@ -16,6 +16,8 @@ _COUNTED = ("published", "undelivered", "bytes")
 def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
     """Return the columns of the table ``flows``.
 
+    ``per_minute`` is the messages a minute from the first to the last, of at least one minute.
+
     The log does not say which publisher a delivery comes from. If several publish one subject, its
     deliveries are divided in the ratio of their messages that were received: this is exact for
     subscribers that received all of them.
@@ -78,7 +80,7 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
         nothing.alias("queue"), F.lit(0).cast("bigint").alias("delivered"), *_COUNTED,
         "first", "last",
     )  # fmt: skip
-    return (
+    summed = (
         known.unionByName(unreceived)
         .groupBy("publisher", "pattern", "subscriber", "queue")
         .agg(
@@ -90,6 +92,10 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
             F.max("last").alias("last"),
         )
     )
+    # In tenths, rounded, with integers: the same on every machine.
+    span = "greatest(unix_micros(last) - unix_micros(first), 60000000)"
+    tenths = f"(published * 600000000 + {span} div 2) div {span}"
+    return summed.withColumn("per_minute", F.expr(f"({tenths}) / 10.0D"))
 
 
 def folding() -> Any:
