@@ -92,7 +92,7 @@ class Log:
         self.messages: list[Message] = []
         self.lines: list[Line] = []
         self.hops: list[Line] = []
-        self.refusals: list[tuple[Any, str, str]] = []  # (user, name, conn), subject, kind
+        self.refusals: list[tuple[Any, str, str, Any]] = []  # who, subject, kind, time
         self.unparseable: list[dict[str, Any]] = []
         self._active: dict[tuple[str, str], Subscription] = {}
         self._last: dict[tuple[str, str], Subscription] = {}  # for deliveries still in flight
@@ -202,15 +202,15 @@ class Log:
             found = self._active.pop((conn, str(violation.sid)), None)
             if found is not None:
                 self.subscriptions.remove(found)
-            self.refusals.append((who, subject, "subscribe"))
+            self.refusals.append((who, subject, "subscribe", time))
             return None
         message = self._open.get(conn)
         if message is not None and (violation.kind == "reply" or message.subject == subject):
             message.refused = violation.kind
             self._close(conn, pos)
             if violation.kind == "reply":
-                subject = message.subject
-        self.refusals.append((who, subject, "publish"))
+                subject, time = message.subject, message.time
+        self.refusals.append((who, subject, "publish", time))
         return None
 
     def _client(

@@ -169,6 +169,7 @@ class Tables:
                 "count": len(accepted),
                 "delivered": sum(m.state in ("delivered", "delivered remotely") for m in accepted),
                 "reason": _reason(subject),
+                **_span(m.time for m in accepted),
             }
 
     def other_traffic(self) -> Iterator[Row]:
@@ -182,12 +183,13 @@ class Tables:
                 yield subject, accepted
 
     def refused(self) -> Iterator[Row]:
-        found: Counter[tuple[str, str, str]] = Counter()
+        found: dict[tuple[str, str, str], list[datetime | None]] = defaultdict(list)
         for each in self.logs:
-            for (user, name, conn), subject, kind in each.refusals:
-                found[identity(user, name) or conn, subject, kind] += 1
-        for (who, subject, kind), count in found.items():
-            yield {"who": who, "subject": subject, "count": count, "kind": kind}
+            for (user, name, conn), subject, kind, time in each.refusals:
+                found[identity(user, name) or conn, subject, kind].append(time)
+        for (who, subject, kind), times in found.items():
+            yield {"who": who, "subject": subject, "count": len(times), "kind": kind,
+                   **_span(times)}  # fmt: skip
 
     def spoofed(self) -> Iterator[Row]:
         found: dict[tuple[str, str, str], list[Message]] = defaultdict(list)
@@ -198,7 +200,7 @@ class Tables:
         for (who, claimed, subject), some in found.items():
             accepted = sum(m.refused is None for m in some)
             yield {"who": who, "claimed": claimed, "subject": subject, "count": len(some),
-                   "accepted": accepted}  # fmt: skip
+                   "accepted": accepted, **_span(m.time for m in some)}  # fmt: skip
 
     def subscriptions(self) -> Iterator[Row]:
         for s in self.all:

@@ -17,6 +17,7 @@ from subtrie.conformance import write_traffic
 
 ROUTE = "p1.safe.443.*.b_com._.GET.x"
 CALL = "p1.safe.443.a_com.b_com._.GET.x"
+AT_ONCE = dict.fromkeys(("first", "last"), "2026-11-21T08:00:00.000000Z")
 
 
 def told(trace: Trace) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
@@ -102,7 +103,7 @@ def test_a_refused_publish_counts_as_refused_only(trace):
     trace.write(1, f'Publish Violation - Subject "{CALL}"', level="ERR", login="$G/user:a.com")
     assert edge(trace) == (0, 1, 0, 0, 0)
     (row,) = told(trace)[1]["refused"]
-    assert row == {"who": "a.com", "subject": CALL, "count": 1, "kind": "publish"}
+    assert row == {"who": "a.com", "subject": CALL, "count": 1, "kind": "publish", **AT_ONCE}
 
 
 def test_a_publish_refused_for_its_reply_is_listed_by_its_subject(trace):
@@ -154,7 +155,9 @@ def test_a_refused_subscription_covers_nothing(trace):
     trace.write(2, 'Subscription Violation - Subject "x", SID 1', level="ERR", login="$G/user:u")
     _, tables = told(trace)
     assert tables["subscriptions"] == tables["coverage"] == []
-    assert tables["refused"] == [{"who": "u", "subject": "x", "count": 1, "kind": "subscribe"}]
+    assert tables["refused"] == [
+        {"who": "u", "subject": "x", "count": 1, "kind": "subscribe", **AT_ONCE}
+    ]
 
 
 def test_a_pattern_without_traffic_is_in_the_coverage(trace):

@@ -94,6 +94,8 @@ def small_tables() -> dict[str, list[dict[str, Any]]]:
                 subject="prod.safe.443.web_example.orders_example._.GET.items",
                 count=4,
                 accepted=4,
+                first=START,
+                last=late,
             )
         ],
         "malformed": [

@@ -45,7 +45,8 @@ def test_findings_are_ordered_by_severity_and_have_a_witness(report):
         ("medium", "refused", 5),
         ("low", "malformed", 12),
     ]
-    undelivered = report.findings[1]
+    spoofed, undelivered = report.findings[:2]
+    assert (spoofed.first, spoofed.last) == (undelivered.first, undelivered.last)
     assert undelivered.witness == "prod.safe.443.web_example.stock_example._.GET.itms"
     assert (undelivered.first, undelivered.last) == (
         "2026-11-21T08:00:00.000000Z",

@@ -78,14 +78,17 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "malformed": (
         *(("subject", "string"), ("count", "bigint"), ("delivered", "bigint")),
         ("reason", "string"),
+        *_SPAN,
     ),
     "other_traffic": (("subject", "string"), ("count", "bigint"), ("class", "string")),
     "refused": (
         *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
+        *_SPAN,
     ),
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
+        *_SPAN,
     ),
     "subscriptions": (
         *(("server", "string"), ("conn", "string"), ("sid", "string")),

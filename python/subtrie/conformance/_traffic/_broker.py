@@ -171,7 +171,7 @@ class Broker:
             written, conn, None, "VIOLATION",
             subject=pattern, queue=queue, sid=sid, refused="subscribe",
         )  # fmt: skip
-        self.truth.refuse(conn, pattern, "subscribe", queue, written.time)
+        self.truth.refuse(conn, pattern, "subscribe", written.time, queue)
 
     def unsubscribe(self, conn: Connection, sid: str) -> None:
         """End a subscription."""
@@ -264,7 +264,10 @@ class Broker:
             limit = shown.time + SECOND
         if not allowed and written is not None:
             row["refused"] = "reply" if refuse_reply else "publish"
-            row["until"] = self._refuse_publish(conn, subject, reply if refuse_reply else "")
+            told = self._refuse_publish(conn, subject, reply if refuse_reply else "")
+            row["until"] = told.offset
+            at = written.time if refuse_reply else told.time
+            self.truth.refuse(conn, subject.text, "publish", at)
             self.truth.publish(conn, subject, size, written, refused=True)
             return None
         receivers = self._receivers(subject)
@@ -378,7 +381,7 @@ class Broker:
         self._dice.shuffle(receivers)
         return receivers
 
-    def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> int:
+    def _refuse_publish(self, conn: Connection, subject: Subject, reply: str) -> Written:
         what, text = ("Reply", reply) if reply else ("Subject", subject.text)
         verb = "Publish with Reply of" if reply else "Publish to"
         self._outbound(conn, "-ERR", f' Permissions Violation for {verb} "{text}"')
@@ -386,8 +389,7 @@ class Broker:
         self.events.client(
             written, conn, None, "VIOLATION", subject=text, refused="reply" if reply else "publish"
         )
-        self.truth.refuse(conn, subject.text, "publish")
-        return written.offset
+        return written
 
     def _subscribe(self, conn: Connection, pattern: str, queue: str | None, sid: str) -> Written:
         arguments = f" {pattern} {queue or ''} {sid}"

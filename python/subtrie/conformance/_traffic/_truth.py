@@ -49,6 +49,7 @@ class Counts:
     forwarded: int = 0
     size: int = 0
     span: list[int] = field(default_factory=list)  # first and last publish
+    accepted_span: list[int] = field(default_factory=list)
     undelivered_span: list[int] = field(default_factory=list)
     publishers: set[int] = field(default_factory=set)
     subscribers: set[tuple[int, str]] = field(default_factory=set)
@@ -69,7 +70,9 @@ class Truth:
         self._subjects: dict[str, Subject] = {}
         self._counts: dict[str, Counts] = {}
         self._refused: Counter[tuple[str, str, str]] = Counter()
-        self._spoofed: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+        self._refused_spans: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        # messages, accepted ones, first and last time
+        self._spoofed: dict[tuple[str, str, str], list[int]] = {}
         self._planes: dict[str, dict[str, list[int]]] = defaultdict(dict)
         self._lines: Counter[tuple[str, str | None]] = Counter()  # delivered, by pattern and queue
 
@@ -135,13 +138,16 @@ class Truth:
         _extend(counts.span, written.time)
         counts.publishers.add(conn.cid)
         if subject.source is not None and conn.host is not None and subject.source != conn.host:
-            row = self._spoofed[conn.host, subject.source, subject.text]
+            key = conn.host, subject.source, subject.text
+            row = self._spoofed.setdefault(key, [0, 0, written.time, written.time])
             row[0] += 1
             row[1] += not refused
+            row[2:] = min(row[2], written.time), max(row[3], written.time)
         if refused:
             counts.refused += 1
             return
         counts.published += 1
+        _extend(counts.accepted_span, written.time)
         counts.size += size
         counts.delivered_publishes += delivered
         if not delivered:
@@ -168,12 +174,13 @@ class Truth:
             counts.groups.add(found.queue)
 
     def refuse(
-        self, conn: Connection, subject: str, kind: str, queue: str | None = None, at: int = 0
+        self, conn: Connection, subject: str, kind: str, at: int, queue: str | None = None
     ) -> None:
         """Note a publish or subscription that the broker refused."""
         who = conn.user or conn.name
         assert who is not None
         self._refused[who, subject, kind] += 1
+        _extend(self._refused_spans[who, subject, kind], at)
         if self.answers is not None and kind == "subscribe":
             self.answers.refuse_subscription(conn, subject, queue, at)
 
@@ -215,10 +222,12 @@ class Truth:
             "other_traffic": self._other(),
             "refused": (
                 {"who": who, "subject": subject, "count": count, "kind": kind}
+                | _span([self._refused_spans[who, subject, kind]])
                 for (who, subject, kind), count in self._refused.items()
             ),
             "spoofed": (
                 {"who": w, "claimed": c, "subject": s, "count": n[0], "accepted": n[1]}
+                | _span([n[2:]])
                 for (w, c, s), n in self._spoofed.items()
             ),
             "subscriptions": self._subscriptions(),
@@ -282,6 +291,7 @@ class Truth:
                     "count": each.published,
                     "delivered": each.delivered_publishes,
                     "reason": each.subject.reason,
+                    **_span([each.accepted_span]),
                 }
 
     def _other(self) -> Iterator[dict[str, Any]]:

@@ -65,7 +65,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "undelivered": ("server", "subject", "position"),
     "hop": _HOP,
     "arrival": _HOP,
-    "refused": ("identity", "conn", "subject", "reason", "count"),
+    "refused": ("identity", "conn", "subject", "reason", "count", "first", "last"),
     "unparseable": ("server", "file", "position", "reason", "text"),
     "subscription": (
         *("server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position"),
@@ -82,6 +82,11 @@ _KEYS = {
     "plane": ("subject",),
     "count": ("subject",),
 }
+_REFUSAL = {name: name for name in _KEYS["refused"]} | {
+    "reason": "refused",
+    "first": "time",
+    "last": "time",
+}
 _NUMBERS = (*_SUMS, "position", "subscription", "size", "count")
 # What TrafficSums.add_events says of a row, and the facts it becomes: the columns of the event.
 _LISTED = (
@@ -89,8 +94,8 @@ _LISTED = (
     (2, "hop", {name: name for name in _HOP} | {"taken": "deliveries"}),
     (4, "arrival", {name: name for name in _HOP} | {"taken": "deliveries"}),
     (8, "subscription", {name: name for name in FACTS["subscription"]} | {"reason": "direction"}),
-    (16, "refused", {n: n for n in _KEYS["refused"]} | {"reason": "refused"}),
-    (32, "refused", {n: n for n in _KEYS["refused"]} | {"reason": "refused"}),
+    (16, "refused", _REFUSAL),
+    (32, "refused", _REFUSAL),
     (
         64,
         "unparseable",

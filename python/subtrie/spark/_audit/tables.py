@@ -116,7 +116,8 @@ def _by_subject(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = ("published", "taken", "undelivered", "bytes", "first_undelivered", "last_undelivered")
+    names = ["published", "taken", "undelivered", "bytes"]
+    names += [f"{end}_{what}" for end in ("first", "last") for what in ("accepted", "undelivered")]
     summed = add_up(publishes.select(["at", *names]), ("at",))
     at = summed["at"].combine_chunks()
     published = pc.greater(summed["published"], 0)
@@ -134,8 +135,9 @@ def _by_subject(
     missed = explained(missed, where, lost, subjects.index, subjects.rows, subjects.numbers)
     malformed, where = some(
         pc.and_(pc.take(subjects.malformed, at), published).combine_chunks(),
-        {"published": "count", "taken": "delivered"},
-    )
+        {"published": "count", "taken": "delivered",
+         "first_accepted": "first", "last_accepted": "last"},
+    )  # fmt: skip
     reasons = pc.take(subjects.text("reason"), where)
     malformed = malformed.append_column("reason", reasons)
     outside = pc.and_(pc.take(subjects.other, at), published).combine_chunks()
@@ -253,10 +255,9 @@ def _refused(facts: pa.Table) -> Rows:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    columns = {name: facts[name] for name in ("subject", "count", "first", "last")}
     who = pc.coalesce(facts["identity"], facts["conn"])
-    table = pa.table(
-        {"who": who, "subject": facts["subject"], "kind": facts["reason"], "count": facts["count"]}
-    )
+    table = pa.table({"who": who, "kind": facts["reason"], **columns})
     keys = ("who", "subject", "kind")
     return rows("refused", add_up(table, keys), keys)
 
@@ -282,6 +283,8 @@ def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
             "subject": subjects.texts.take(at.filter(false)),
             "accepted": accused["published"],
             "count": pc.add(accused["published"], accused["refused"]),
+            "first": accused["first"],
+            "last": accused["last"],
         }
     )
     keys = ("who", "claimed", "subject")
