@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._connections import Subscription
-    from ._truth import Subject
 
 Tokens = tuple[str, ...]
 
@@ -63,9 +62,9 @@ class SubscribedPatterns:
                 best, most = (text, equal), equal
         return best
 
-    def route(self, subject: Subject) -> str | None:
+    def route(self, subject: Tokens) -> str | None:
         """Return the path of the most specific route that matches a request."""
-        found = [self._all[text] for text in self.matching(subject.tokens)]
+        found = [self._all[text] for text in self.matching(subject)]
         routes = [tokens for tokens in found if len(tokens) > 7 and _is_route(tokens)]
         if not routes:
             return None

@@ -200,7 +200,7 @@ class Truth:
         """Return the subscribed route of each request."""
         patterns = SubscribedPatterns(self.subscriptions)
         return {
-            text: patterns.route(each.subject)
+            text: patterns.route(each.subject.tokens)
             for text, each in self._counts.items()
             if each.subject.category == "request"
         }
@@ -244,7 +244,7 @@ class Truth:
         for each in self._counts.values():
             s = each.subject
             if s.category == "request":
-                route = patterns.route(s)
+                route = patterns.route(s.tokens)
                 groups[s.plane, s.source, s.destination, s.port, s.method, route].append(each)
         for key, rows in groups.items():
             names = ("plane", "source", "destination", "port", "method", "route")
