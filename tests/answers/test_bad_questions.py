@@ -71,6 +71,6 @@ def test_answers_need_the_subjects_as_they_are(spark: Any, log: Path) -> None:
         audit(spark, [str(log)], questions=Questions(), redact=["path"])
 
 
-def test_a_table_that_is_no_table_of_events(spark: Any) -> None:
+def test_another_table_in_place_of_events(spark: Any) -> None:
     with pytest.raises(ValueError, match="not a table of events"):
         latency(spark.createDataFrame([("a",)], "subject string"))

@@ -1,4 +1,4 @@
-"""What is read of payloads: message id, op code and status, wherever a log is divided."""
+"""Heads of payloads: message id, op code and status, wherever a log is divided."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def test_each_rule_of_the_broker_has_its_messages(tables) -> None:
 
 
 @pytest.mark.requirement("P-05", "P-08")
-def test_what_the_broker_enforced_is_no_violation_and_the_proposal_is_narrower(tables) -> None:
+def test_the_broker_enforced_its_rules_and_the_proposal_is_narrower(tables) -> None:
     assert {row["kind"] for row in tables["violations"]} == {"spoofed"}
     ((rule, covered, count),) = (
         (row["rule"], row["covered_by"], row["count"])
@@ -253,7 +253,7 @@ def test_a_table_of_events_has_the_answers_of_the_log(spark, tables, log) -> Non
 
 
 def test_a_selection_is_that_of_the_lines(spark, log) -> None:
-    """What a period, a source and a host select, each against plain Python."""
+    """A period, a source and a host, each against plain Python."""
     register(spark)
     events = spark.read.format("nats-trace").load(str(log))
     rows = read_events(log.read_bytes())[0]

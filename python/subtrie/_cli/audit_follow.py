@@ -30,7 +30,7 @@ _POLL = 0.2
 
 @dataclass(frozen=True)
 class Following:
-    """What is followed, and until when.
+    """The logs to follow, and when to stop.
 
     Attributes:
         logs: The logs.
