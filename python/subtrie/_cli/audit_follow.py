@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .report import write_report
@@ -116,12 +117,11 @@ def followed(spark: SparkSession, what: Following) -> Iterator[Audit]:
 
 def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what: Following) -> str:
     """Run the query until the logs are idle, a table fails or a signal comes; return which."""
-    with _interrupted_by_terminate():
-        query = None
+    with _signals_noted() as signals:
+        query = start(interval=_INTERVAL)
         try:
-            query = start(interval=_INTERVAL)
             changed, sizes = time.monotonic(), _sizes(what.logs)
-            while query.isActive:
+            while query.isActive and not signals:
                 if watcher.refresh():
                     changed = time.monotonic()
                 if watcher.fails:
@@ -133,13 +133,12 @@ def _until_the_end(start: Callable[..., StreamingQuery], watcher: _Watcher, what
                 if what.until_idle is not None and time.monotonic() - changed >= what.until_idle:
                     return "idle"
                 time.sleep(_POLL)
+            if signals:  # which may have ended the query too
+                return "interrupted"
             _raise_failure(query)
             return "ended"
-        except KeyboardInterrupt:
-            return "interrupted"
         finally:
-            if query is not None:
-                query.stop()
+            query.stop()
 
 
 def _raise_failure(query: StreamingQuery) -> None:
@@ -161,13 +160,24 @@ def _sizes(logs: Sequence[str]) -> int:
 
 
 @contextlib.contextmanager
-def _interrupted_by_terminate() -> Iterator[None]:
-    """Let SIGTERM, with which a job of CI is stopped, do what SIGINT does."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+def _signals_noted() -> Iterator[list[int]]:
+    """Note SIGINT and SIGTERM, with which a job of CI is stopped; a second one interrupts.
+
+    An exception in the middle of a call to the JVM would leave its answer for the next call.
+    """
+    found: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if found:
+            raise KeyboardInterrupt
+        found.append(number)
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield found
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 class _Watcher:
