@@ -151,8 +151,7 @@ def _audit(out: Path) -> int:
     derive = ["gencreds", SOURCE, "--plane", PLANE, "--format", "conf"]
     audit = ["audit", str(log), "--plane", PLANE, "--rules", str(rules), "--code", SOURCE]
     # A demo lasts seconds, so evidence on one day and from one source is enough for a proposal.
-    audit += ["--min-days", "1", "--min-sources", "1", "--payloads", "heads"]
-    audit += ["--out", str(tables), "--report", str(page)]
+    audit += ["--min-days", "1", "--min-sources", "1", "--out", str(tables), "--report", str(page)]
     console.print(f"[bold]3[/bold]  all stopped; now: subtrie {' '.join(derive)} > {rules}")
     console.print(f"   and: subtrie {' '.join(audit)}")
     command = [sys.executable, "-m", "subtrie.cli"]

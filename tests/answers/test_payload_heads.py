@@ -46,7 +46,7 @@ def log(tmp_path_factory: Any) -> tuple[Path, list[tuple[str, str, int | None]]]
         own: list[str] = []
         for number in range(12):
             at, name = number + cid / 10, f"id-{cid}_{number}"
-            kind = dice.choice(["Req", "Res", "Err", "Ack", "none", "cut", "empty"])
+            kind = dice.choice(["Req", "Res", "Err", "Ack", "none", "cut", "late", "empty"])
             if kind == "Req":
                 own += message(at, cid, CALL, REQUEST.format(name))
                 expected.append((name, kind, None))
@@ -56,6 +56,10 @@ def log(tmp_path_factory: Any) -> tuple[Path, list[tuple[str, str, int | None]]]
                 expected.append((name, kind, status))
             elif kind == "none":
                 own += message(at, cid, CALL, rf"HTTP/1.1 200 OK\r\nHost: a{BODY}")
+            elif kind == "late":  # cut, but after what is read
+                head = rf"{HEAD}Microbus-Msg-Id: {name}\r\nMicrobus-Fro..."
+                own += message(at, cid, CALL, head)
+                expected.append((name, "Req", None))
             elif kind == "cut":
                 own += message(at, cid, CALL, REQUEST.format(name)[:90] + "...")
             else:

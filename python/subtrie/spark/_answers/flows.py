@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from .folding import fold
@@ -10,13 +11,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+#: Microseconds; a rate is that of at least a minute.
+_MINUTE = 60_000_000
 _COUNTED = ("published", "undelivered", "bytes")
 
 
 def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
-    """Return the columns of the table ``flows``.
-
-    ``per_minute`` is the messages a minute from the first to the last, of at least one minute.
+    """Return the columns of the table ``flows``, without ``per_minute``.
 
     The log does not say which publisher a delivery comes from. If several publish one subject, its
     deliveries are divided in the ratio of their messages that were received: this is exact for
@@ -80,7 +81,7 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
         nothing.alias("queue"), F.lit(0).cast("bigint").alias("delivered"), *_COUNTED,
         "first", "last",
     )  # fmt: skip
-    summed = (
+    return (
         known.unionByName(unreceived)
         .groupBy("publisher", "pattern", "subscriber", "queue")
         .agg(
@@ -92,10 +93,12 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
             F.max("last").alias("last"),
         )
     )
-    # In tenths, rounded, with integers: the same on every machine.
-    span = "greatest(unix_micros(last) - unix_micros(first), 60000000)"
-    tenths = f"(published * 600000000 + {span} div 2) div {span}"
-    return summed.withColumn("per_minute", F.expr(f"({tenths}) / 10.0D"))
+
+
+def per_minute(row: dict[str, Any]) -> float:
+    """Return the messages a minute of a flow, rounded to tenths with integers."""
+    span = max((row["last"] - row["first"]) // timedelta(microseconds=1), _MINUTE)
+    return ((row["published"] * 10 * _MINUTE + span // 2) // span) / 10
 
 
 def folding() -> Any:

@@ -12,7 +12,7 @@ from ...acl import Permissions
 from .._schema import TABLES, spark_schema
 from . import summaries
 from .described import DESCRIBED, MATCHED, Description, ship_patterns
-from .flows import flow_rows, folding
+from .flows import flow_rows, folding, per_minute
 from .gaps import CONTROL, Call, calls_in, gap_rows
 from .microbus_latency import microbus_latency
 from .questions import MAX_RULES, Questions
@@ -327,7 +327,7 @@ class Answers:
     def flows(self) -> Rows:
         """Return the rows of the table."""
         rows: Rows = flow_rows(self._uses, folding()).toArrow().to_pylist()
-        return rows
+        return [{**row, "per_minute": per_minute(row)} for row in rows]
 
     def latency(self) -> Rows:
         """Return the rows of the table; those of Microbus requests only with heads of payloads."""

@@ -1,7 +1,7 @@
 """The heads of payloads in trace logs: message id, op code and status of Microbus messages.
 
 Of each payload of a publish these three are read, from the first lines of its HTTP message, and
-nothing else of it is kept. A log has them unless the server cuts payloads (max_traced_msg_len).
+nothing else of it is kept. A server that cuts payloads (max_traced_msg_len) may cut them off.
 """
 
 from __future__ import annotations
@@ -121,9 +121,8 @@ def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
 def _head(quoted: str) -> dict[str, Any] | None:
     """Return what is read of a payload; None if it is not that of a Microbus message."""
     head, end, _ = quoted.partition(_END)
-    if not end:
-        return None
-    lines = head + r"\r\n"
+    # In a payload that was cut before the end of its head, the last line may be a part of one.
+    lines = head + (r"\r\n" if end else "")
     op, message = _OP.search(lines), _ID.search(lines)
     if op is None or message is None:
         return None
