@@ -98,7 +98,8 @@ def flow_rows(uses: DataFrame, folded: Any) -> DataFrame:
 def per_minute(row: dict[str, Any]) -> float:
     """Return the messages a minute of a flow, rounded to tenths with integers."""
     span = max((row["last"] - row["first"]) // timedelta(microseconds=1), _MINUTE)
-    return ((row["published"] * 10 * _MINUTE + span // 2) // span) / 10
+    tenths: int = (row["published"] * 10 * _MINUTE + span // 2) // span
+    return tenths / 10
 
 
 def folding() -> Any:
