@@ -1,6 +1,6 @@
 # Every target installs what it needs into .venv (tools/bootstrap); none needs root access.
 .DEFAULT_GOAL := help
-.PHONY: help demo test cluster chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
+.PHONY: help demo test cluster lakes chaos mutants check bench bench-peers flows fuzz asan-threads docs coverage-table cross cross-go conformance wheels clean
 
 PYTHON := .venv/bin/python
 CASES ?= 100000
@@ -43,6 +43,17 @@ quick: ## run the tests that a change is most likely to break, in under a minute
 cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
 	@tools/bootstrap test
 	$(PYTHON) -m pytest tests/cluster -m "cluster or not cluster"
+
+LAKES = target/lakes
+LAKE_JARS = io.delta:delta-spark_4.1_2.13:4.1.0 io.delta:delta-storage:4.1.0 \
+    org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0
+lakes: ## run the tests with Delta Lake and Iceberg, on the Spark (4.1) that both have releases for
+	@tools/bootstrap test
+	@[ -d $(LAKES)/spark/pyspark ] || $(PYTHON) -m pip install -q --target $(LAKES)/spark pyspark==4.1.4
+	@for jar in $(LAKE_JARS); do \
+	    mvn -q -B dependency:copy -Dartifact=$$jar -DoutputDirectory=$(abspath $(LAKES)/jars) || exit 1; \
+	done
+	SUBTRIE_TEST_LAKES=$(abspath $(LAKES)) $(PYTHON) -m pytest tests/cluster/test_lakes.py -m cluster
 
 chaos: ## send requests through a cluster that fails in every way (REQUESTS=1000000 SECONDS=3600 SEED=1)
 	@tools/bootstrap test

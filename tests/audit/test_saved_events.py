@@ -9,15 +9,18 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.conformance import write_traffic
 from subtrie.spark import EVENTS, audit, events, register
+from subtrie.spark._audit.facts import EVENT_COLUMNS
 from subtrie.spark._sources.capture_events import capture_events
 from subtrie.spark._sources.monitor_source import MonitorSource
 from subtrie.spark._sources.wire_source import WireSource
+from subtrie.spark._table_of_messages import narrowed
 from subtrie.wire import capture
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
@@ -266,6 +269,29 @@ def test_messages_of_kafka_and_json_become_events(session):
         events(df, subject="message.topic")
     with pytest.raises(ValueError, match=r"must hold strings or bytes, not struct"):
         events(df, subject="message")
+
+
+@pytest.mark.parametrize(
+    ("names", "given_columns"),
+    [
+        (["subject"], ["subject"]),
+        (["subject", "identity", "size"], ["conn", "identity", "size", "subject"]),
+        (["subject", "direction", "server"], ["direction", "op", "server", "subject"]),
+    ],
+)
+def test_spark_hands_over_only_columns_that_hold_something(session, names, given_columns):
+    """Each row is as in the whole table; what is derived from it, or joined to it, is whole."""
+    given = {"subject": [SUBJECT, None, "x"], "identity": ["a.com", "b.com", None],
+             "size": [1, None, 3], "direction": ["in", "out", None],
+             "server": ["s", None, "t"]}  # fmt: skip
+    made = pa.table({n: pa.array(given[n], pa.int64() if n == "size" else pa.string())
+                     for n in names})  # fmt: skip
+    whole = events(session.createDataFrame(made))
+    narrow, widened = narrowed(whole, EVENT_COLUMNS)
+    assert sorted(narrow.columns) == given_columns
+    rows = [row for batch in narrow.toArrow().to_batches() for row in widened(batch).to_pylist()]
+    assert rows == whole.select(*EVENT_COLUMNS).toArrow().to_pylist()
+    assert narrowed(whole.unionByName(whole), EVENT_COLUMNS)[0].columns == list(EVENT_COLUMNS)
 
 
 def test_messages_that_the_server_sent_are_deliveries(session):

@@ -1,4 +1,4 @@
-"""Streams of logs that grow: in forty pieces, killed in the middle, on a cluster and on Connect."""
+"""Streams of logs that grow: in forty pieces, killed in the middle, and on a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_servers import connect_server
 
 from subtrie.conformance import write_traffic
 
@@ -53,15 +52,6 @@ def test_a_driver_killed_in_the_middle_loses_nothing(drive, given):
 
 
 @pytest.mark.requirement("P-12")
-@pytest.mark.parametrize("session", ["classic", "connect"])
-def test_a_stream_on_a_cluster_is_the_truth(
-    spark_cluster, bare_python, drive, given, tmp_path, session
-):
-    steps = (("ship", {}), ("stream", given | {"pieces": 3}))
-    if session == "classic":
-        told = drive(spark_cluster.url, *steps)
-    else:
-        env = {"PYSPARK_PYTHON": str(bare_python)}
-        with connect_server(tmp_path, spark_cluster.url, env=env) as url:
-            told = drive(url, *steps)
+def test_a_stream_on_a_cluster_is_the_truth(spark_cluster, drive, given):
+    told = drive(spark_cluster.url, ("ship", {}), ("stream", given | {"pieces": 3}))
     assert told["stream"][1] == []

@@ -36,6 +36,7 @@ from ._runs.run_difference import run_difference
 from ._runs.run_folder import OutputFolderError
 from ._runs.verdict import verdict
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
+from ._sessions.carried import register_source
 from ._sessions.failure import failure_text, was_interrupted
 from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
@@ -66,13 +67,16 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Register the data sources ``nats-trace``, ``nats-wire`` and ``nats-monitor``."""
+    """Register the data sources ``nats-trace``, ``nats-wire`` and ``nats-monitor``.
+
+    Where the package is sent with ``ship``, that comes first.
+    """
     from ._sources.monitor_source import MonitorSource
     from ._sources.trace_source import TraceSource
     from ._sources.wire_source import WireSource
 
     for source in (TraceSource, WireSource, MonitorSource):
-        spark.dataSource.register(source)
+        register_source(spark, source)
 
 
 __all__ = [

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from ._schema import EVENTS
+from ._schema import EVENTS, arrow_type
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+_NO_SUBJECT = "no subject"
+
+
+@dataclass(frozen=True)
+class _Narrow:
+    """The columns of a table of events that hold something, and what the others hold.
+
+    Spark hands each column over to Python separately, so 20 that say nothing cost more than one
+    that does.
+    """
+
+    rows: DataFrame
+    constants: dict[str, str] = field(default_factory=dict)
+
+
+# The tables that ``events`` returned. What is derived from one has columns of its own.
+_narrow: WeakKeyDictionary[DataFrame, _Narrow] = WeakKeyDictionary()
 
 
 def events(
@@ -69,11 +91,61 @@ def events(
         "subject": text,
         "op": F.when(text.isNotNull(), operation),
         "conn": F.concat(F.lit("-/client:"), F.coalesce(who, F.lit("0"))),
-        "reason": F.when(text.isNull(), F.lit("no subject")),
+        "reason": F.when(text.isNull(), F.lit(_NO_SUBJECT)),
     }
-    return df.select(
+    made = df.select(
         *(computed.get(name, nothing).try_cast(kind).alias(name) for name, kind in EVENTS)
     )
+    constants = {"server": "table", "direction": "in", "op": "PUB", "conn": "-/client:0"}
+    if "identity" in columns:
+        del constants["conn"]
+    if "direction" in columns:
+        del constants["direction"], constants["op"]
+    if "server" in columns:
+        del constants["server"]
+    names = {"subject", "conn", "op", "direction", "server", *columns} - constants.keys()
+    _narrow[made] = _Narrow(made.select([n for n, _ in EVENTS if n in names]), constants)
+    return made
+
+
+def narrowed(
+    events: DataFrame, names: Sequence[str]
+) -> tuple[DataFrame, Callable[[pa.RecordBatch], pa.RecordBatch]]:
+    """Return the columns of events that hold something, and a function that adds the others.
+
+    Args:
+        events: A table of events; only one that ``events`` returned becomes narrower.
+        names: The columns that are wanted.
+    """
+    found = _narrow.get(events)
+    if found is None:
+        return events.select(*names), lambda batch: batch
+    constants, kinds = found.constants, dict(EVENTS)
+
+    def widened(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Add the columns that Spark did not hand over."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        missing = pc.is_null(batch.column("subject"))
+
+        def column(name: str) -> pa.Array:
+            if name in batch.schema.names:
+                return batch.column(name)
+            kind = arrow_type(kinds[name])
+            nothing = pa.scalar(None, kind)
+            if name == "reason":
+                return pc.if_else(missing, pa.scalar(_NO_SUBJECT), nothing)
+            if name not in constants:
+                return pa.nulls(batch.num_rows, kind)
+            value = pa.scalar(constants[name], kind)
+            if name == "op":
+                return pc.if_else(missing, nothing, value)
+            return pa.repeat(value, batch.num_rows)
+
+        return pa.record_batch([column(name) for name in names], list(names))
+
+    return found.rows, widened
 
 
 def _column(df: DataFrame, given: str | Column | None) -> Column:

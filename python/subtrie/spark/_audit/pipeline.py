@@ -34,6 +34,7 @@ from .._runs.run_folder import (
 from .._runs.run_record import run_record
 from .._schema import TABLES, spark_schema
 from .._slot_redaction import Redaction
+from .._table_of_messages import narrowed
 from .event_counts import event_counts
 from .facts import (
     BUCKETS,
@@ -317,13 +318,14 @@ def event_facts(
             "subtrie.spark.events(df, subject=...)"
         )
     micros = None if window is None else window * 1_000_000
+    given, whole = narrowed(events, EVENT_COLUMNS)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the facts of the batches of a task."""
         counts: dict[str, int] = {}
 
         def counted() -> Iterator[pa.RecordBatch]:
-            for batch in batches:
+            for batch in map(whole, batches):
                 for name, count in event_counts(batch).items():
                     counts[name] = counts.get(name, 0) + count
                 yield batch
@@ -331,7 +333,7 @@ def event_facts(
         yield from facts_of(counted(), window=micros, follow=True, redaction=redaction)
         yield count_facts(counts)
 
-    return events.select(*EVENT_COLUMNS).mapInArrow(read, spark_schema(FACT_ROWS))
+    return given.mapInArrow(read, spark_schema(FACT_ROWS))
 
 
 def write_tables(

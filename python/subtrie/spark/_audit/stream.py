@@ -19,6 +19,7 @@ from .._answer_tables import answers_so_far
 from .._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_folder, stage_file
 from .._runs.run_record import run_record
 from .._schema import arrow_schema, spark_schema
+from .._sessions.carried import register_source
 from .._slot_redaction import Redaction
 from .._sources.log_files import resolve_path
 from .facts import FACT_ROWS, FactTables
@@ -92,7 +93,7 @@ def audit_stream(
     hidden = Redaction(tuple(redact), redact_key) if redact and redact_key else None
     target = os.fspath(out)
     target = target if "://" in target else os.path.abspath(target)
-    spark.dataSource.register(TraceSource)
+    register_source(spark, TraceSource)
     options = {
         "paths": json.dumps([resolve_path(path) for path in logs]),
         "rows": "facts",

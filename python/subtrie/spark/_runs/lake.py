@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .._schema import TABLE_COLUMNS, TABLES, arrow_schema
+from .._schema import TABLE_COLUMNS, TABLE_KEYS, TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from .._audit.pipeline import Audit
 
@@ -17,6 +18,8 @@ _HOW = {
     "iceberg": "start it with the Spark runtime of Iceberg and a catalog, on a Spark for which "
     "Iceberg is published",
 }
+
+_VIEW = "subtrie_rows_to_merge"
 
 
 def check_lake(spark: SparkSession, lake: str) -> None:
@@ -34,8 +37,16 @@ def check_lake(spark: SparkSession, lake: str) -> None:
             raise ValueError(f"this session cannot write {lake}: {_HOW[lake]}") from None
 
 
-def write_lake(spark: SparkSession, result: Audit, lake: str, target: str) -> None:
-    """Write every table of a result, in place of those of the same names.
+def write_lake(
+    spark: SparkSession,
+    result: Audit,
+    lake: str,
+    target: str,
+    *,
+    tables: Iterable[str] = tuple(TABLES),
+    merge: bool = False,
+) -> None:
+    """Write tables of a result, in place of those of the same names.
 
     Args:
         spark: The session.
@@ -43,12 +54,47 @@ def write_lake(spark: SparkSession, result: Audit, lake: str, target: str) -> No
         lake: ``delta`` or ``iceberg``.
         target: For Delta a directory, in which each table is one; for Iceberg a namespace of a
             catalog (``catalog.namespace``).
+        tables: The names of the tables; by default all.
+        merge: Keep the rows that are there: a row replaces the one with the same key (the first
+            columns of its table, see ``TABLE_KEYS``), else it is added. A table that is missing is
+            created.
     """
-    for name, columns in TABLES.items():
-        rows = result.columns(name, columns).cast(arrow_schema(TABLE_COLUMNS[name]))
+    for name in tables:
+        rows = result.columns(name, TABLES[name]).cast(arrow_schema(TABLE_COLUMNS[name]))
+        path = f"{target.rstrip('/')}/{name}"
+        table = f"delta.`{path}`" if lake == "delta" else f"{target}.{name}"
         df = spark.createDataFrame(rows)
-        if lake == "delta":
+        if merge and _exists(spark, table):
+            if rows.num_rows:
+                _merge(df, name, table)
+        elif lake == "delta":
             writer = df.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-            writer.save(f"{target.rstrip('/')}/{name}")
+            writer.save(path)
         else:
-            df.writeTo(f"{target}.{name}").using("iceberg").createOrReplace()
+            df.writeTo(table).using("iceberg").createOrReplace()
+
+
+def _exists(spark: SparkSession, table: str) -> bool:
+    """Whether a table can be read."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        _ = spark.table(table).schema
+    except AnalysisException:
+        return False
+    return True
+
+
+def _merge(df: DataFrame, name: str, table: str) -> None:
+    """Replace the rows of a table that have the key of a row, and add the others."""
+    spark = df.sparkSession
+    # A key may be null, which equals null here.
+    same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in TABLE_KEYS[name])
+    df.createOrReplaceTempView(_VIEW)
+    try:
+        spark.sql(
+            f"MERGE INTO {table} AS old USING {_VIEW} AS new ON {same} "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+    finally:
+        spark.catalog.dropTempView(_VIEW)

@@ -13,6 +13,14 @@ def is_classic(spark: SparkSession) -> bool:
     return not type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def session_key(spark: SparkSession) -> str:
+    """Return what identifies a session; each batch of a stream has another object for its one."""
+    if is_classic(spark):
+        key: str = spark._jsparkSession.sessionUUID()
+        return key
+    return str(spark.session_id)  # type: ignore[attr-defined]
+
+
 def executor_count(spark: SparkSession) -> int:
     """Return the number of executors that have registered, without the driver."""
     context: Any = spark.sparkContext._jsc.sc()

@@ -20,11 +20,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .classic_session import session_key
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _SUFFIXES = {".py", ".so", ".pyd", ".typed", ".js", ".css", ".html", ".json"}
+
+# The file that was sent last in each session.
+_shipped: dict[str, bytes] = {}
 
 #: ``subtrie/__init__.py`` of the zip file. It must not import anything of the package.
 _UNPACKING = '''\
@@ -78,7 +83,13 @@ def ship(spark: SparkSession, *, wheel: str | os.PathLike[str] | None = None) ->
     data = _installed_zip() if wheel is None else _zip(_of_wheel(wheel))
     path = _saved(data)
     spark.addArtifact(path, pyfile=True)
+    _shipped[session_key(spark)] = data
     return os.path.basename(path)
+
+
+def shipped_data(spark: SparkSession) -> bytes | None:
+    """Return the file that was sent last in a session, or None."""
+    return _shipped.get(session_key(spark))
 
 
 @cache

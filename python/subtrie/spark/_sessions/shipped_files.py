@@ -13,18 +13,19 @@ import shutil
 import tempfile
 from functools import cache
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+
+from .classic_session import session_key
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The names of the files sent to each session.
-_sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+_sent: dict[str, set[str]] = {}
 
 
 def send_file(spark: SparkSession, name: str, data: bytes) -> None:
     """Send a file to the workers of a session, classic or of Spark Connect."""
-    sent = _sent.setdefault(spark, set())
+    sent = _sent.setdefault(session_key(spark), set())
     if name in sent:
         return
     path = os.path.join(_folder(), name)
