@@ -23,8 +23,7 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 
 test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
-	cargo test --locked --features arrow
-	cargo test --locked -p subtrie-fuzz --lib
+	cargo test --locked -p subtrie -p subtrie-fuzz --features subtrie/arrow
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
@@ -83,7 +82,7 @@ check: ## check formatting, lints, spelling, wording, types, stubs, documentatio
 bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
 	@$(PYTHON) benches/workload.py --sizes $(if $(SIZES),$(SIZES)$(COMMA))1000,6000 >/dev/null
-	cargo bench --locked --bench lookups --bench changes --bench wire
+	cargo bench --locked -p subtrie-benches --bench lookups --bench changes --bench wire
 	SIZES=$(or $(SIZES),1000,6000) $(PYTHON) -m pytest benches --benchmark-only
 	$(PYTHON) -m benches.connector_speed --load $(LOAD)
 

@@ -1,19 +1,16 @@
-//! The cost of a change. Criterion, on the workload files: `cargo bench --bench changes`.
-
-#[path = "core/files.rs"]
-#[allow(dead_code)]
-mod files;
+//! The cost of a change. Criterion, on the workload files:
+//! `cargo bench -p subtrie-benches --bench changes`.
 
 use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use files::{Workload, insert};
+use workload_files::{Workload, insert};
 
 const SIZES: [usize; 2] = [1_000, 6_000];
 
 fn changes(criterion: &mut Criterion) {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/workloads"));
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads"));
     for size in SIZES {
         let workload = Workload::read(folder, size);
         let mut group = criterion.benchmark_group(format!("changes at {size}"));

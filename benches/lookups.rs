@@ -1,21 +1,18 @@
-//! The cost of a lookup. Criterion, on the workload files: `cargo bench --bench lookups`.
-
-#[path = "core/files.rs"]
-#[allow(dead_code)]
-mod files;
+//! The cost of a lookup. Criterion, on the workload files:
+//! `cargo bench -p subtrie-benches --bench lookups`.
 
 use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use files::{ORDERS, Workload};
 use subtrie::trie::Scratch;
+use workload_files::{ORDERS, Workload};
 
 /// The bench `core` measures larger sizes; `make bench-peers` records its rows.
 const SIZES: [usize; 2] = [1_000, 6_000];
 
 fn lookups(criterion: &mut Criterion) {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/workloads"));
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads"));
     for size in SIZES {
         let workload = Workload::read(folder, size);
         let index = workload.index();

@@ -46,13 +46,13 @@ class Part:
 PARTS = {
     "matcher": Part(
         ("src/trie/lookup/**/*.rs", "src/trie/pattern/**/*.rs", "src/grammar/relation.rs"),
-        ("--lib", "--test", "trie_laws", "--test", "grammar_laws", "--test", "trie_work"),
+        ("--lib", "--test", "core", "--", "trie", "grammar"),
     ),
     "codec": Part(
         ("src/microbus/*.rs",),
-        ("--lib", "--test", "microbus_laws", "--test", "microbus_vectors", "--test", "vectors"),
+        ("--lib", "--test", "core", "--", "microbus", "match_vectors"),
     ),
-    "algebra": Part(("src/permissions/*.rs",), ("--lib", "--test", "permission_laws")),
+    "algebra": Part(("src/permissions/*.rs",), ("--lib", "--test", "core", "--", "permission")),
     "connector": Part(
         tuple(
             f"python/subtrie/connector/_{name}.py"

@@ -248,7 +248,7 @@ def _of_the_wire(record: dict[str, Any]) -> list[str]:
         + ", ".join(f"{what} {version}" for what, version in record["versions"].items())
         + ". The fastest round of each; `python benches/wire_speed.py` measures it. The core "
         "allocates nothing for an operation that one chunk contains whole "
-        "(`tests/wire_memory.rs`); the target is at least 1 GB per second of `pub-128`.",
+        "(`tests/core/wire_memory.rs`); the target is at least 1 GB per second of `pub-128`.",
         "",
         "| the core parses | MB per second |",
         "|---|---|",

@@ -10,7 +10,7 @@ use crate::trie::storage::leaf::Relocation;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
 /// A leaf of more patterns becomes a branch. Higher compares more patterns at the end of a lookup,
-/// lower adds branches, and so probes and memory. `tests/trie_work.rs` holds what a lookup examines.
+/// lower adds branches, and so probes and memory. `tests/core/trie_work.rs` holds what a lookup examines.
 pub(super) const SPLIT_LEAF_ABOVE: usize = 4;
 
 /// A leaf of up to so many patterns has its entries in the hash table, under the key of the leaf: a

@@ -11,7 +11,7 @@ use crate::trie::node::{Branch, FIRST_FAR_POSITION, MAX_POSITIONS, Position};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
 
 /// Patterns that a selection looks at, at most. Fewer tell two good choices apart by chance only,
-/// so that the order of the rows decides how much a lookup examines (`tests/trie_work.rs`); more
+/// so that the order of the rows decides how much a lookup examines (`tests/core/trie_work.rs`); more
 /// make a selection slower than its few milliseconds. No record compares sizes.
 pub(super) const SAMPLE_SIZE: usize = 2048;
 

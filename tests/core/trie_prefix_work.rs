@@ -1,41 +1,12 @@
 //! The work of queries by prefix and the allocations of lookups, counted: not time.
-#![allow(unsafe_code)] // for a counting allocator
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt::Write;
 
 use subtrie::grammar::Dialect;
 use subtrie::trie::{Image, Index, LookupTarget, Scratch, SubjectTrie, as_words};
 
-/// The system allocator, with a counter for each thread.
-struct CountingAllocator;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is the system allocator's, with the same arguments.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
+use crate::allocations;
 
 /// `count` patterns that differ in the last of eight tokens.
 fn siblings(count: usize) -> Index {
@@ -54,7 +25,7 @@ fn explained(index: &Index, limit: usize) -> (usize, usize) {
     let mut scratch = Scratch::default();
     index.count(UNKNOWN, &mut scratch).unwrap();
     let mut work = 0;
-    let allocations = allocations(|| {
+    let allocations = allocations::count(|| {
         let explanation = index.explain(UNKNOWN, limit, &mut scratch).unwrap();
         assert_eq!(explanation.nearest.len(), limit);
         assert!(explanation.nearest.iter().all(|(_, token)| *token == 7));
@@ -88,7 +59,7 @@ fn a_lookup_into_a_buffer_with_room_allocates_nothing() {
         }
     };
     look_up(); // makes the scratch space of this thread
-    assert_eq!(allocations(look_up), 0);
+    assert_eq!(allocations::count(look_up), 0);
     assert!(found > 10_000);
 }
 
@@ -181,7 +152,7 @@ fn statistics_allocate_nothing_for_a_pattern() {
     let counts = [500, 8000].map(|count| {
         let index = siblings(count);
         assert_eq!(index.stats().nodes, 7 + count);
-        allocations(|| assert_eq!((index.stats().depth, index.stats().shapes), (8, 1)))
+        allocations::count(|| assert_eq!((index.stats().depth, index.stats().shapes), (8, 1)))
     });
     assert!(counts[0] == counts[1] && counts[0] < 30, "{counts:?}");
 }

@@ -80,7 +80,7 @@ fn collide(a: &str, b: &str) -> bool {
 
 #[test]
 fn texts_are_validated_and_compared_as_by_the_broker() {
-    let rows = include_str!("vectors/nats_match.jsonl").lines();
+    let rows = include_str!("../vectors/nats_match.jsonl").lines();
     let mut counts = BTreeMap::new();
     for line in rows {
         let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}"));
@@ -122,7 +122,7 @@ fn the_documented_examples_of_matching() {
 // requirement: A39
 #[test]
 fn the_server_dialect_takes_the_queue_names_that_the_broker_takes() {
-    for line in include_str!("vectors/nats_queues.jsonl").lines() {
+    for line in include_str!("../vectors/nats_queues.jsonl").lines() {
         let row: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}"));
         let name = row["queue"].as_str().unwrap_or_else(|| panic!("{line}"));
         let accepted = check_queue(name, Dialect::Server).is_ok();

@@ -192,7 +192,7 @@ proptest! {
 // requirement: M-05
 #[test]
 fn the_index_agrees_with_the_broker() {
-    let rows = include_str!("vectors/nats_match.jsonl");
+    let rows = include_str!("../vectors/nats_match.jsonl");
     let (mut checked, mut refused) = (0, 0);
     for row in rows.lines() {
         let row: Value = serde_json::from_str(row).unwrap();

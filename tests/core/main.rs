@@ -1,0 +1,19 @@
+//! The tests of the core through its public interface, one program: each program more would be
+//! linked on its own.
+
+mod allocations;
+#[cfg(feature = "arrow")]
+mod columns;
+mod grammar_laws;
+mod http;
+mod match_vectors;
+mod microbus_laws;
+mod microbus_vectors;
+mod permission_laws;
+mod trie_hostile;
+mod trie_images;
+mod trie_laws;
+mod trie_prefix_work;
+mod trie_work;
+mod wire_laws;
+mod wire_memory;
