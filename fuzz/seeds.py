@@ -106,6 +106,15 @@ def _images() -> Iterator[tuple[str, bytes]]:
         yield "image", b"\1" + "\n".join(patterns).encode() + b"\0" + edit
 
 
+def _programs() -> Iterator[tuple[str, bytes]]:
+    """Add, ask and remove in turn, with all shapes of patterns."""
+    for start in range(0, 256, 8):
+        shapes = [(start * 7 + place * 31) % 256 for place in range(60)]
+        steps = [(0, 0x81, 7, 0x41, 4, 7, 5, 2)[place % 8] for place in range(60)]
+        pairs = zip(steps, shapes, strict=True)
+        yield "index", bytes(byte for pair in pairs for byte in pair)
+
+
 def _captures() -> Iterator[tuple[str, bytes]]:
     stream = [b64decode(data) for row in rows("nats_wire") for data in row.get("chunks_b64", ())]
     for start in range(0, len(stream), 20):
@@ -125,9 +134,13 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     for row in rows("nats_wire"):
         if row["conn"] == "trace_log":
             yield "trace_log", b"".join(map(b64decode, row["chunks_b64"]))
+            yield "trace_events", b"\7" + b"".join(map(b64decode, row["chunks_b64"])) + b"\n"
     with (CAPTURES / "trace.log").open("rb") as lines:
-        for line, _ in zip(lines, range(300), strict=False):
-            yield "trace_log", line.rstrip(b"\n")[:2000]
+        found = [line[:2000] for line, _ in zip(lines, range(300), strict=False)]
+    for line in found:
+        yield "trace_log", line.rstrip(b"\n")
+    for start in range(0, len(found), 10):
+        yield "trace_events", bytes((start % 64,)) + b"".join(found[start : start + 10])
     for answer in _ANSWERS:
         yield "snapshot", json.dumps(answer).encode()
 
@@ -145,7 +158,16 @@ _ANSWERS: tuple[dict[str, Any], ...] = (
 
 def seeds() -> Iterator[tuple[str, bytes]]:
     """Every seed, with the target it is for."""
-    for source in (_streams, _grammar, _addresses, _messages, _images, _captures, _texts):
+    for source in (
+        _streams,
+        _grammar,
+        _addresses,
+        _messages,
+        _images,
+        _programs,
+        _captures,
+        _texts,
+    ):
         yield from source()
 
 

@@ -6,26 +6,30 @@
 mod addresses;
 mod http;
 mod image;
+mod index_program;
 mod names;
 #[cfg(test)]
 mod replay;
 mod rules;
 mod stream;
 mod subjects;
+mod trace_log;
 
 pub use addresses::microbus;
 pub use http::http;
 pub use image::image;
+pub use index_program::index;
 pub use names::names;
 pub use rules::permissions;
 pub use stream::{client, leaf, route, route_legacy, server_to_client};
 pub use subjects::subjects;
+pub use trace_log::trace_events;
 
 /// A fuzz target: accepts any bytes, and panics only if a property does not hold.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("client", client),
     ("server_to_client", server_to_client),
     ("route", route),
@@ -37,6 +41,8 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("http", http),
     ("permissions", permissions),
     ("image", image),
+    ("index", index),
+    ("trace_events", trace_events),
 ];
 
 /// Split off the bytes that select options; zeros if the input is too short.

@@ -33,6 +33,11 @@ pub fn permissions(data: &[u8]) {
         if let Ok(Some(found)) = &found {
             assert!(holds(one, &found.subject) && !holds(other, &found.subject));
         }
+        if let Ok(None) = &found {
+            let missed =
+                small_subjects(&lists).find(|text| holds(one, text) && !holds(other, text));
+            assert_eq!(missed, None);
+        }
         if let (Ok(found), Ok(proven)) = (&found, proof(one, other)) {
             assert_eq!(found.is_none(), proven.is_some());
         }
@@ -50,6 +55,27 @@ pub fn permissions(data: &[u8]) {
     if let Ok(Some(found)) = overlap(left, right) {
         assert!(holds(left, &found.subject) && holds(right, &found.subject));
     }
+}
+
+/// Subjects of up to three tokens: some tokens of the rules, and one that no rule has.
+fn small_subjects(lists: &[Vec<&str>; 4]) -> impl Iterator<Item = String> {
+    let mut tokens: Vec<&str> = (lists.iter().flatten())
+        .flat_map(|rule| rule.split('.'))
+        .filter(|token| !matches!(*token, "*" | ">"))
+        .collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens.truncate(4);
+    let mut subjects: Vec<String> = Vec::new();
+    let mut last = vec![String::new()];
+    tokens.push("no-rule-has-this");
+    for _ in 0..3 {
+        last = (last.iter())
+            .flat_map(|head| tokens.iter().map(move |token| format!("{head}.{token}")))
+            .collect();
+        subjects.extend(last.iter().map(|text| text[1..].to_owned()));
+    }
+    subjects.into_iter()
 }
 
 const fn set<'a>(allow: &'a [&'a str], deny: &'a [&'a str]) -> RuleSet<'a> {
