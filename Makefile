@@ -107,6 +107,11 @@ docs: ## build the documentation site into site/ (open site/index.html)
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
 	@echo "built: site/index.html"
 
+.PHONY: interleavings
+interleavings: ## try every order of the steps of readers, writers and a fork on an index (loom)
+	CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(CURDIR)/target} cargo test --locked \
+	    --manifest-path tests/interleavings/Cargo.toml
+
 .PHONY: leaks
 leaks: ## change an index and send requests for long, and watch the memory (CHANGES=10000000 REQUESTS=1000000)
 	@tools/bootstrap test

@@ -15,6 +15,7 @@ mod matches;
 mod methods;
 mod nearest;
 mod pickle;
+mod primitives;
 mod query;
 mod retained_values;
 mod scratch;
@@ -33,6 +34,6 @@ use pyo3::{PyResult, Python};
 
 /// Prepares what depends on the interpreter.
 pub fn register(py: Python<'_>) -> PyResult<()> {
-    shared_state::register(py)?;
+    primitives::register(py)?;
     fast_methods::register(py)
 }

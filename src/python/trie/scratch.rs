@@ -8,7 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 
 use pyo3::prelude::*;
 
-use super::shared_state::has_gil;
+use super::primitives::has_gil;
 use crate::trie::{Scratch, SubscriptionRef};
 
 /// The memory of one lookup from Python.

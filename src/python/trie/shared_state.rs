@@ -13,50 +13,31 @@
 //!
 //! No Python code runs while the lock is held: no object is made, hashed, compared or dropped. So
 //! the holder of a lock never waits for a thread that waits for the lock.
+//!
+//! `make interleavings` compiles this file with the primitives of a model checker, and tries every
+//! order of the steps of a few threads.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockWriteGuard, TryLockError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, TryLockError};
 
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 
+use super::primitives::{
+    AtomicU64, AtomicUsize, MAX_YIELDS, Patience, RwLock, RwLockWriteGuard, has_gil, spin_loop,
+    yield_now,
+};
 use crate::python::fork;
 
 /// The value of `borrow` during a change.
 const CHANGING: usize = usize::MAX;
 
-/// The time for which a writer waits with the GIL held. A few chunks of a batch take less; all other
-/// threads wait as well.
-const PATIENCE: Duration = Duration::from_micros(300);
-
-/// The number of times that a batch yields to writers: enough for `PATIENCE` on a free core.
-const MAX_YIELDS: usize = 1_000;
-
-/// Whether Python has no GIL, so that readers exclude writers by the lock.
-static WITHOUT_GIL: AtomicBool = AtomicBool::new(false);
-
-/// Notes whether this build of Python has a GIL.
-pub fn register(py: Python<'_>) -> PyResult<()> {
-    let version: String = py.import("sys")?.getattr("version")?.extract()?;
-    // A build without the GIL may have it switched on, and off again after an import.
-    WITHOUT_GIL.store(version.contains("free-threading"), Ordering::Relaxed);
-    Ok(())
-}
-
-/// Whether `Python<'_>` excludes other threads.
-#[inline]
-pub fn has_gil() -> bool {
-    !WITHOUT_GIL.load(Ordering::Relaxed)
-}
-
 /// A value that is read with the GIL or with a lock, and changed with both.
 pub struct SharedState<T> {
-    lock: RwLock<()>,
+    lock: RwLock,
     /// The number of scalar readers at work, or `CHANGING`. Guarded by the GIL.
     borrow: AtomicUsize,
     /// The number of writers that wait with the GIL held: batches let them go first.
@@ -109,7 +90,7 @@ impl Drop for Changing<'_> {
 }
 
 impl<T> SharedState<T> {
-    pub const fn new(state: T) -> Self {
+    pub fn new(state: T) -> Self {
         Self {
             lock: RwLock::new(()),
             borrow: AtomicUsize::new(0),
@@ -148,7 +129,7 @@ impl<T> SharedState<T> {
             if self.impatient.load(Ordering::Relaxed) == 0 {
                 break;
             }
-            thread::yield_now();
+            yield_now();
         }
         fork::block_fork(|| {
             let _lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +164,7 @@ impl<T> SharedState<T> {
     ///
     /// A writer that releases the GIL gets it back a switch interval later, which is much longer
     /// than a chunk.
-    fn lock_soon(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    fn lock_soon(&self) -> Option<RwLockWriteGuard<'_>> {
         let lock = || match self.lock.try_write() {
             Ok(lock) => Some(lock),
             Err(TryLockError::Poisoned(lock)) => Some(lock.into_inner()),
@@ -193,10 +174,10 @@ impl<T> SharedState<T> {
             return Some(lock);
         }
         self.impatient.fetch_add(1, Ordering::Relaxed);
-        let started = Instant::now();
+        let mut patience = Patience::begin();
         let mut found = lock();
-        while found.is_none() && started.elapsed() < PATIENCE {
-            std::hint::spin_loop();
+        while found.is_none() && patience.lasts() {
+            spin_loop();
             found = lock();
         }
         self.impatient.fetch_sub(1, Ordering::Relaxed);
