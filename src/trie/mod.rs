@@ -27,6 +27,7 @@ mod lookup;
 mod matches;
 mod node;
 mod pattern;
+mod prefetch;
 mod prefix;
 mod storage;
 mod subject_trie;

@@ -329,6 +329,20 @@ impl Branch {
         let positions = self.0 & LOW_HALF;
         Self(positions | 1 << REST_SHIFT | low << SHORTEST_SHIFT | high << LONGEST_SHIFT)
     }
+
+    /// The same branch with the patterns below the rest child of another one on the same positions.
+    pub fn with_rest_of(self, other: Self) -> Self {
+        if !other.has_rest() {
+            return self;
+        }
+        if !self.has_rest() || self.is_far() {
+            return other;
+        }
+        let range = |branch: Self, shift: u32| branch.0 >> shift & BYTE;
+        let low = range(self, SHORTEST_SHIFT).min(range(other, SHORTEST_SHIFT));
+        let high = range(self, LONGEST_SHIFT).max(range(other, LONGEST_SHIFT));
+        Self(self.0 & LOW_HALF | low << SHORTEST_SHIFT | high << LONGEST_SHIFT)
+    }
 }
 
 /// The positions of a branch.
@@ -373,6 +387,10 @@ mod tests {
         let open = branch.with_rest(6, true);
         assert!(open.rest_fits(2000) && !open.rest_fits(2));
         assert_eq!(open.positions().collect::<Vec<_>>(), positions);
+        assert_eq!(branch.with_rest_of(Branch::on(&positions)), branch);
+        assert_eq!(Branch::on(&positions).with_rest_of(branch), branch);
+        let later = Branch::on(&positions).with_rest(6, true);
+        assert_eq!(branch.with_rest_of(later), open);
         assert!(Branch::on(&positions).with_rest(400, false).rest_fits(400));
         let far = Branch::on(&[Position::Token(1000)]);
         assert_eq!(far.positions().collect::<Vec<_>>(), [Position::Token(1000)]);

@@ -169,8 +169,9 @@ impl View for Image<'_> {
     }
 
     #[inline]
-    fn first_probe(&self, key: NodeKey) -> Option<&u64> {
-        self.table.get(2 * self.home(key))
+    fn first_probes(&self, key: NodeKey) -> &[Entry] {
+        let (entries, _) = self.table.as_chunks::<2>();
+        entries.get(self.home(key)..).unwrap_or_default()
     }
 
     #[inline]

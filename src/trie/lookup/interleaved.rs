@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use super::batch::BatchMatches;
-use super::prefetch::prefetch;
+use crate::trie::prefetch::prefetch_pattern;
 use super::walk::{Candidate, Subject, Walk};
 use super::{View, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
@@ -110,8 +110,7 @@ fn compare<K: Kernel, V: View>(
     for candidates in candidates.chunks(PREFETCHED) {
         for (candidate, place) in candidates.iter().zip(&mut blocks) {
             *place = view.pattern(candidate.pattern);
-            prefetch(place.first());
-            prefetch(place.get(8)); // the next cache line
+            prefetch_pattern(place);
         }
         for (candidate, block) in candidates.iter().zip(&blocks) {
             let place = candidate.subject as usize;

@@ -12,7 +12,7 @@
 
 pub(super) mod batch;
 pub(super) mod interleaved;
-mod prefetch;
+
 pub(super) mod queue_groups;
 pub(super) mod thread_buffers;
 mod walk;
@@ -63,8 +63,8 @@ pub(super) trait View {
     /// The entries of the hash table from the first whose key is not below this one on, as far as its
     /// own entries can stand.
     fn entries(&self, key: NodeKey) -> &[Entry];
-    /// The word at which [`View::entries`] begins to probe, to be prefetched.
-    fn first_probe(&self, key: NodeKey) -> Option<&u64>;
+    /// The entries from the first on that [`View::entries`] may look at, to be prefetched.
+    fn first_probes(&self, key: NodeKey) -> &[Entry];
     /// The words of a leaf, and what follows it.
     fn leaf(&self, address: LeafAddr) -> &[u64];
     /// The words of a packed pattern, and what follows it.
@@ -99,8 +99,8 @@ impl View for Index {
     }
 
     #[inline]
-    fn first_probe(&self, key: NodeKey) -> Option<&u64> {
-        self.nodes.first_probe(key)
+    fn first_probes(&self, key: NodeKey) -> &[Entry] {
+        self.nodes.first_probes(key)
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 //! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
 
 use super::View;
-use super::prefetch::prefetch;
+use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::error::Error;
 use crate::grammar::scan::Kernel;
 use crate::trie::hash::{NodeKey, rest_key};
@@ -12,6 +12,7 @@ use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
 use crate::trie::pattern::tokenizer::Tokenizer;
 use crate::trie::storage::address::BlockAddr;
 use crate::trie::storage::leaf::entries_in;
+use crate::trie::storage::probe_table::IN_LINE;
 
 /// A subject that is looked up.
 #[derive(Default)]
@@ -200,7 +201,10 @@ impl Walk {
 
     #[inline(always)]
     fn note_visit<V: View>(&mut self, view: &V, key: NodeKey, subject: u32) {
-        prefetch(view.first_probe(key));
+        let probes = view.first_probes(key);
+        prefetch(probes.first());
+        // A probe often reads an entry of the next cache line.
+        prefetch(probes.get(IN_LINE));
         self.visits.push(Visit { key, subject });
     }
 
@@ -231,9 +235,7 @@ impl Walk {
     fn prefetch_last<V: View>(&self, view: &V) {
         let last = self.candidates.get(self.passed.saturating_sub(1));
         if let Some(candidate) = last {
-            let block = view.pattern(candidate.pattern);
-            prefetch(block.first());
-            prefetch(block.get(8)); // the next cache line
+            prefetch_pattern(view.pattern(candidate.pattern));
         }
     }
 

@@ -49,13 +49,19 @@ const LAST_POSITION: usize = 62;
 /// The words of a pattern, without subscriptions.
 pub(crate) fn pack(text: &[u8]) -> Vec<u64> {
     let mut words = Vec::with_capacity(TEXT_START + text.len().div_ceil(8));
+    pack_into(text, &mut words);
+    words
+}
+
+/// As [`pack`], in memory that is reused.
+pub(crate) fn pack_into(text: &[u8], words: &mut Vec<u64>) {
+    words.clear();
     words.extend([header(text), 0, 0]);
     let (eights, rest) = text.as_chunks::<8>();
     words.extend(eights.iter().map(|eight| u64::from_le_bytes(*eight)));
     if !rest.is_empty() {
         words.push(load(text, text.len() - rest.len()));
     }
-    words
 }
 
 /// The number of words of a packed pattern.

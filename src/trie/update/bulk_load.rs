@@ -13,12 +13,17 @@ use super::unwind;
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::LeafEntry;
-use crate::trie::pattern::packed_pattern::{pack, set_list_ends};
+use crate::trie::prefetch::prefetch;
+use crate::trie::pattern::packed_pattern::{pack_into, set_list_ends};
 use crate::trie::storage::address::Slot;
 use crate::trie::storage::hash_table::HashTable;
 
 /// The end of a list of rows.
 const NO_ROW: u32 = u32::MAX;
+
+/// Nodes by which the place of a node in the table is prefetched before it is stored there. Fewer do
+/// not cover the time that memory takes, many more are evicted again.
+const AHEAD: usize = 12;
 
 /// A bulk load at work.
 struct Load<'a> {
@@ -27,6 +32,8 @@ struct Load<'a> {
     ids: &'a dyn Fn(usize) -> u64,
     /// The next row with the same pattern.
     same: Vec<u32>,
+    /// The packed pattern that is stored.
+    block: Vec<u64>,
 }
 
 /// Clears the index if a load panics or fails: it was empty before.
@@ -87,6 +94,7 @@ impl Index {
             patterns,
             ids: &ids,
             same: vec![NO_ROW; patterns.len()],
+            block: Vec::new(),
         };
         plans.iter().try_for_each(|plan| load.carry_out(plan))?;
         guard.done = true;
@@ -100,7 +108,10 @@ impl Load<'_> {
             self.same[row as usize] = next;
         }
         let mut rows = plan.rows.as_slice();
-        for &(key, node) in &plan.nodes {
+        for (at, &(key, node)) in plan.nodes.iter().enumerate() {
+            if let Some(&(later, _)) = plan.nodes.get(at + AHEAD) {
+                prefetch(self.index.nodes.first_probes(later).first());
+            }
             match node {
                 NodePlan::Branch(branch) => {
                     // The root may have been selected before.
@@ -157,15 +168,15 @@ impl Load<'_> {
     /// Stores the pattern of a row with its subscriptions, and returns its leaf entry.
     fn store(&mut self, (first, entry): (u32, LeafEntry)) -> LeafEntry {
         let index = &mut *self.index;
-        let mut block = pack(self.patterns[first as usize].as_bytes());
+        pack_into(self.patterns[first as usize].as_bytes(), &mut self.block);
         // A slot is the number of its row, as the index was empty.
         let rows = || {
             let next = |&row: &u32| Some(self.same[row as usize]).filter(|&row| row != NO_ROW);
             std::iter::successors(Some(first), next)
         };
         let last = Slot(rows().last().unwrap_or(first));
-        set_list_ends(&mut block, Slot(first), last, (self.ids)(first as usize));
-        let address = index.patterns.insert(&block);
+        set_list_ends(&mut self.block, Slot(first), last, (self.ids)(first as usize));
+        let address = index.patterns.insert(&self.block);
         let number = index.pattern_table.acquire(address);
         index.pattern_count += 1;
         let mut previous = Slot::NONE;

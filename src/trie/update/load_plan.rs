@@ -30,6 +30,9 @@ const MAX_PASSES: usize = 32;
 /// patterns take less time than a thread takes to start.
 const PARALLEL_FROM: usize = 256;
 
+/// Rows that are divided by several threads. Fewer take less time than a thread takes to start.
+const PARALLEL_ROWS: usize = 4096;
+
 /// The rows have to be inserted one by one: patterns are read too often, or keys cluster as chance
 /// does not make them.
 pub(super) struct GivenUp;
@@ -88,25 +91,23 @@ pub(super) fn plan(
     root: Option<Branch>,
     patterns: &[&str],
 ) -> Result<Vec<Plan>, GivenUp> {
-    let all = Group {
-        key: hasher.root(),
-        start: 0,
-        end: patterns.len(),
-        distinct: false,
-    };
-    let places = (0u32..).zip(patterns).map(|(row, _)| (0, row)).collect();
-    let mut planner = Planner::new(hasher, patterns, places);
     let Some(root) = root else {
-        planner.groups.push(all);
+        let places = (0u32..).zip(patterns).map(|(row, _)| (0, row)).collect();
+        let mut planner = Planner::new(hasher, patterns, places);
+        planner.groups.push(Group {
+            key: hasher.root(),
+            start: 0,
+            end: patterns.len(),
+            distinct: false,
+        });
         return Ok(vec![planner.run()?]);
     };
-    planner.divide_large(&all, root);
-    let Planner {
-        places,
-        groups,
-        plan,
-        ..
-    } = planner;
+    let (root, places) = divide_root(hasher, root, patterns);
+    let plan = Plan {
+        nodes: vec![(hasher.root(), NodePlan::Branch(root))],
+        ..Plan::default()
+    };
+    let (places, groups) = in_order_of_rows(&places);
     let plans = map_parts(&groups, PARALLEL_FROM, |groups| {
         let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
             return Ok(Plan::default());
@@ -115,7 +116,8 @@ pub(super) fn plan(
         let offset = first.start;
         let places = places[offset..last.end].to_vec();
         let mut planner = Planner::new(hasher, patterns, places);
-        planner.groups.extend(groups.iter().map(|group| Group {
+        // The last one is planned first.
+        planner.groups.extend(groups.iter().rev().map(|group| Group {
             start: group.start - offset,
             end: group.end - offset,
             ..*group
@@ -123,6 +125,53 @@ pub(super) fn plan(
         planner.run()
     });
     std::iter::once(Ok(plan)).chain(plans).collect()
+}
+
+/// The root, and the rows by its children; by several threads.
+fn divide_root(
+    hasher: &TokenHasher,
+    root: Branch,
+    patterns: &[&str],
+) -> (Branch, Vec<Place>) {
+    let rows: Vec<(u32, &str)> = (0..).zip(patterns.iter().copied()).collect();
+    let parts = map_parts(&rows, PARALLEL_ROWS, |rows| {
+        let (mut branch, mut parsed) = (root, ParsedPattern::default());
+        let place = |&(row, pattern): &(u32, &str)| {
+            parsed.parse(|text| text.extend_from_slice(pattern.as_bytes()));
+            let child = parsed.child(hasher, root, hasher.root());
+            (child_of(child, &parsed, &mut branch).0, row)
+        };
+        let mut places: Vec<Place> = rows.iter().map(place).collect();
+        places.sort_unstable();
+        (branch, places)
+    });
+    let branch = parts
+        .iter()
+        .fold(root, |all, (branch, _)| all.with_rest_of(*branch));
+    let mut places: Vec<Place> = parts.into_iter().flat_map(|(_, places)| places).collect();
+    places.sort(); // merges the sorted parts
+    (branch, places)
+}
+
+/// The groups of rows with one key, ordered by their first rows, and the rows of each group.
+///
+/// Rows that are listed together are often in groups that then follow one another, so their texts
+/// are still in the cache when they are read again.
+fn in_order_of_rows(places: &[Place]) -> (Vec<Place>, Vec<Group>) {
+    let mut children: Vec<&[Place]> = places.chunk_by(|one, other| one.0 == other.0).collect();
+    children.sort_unstable_by_key(|child| child[0].1);
+    let mut ordered = Vec::with_capacity(places.len());
+    let mut groups = Vec::with_capacity(children.len());
+    for child in children {
+        groups.push(Group {
+            key: NodeKey(child[0].0),
+            start: ordered.len(),
+            end: ordered.len() + child.len(),
+            distinct: false,
+        });
+        ordered.extend_from_slice(child);
+    }
+    (ordered, groups)
 }
 
 impl<'a> Planner<'a> {
