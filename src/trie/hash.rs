@@ -14,7 +14,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use siphasher::sip::SipHasher13;
 
-use super::pattern::words::{load, lowest};
+use super::words::{load, lowest};
 
 /// The key of a node in the hash table. Never 0, which marks a vacant position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

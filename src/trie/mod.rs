@@ -19,11 +19,13 @@
 //! pattern twice. No function calls itself, so no depth exhausts the stack.
 // M-05, S0-080, S0-081, S0-128, S1-036 to S1-040, A17 to A19, A37, A39.
 
+mod address;
 mod display;
 mod hash;
 mod image;
 mod index;
 mod lookup;
+mod lookup_target;
 mod matches;
 mod node;
 mod pattern;
@@ -33,6 +35,8 @@ mod storage;
 mod subject_trie;
 mod subscription;
 mod update;
+mod view;
+mod words;
 
 pub use matches::Matches;
 pub use subject_trie::SubjectTrie;
@@ -41,12 +45,14 @@ pub use subscription::Subscription;
 // For the bindings, the tests and the benches of this repository; not part of the public interface.
 #[doc(hidden)]
 pub use self::{
+    address::Slot,
     display::Stats,
     image::{Image, ImageCache, ImageExplanation, ImageHeader, ImageSubscription, as_words},
     index::Index,
+    index::queue_groups::{Groups, check_queue},
     lookup::Scratch,
-    lookup::batch::{BatchMatches, LookupTarget},
-    lookup::queue_groups::{Groups, check_queue},
-    prefix::explain::{Explainer, Explanation},
-    storage::{address::Slot, subscriptions::SubscriptionRef},
+    lookup::batch::BatchMatches,
+    lookup_target::{Explainer, LookupTarget},
+    prefix::explain::Explanation,
+    storage::subscriptions::SubscriptionRef,
 };

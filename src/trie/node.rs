@@ -13,7 +13,7 @@
 //!             position           │                       │ 1     │ rest │ 1   │ 11
 //! ```
 
-use crate::trie::storage::address::{BlockAddr, LeafAddr};
+use crate::trie::address::{BlockAddr, LeafAddr};
 
 /// The tag: two bits tell the four kinds of node apart.
 const TAG_MASK: u64 = 0b11;

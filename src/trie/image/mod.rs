@@ -16,16 +16,17 @@ pub use query::ImageExplanation;
 pub use restore::ImageSubscription;
 
 use super::hash::{NodeKey, TokenHasher};
-use super::lookup::{Scratch, View, count, has_interest, match_into};
+use super::lookup::{Scratch, count, has_interest, match_into};
 use super::node::Node;
 use super::pattern::packed_pattern::packed_len;
-use super::prefix::sorted_patterns::SortedPatterns;
+use super::prefix::sorted_patterns::{SortedPatterns, SortedView};
 use super::storage::probe_table::{Entry, home, position};
 use super::storage::subscriptions::SubscriptionRef;
 use super::storage::to_u32;
+use super::view::View;
 use crate::error::Error;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
-use crate::trie::storage::address::{BlockAddr, LeafAddr, Slot};
+use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use layout::{MAX_PROBE, RECORD};
 use restore::split_links;
 
@@ -208,14 +209,16 @@ impl View for Image<'_> {
         addresses
     }
 
+    fn grammar(&self) -> (Dialect, Bounds) {
+        (self.header.dialect, self.bounds())
+    }
+}
+
+impl SortedView for Image<'_> {
     fn sorted(&self) -> &SortedPatterns {
         match &self.sorted {
             Sorted::Own(sorted) => sorted,
             Sorted::Kept(sorted) => sorted,
         }
-    }
-
-    fn grammar(&self) -> (Dialect, Bounds) {
-        (self.header.dialect, self.bounds())
     }
 }

@@ -6,9 +6,9 @@ use super::Image;
 use super::layout::RECORD;
 use crate::error::Error;
 use crate::grammar::{Form, check};
-use crate::trie::lookup::queue_groups::check_queue;
+use crate::trie::address::Slot;
+use crate::trie::index::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{list_ends, packed_len, unpack};
-use crate::trie::storage::address::Slot;
 use crate::trie::storage::queue_names::QueueId;
 
 /// A subscription of an image.

@@ -10,10 +10,10 @@ use super::layout::RECORD;
 use super::restore::split_links;
 use crate::error::Error;
 use crate::grammar::{Form, check};
+use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{header, list_ends, packed_len, text};
-use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::hash_table::HashTable;
 use crate::trie::storage::leaf::entries_in;
 use crate::trie::storage::pattern_table::PatternNumber;
@@ -182,7 +182,8 @@ impl Image<'_> {
                     moved(entry)?.node()
                 }
                 Kind::LeafN(leaf) => {
-                    let words = entries_in(super::View::leaf(self, leaf.address()), leaf);
+                    let words =
+                        entries_in(crate::trie::view::View::leaf(self, leaf.address()), leaf);
                     let entries = words.iter().map(|&word| moved(LeafEntry(word)));
                     let entries: Vec<LeafEntry> = entries.collect::<Option<_>>()?;
                     if entries.len() != leaf.count() || entries.is_empty() {

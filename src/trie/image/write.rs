@@ -8,15 +8,15 @@ use super::layout::{
     ABSENT, HEADER, MAGIC, MAX_PROBE, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
 use crate::grammar::{BoundsOverride, Dialect};
+use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::{list_ends, packed_len, set_list_ends};
-use crate::trie::pattern::words::load;
-use crate::trie::storage::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::storage::probe_table::{Entry, home};
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::SubscriptionRef;
 use crate::trie::storage::to_u32;
+use crate::trie::words::load;
 
 /// The position of each pattern of an index in its image.
 type Addresses = HashMap<BlockAddr, BlockAddr, RandomState>;

@@ -2,10 +2,6 @@
 //!
 //! Lookups are interleaved (see [`super::interleaved`]).
 
-use super::{Scratch, interleaved};
-use crate::trie::image::Image;
-use crate::trie::index::Index;
-
 /// The matches of many subjects: ids, one subject's after another's.
 #[derive(Debug, Default)]
 pub struct BatchMatches {
@@ -79,33 +75,5 @@ impl BatchMatches {
             begin = std::mem::replace(end, kept);
         }
         self.ids.truncate(kept);
-    }
-}
-
-/// The source of a lookup: an index in memory, or an image.
-#[derive(Clone, Copy)]
-pub enum LookupTarget<'a> {
-    /// An index in memory.
-    Index(&'a Index),
-    /// An image.
-    Image(&'a Image<'a>),
-}
-
-impl LookupTarget<'_> {
-    /// Looks up subjects, and appends what they match to `batch`. `None` is not a valid subject.
-    pub fn match_batch<'t>(
-        self,
-        subjects: impl Iterator<Item = Option<&'t [u8]>>,
-        scratch: &mut Scratch,
-        batch: &mut BatchMatches,
-    ) {
-        match self {
-            Self::Index(index) => {
-                interleaved::match_batch(index, subjects, &mut scratch.group, batch);
-            }
-            Self::Image(image) => {
-                interleaved::match_batch(image, subjects, &mut scratch.group, batch);
-            }
-        }
     }
 }

@@ -8,11 +8,12 @@
 #![allow(clippy::inline_always)]
 
 use super::batch::BatchMatches;
-use crate::trie::prefetch::prefetch_pattern;
 use super::walk::{Candidate, Subject, Walk};
-use super::{View, later_subscriptions};
+use super::{Scratch, later_subscriptions};
 use crate::grammar::scan::{Kernel, Task, with_best_kernel};
 use crate::trie::pattern::packed_pattern::{list_ends, matches};
+use crate::trie::prefetch::prefetch_pattern;
+use crate::trie::view::View;
 
 /// Subjects of a group. Fewer leave memory idle, more evict each other's lines from the first
 /// cache. The record keeps the chosen width only (`batch` in `benches/records/peers-2026-11-21.json`).
@@ -31,16 +32,16 @@ pub(super) struct Group {
 }
 
 /// Looks up subjects, a group at a time, and appends what they match.
-pub(super) fn match_batch<'t, V: View>(
+pub(in crate::trie) fn match_batch<'t, V: View>(
     view: &V,
     subjects: impl Iterator<Item = Option<&'t [u8]>>,
-    group: &mut Group,
+    scratch: &mut Scratch,
     batch: &mut BatchMatches,
 ) {
     with_best_kernel(MatchBatch {
         view,
         subjects,
-        group,
+        group: &mut scratch.group,
         batch,
     });
 }
@@ -132,7 +133,7 @@ fn compare<K: Kernel, V: View>(
 #[cfg(test)]
 mod tests {
     use super::super::match_into;
-    use super::{Group, match_batch};
+    use super::match_batch;
     use crate::grammar::Dialect;
     use crate::trie::{BatchMatches, Image, Index, Scratch, as_words};
     use proptest::prelude::*;
@@ -162,15 +163,15 @@ mod tests {
                 }
                 (batch.ids, batch.ends, batch.valid)
             };
-            let mut group = Group::default();
+            let mut scratch = Scratch::default();
             let mut batch = BatchMatches::default();
-            match_batch(&index, texts.iter().copied(), &mut group, &mut batch);
+            match_batch(&index, texts.iter().copied(), &mut scratch, &mut batch);
             prop_assert_eq!(&(batch.ids, batch.ends, batch.valid), &single);
             let bytes = index.to_image((None, None));
             let words = as_words(&bytes);
             let image = Image::open(&words, bytes.len(), true).unwrap();
             let mut batch = BatchMatches::default();
-            match_batch(&image, texts.iter().copied(), &mut group, &mut batch);
+            match_batch(&image, texts.iter().copied(), &mut scratch, &mut batch);
             prop_assert_eq!(&(batch.ids, batch.ends, batch.valid), &single);
         }
     }

@@ -13,22 +13,16 @@
 pub(super) mod batch;
 pub(super) mod interleaved;
 
-pub(super) mod queue_groups;
 pub(super) mod thread_buffers;
 mod walk;
 
-use super::hash::{NodeKey, TokenHasher};
-use super::index::Index;
-use super::node::Node;
 use super::pattern::packed_pattern::{list_ends, matches};
-use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::probe_table::Entry;
 use super::storage::queue_names::QueueId;
 use super::storage::subscriptions::SubscriptionRef;
 use crate::error::Error;
 use crate::grammar::scan::{Baseline, Kernel, Task, with_best_kernel};
-use crate::grammar::{Bounds, Dialect};
-use crate::trie::storage::address::{BlockAddr, LeafAddr, Slot};
+use crate::trie::address::Slot;
+use crate::trie::view::View;
 use interleaved::Group;
 use walk::{Subject, Walk};
 
@@ -38,7 +32,7 @@ pub struct Scratch {
     subject: Subject,
     walk: Walk,
     /// Members of queue groups that match.
-    members: Vec<(QueueId, SubscriptionRef)>,
+    pub(super) members: Vec<(QueueId, SubscriptionRef)>,
     found: Vec<SubscriptionRef>,
     group: Group,
 }
@@ -53,92 +47,6 @@ impl Scratch {
     /// Adds to what was visited.
     pub(super) const fn add_work(&mut self, work: usize) {
         self.walk.work += work;
-    }
-}
-
-/// The data of a lookup: an index in memory, or an image. Anything that does not exist is empty.
-pub(super) trait View {
-    fn hasher(&self) -> &TokenHasher;
-    fn root(&self) -> Node;
-    /// The entries of the hash table from the first whose key is not below this one on, as far as its
-    /// own entries can stand.
-    fn entries(&self, key: NodeKey) -> &[Entry];
-    /// The entries from the first on that [`View::entries`] may look at, to be prefetched.
-    fn first_probes(&self, key: NodeKey) -> &[Entry];
-    /// The words of a leaf, and what follows it.
-    fn leaf(&self, address: LeafAddr) -> &[u64];
-    /// The words of a packed pattern, and what follows it.
-    fn pattern(&self, address: BlockAddr) -> &[u64];
-    /// A lookup of an intact index visits less than this.
-    fn max_work(&self) -> usize;
-    /// The id of a subscription, and the slot of the next one with the same pattern.
-    fn subscription(&self, slot: Slot) -> Option<(u64, Slot)>;
-    /// The number of subscriptions.
-    fn subscriptions(&self) -> usize;
-    /// The addresses of all patterns, in any order.
-    fn pattern_addresses(&self) -> Vec<BlockAddr>;
-    /// The order of the patterns.
-    fn sorted(&self) -> &SortedPatterns;
-    fn grammar(&self) -> (Dialect, Bounds);
-}
-
-impl View for Index {
-    #[inline]
-    fn hasher(&self) -> &TokenHasher {
-        &self.hasher
-    }
-
-    #[inline]
-    fn root(&self) -> Node {
-        self.root
-    }
-
-    #[inline]
-    fn entries(&self, key: NodeKey) -> &[Entry] {
-        self.nodes.entries_from(key)
-    }
-
-    #[inline]
-    fn first_probes(&self, key: NodeKey) -> &[Entry] {
-        self.nodes.first_probes(key)
-    }
-
-    #[inline]
-    fn leaf(&self, address: LeafAddr) -> &[u64] {
-        self.leaves.get(address)
-    }
-
-    #[inline]
-    fn pattern(&self, address: BlockAddr) -> &[u64] {
-        self.patterns.get(address)
-    }
-
-    fn max_work(&self) -> usize {
-        // A branch probes two keys, whether they exist or not.
-        2 * self.nodes.len() + self.pattern_count + 16
-    }
-
-    fn subscription(&self, slot: Slot) -> Option<(u64, Slot)> {
-        self.subscriptions
-            .get(slot)
-            .map(|record| (record.id, record.next))
-    }
-
-    fn subscriptions(&self) -> usize {
-        self.subscriptions.len()
-    }
-
-    fn pattern_addresses(&self) -> Vec<BlockAddr> {
-        self.pattern_addresses().collect()
-    }
-
-    fn sorted(&self) -> &SortedPatterns {
-        &self.sorted
-    }
-
-    #[inline]
-    fn grammar(&self) -> (Dialect, Bounds) {
-        (self.dialect, self.bounds)
     }
 }
 
@@ -310,42 +218,4 @@ fn sort_dedup_many(found: &mut Vec<SubscriptionRef>, start: usize) {
         place += 1;
         place <= start || last.replace(*subscription) != Some(*subscription)
     });
-}
-
-impl Index {
-    /// Appends the subscriptions that match, in ascending id, to `found`.
-    ///
-    /// The subject is validated while it is tokenised. Cost: about four probes of the hash table;
-    /// nothing is allocated once `scratch` and `found` have grown.
-    ///
-    /// # Errors
-    ///
-    /// The subject is not valid: a reason of [`crate::grammar::check`].
-    #[inline]
-    pub fn match_into(
-        &self,
-        subject: &str,
-        scratch: &mut Scratch,
-        found: &mut Vec<SubscriptionRef>,
-    ) -> Result<(), Error> {
-        match_into(self, subject.as_bytes(), scratch, found)
-    }
-
-    /// The number of matching subscriptions.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Index::match_into`].
-    pub fn count(&self, subject: &str, scratch: &mut Scratch) -> Result<usize, Error> {
-        count(self, subject, scratch)
-    }
-
-    /// Whether any subscription matches. Compares no pattern after the first that does.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Index::match_into`].
-    pub fn has_interest(&self, subject: &str, scratch: &mut Scratch) -> Result<bool, Error> {
-        has_interest(self, subject, scratch)
-    }
 }

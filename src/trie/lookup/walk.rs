@@ -3,16 +3,16 @@
 //! One walk serves one subject or a group of them; it has one queue of keys and one list of
 //! candidates for all, so that the processor mispredicts no branch at the end of one subject's.
 
-use super::View;
-use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::error::Error;
 use crate::grammar::scan::Kernel;
+use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, rest_key};
 use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
 use crate::trie::pattern::tokenizer::Tokenizer;
-use crate::trie::storage::address::BlockAddr;
+use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
 use crate::trie::storage::probe_table::IN_LINE;
+use crate::trie::view::View;
 
 /// A subject that is looked up.
 #[derive(Default)]

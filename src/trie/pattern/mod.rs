@@ -3,4 +3,3 @@
 pub(crate) mod packed_pattern;
 pub(crate) mod parsed_pattern;
 pub(crate) mod tokenizer;
-pub(crate) mod words;

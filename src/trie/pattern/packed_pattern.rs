@@ -20,9 +20,9 @@ use std::borrow::Cow;
 use memchr::memchr_iter;
 
 use super::tokenizer::Tokenizer;
-use super::words::{load, lowest};
 use crate::grammar::scan::Kernel;
-use crate::trie::storage::address::Slot;
+use crate::trie::address::Slot;
+use crate::trie::words::{load, lowest};
 
 /// Bytes of a vector.
 const VECTOR: usize = 32;

@@ -1,9 +1,9 @@
 //! The tokenised pattern: which tokens are literal, and to which child of a branch it belongs.
 
 use super::tokenizer::Tokenizer;
+use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher, child_key, rest_key};
 use crate::trie::node::{Branch, LeafEntry, Position};
-use crate::trie::storage::address::BlockAddr;
 
 /// A valid pattern and its tokens.
 #[derive(Default)]

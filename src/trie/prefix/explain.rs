@@ -10,11 +10,9 @@ use std::ops::Range;
 
 use super::oldest::{self, First, OldestTree};
 use super::prefixes::{Prefix, Prefixes};
+use super::sorted_patterns::SortedView;
 use crate::error::Error;
-use crate::trie::image::Image;
-use crate::trie::index::Index;
-use crate::trie::lookup::batch::LookupTarget;
-use crate::trie::lookup::{Scratch, View, match_into};
+use crate::trie::lookup::{Scratch, match_into};
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
 /// The subscriptions that match a subject, or the nearest patterns.
@@ -27,63 +25,22 @@ pub struct Explanation {
     pub nearest: Vec<(SubscriptionRef, usize)>,
 }
 
-/// Explains many subjects: the patterns are prepared once, and each explanation is then cheap
-/// however many patterns are near.
-pub struct Explainer<'a>(Kind<'a>);
-
-enum Kind<'a> {
-    Index(Prepared<'a, Index>),
-    Image(Prepared<'a, Image<'a>>),
-}
-
-struct Prepared<'a, V> {
+/// The patterns of an index or an image, prepared for many explanations.
+pub(in crate::trie) struct Prepared<'a, V> {
     prefixes: Prefixes<'a, V>,
     tree: OldestTree,
 }
 
-impl<'a> LookupTarget<'a> {
-    /// Prepares explanations of many subjects.
-    ///
-    /// Cost: all patterns, and eight bytes of memory for each and for each pair.
-    #[must_use]
-    pub fn explainer(self) -> Explainer<'a> {
-        Explainer(match self {
-            Self::Index(index) => Kind::Index(Prepared::new(index)),
-            Self::Image(image) => Kind::Image(Prepared::new(image)),
-        })
-    }
-}
-
-impl Explainer<'_> {
-    /// Explains a subject with up to `limit` nearest patterns, as [`Index::explain`].
-    ///
-    /// Cost: a lookup; if nothing matches, also searches in the sorted patterns for each level and
-    /// each result.
-    ///
-    /// # Errors
-    ///
-    /// The subject is not valid: a reason of [`crate::grammar::check`].
-    pub fn explain(
-        &self,
-        subject: &str,
-        limit: usize,
-        scratch: &mut Scratch,
-    ) -> Result<Explanation, Error> {
-        match &self.0 {
-            Kind::Index(prepared) => prepared.explain(subject, limit, scratch),
-            Kind::Image(prepared) => prepared.explain(subject, limit, scratch),
-        }
-    }
-}
-
-impl<'a, V: View> Prepared<'a, V> {
-    fn new(view: &'a V) -> Self {
+impl<'a, V: SortedView> Prepared<'a, V> {
+    /// Cost: all patterns.
+    pub fn new(view: &'a V) -> Self {
         let prefixes = Prefixes::new(view);
         let tree = OldestTree::new(&prefixes);
         Self { prefixes, tree }
     }
 
-    fn explain(
+    /// As [`explain_once`].
+    pub fn explain(
         &self,
         subject: &str,
         limit: usize,
@@ -100,27 +57,18 @@ impl<'a, V: View> Prepared<'a, V> {
     }
 }
 
-impl Index {
-    /// Explains a subject with up to `limit` nearest patterns.
-    ///
-    /// Cost: a lookup; if nothing matches, also the patterns below the deepest prefixes that agree.
-    /// [`Scratch::work`] counts both. The first query by pattern sorts all patterns.
-    ///
-    /// # Errors
-    ///
-    /// The subject is not valid: a reason of [`crate::grammar::check`].
-    pub fn explain(
-        &self,
-        subject: &str,
-        limit: usize,
-        scratch: &mut Scratch,
-    ) -> Result<Explanation, Error> {
-        explain(self, subject, limit, scratch, |scratch| {
-            let prefixes = Prefixes::new(self);
-            let nearest = nearest_once(&prefixes, subject, limit, scratch);
-            nearest.into_iter().map(Near::subscription).collect()
-        })
-    }
+/// Explains a subject with up to `limit` nearest patterns.
+pub(in crate::trie) fn explain_once<V: SortedView>(
+    view: &V,
+    subject: &str,
+    limit: usize,
+    scratch: &mut Scratch,
+) -> Result<Explanation, Error> {
+    explain(view, subject, limit, scratch, |scratch| {
+        let prefixes = Prefixes::new(view);
+        let nearest = nearest_once(&prefixes, subject, limit, scratch);
+        nearest.into_iter().map(Near::subscription).collect()
+    })
 }
 
 /// One of the nearest patterns.
@@ -141,7 +89,7 @@ impl Near {
 }
 
 /// The nearest patterns of one subject.
-pub(in crate::trie) fn nearest_once<V: View>(
+pub(in crate::trie) fn nearest_once<V: SortedView>(
     prefixes: &Prefixes<'_, V>,
     subject: &str,
     limit: usize,
@@ -155,7 +103,7 @@ pub(in crate::trie) fn nearest_once<V: View>(
 }
 
 /// The subscriptions that match, or what `nearest` finds if none does.
-fn explain<V: View>(
+fn explain<V: SortedView>(
     view: &V,
     subject: &str,
     limit: usize,
@@ -171,7 +119,7 @@ fn explain<V: View>(
 }
 
 /// The nearest patterns; `oldest` appends the oldest subscriptions of the patterns in some ranges.
-fn nearest<V: View>(
+fn nearest<V: SortedView>(
     prefixes: &Prefixes<'_, V>,
     subject: &str,
     limit: usize,

@@ -6,21 +6,21 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::prefixes::Prefixes;
-use crate::trie::lookup::View;
+use super::sorted_patterns::SortedView;
 use crate::trie::pattern::packed_pattern::list_ends;
 use crate::trie::storage::subscriptions::SubscriptionRef;
 
 /// The first subscription of a pattern, and the place of the pattern in the order.
 pub(super) type First = (SubscriptionRef, usize);
 
-fn first<V: View>(prefixes: &Prefixes<'_, V>, place: usize) -> First {
+fn first<V: SortedView>(prefixes: &Prefixes<'_, V>, place: usize) -> First {
     let (slot, _, id) = list_ends(prefixes.block(place));
     (SubscriptionRef { id, slot }, place)
 }
 
 /// Appends the oldest `limit` subscriptions that are first of a pattern in one of the ranges, in
 /// ascending id. Cost: all these patterns; memory for `limit`.
-pub(super) fn scan<V: View>(
+pub(super) fn scan<V: SortedView>(
     prefixes: &Prefixes<'_, V>,
     ranges: &[Range<usize>],
     limit: usize,
@@ -54,7 +54,7 @@ pub(super) struct OldestTree {
 
 impl OldestTree {
     /// Cost: all patterns.
-    pub fn new<V: View>(prefixes: &Prefixes<'_, V>) -> Self {
+    pub fn new<V: SortedView>(prefixes: &Prefixes<'_, V>) -> Self {
         let count = prefixes.root().end;
         let mut smallest = vec![0; count];
         smallest.extend((0..count).map(|place| first(prefixes, place).0.id));
@@ -65,7 +65,7 @@ impl OldestTree {
     }
 
     /// As [`scan`]. Cost: logarithmic in the number of patterns, for each range and each result.
-    pub fn select<V: View>(
+    pub fn select<V: SortedView>(
         &self,
         prefixes: &Prefixes<'_, V>,
         ranges: &[Range<usize>],

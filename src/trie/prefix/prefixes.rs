@@ -7,10 +7,9 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::sorted_patterns::{first_token, rank};
-use crate::trie::lookup::View;
+use super::sorted_patterns::{SortedView, first_token, rank};
+use crate::trie::address::BlockAddr;
 use crate::trie::pattern::packed_pattern::text;
-use crate::trie::storage::address::BlockAddr;
 
 /// The patterns of an index or an image, by prefix.
 pub(in crate::trie) struct Prefixes<'a, V> {
@@ -37,7 +36,7 @@ impl Prefix {
     }
 }
 
-impl<'a, V: View> Prefixes<'a, V> {
+impl<'a, V: SortedView> Prefixes<'a, V> {
     /// Sorts the patterns, unless an earlier query has.
     pub fn new(view: &'a V) -> Self {
         let (order, work) = view.sorted().order(view);

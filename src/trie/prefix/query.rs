@@ -1,69 +1,13 @@
 //! Queries by pattern: which patterns have a subject in common with a query, or are covered by it.
 
 use super::prefixes::{Prefix, Prefixes};
+use super::sorted_patterns::SortedView;
 use crate::error::Error;
 use crate::grammar::{Form, check};
-use crate::trie::index::Index;
-use crate::trie::lookup::{View, append_subscriptions};
-use crate::trie::storage::subscriptions::SubscriptionRef;
-
-impl Index {
-    /// The subscriptions whose pattern has a subject in common with `query`, in ascending id.
-    ///
-    /// Cost: a search in the sorted patterns for each prefix that agrees with the query. The first
-    /// query by pattern sorts all patterns.
-    ///
-    /// # Errors
-    ///
-    /// The query is not a valid pattern: a reason of [`crate::grammar::check`].
-    pub fn matching(&self, query: &str) -> Result<Vec<SubscriptionRef>, Error> {
-        Ok(self.query(query, Relation::Overlap)?.0)
-    }
-
-    /// The subscriptions whose pattern matches only subjects that `query` matches, in ascending id.
-    ///
-    /// Cost: as for [`Index::matching`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`Index::matching`].
-    pub fn covered_by(&self, query: &str) -> Result<Vec<SubscriptionRef>, Error> {
-        Ok(self.query(query, Relation::Cover)?.0)
-    }
-
-    /// The number of prefixes and patterns that [`Index::matching`] (if `overlap`) or
-    /// [`Index::covered_by`] visits.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Index::matching`].
-    pub fn query_work(&self, query: &str, overlap: bool) -> Result<usize, Error> {
-        let relation = if overlap {
-            Relation::Overlap
-        } else {
-            Relation::Cover
-        };
-        Ok(self.query(query, relation)?.1)
-    }
-
-    fn query(
-        &self,
-        query: &str,
-        relation: Relation,
-    ) -> Result<(Vec<SubscriptionRef>, usize), Error> {
-        let (blocks, work) = query_blocks(self, query, relation)?;
-        let mut found = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            append_subscriptions(self, block, &mut found);
-        }
-        found.sort_unstable();
-        Ok((found, work))
-    }
-}
 
 /// The packed patterns that have a relation to the query, and how many prefixes and patterns were
 /// visited.
-pub(in crate::trie) fn query_blocks<'a, V: View>(
+pub(in crate::trie) fn query_blocks<'a, V: SortedView>(
     view: &'a V,
     query: &str,
     relation: Relation,
@@ -106,7 +50,7 @@ struct PrefixSearch<'a, 'q, V> {
     work: usize,
 }
 
-impl<V: View> PrefixSearch<'_, '_, V> {
+impl<V: SortedView> PrefixSearch<'_, '_, V> {
     fn run(&mut self) {
         let overlap = self.relation == Relation::Overlap;
         let mut pending = vec![(self.prefixes.root(), 0)];

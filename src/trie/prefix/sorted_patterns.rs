@@ -11,9 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 
-use crate::trie::lookup::View;
+use crate::trie::address::BlockAddr;
 use crate::trie::pattern::packed_pattern::text;
-use crate::trie::storage::address::BlockAddr;
+use crate::trie::view::View;
+
+/// A view whose patterns have an order.
+pub(in crate::trie) trait SortedView: View {
+    /// The order of the patterns.
+    fn sorted(&self) -> &SortedPatterns;
+}
 
 /// After this many changes, and as many as there are patterns, the next query sorts all patterns
 /// again instead of merging. Lower sorts small indexes more often, higher keeps a longer list of

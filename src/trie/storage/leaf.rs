@@ -3,8 +3,8 @@
 //! The node that leads to a leaf holds its length and address. The leaf holds the key of that node,
 //! so that the node can be updated when the slab moves the leaf.
 
-use super::address::{BlockAddr, LeafAddr};
 use super::slab::Slab;
+use crate::trie::address::{BlockAddr, LeafAddr};
 use crate::trie::hash::NodeKey;
 use crate::trie::node::{LeafEntry, LeafN};
 

@@ -1,6 +1,5 @@
 //! Storage of the index: a hash table of nodes, leaf buckets, slabs, and subscriptions.
 
-pub(crate) mod address;
 pub(crate) mod hash_table;
 mod huge_words;
 pub(crate) mod leaf;

@@ -4,9 +4,9 @@
 //! moving a packed pattern depends on how many subscriptions the pattern has. Numbers of removed
 //! patterns are given again; until then each names the next one that is free.
 
-use super::address::BlockAddr;
 use super::paged_vec::PagedVec;
 use super::to_u32;
+use crate::trie::address::BlockAddr;
 
 /// The number of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

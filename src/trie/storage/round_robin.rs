@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::address::Slot;
+use crate::trie::address::Slot;
 
 /// Counters of the first chunk. A larger one wastes memory in small indexes, a smaller one makes
 /// more chunks; no record compares sizes.

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use super::page_arena::{PAGE_WORDS, PageArena};
 use super::to_u32;
+use crate::trie::address::Address;
 
 /// From so many pages on, 2 MB, those that become full go to the arena. Below it a huge page would
 /// waste memory, and the caches translate the addresses of all pages.
@@ -16,14 +17,6 @@ const ARENA_FROM: usize = 64;
 
 /// Pages that a 32-bit address can name, with 12 bits for the word within a page.
 const MAX_PAGES: usize = 1 << 20;
-
-/// An address in a slab: the number of a page, and in the lowest 12 bits the word within it.
-pub(crate) trait Address: Copy {
-    /// Wraps the number that the slab gave.
-    fn from_raw(raw: u32) -> Self;
-    /// The number that the slab gave.
-    fn raw(self) -> u32;
-}
 
 /// A page and what it holds.
 #[derive(Clone)]

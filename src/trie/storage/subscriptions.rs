@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 
-use super::address::Slot;
 use super::paged_vec::PagedVec;
 use super::pattern_table::PatternNumber;
 use super::queue_names::{QueueId, QueueNames};
 use super::round_robin::RoundRobin;
+use crate::trie::address::Slot;
 
 /// A subscription as a lookup finds it: its id, and the slot of its record at that time.
 ///

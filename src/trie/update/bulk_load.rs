@@ -10,12 +10,12 @@ use super::leaf_entries::IN_TABLE_UP_TO;
 use super::leaf_split::MIN_BULK_LOAD;
 use super::load_plan::{GivenUp, NodePlan, Plan, plan};
 use super::unwind;
+use crate::trie::address::Slot;
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::LeafEntry;
-use crate::trie::prefetch::prefetch;
 use crate::trie::pattern::packed_pattern::{pack_into, set_list_ends};
-use crate::trie::storage::address::Slot;
+use crate::trie::prefetch::prefetch;
 use crate::trie::storage::hash_table::HashTable;
 
 /// The end of a list of rows.
@@ -175,7 +175,12 @@ impl Load<'_> {
             std::iter::successors(Some(first), next)
         };
         let last = Slot(rows().last().unwrap_or(first));
-        set_list_ends(&mut self.block, Slot(first), last, (self.ids)(first as usize));
+        set_list_ends(
+            &mut self.block,
+            Slot(first),
+            last,
+            (self.ids)(first as usize),
+        );
         let address = index.patterns.insert(&self.block);
         let number = index.pattern_table.acquire(address);
         index.pattern_count += 1;

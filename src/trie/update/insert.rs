@@ -2,11 +2,11 @@
 
 use super::Cursor;
 use crate::error::Error;
+use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::index::Index;
-use crate::trie::lookup::queue_groups::check_queue;
+use crate::trie::index::queue_groups::check_queue;
 use crate::trie::pattern::packed_pattern::{list_ends, pack, set_list_ends};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 use crate::trie::storage::subscriptions::{Record, SubscriptionRef};

@@ -1,11 +1,11 @@
 //! The entries of leaves: in the hash table while a leaf is small, in a leaf bucket beyond.
 
 use super::{Cursor, unwind};
+use crate::trie::address::BlockAddr;
 use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::equals;
-use crate::trie::storage::address::BlockAddr;
 use crate::trie::storage::leaf::Relocation;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 

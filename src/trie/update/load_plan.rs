@@ -11,10 +11,10 @@ use super::leaf_split::have_different_tokens;
 use super::random_sample::random_sample;
 use super::select_positions::{SAMPLE_SIZE, select_positions};
 use crate::parallel::map_parts;
+use crate::trie::address::BlockAddr;
 use crate::trie::hash::{NodeKey, TokenHasher};
 use crate::trie::node::{Branch, LeafEntry};
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
-use crate::trie::storage::address::BlockAddr;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
 /// A row that has the same pattern as none before it: the key of its leaf or branch, and its number.
@@ -117,22 +117,20 @@ pub(super) fn plan(
         let places = places[offset..last.end].to_vec();
         let mut planner = Planner::new(hasher, patterns, places);
         // The last one is planned first.
-        planner.groups.extend(groups.iter().rev().map(|group| Group {
-            start: group.start - offset,
-            end: group.end - offset,
-            ..*group
-        }));
+        planner
+            .groups
+            .extend(groups.iter().rev().map(|group| Group {
+                start: group.start - offset,
+                end: group.end - offset,
+                ..*group
+            }));
         planner.run()
     });
     std::iter::once(Ok(plan)).chain(plans).collect()
 }
 
 /// The root, and the rows by its children; by several threads.
-fn divide_root(
-    hasher: &TokenHasher,
-    root: Branch,
-    patterns: &[&str],
-) -> (Branch, Vec<Place>) {
+fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch, Vec<Place>) {
     let rows: Vec<(u32, &str)> = (0..).zip(patterns.iter().copied()).collect();
     let parts = map_parts(&rows, PARALLEL_ROWS, |rows| {
         let (mut branch, mut parsed) = (root, ParsedPattern::default());

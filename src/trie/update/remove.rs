@@ -2,10 +2,10 @@
 //!
 //! Branches stay until they outnumber the patterns two to one; then the index is rebuilt.
 
+use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::index::Index;
 use crate::trie::pattern::packed_pattern::{list_ends, packed_len, set_list_ends, unpack_into};
 use crate::trie::pattern::parsed_pattern::ParsedPattern;
-use crate::trie::storage::address::{BlockAddr, Slot};
 use crate::trie::storage::pattern_table::PatternNumber;
 use crate::trie::storage::subscriptions::Record;
 

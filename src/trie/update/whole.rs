@@ -2,10 +2,10 @@
 
 use super::Cursor;
 use crate::parallel::map_parts;
+use crate::trie::address::BlockAddr;
 use crate::trie::index::Index;
 use crate::trie::pattern::packed_pattern::unpack_into;
 use crate::trie::pattern::parsed_pattern::{Child, ParsedPattern};
-use crate::trie::storage::address::BlockAddr;
 
 /// Patterns that are checked by several threads: fewer take less time than a thread takes to start.
 const PARALLEL_FROM: usize = 4096;

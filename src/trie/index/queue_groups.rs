@@ -3,10 +3,10 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Scratch;
+use super::Index;
 use crate::error::Error;
 use crate::grammar::Dialect;
-use crate::trie::index::Index;
+use crate::trie::lookup::Scratch;
 use crate::trie::storage::queue_names::QueueId;
 use crate::trie::storage::subscriptions::SubscriptionRef;
 

@@ -1,7 +1,14 @@
 //! Names of places in the storage: the addresses of patterns and leaves, and slots.
 
-use super::slab::Address;
-use super::to_u32;
+use crate::number::to_u32;
+
+/// An address in a slab: the number of a page, and in the lowest 12 bits the word within it.
+pub(crate) trait Address: Copy {
+    /// Wraps the number that the slab gave.
+    fn from_raw(raw: u32) -> Self;
+    /// The number that the slab gave.
+    fn raw(self) -> u32;
+}
 
 /// The address of a packed pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,47 +1,52 @@
 //! The index: an adaptive hash trie of patterns that stores ids, without values.
 
-use super::hash::TokenHasher;
-use super::node::{Branch, Node};
-use super::pattern::packed_pattern::{list_ends, unpack};
-use super::pattern::parsed_pattern::ParsedPattern;
-use super::prefix::sorted_patterns::SortedPatterns;
-use super::storage::hash_table::HashTable;
-use super::storage::leaf::Leaves;
-use super::storage::pattern_table::{PatternNumber, PatternTable};
-use super::storage::slab::Slab;
-use super::storage::subscriptions::{SubscriptionRef, Subscriptions};
+mod lookups;
+mod queries;
+pub(super) mod queue_groups;
+mod view;
+
 use crate::error::Error;
 use crate::grammar::{Bounds, Dialect, Form, check};
-use crate::trie::storage::address::{BlockAddr, Slot};
+use crate::trie::address::{BlockAddr, Slot};
+use crate::trie::hash::TokenHasher;
+use crate::trie::node::{Branch, Node};
+use crate::trie::pattern::packed_pattern::{list_ends, unpack};
+use crate::trie::pattern::parsed_pattern::ParsedPattern;
+use crate::trie::prefix::sorted_patterns::SortedPatterns;
+use crate::trie::storage::hash_table::HashTable;
+use crate::trie::storage::leaf::Leaves;
+use crate::trie::storage::pattern_table::{PatternNumber, PatternTable};
+use crate::trie::storage::slab::Slab;
+use crate::trie::storage::subscriptions::{SubscriptionRef, Subscriptions};
 
 /// An index of patterns. A clone is independent, with the same ids and turns.
 ///
 /// It returns ids and slots; a caller keeps its values in a vector by slot.
 /// [`SubjectTrie`](super::SubjectTrie) does so.
 pub struct Index {
-    pub(super) dialect: Dialect,
-    pub(super) bounds: Bounds,
-    pub(super) hasher: TokenHasher,
+    pub(in crate::trie) dialect: Dialect,
+    pub(in crate::trie) bounds: Bounds,
+    pub(in crate::trie) hasher: TokenHasher,
     /// The root node, which is not in the hash table.
-    pub(super) root: Node,
+    pub(in crate::trie) root: Node,
     /// All other nodes.
-    pub(super) nodes: HashTable,
-    pub(super) leaves: Leaves,
+    pub(in crate::trie) nodes: HashTable,
+    pub(in crate::trie) leaves: Leaves,
     /// The packed patterns.
-    pub(super) patterns: Slab<BlockAddr>,
+    pub(in crate::trie) patterns: Slab<BlockAddr>,
     /// The addresses of the packed patterns, by number.
-    pub(super) pattern_table: PatternTable,
-    pub(super) subscriptions: Subscriptions,
-    pub(super) pattern_count: usize,
-    pub(super) branch_count: usize,
+    pub(in crate::trie) pattern_table: PatternTable,
+    pub(in crate::trie) subscriptions: Subscriptions,
+    pub(in crate::trie) pattern_count: usize,
+    pub(in crate::trie) branch_count: usize,
     /// The root selected with many patterns in view, if it was; a rebuild begins with it.
-    pub(super) selected_root: Option<Branch>,
+    pub(in crate::trie) selected_root: Option<Branch>,
     /// The number of patterns that the root was last selected for.
-    pub(super) selected_for: usize,
+    pub(in crate::trie) selected_for: usize,
     /// The order of the patterns, from the first query by pattern on.
-    pub(super) sorted: SortedPatterns,
+    pub(in crate::trie) sorted: SortedPatterns,
     /// Memory for the pattern being inserted or removed.
-    pub(super) scratch: ParsedPattern,
+    pub(in crate::trie) scratch: ParsedPattern,
 }
 
 impl Clone for Index {
@@ -146,7 +151,7 @@ impl Index {
     }
 
     /// The number of the pattern in a block: that of its first subscription.
-    pub(super) fn pattern_number(&self, block: &[u64]) -> PatternNumber {
+    pub(in crate::trie) fn pattern_number(&self, block: &[u64]) -> PatternNumber {
         let (first, _, _) = list_ends(block);
         let record = self.subscriptions.get(first);
         record.map_or(PatternNumber::NONE, |record| record.pattern)
