@@ -1,31 +1,17 @@
-//! Construction: rows are validated, handles are made, and states are built from rows, from a
-//! pickle, or from an image.
-
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::OnceLock;
+//! Construction: rows are validated, and states are built from a pickle or from an image.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
+use super::collector::CollectorPause;
 use super::image::OpenedImage;
-use super::state::{Handle, HandleCell, Parts, State};
-use super::subject_trie::SubjectTrie;
-use super::subscription::{Fields, Subscription, exact_text, pattern_of};
+use super::state::{HandleCell, State};
+use super::subscription::{Subscription, exact_text};
 use crate::grammar::{self, Bounds, Dialect, Form};
 use crate::python::args::{field_text, text};
 use crate::python::errors::{ErrorClass, exception};
 use crate::trie::{Index, SubscriptionRef, check_queue};
-
-/// A name of `subtrie._subscription`.
-macro_rules! shared {
-    ($py:expr, $name:literal) => {{
-        static FOUND: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-        FOUND.import($py, "subtrie._subscription", $name)
-    }};
-}
-pub(super) use shared;
 
 /// A row of a pickle: subscription if its handle was made, pattern, value, queue, id, turn.
 type Pickled<'py> = (
@@ -109,38 +95,6 @@ impl StateBuilder {
         }
     }
 
-    /// Reserves ids, makes the handles without a lock, and inserts all rows in one change.
-    pub fn subscribe<'py>(
-        self,
-        py: Python<'py>,
-        trie: &SubjectTrie,
-        valid: &[ValidRow<'py>],
-    ) -> PyResult<Vec<Py<Subscription>>> {
-        let (patterns, queues) = texts(py, valid)?;
-        let bytes = patterns.iter().map(|pattern| pattern.len()).sum();
-        let first = trie.reserve(py, valid.len(), bytes)?;
-        let mut singles = Vec::with_capacity(valid.len());
-        let mut made = Vec::with_capacity(valid.len());
-        for (id, row) in (first..).zip(valid) {
-            let single = PyTuple::new(py, [&row.value])?.unbind();
-            let fields = Fields {
-                id,
-                text: row.pattern.clone_ref(py),
-                dialect: self.dialect,
-                pattern: OnceLock::new(),
-                single: single.clone_ref(py),
-                queue: row.queue.as_ref().map(|queue| queue.clone_ref(py)),
-            };
-            made.push(Subscription::create(py, fields)?);
-            singles.push(single);
-        }
-        let row = |at: usize| (first + at as u64, queues[at], 0);
-        let handles = made.iter().map(|made| HandleCell::from(made.clone_ref(py)));
-        trie.state
-            .write(py, |state| state.insert(&patterns, row, singles, handles));
-        Ok(made)
-    }
-
     /// The state that a pickle describes.
     pub fn restore_pickle(self, next: u64, found: &[Bound<'_, PyTuple>]) -> PyResult<State> {
         let mut valid: Vec<ValidRow<'_>> = Vec::with_capacity(found.len());
@@ -183,6 +137,7 @@ impl StateBuilder {
         };
         // In the index of an image, slots are in ascending order of ids.
         let mut state = State::new(image.to_index(py)?);
+        let _pause = CollectorPause::begin(py)?;
         let found = state.index.subscriptions();
         state.singles = found.iter().map(single).collect::<PyResult<_>>()?;
         state.handles.resize_with(found.len(), HandleCell::new);
@@ -191,56 +146,11 @@ impl StateBuilder {
     }
 }
 
-/// The text and the `Pattern` of patterns that several subscriptions have, by number.
-pub type Patterns = HashMap<u32, (Py<PyString>, Py<PyAny>)>;
-
-impl SubjectTrie {
-    /// Makes the handles that are not made yet. Those of one pattern share its `Pattern`, as there
-    /// may be very many of them: `patterns` has these.
-    pub(super) fn made<'py>(
-        &self,
-        py: Python<'py>,
-        handles: Vec<Handle>,
-        patterns: &mut Patterns,
-    ) -> PyResult<Vec<Bound<'py, Subscription>>> {
-        let dialect = self.builder.dialect;
-        let mut make = |handle| {
-            let parts: Parts = match handle {
-                Handle::Made(handle) => return Ok(handle.into_bound(py)),
-                Handle::ToMake(parts) => parts,
-            };
-            let text = || PyString::new(py, &parts.pattern).unbind();
-            let (text, pattern) = match parts.shared_pattern {
-                None => (text(), OnceLock::new()),
-                Some(number) => {
-                    let (text, pattern) = match patterns.entry(number) {
-                        Entry::Occupied(known) => known.into_mut(),
-                        Entry::Vacant(unknown) => {
-                            let pattern = pattern_of(py, &parts.pattern, dialect)?;
-                            unknown.insert((text(), pattern.unbind()))
-                        }
-                    };
-                    (text.clone_ref(py), OnceLock::from(pattern.clone_ref(py)))
-                }
-            };
-            let fields = Fields {
-                id: parts.id,
-                text,
-                dialect,
-                pattern,
-                single: parts.single,
-                queue: parts.queue.map(|queue| PyString::new(py, &queue).unbind()),
-            };
-            self.keep_handle(py, parts.id, Subscription::create(py, fields)?)
-        };
-        handles.into_iter().map(&mut make).collect()
-    }
-}
-
 /// The patterns and the queue names of rows.
-type TextColumns<'a> = (Vec<&'a str>, Vec<Option<&'a str>>);
+pub(super) type TextColumns<'a> = (Vec<&'a str>, Vec<Option<&'a str>>);
 
-fn texts<'a>(py: Python<'a>, rows: &'a [ValidRow<'_>]) -> PyResult<TextColumns<'a>> {
+/// The patterns and the queue names of valid rows.
+pub(super) fn texts<'a>(py: Python<'a>, rows: &'a [ValidRow<'_>]) -> PyResult<TextColumns<'a>> {
     let texts = |row: &'a ValidRow<'_>| {
         let queue = row.queue.as_ref().map(|queue| queue.to_str(py));
         Ok((row.pattern.to_str(py)?, queue.transpose()?))

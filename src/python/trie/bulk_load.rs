@@ -9,7 +9,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::build::{StateBuilder, shared};
+use super::build::StateBuilder;
+use super::shared_names::shared;
 use super::state::HandleCell;
 use super::subject_trie::SubjectTrie;
 use super::subscription::{Fields, Subscription, exact_text};

@@ -1,4 +1,4 @@
-//! A pause of the garbage collector during a bulk load, whose objects are all kept.
+//! A pause of the garbage collector while many objects are made that are all kept.
 
 use pyo3::prelude::*;
 use pyo3::types::PyModule;

@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::build::{StateBuilder, shared};
+use super::build::StateBuilder;
 use super::image::{OpenedImage, image_error};
+use super::shared_names::shared;
 use super::subject_trie::SubjectTrie;
 use super::subscription::{Fields, Subscription, pattern_of};
 use crate::error::Error;

@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, PyType};
 
-use super::build::{Patterns, shared};
 use super::collector::CollectorPause;
+use super::handles::Patterns;
 use super::image::OpenedImage;
 use super::matches::{Matches, match_batch};
 use super::pickle;
 use super::scratch::LookupScratch;
+use super::shared_names::shared;
 use super::state::{HandleCell, State, replace, value_in};
 use super::subject_trie::{SubjectTrie, look_up};
 use super::subscription::Subscription;

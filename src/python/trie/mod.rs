@@ -1,14 +1,16 @@
 //! The bindings of the index: `SubjectTrie`, and `Matches`, the result of a batch.
 //!
-//! From the bottom up: `retained_values`, `image` and `image_queries`; `subscription` and `shared_handles`, the handles; `shared_state`, how readers and writers share a
-//! state; `state`, the index and its Python objects;
-//! `build` and `bulk_load`, which validate rows and build states; `subject_trie`, the class; `matches`, the
-//! result of a batch; `query`, what may take long; and `methods` and `fast_methods`, what Python calls.
+//! From the bottom up: `shared_names` and `retained_values`; `subscription` and `shared_handles`, the
+//! handles; `image`; `shared_state`, how readers and writers share a state; `state`, the index and its
+//! Python objects; `build`, which validates rows and builds states; `subject_trie`, the class; `handles`,
+//! which makes handles, and `bulk_load`; `matches`, the result of a batch; `query` and `image_queries`,
+//! what may take long; and `methods` and `fast_methods`, what Python calls.
 
 mod build;
 mod bulk_load;
 mod collector;
 mod fast_methods;
+mod handles;
 mod image;
 mod image_queries;
 mod matches;
@@ -20,6 +22,7 @@ mod query;
 mod retained_values;
 mod scratch;
 mod shared_handles;
+mod shared_names;
 mod shared_state;
 mod state;
 mod subject_trie;

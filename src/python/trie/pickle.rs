@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
 
-use super::build::shared;
+use super::shared_names::shared;
 use super::state::value_in;
 use super::subject_trie::SubjectTrie;
 use super::subscription::Subscription;

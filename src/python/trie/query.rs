@@ -8,7 +8,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::build::Patterns;
+use super::handles::Patterns;
 use super::state::State;
 use super::subject_trie::SubjectTrie;
 use super::subscription::Subscription;

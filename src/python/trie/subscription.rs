@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::build::shared;
+use super::shared_names::shared;
 use crate::grammar::Dialect;
 use crate::python::slots::SlottedClass;
 

@@ -10,6 +10,7 @@ use super::layout::RECORD;
 use super::restore::split_links;
 use crate::error::Error;
 use crate::grammar::{Form, check};
+use crate::parallel::map_parts;
 use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
@@ -22,6 +23,9 @@ use crate::trie::storage::subscriptions::Record;
 
 /// Words of the shortest packed pattern: no two begin within so many words.
 const MIN_BLOCK: usize = 4;
+
+/// Patterns that are validated by several threads: fewer take less time than a thread takes to start.
+const PARALLEL_FROM: usize = 4096;
 
 /// The addresses in an index of the packed patterns of an image, by their place in it.
 struct Addresses(Vec<BlockAddr>);
@@ -73,7 +77,13 @@ impl Image<'_> {
     /// Stores the patterns and the subscriptions.
     fn take_over_subscriptions(&self, index: &mut Index) -> Result<Addresses, Error> {
         let damaged = || Error::new("image-damaged");
-        let bounds = self.bounds();
+        let blocks = self.pattern_blocks()?;
+        let whole = map_parts(&blocks, PARALLEL_FROM, |part| {
+            part.iter().all(|(_, block)| self.is_valid_block(block))
+        });
+        if whole.into_iter().any(|whole| !whole) {
+            return Err(damaged());
+        }
         let mut addresses = vec![BlockAddr::NONE; self.patterns.len() / MIN_BLOCK + 1];
         let vacant = Record {
             id: 0,
@@ -83,21 +93,12 @@ impl Image<'_> {
             previous: Slot::NONE,
         };
         let mut records = vec![vacant; self.header.subscriptions];
-        let mut at = 0;
-        while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
-            let block = rest.get(..packed_len(rest)).ok_or_else(damaged)?;
-            let bytes = text(block);
-            let pattern = std::str::from_utf8(&bytes).map_err(|_| damaged())?;
-            check(pattern, Form::Pattern, index.dialect, bounds).map_err(|_| damaged())?;
-            if Some(&header(&bytes)) != block.first() {
-                return Err(damaged());
-            }
+        for (at, block) in blocks {
             let address = index.patterns.insert(block);
             let number = index.pattern_table.acquire(address);
             index.pattern_count += 1;
             addresses[at / MIN_BLOCK] = address;
             self.take_over_list(block, number, &mut records)?;
-            at += block.len();
         }
         let names = self.queue_names()?;
         let mut last = None;
@@ -124,6 +125,28 @@ impl Image<'_> {
         }
         index.set_next_id(self.next_id());
         Ok(Addresses(addresses))
+    }
+
+    /// The packed patterns, each with its place.
+    fn pattern_blocks(&self) -> Result<Vec<(usize, &[u64])>, Error> {
+        let mut blocks = Vec::with_capacity(self.header.pattern_count.min(self.patterns.len()));
+        let mut at = 0;
+        while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
+            let block = rest.get(..packed_len(rest));
+            let block = block.ok_or_else(|| Error::new("image-damaged"))?;
+            blocks.push((at, block));
+            at += block.len();
+        }
+        Ok(blocks)
+    }
+
+    /// Whether this is the packed form of a valid pattern.
+    fn is_valid_block(&self, block: &[u64]) -> bool {
+        let bytes = text(block);
+        let (dialect, bounds) = (self.header.dialect, self.bounds());
+        std::str::from_utf8(&bytes)
+            .is_ok_and(|text| check(text, Form::Pattern, dialect, bounds).is_ok())
+            && block.first() == Some(&header(&bytes))
     }
 
     /// Stores the list of the subscriptions of a pattern.
