@@ -13,8 +13,8 @@ pub(in crate::trie) trait View {
     /// The entries of the hash table from the first whose key is not below this one on, as far as its
     /// own entries can stand.
     fn entries(&self, key: NodeKey) -> &[Entry];
-    /// The entries from the first on that [`View::entries`] may look at, to be prefetched.
-    fn first_probes(&self, key: NodeKey) -> &[Entry];
+    /// The entry at which [`View::entries`] begins to probe, to be prefetched.
+    fn first_probe(&self, key: NodeKey) -> Option<&Entry>;
     /// The words of a leaf, and what follows it.
     fn leaf(&self, address: LeafAddr) -> &[u64];
     /// The words of a packed pattern, and what follows it.

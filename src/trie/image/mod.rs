@@ -170,9 +170,9 @@ impl View for Image<'_> {
     }
 
     #[inline]
-    fn first_probes(&self, key: NodeKey) -> &[Entry] {
+    fn first_probe(&self, key: NodeKey) -> Option<&Entry> {
         let (entries, _) = self.table.as_chunks::<2>();
-        entries.get(self.home(key)..).unwrap_or_default()
+        entries.get(self.home(key))
     }
 
     #[inline]

@@ -26,8 +26,8 @@ impl View for Index {
     }
 
     #[inline]
-    fn first_probes(&self, key: NodeKey) -> &[Entry] {
-        self.nodes.first_probes(key)
+    fn first_probe(&self, key: NodeKey) -> Option<&Entry> {
+        self.nodes.first_probe(key)
     }
 
     #[inline]

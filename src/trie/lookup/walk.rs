@@ -11,7 +11,6 @@ use crate::trie::node::{Branch, Kind, LeafEntry, Node, Prefilter};
 use crate::trie::pattern::tokenizer::Tokenizer;
 use crate::trie::prefetch::{prefetch, prefetch_pattern};
 use crate::trie::storage::leaf::entries_in;
-use crate::trie::storage::probe_table::IN_LINE;
 use crate::trie::view::View;
 
 /// A subject that is looked up.
@@ -201,10 +200,7 @@ impl Walk {
 
     #[inline(always)]
     fn note_visit<V: View>(&mut self, view: &V, key: NodeKey, subject: u32) {
-        let probes = view.first_probes(key);
-        prefetch(probes.first());
-        // A probe often reads an entry of the next cache line.
-        prefetch(probes.get(IN_LINE));
+        prefetch(view.first_probe(key));
         self.visits.push(Visit { key, subject });
     }
 

@@ -123,12 +123,12 @@ impl HashTable {
             .map(|entry| Node(entry[1]))
     }
 
-    /// The entries from the one on at which a probe for a key begins, to be prefetched.
+    /// The entry at which a probe for a key begins, to be prefetched.
     #[inline]
-    pub fn first_probes(&self, NodeKey(key): NodeKey) -> &[Entry] {
+    pub fn first_probe(&self, NodeKey(key): NodeKey) -> Option<&Entry> {
         let table = self.table(key);
         let home = home(key, table.homes);
-        table.entries().get(home..).unwrap_or_default()
+        table.entries().get(home)
     }
 
     /// Sets the only node of a key, new or not. Fails if keys cluster as chance does not make them.

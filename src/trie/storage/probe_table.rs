@@ -12,7 +12,7 @@ use super::huge_words::HugeWords;
 pub(crate) type Entry = [u64; 2];
 
 /// Entries of a cache line.
-pub(crate) const IN_LINE: usize = 4;
+pub(super) const IN_LINE: usize = 4;
 
 /// Keys stand further from home than a keyed hash places them by chance: the hash key is known.
 #[derive(Debug)]

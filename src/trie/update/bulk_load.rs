@@ -110,7 +110,7 @@ impl Load<'_> {
         let mut rows = plan.rows.as_slice();
         for (at, &(key, node)) in plan.nodes.iter().enumerate() {
             if let Some(&(later, _)) = plan.nodes.get(at + AHEAD) {
-                prefetch(self.index.nodes.first_probes(later).first());
+                prefetch(self.index.nodes.first_probe(later));
             }
             match node {
                 NodePlan::Branch(branch) => {

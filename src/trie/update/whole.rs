@@ -58,7 +58,7 @@ impl Index {
                     }
                     Child::Literal(next) | Child::Rest(next) => next,
                 };
-                prefetch(self.nodes.first_probes(*key).first());
+                prefetch(self.nodes.first_probe(*key));
                 true
             });
             if !are_whole || places.is_empty() {
