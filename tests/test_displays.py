@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import pytest
+
 from subtrie import Pattern, microbus
-from subtrie._display import MAX_ROWS, table
+from subtrie._display import MAX_ROWS, MAX_TREE, table
 from subtrie.acl import Permissions
 
 HOSTILE = "<script>alert(1)</script>&\"'\u202e\x1b[2J"
@@ -81,6 +83,41 @@ def test_a_decision_and_a_difference_of_permissions(engine_in_use):
     assert change.caption == "1 added, 0 removed"
     assert change.rows[1][0] == "+"
     assert read(old.diff(old)).caption == "no difference"
+
+
+def test_an_index_is_shown_as_a_tree_and_a_large_one_as_its_size(trie):
+    trie.add("orders.<b&.*", 1)
+    html = trie._repr_html_()
+    assert html.startswith("<pre>")
+    assert "&lt;b&amp;" in html
+    assert html.count("\n") == str(trie).count("\n")
+    for number in range(MAX_TREE):
+        trie.add(f"a.{number}", number)
+    assert ["subscriptions", str(MAX_TREE + 1)] in read(trie).rows
+
+
+def test_columns_of_matches_and_of_addresses_say_what_they_hold(trie):
+    trie.add("orders.*", HOSTILE)
+    matches = trie.match_batch(["orders.new", "a..b", "orders.x", "stock"])
+    assert repr(matches) == "<Matches of 4 rows: 2 match, 2 values>"
+    assert matches[0] == (HOSTILE,) == matches[-2]
+    assert list(matches) == [(HOSTILE,), (), (HOSTILE,), ()]
+    with pytest.raises(IndexError):
+        matches[4]
+    shown = read(matches)
+    assert shown.caption == repr(matches)
+    assert shown.rows[2] == ["1", "()"]
+
+
+def test_a_batch_of_addresses_says_what_it_holds(engine_in_use):
+    batch = microbus.decode_batch([None, "p.safe.443.web_shop.orders_shop._.GET.orders.7", "x"])
+    assert repr(batch) == "<Batch of 3 rows>"
+    shown = read(batch)
+    assert shown.rows[0][:2] == ["kind", "plane"]
+    assert shown.rows[1] == [""] * 10
+    assert "web.shop" in shown.rows[2]
+    empty = microbus.decode_batch([])
+    assert read(empty).caption == "<Batch of 0 rows>"
 
 
 def test_nothing_that_is_shown_is_markup():

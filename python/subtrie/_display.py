@@ -1,4 +1,4 @@
-"""Tables in HTML for notebooks: what ``_repr_html_`` of the results returns.
+"""Texts and tables in HTML of results, for notebooks and interpreters.
 
 Every cell is escaped, and control and direction characters are shown as escapes.
 """
@@ -6,9 +6,14 @@ Every cell is escaped, and control and direction characters are shown as escapes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
+from typing import Any
 
 #: The most rows that a table shows; it says how many it leaves out.
 MAX_ROWS = 50
+
+#: The largest index that is shown as a tree, in subscriptions; of a larger one its size is shown.
+MAX_TREE = 200
 
 
 def table(title: str, headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -30,6 +35,41 @@ def table(title: str, headings: Iterable[str], rows: Iterable[Iterable[object]])
 def fields(title: str, values: Iterable[tuple[str, object]]) -> str:
     """Return a table of two columns, with the names of the fields in the first."""
     return table(title, (), values)
+
+
+def tree_html(trie: Any) -> str:
+    """Return an index as a tree; a large one as its size."""
+    if len(trie) > MAX_TREE:
+        return fields(repr(trie), trie.stats()._asdict().items())
+    return f"<pre>{chr(10).join(_cell(line) for line in str(trie).splitlines())}</pre>"
+
+
+def matches_text(matches: Any) -> str:
+    """Return the ``repr`` of the matches of a column: how many rows, and how many match."""
+    offsets = matches.offsets
+    found = sum(offsets[row] != offsets[row + 1] for row in range(len(matches)))
+    return f"<Matches of {len(matches)} rows: {found} match, {len(matches.ids)} values>"
+
+
+def matches_html(matches: Any) -> str:
+    """Return the first rows of matches, with their values."""
+    from reprlib import repr as shortened
+
+    rows = ((row, shortened(matches[row])) for row in range(min(len(matches), MAX_ROWS)))
+    return table(matches_text(matches), ("row", "values"), rows)
+
+
+def batch_text(batch: Any) -> str:
+    """Return the ``repr`` of decoded subjects."""
+    return f"<Batch of {len(batch)} rows>"
+
+
+def batch_html(batch: Any) -> str:
+    """Return the first rows of decoded subjects, with a column for each part."""
+    listed = [batch[row] for row in islice(range(len(batch)), MAX_ROWS)]
+    headings = list(next((row for row in listed if row is not None), {}))
+    rows = (["" if row is None else row[name] for name in headings] for row in listed)
+    return table(batch_text(batch), headings, rows)
 
 
 def _cell(value: object) -> str:

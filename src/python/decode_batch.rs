@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use super::arrow::{arrow_error, columns, export, export_schema, row_index};
+use super::display::shown;
 use crate::arrow::{decode_columns, decoded_fields};
 
 /// Decoded subjects, as a sequence of dictionaries and as an Arrow struct (Arrow C interface).
@@ -58,6 +59,14 @@ impl Batch {
             found.set_item(field.name(), value(py, column, row)?)?;
         }
         Ok(Some(found))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "batch_text")
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "batch_html")
     }
 
     /// Return the Arrow type, a struct of ten columns.

@@ -7,6 +7,7 @@ mod arrow;
 mod bench;
 mod buffer;
 mod decode_batch;
+mod display;
 mod errors;
 mod fork;
 mod grammar;

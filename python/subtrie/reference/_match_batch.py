@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, final
 
+from .._display import matches_html, matches_text
 from .._errors import SubjectError
 from ._tree import Entry
 
@@ -71,6 +72,15 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
+
+    def __getitem__(self, key: int, /) -> tuple[Any, ...]:
+        return self.values(key)
+
+    def __repr__(self) -> str:
+        return matches_text(self)
+
+    def _repr_html_(self) -> str:
+        return matches_html(self)
 
     def __arrow_c_schema__(self) -> Any:
         """Return the Arrow type, ``list<int32>``."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from .._display import tree_html
 from .._drawing import draw
 from .._subscription import (
     Groups,
@@ -303,6 +304,9 @@ class SubjectTrie:
         self._load_values()
         with write_lock:
             return text_of(self._root, len(self._rows))
+
+    def _repr_html_(self) -> str:
+        return tree_html(self)
 
     def draw(self, format: str = "text") -> str:
         """Return the index as a drawing.

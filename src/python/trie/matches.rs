@@ -17,6 +17,7 @@ use super::subject_trie::SubjectTrie;
 use crate::arrow::{ColumnMatches, LookupSource, Offsets as Counts, match_columns};
 use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, row_index, view};
+use crate::python::display::shown;
 use crate::trie::LookupTarget;
 
 /// The subscriptions that many subjects match: ids, row after row.
@@ -163,6 +164,18 @@ impl Matches {
 
     const fn __len__(&self) -> usize {
         self.rows
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyTuple>> {
+        self.values(py, row)
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "matches_text")
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "matches_html")
     }
 
     /// Return the Arrow type, `list<int32>`.

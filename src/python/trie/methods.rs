@@ -20,6 +20,7 @@ use super::state::{HandleCell, State, replace, value_in};
 use super::subject_trie::{SubjectTrie, look_up};
 use super::subscription::Subscription;
 use crate::python::args::{Limit, Threads, bound, dialect, text};
+use crate::python::display::shown;
 use crate::python::errors::{ErrorClass, exception, type_error};
 use crate::trie::{Index, Scratch, SubscriptionRef};
 
@@ -329,6 +330,10 @@ impl SubjectTrie {
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.ensure_index(py)?;
         Ok(self.compute(py, |state| state.index.to_string()))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "tree_html")
     }
 
     /// Draw the tree as `text`, for Graphviz as `dot`, or as `mermaid`.

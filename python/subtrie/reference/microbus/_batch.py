@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from ..._address import ReplyAddress
+from ..._display import batch_html, batch_text
 from ..._errors import AddressError
 from .._column import NotText, rows_of
 from ._decode import decode
@@ -42,6 +43,12 @@ class Batch:
     def __getitem__(self, key: int, /) -> dict[str, Any] | None:
         found = self._rows[key]
         return None if found is None else dict(found)
+
+    def __repr__(self) -> str:
+        return batch_text(self)
+
+    def _repr_html_(self) -> str:
+        return batch_html(self)
 
     def __arrow_c_schema__(self) -> Any:
         """Return the Arrow type, a struct of ``COLUMNS``."""
