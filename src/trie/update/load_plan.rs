@@ -130,6 +130,7 @@ pub(super) fn plan(
 }
 
 /// The root, and the rows by its children; by several threads.
+#[allow(clippy::stable_sort_primitive)] // it merges parts that are sorted, in linear time
 fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch, Vec<Place>) {
     let rows: Vec<(u32, &str)> = (0..).zip(patterns.iter().copied()).collect();
     let parts = map_parts(&rows, PARALLEL_ROWS, |rows| {
@@ -147,7 +148,7 @@ fn divide_root(hasher: &TokenHasher, root: Branch, patterns: &[&str]) -> (Branch
         .iter()
         .fold(root, |all, (branch, _)| all.with_rest_of(*branch));
     let mut places: Vec<Place> = parts.into_iter().flat_map(|(_, places)| places).collect();
-    places.sort(); // merges the sorted parts
+    places.sort();
     (branch, places)
 }
 
