@@ -2,10 +2,10 @@
 
     python benches/wire_speed.py [--record]
 
-The figures of Rust are criterion's (`cargo bench -p subtrie-benches --bench wire`), those of Python are
-pytest-benchmark's. The fastest round of each is used, because other work on the machine only adds
-time. With ``--record`` they are written to ``benches/records/wire-<date>.json``, from which the
-performance page is generated.
+The figures of Rust are criterion's (``cargo bench -p subtrie-benches --bench wire``), those of
+Python are pytest-benchmark's. The fastest round of each is used, because other work on the machine
+only adds time. With ``--record`` they are written to ``benches/records/wire-<date>.json``, from
+which the performance page is generated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ _OPERATIONS = 1000
 def of_the_core() -> list[dict[str, Any]]:
     """Return the bytes per second of the core, by kind of input."""
     folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "criterion" / "parse"
-    subprocess.run(["cargo", "bench", "--locked", "-p", "subtrie-benches", "--bench", "wire"], cwd=ROOT, check=True)
+    subprocess.run(
+        ["cargo", "bench", "--locked", "-p", "subtrie-benches", "--bench", "wire"],
+        cwd=ROOT,
+        check=True,
+    )
     rows = []
     for made in sorted(folder.glob("*/new/sample.json")):
         sample = json.loads(made.read_text())

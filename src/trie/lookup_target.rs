@@ -1,4 +1,4 @@
-//! What a batch is looked up in, and what many subjects are explained with: an index or an image.
+//! The target of batches and of explanations of many subjects: an index or an image.
 
 use super::image::Image;
 use super::index::Index;

@@ -1,4 +1,4 @@
-//! What lookups and queries read: an index in memory, or an image.
+//! The source of lookups and queries: an index in memory, or an image.
 
 use super::address::{BlockAddr, LeafAddr, Slot};
 use super::hash::{NodeKey, TokenHasher};

@@ -1,4 +1,4 @@
-//! What a piece of work allocates, on the thread that does it: other tests run at the same time.
+//! A count of the allocations of the thread that does the work: other tests run at the same time.
 #![allow(unsafe_code)] // for a counting allocator
 
 use std::alloc::{GlobalAlloc, Layout, System};

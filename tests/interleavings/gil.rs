@@ -18,7 +18,7 @@ fn lock_gil() -> MutexGuard<'static, ()> {
     GIL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a thread holds while it runs Python code.
+/// The interpreter lock as a thread holds it while it runs Python code.
 pub struct Attached {
     guard: RefCell<Option<MutexGuard<'static, ()>>>,
     waits: Cell<usize>,
@@ -47,7 +47,7 @@ impl Python<'_> {
         result
     }
 
-    /// How often this thread released the GIL to wait.
+    /// The number of times that this thread released the GIL to wait.
     pub fn waits(self) -> usize {
         self.0.waits.get()
     }
@@ -92,7 +92,7 @@ pub fn delay_fork(py: Python<'_>) -> RwLockReadGuard<'static> {
     guard.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `before_fork` and `after_fork` do, with `forked` between them.
+/// Do what `before_fork` and `after_fork` do, with `forked` between them.
 pub fn fork<R>(py: Python<'_>, forked: impl FnOnce() -> R) -> R {
     let guard = FORK_LOCK.write_py_attached(py);
     let _guard = guard.unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the protocol of readers and a writer (`shared_state`) is built on.
+//! The primitives of the protocol of readers and a writer (`shared_state`).
 //!
 //! `tests/interleavings` compiles that file with other primitives, those of a model checker.
 

@@ -1,4 +1,4 @@
-//! What `subtrie._subscription` shares with the reference engine.
+//! The names of `subtrie._subscription` that both engines share.
 
 /// A name of `subtrie._subscription`.
 macro_rules! shared {
