@@ -101,7 +101,9 @@ def test_bad_lines_are_unparseable_and_the_rest_is_reported(run_both, mixed) -> 
     ]
     (malformed,) = told["malformed"]
     assert malformed.pop("reason")
-    assert malformed == {"subject": "p1.safe.443.A_com.b_com._.GET.x", "count": 1, "delivered": 0}
+    when = {"first": "2026-11-21T08:00:00.000008Z", "last": "2026-11-21T08:00:00.000008Z"}
+    subject = "p1.safe.443.A_com.b_com._.GET.x"
+    assert malformed == {"subject": subject, "count": 1, "delivered": 0, **when}
     assert told["other_traffic"] == [{"subject": "other.thing\\xff", "count": 1, "class": "other"}]
     assert set(TABLES) <= set(told)
 
