@@ -46,7 +46,7 @@ cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
 LAKES = target/lakes
 LAKE_JARS = io.delta:delta-spark_4.1_2.13:4.1.0 io.delta:delta-storage:4.1.0 \
     org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0
-lakes: ## run the tests with Delta Lake and Iceberg, on the Spark (4.1) that both have releases for
+lakes: ## run the tests with Delta Lake and Iceberg, on Spark 4.1
 	@tools/bootstrap test
 	@[ -d $(LAKES)/spark/pyspark ] || $(PYTHON) -m pip install -q --target $(LAKES)/spark pyspark==4.1.4
 	@for jar in $(LAKE_JARS); do \
