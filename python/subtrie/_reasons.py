@@ -298,6 +298,11 @@ LOADING: dict[str, Reason] = {
     "no-user": Reason(
         "the configuration has no users", "define some under authorization or accounts"
     ),
+    "conf-yaml": Reason(
+        "YAML, such as Helm values or a ConfigMap, is not a configuration of nats-server",
+        "give the configuration in it: kubectl get configmap NAME "
+        "-o jsonpath='{.data.nats\\.conf}' | subtrie acl show -",
+    ),
     "conf-syntax": Reason("unexpected text after the end", "remove it"),
     "conf-end": Reason("unexpected end in a block, an array or a quoted text", "close it"),
     "conf-separator": Reason(

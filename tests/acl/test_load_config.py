@@ -282,6 +282,15 @@ def test_a_pipe_is_not_included(tmp_path):
         Permissions.load(path)
 
 
+@pytest.mark.parametrize("name", ["values.yaml", "nats.txt"])
+def test_yaml_says_what_to_give(name, tmp_path):
+    text = "apiVersion: v1\nkind: ConfigMap\ndata:\n  nats.conf: |\n    port: 4222\n"
+    (tmp_path / name).write_text(text)
+    with pytest.raises(PermissionsError, match="kubectl get configmap") as refused:
+        Permissions.load_all(tmp_path / name)
+    assert refused.value.reason == "conf-yaml"
+
+
 def test_a_broker_in_operator_mode_says_what_to_give(tmp_path):
     path = tmp_path / "nats.conf"
     path.write_text("operator: /etc/nats/operator.jwt\nresolver: MEMORY\n")

@@ -37,6 +37,9 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 _SECRET = re.compile("pass|token|seed|secret", re.IGNORECASE)
 #: Keys whose value may be unknown: a reviewer has no secrets, and often not the names.
 _UNKNOWN = re.compile("pass|token|nkey|seed|secret|^user(name)?$", re.IGNORECASE)
+#: YAML, which nats-server does not read: by its name, or as a manifest of Kubernetes.
+_YAML = (".yaml", ".yml")
+_MANIFEST = (re.compile(r"^apiVersion: *\w", re.M), re.compile(r"^kind: *\w", re.M))
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -98,6 +101,10 @@ class _Reader:
             if parent is None:
                 raise
             raise file_error("include-file", path.name, parent, line) from None
+        if parent is None and (
+            path.suffix in _YAML or all(line.search(text) for line in _MANIFEST)
+        ):
+            raise file_error("conf-yaml", path.name, path)
         self.open.append(real)
         values = _Parser(text, path, self).document()
         self.open.pop()
