@@ -72,8 +72,9 @@ def check(
         engine: the engine that validates.
     """
     start = len(whole[: whole.find(text)].encode("utf-8", "surrogatepass"))
-    for index, character in enumerate(text):
-        if character.isspace():
+    if text.split() != [text]:
+        index = next((at for at, each in enumerate(text) if each.isspace()), None)
+        if index is not None:
             place = start + len(text[:index].encode("utf-8", "surrogatepass"))
             raise refusal(kind, "whitespace", whole, place, field)
     check_published(text, whole, field, dialect, kind, start, engine)

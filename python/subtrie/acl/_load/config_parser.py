@@ -25,6 +25,7 @@ MAX_FILES = 256
 
 _SPACE = re.compile(r"[ \t]*")
 _BLANKS = re.compile(r"(?:[ \t\r\n]+|(?:#|//)[^\r\n]*)*")
+_BLANK_STARTS = frozenset(" \t\r\n#/")
 _PLAIN = re.compile(r'[^"\\]*')
 _BARE = re.compile(r"""[^\s,;\]}]*""")
 _KEY = re.compile(r"""[^\s:={}\[\],;"'#]+""")
@@ -171,9 +172,11 @@ class _Parser:
 
     def _blanks(self) -> bool:
         """Skip blanks, new lines and comments; return True if there was a new line."""
-        found = _BLANKS.match(self._text, self._at)
-        start, self._at = self._at, found.end() if found else self._at
-        text = self._text
+        text, start = self._text, self._at
+        if text[start : start + 1] not in _BLANK_STARTS:
+            return False
+        found = _BLANKS.match(text, start)
+        self._at = found.end() if found else start
         return text.find("\n", start, self._at) >= 0 or text.find("\r", start, self._at) >= 0
 
     # --- values
@@ -218,7 +221,7 @@ class _Parser:
         before, self._key_read = self._key_read, key
         node = self._value()
         self._key_read = before
-        values[key] = dataclasses.replace(node, line=line)
+        values[key] = Node(node.value, node.file, line, node.column, node.used)
 
     def _ended(self, end: str) -> bool:
         """Skip what ends a value: a comma, a semicolon, a new line, or the end of its block."""
