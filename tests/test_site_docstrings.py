@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import griffe
 
-griffe = pytest.importorskip("griffe")
 ROOT = Path(__file__).resolve().parents[1]
 
 
