@@ -130,10 +130,10 @@ sentences: ## copy the sentences of the core's reasons into the Python table
 	@tools/bootstrap check
 	@$(PYTHON) tools/core_sentences.py
 
-cross: ## compare both engines on random programs (CASES=1000000 SEED=7)
+cross: ## compare both engines on random programs (CASES=1000000 SEED=7 PART=codec)
 	@tools/bootstrap test
 	$(PYTHON) tests/cross_engine.py --cases $(CASES) $(if $(SEED),--seed $(SEED)) \
-	    $(if $(RECORD),--record)
+	    $(if $(PART),--part $(PART)) $(if $(RECORD),--record)
 
 cross-go: ## compare both engines with nats-server's own index, in Go (CASES=1000000 SEED=7)
 	@tools/bootstrap test

@@ -1,6 +1,6 @@
 """The same random question to both engines: any difference is a bug.
 
-    python tests/cross_engine.py --cases 1000000 --seed 7
+    python tests/cross_engine.py --cases 1000000 --seed 7 [--part codec]
 
 One case is one question with its two answers: the value, or the class, reason, position, field,
 status and sentence of the refusal. Each round of cases is made from the seed and its own number, so
@@ -63,11 +63,23 @@ def ask(seed: int, number: int) -> Iterator[tuple[str, object, object]]:
             )
 
 
-def run(cases: int, seed: int, *, progress: bool = False) -> tuple[int, list[Difference]]:
+#: The rounds of each part, as places among the families of questions and the tries after them.
+PARTS = {
+    "all": range(cross_questions.FAMILIES + 1),
+    "codec": cross_questions.CODEC,
+}
+
+
+def run(
+    cases: int, seed: int, *, part: str = "all", progress: bool = False
+) -> tuple[int, list[Difference]]:
     """Asks until so many cases have been compared; how many they were, and the differences."""
     done, number, began, told = 0, 0, time.monotonic(), 0.0
     differences: list[Difference] = []
     while done < cases:
+        if number % (cross_questions.FAMILIES + 1) not in PARTS[part]:
+            number += 1
+            continue
         for question, native, reference in ask(seed, number):
             done += 1
             if native != reference:
@@ -91,6 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=20_261_121)
+    parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--round", type=int, help="ask one round again, and print it")
     parser.add_argument("--record", action="store_true", help="write docs/records/cross-*.json")
     options = parser.parse_args()
@@ -102,7 +115,7 @@ def main() -> int:
             print("same" if native == reference else "DIFFERENT", question, native, reference)
         return int(different > 0)
     began = time.monotonic()
-    done, differences = run(options.cases, options.seed, progress=True)
+    done, differences = run(options.cases, options.seed, part=options.part, progress=True)
     for difference in differences[:SHOWN]:
         print(difference)
     seconds = time.monotonic() - began
@@ -111,9 +124,11 @@ def main() -> int:
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
         import reliability_record
 
-        command = f"make cross CASES={options.cases} SEED={options.seed}"
+        chosen = "" if options.part == "all" else f" PART={options.part}"
+        command = f"make cross CASES={options.cases} SEED={options.seed}{chosen}"
+        kind = "cross" if options.part == "all" else f"cross-{options.part}"
         figures = {"cases": done, "differences": len(differences), "seconds": round(seconds)}
-        print(reliability_record.write("cross", command, options.seed, figures))
+        print(reliability_record.write(kind, command, options.seed, figures))
     return int(bool(differences))
 
 

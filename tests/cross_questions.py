@@ -294,6 +294,9 @@ _FAMILIES = [_grammar, _relations, _encoding, _addresses, _decoding, _parts, _wi
 #: How many families of questions there are.
 FAMILIES = len(_FAMILIES)
 
+#: The places of the families that ask the codec.
+CODEC = [_FAMILIES.index(family) for family in (_encoding, _addresses, _decoding, _parts)]
+
 
 def questions(random: Random, family: int) -> Iterator[Question]:
     """The questions of one round, all of one family."""

@@ -42,13 +42,33 @@ def _cross(figures: dict[str, Any]) -> str:
     return f"{figures['cases']:,} cases, {figures['differences']} differences"
 
 
+def _fuzz(figures: dict[str, Any]) -> str:
+    runs, failed = figures["runs"], figures["failed"]
+    least = min(runs, key=runs.__getitem__)
+    return (
+        f"{len(runs)} targets, {figures['seconds for each target']} s each, "
+        f"{sum(runs.values()):,} inputs (fewest: {runs[least]:,}, `{least}`); "
+        f"{len(failed)} failed"
+    )
+
+
+def _leaks(figures: dict[str, Any]) -> str:
+    shown = []
+    for name in ("changes", "requests"):
+        memory = figures[f"MiB during the {name}"]
+        shown.append(f"{figures[name]:,} {name}: {memory[0]:g} to {memory[-1]:g} MiB")
+    return "; ".join(shown)
+
+
+def _asan(figures: dict[str, Any]) -> str:
+    return f"{figures['passed']} tests passed, {figures['reports']} reports"
+
+
+_SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants}
+
+
 def _shown(record: dict[str, Any]) -> str:
-    kind, figures = record["kind"], record["figures"]
-    if kind == "chaos":
-        return _chaos(figures)
-    if kind.startswith("mutants-"):
-        return _mutants(figures)
-    return _cross(figures)
+    return _SHOWN.get(record["kind"].partition("-")[0], _cross)(record["figures"])
 
 
 def table() -> str:
