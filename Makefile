@@ -65,6 +65,11 @@ mutants: ## run mutants of one part against its own tests (PART=algebra COUNT=15
 	$(PYTHON) tools/mutants.py --part $(or $(PART),algebra) --count $(or $(COUNT),150) \
 	    --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) $(if $(RECORD),--record)
 
+.PHONY: breaks
+breaks: ## break the product on purpose, and see that the tests of each row notice it (ROW=S0-040)
+	@tools/bootstrap test
+	$(PYTHON) tools/breaks.py $(if $(ROW),--row $(ROW)) $(if $(RECORD),--record)
+
 check: ## check formatting, lints, spelling, wording, types, stubs, documentation
 	@tools/bootstrap check
 	$(PYTHON) -m ruff format --check .

@@ -160,6 +160,30 @@ def test_route_host(engine, host, normal):
     assert engine.check_route_host(host) == normal
 
 
+@pytest.mark.requirement("S0-036")
+@pytest.mark.parametrize("host", ["my$.xml", "école.fr", "a~b.c", "(x).y"])
+def test_only_an_absolute_route_puts_escapes_into_a_host(engine, host):
+    """No name of a service needs an escape, so one in that token is of a route."""
+    route = engine.subscription_from_route(
+        plane="p", host="shop.example", method="GET", route=f"//{host}/x"
+    )
+    assert route.split(".")[4] == engine.flatten_host(host)
+    assert "%" in route.split(".")[4]
+    own = engine.subscription_from_route(
+        plane="p", host="shop.example", method="GET", route="/my$/école"
+    )
+    assert own.split(".")[4] == "shop_example"
+    for refused in (
+        lambda: engine.check_identity_host(host),
+        lambda: engine.encode_reply(plane="p", source=host, host="a.b", id="id-1"),
+        lambda: engine.encode_request(
+            plane="p", port=443, source=host, host="a.b", method="GET", path="/x"
+        ),
+    ):
+        with pytest.raises(subtrie.AddressError):
+            refused()
+
+
 @pytest.mark.parametrize(
     ("host", "reason"),
     [

@@ -184,7 +184,7 @@ def python_mutants(files: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
             yield from ((file, name, place) for place in range(places))
 
 
-def _copy(folder: Path) -> None:
+def copy_tree(folder: Path) -> None:
     """Copy the tree with its extension, so that mutants never touch the original."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -220,7 +220,7 @@ def python_result(part: Part, count: int, seed: int, ends: float) -> Result:
     result = Result(possible=len(possible))
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        _copy(folder)
+        copy_tree(folder)
         began = time.monotonic()
         if _failed(folder, part.tests, ends - began) is not False:
             raise SystemExit("the tests fail without a mutant")

@@ -64,7 +64,13 @@ def _asan(figures: dict[str, Any]) -> str:
     return f"{figures['passed']} tests passed, {figures['reports']} reports"
 
 
-_SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants}
+def _breaks(figures: dict[str, Any]) -> str:
+    silent = figures["not noticed"]
+    return f"{figures['breaks']} breaks, {len(silent)} not noticed; {figures['minutes']:g} minutes"
+
+
+_SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
+          "breaks": _breaks}  # fmt: skip
 
 
 def _shown(record: dict[str, Any]) -> str:

@@ -89,3 +89,30 @@ async def test_a_route_that_collides_with_the_service_itself_is_refused(own):
         shop.endpoint("GET", "//a_b.c/x")(lambda: None)
     shop.endpoint("GET", f"//{own}/x")(lambda: None)
     assert len(shop.endpoints) == (1 if own == "a.b.c" else 2)
+
+
+@pytest.mark.requirement("S0-038")
+async def test_callers_add_no_subscriptions_of_the_service(tmp_path, plane):
+    """The broker is asked: the subscriptions to requests are the same after eight callers."""
+    log = tmp_path / "server.log"
+    server = NatsServer(tmp_path / "nats", log_file=str(log), trace=True).start()
+
+    def subscribed() -> list[str]:
+        found = re.findall(rf"<<- \[SUB ({plane}\.\S*\.shop_example\.\S*)", log.read_text())
+        return [each for each in found if ".reply." not in each]
+
+    try:
+        options = {"plane": plane, "nats": server.url, "short_circuit": False}
+        shop = Connector(HOST, deployment="LAB", **options)
+        shop.endpoint("GET", "/who")(lambda request: request.source)
+        async with shop:
+            before = subscribed()
+            for number in range(8):
+                async with Connector(f"caller{number}.example", deployment="LAB", **options) as one:
+                    answer = await one.request("GET", f"https://{HOST}/who")
+                    assert answer.body == f"caller{number}.example".encode()
+            assert subscribed() == before
+            assert before
+            assert {pattern.split(".")[3] for pattern in before} == {"*"}
+    finally:
+        server.stop()

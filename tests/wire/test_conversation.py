@@ -318,6 +318,26 @@ def test_streaming(row, steps, wanted):
     assert verdict(row, talk(*connected(), *steps)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("channel", "wanted"),
+    [
+        *(
+            pytest.param(name, "kept", marks=pytest.mark.requirement("S3-004", "S3-005"))
+            for name in ("FOO", "BAR", "foo.bar", "foo.BAR", "FOO.BAR", "FOO.BAR.BAZ")
+        ),
+        *(
+            pytest.param(name, "broken", marks=pytest.mark.requirement("S3-004", "S3-006"))
+            for name in ("FOO. BAR", "foo. .bar", "foo..bar", "foo.\tbar", ".foo", "foo.", "")
+        ),
+    ],
+)
+def test_the_names_of_channels(channel, wanted):
+    for steps in (published(1, channel), subscription(1, channel=channel), [
+        *subscription(1), delivered(2, 1, channel=channel),
+    ]):  # fmt: skip
+        assert verdict("S3-004", talk(*connected(), *steps)) == wanted, steps
+
+
 @pytest.mark.requirement("A51")
 def test_each_channel_has_its_own_sequence():
     """Sequence 1 of one channel is not sequence 1 of another."""
@@ -362,7 +382,7 @@ def test_every_rule_has_been_seen_kept_and_broken():
     assert seen >= {(row, word) for row in rows for word in ("kept", "broken")}
 
 
-@pytest.mark.requirement("S3-022")
+@pytest.mark.requirement("S3-020", "S3-022")
 def test_an_identifier_in_use():
     one = list(talk(*connected()))
     refused = list(talk(*connected(error="in use", number=2, at=1), number=2))

@@ -299,6 +299,20 @@ def test_inboxes_carry_the_message_types_of_their_requests():
     assert talk.feed(pub("out", streaming.Ack(sequence=1))).message.sequence == 1
 
 
+@pytest.mark.requirement("S3-066", "S3-076")
+@pytest.mark.parametrize(
+    ("answer", "error"), [(b"\x0a\x01g\x12\x04full", "full"), (b"\x0a\x01g", "")]
+)
+def test_an_error_of_an_acknowledgement_says_that_the_message_is_not_stored(answer, error):
+    """The bytes of a server: field 1 is the GUID of the message, field 2 the error."""
+    talk = Conversation()
+    talk.feed(pub("_STAN.pub.i.foo", streaming.PubMsg(guid="g", data=b"1"), "_STAN.acks.a"))
+    line = b"PUB _STAN.acks.a %d\r\n%b\r\n" % (len(answer), answer)
+    (ack,) = (talk.feed(op) for op in wire.Parser("client").feed(line))
+    assert (ack.name, ack.message.guid, ack.message.error) == ("PubAck", "g", error)
+    assert ack.answers.message.data == b"1"
+
+
 @pytest.mark.requirement("S3-031")
 def test_an_error_in_a_response_ends_nothing_and_changes_nothing():
     talk = Conversation()
