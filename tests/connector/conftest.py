@@ -68,7 +68,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_twice(item: pytest.Item) -> bool:
     given = getattr(getattr(item, "callspec", None), "params", {})
-    return given.get("make") == "memory" and given.get("each_transport") == "native"
+    within = given.get("make") == "memory" or (
+        "make_memory" in item.fixturenames  # type: ignore[attr-defined]
+        and not {"make", "make_nats", "broker"} & set(item.fixturenames)  # type: ignore[attr-defined]
+    )
+    return within and given.get("each_transport") == "native"
 
 
 Make = Callable[..., Connector]

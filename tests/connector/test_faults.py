@@ -112,6 +112,58 @@ async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
         assert asking_now(web) == []
 
 
+async def test_a_caller_cancelled_before_the_handler_begins_leaves_it_its_deadline(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("GET", "/", timeout=0.2)
+    async def work():
+        await asyncio.sleep(60)
+
+    async with shop, web:
+        asking = asyncio.create_task(web.request("GET", URL))
+        await asyncio.sleep(0)  # it is sent
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await _until(lambda: _statuses(shop) == [408], 30)
+        assert asking_now(web) == []
+
+
+@pytest.mark.parametrize("timeouts", [(0.2, 0.5), (0.5, 0.2)])
+async def test_two_services_that_take_one_request_have_deadlines_of_their_own(
+    make_memory, timeouts
+):
+    # Each subscribes the route with a queue of its own, so each gets the request.
+    shop, audit, web = (make_memory(host) for host in (HOST, "audit.example", "web.example"))
+    took = []
+
+    def add(service, timeout):
+        @service.endpoint("GET", f"//{HOST}/", timeout=timeout)
+        async def work():
+            begun = time.monotonic()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                took.append((timeout, time.monotonic() - begun))
+
+    add(shop, timeouts[0])
+    add(audit, timeouts[1])
+    async with shop, audit, web:
+        with pytest.raises(HTTPError) as late:
+            await web.request("GET", f"{URL}/")
+        assert late.value.status == 408
+        await _until(lambda: len(took) == 2, 30)
+        assert sorted(timeout for timeout, _ in took) == sorted(timeouts)
+        for timeout, seconds in took:
+            assert seconds > timeout - 0.05, "not at the deadline of the other"
+        await _until(lambda: _statuses(shop) == _statuses(audit) == [408], 30)
+
+
+def _statuses(connector):
+    served = connector.metrics.served
+    return [status for labels, _, status, _ in served if labels.name == "work"]
+
+
 async def test_crashing_handlers_do_not_affect_others(make):
     shop, web = make(HOST), make("web.example")
 

@@ -50,6 +50,32 @@ async def test_a_request_in_process_crosses_at_most_twelve_files(make_memory):
     assert len(crossed) <= 12, sorted(crossed)
 
 
+async def test_a_request_in_process_takes_one_turn_of_the_loop(make_memory):
+    shop, web = make_memory(HOST), make_memory("web.example")
+
+    @shop.endpoint("GET", "/n")
+    async def number() -> int:
+        return 7
+
+    async with shop, web:
+        await asyncio.sleep(0.05)  # announcements are over
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        await asyncio.sleep(0)
+        for _ in range(20):
+            before = turns
+            assert (await web.request("GET", f"https://{HOST}/n")).json() == 7
+            assert turns - before <= 1, "the handler and then its caller run in the next turn"
+        counting.cancel()
+
+
 def test_the_limit_follows_the_slowest_of_the_last_acknowledgements():
     times = AckTimes()
     assert times.limit(0.1) == 0.1

@@ -257,8 +257,8 @@ class RequestClient:
         timeout: float | None,
     ) -> tuple[RequestEnvelope, str, str]:
         """Return the request, its subject and the host; raises what ``request`` lists."""
-        runtime = self._runtime
-        if not self._transport.is_open:
+        runtime, targets = self._runtime, self._targets
+        if targets is None or not self._transport.is_open:
             raise refusal("BusError", "not-started", runtime.host, field="connector")
         context = current_request.get()
         if timeout is not None and type(timeout) not in (int, float):
@@ -282,7 +282,7 @@ class RequestClient:
         if params or "{" in url:
             url = fill_path(with_params(url, params))
         method = method.upper()
-        text, _, host, port, _, query, path, subject = self._target(method, url)
+        text, _, host, port, _, query, path, subject = targets(method, url)
         if port == "0":  # warns
             microbus.request_from_url(
                 plane=runtime.plane, source=runtime.host, method=method, url=text

@@ -68,6 +68,7 @@ class Endpoint:
         registrations: Its subscriptions, while it is subscribed.
         on_unsubscribe: Called by ``unsubscribe``: removes the subscriptions.
         labels: What the metrics say of it.
+        task_name: The name of the tasks of its handler.
         path_arguments: Index in the path, name and greediness of each path argument.
         bind: Calls a function with the arguments of the handler for a request.
     """
@@ -108,6 +109,7 @@ class Endpoint:
         self.is_async = _is_async(handler)
         path = self.path if self.path.startswith("/") else f"/{self.path}"
         canonical = f"{self.host}:{self.port_text}{path}"
+        self.task_name = f"{self.method} {canonical}"
         self.labels = EndpointLabels(self.port_text, self.path, self.name, canonical, self.kind)
         for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import types
+from asyncio import _get_running_loop
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import _control_headers
 from .._errors import SubtrieError
@@ -232,7 +234,9 @@ class PendingRequest:
     """A request that waits for one response: it completes once, with a response or an error.
 
     A handler on the caller's own loop shares its timer: the timer first cancels the handler at its
-    deadline, then ends the request.
+    deadline, then ends the request. If that handler begins in the next turn of the loop, the caller
+    waits for this turn first: most handlers are done then, and neither a future nor a timer is
+    needed.
 
     Attributes:
         loop: The caller's event loop.
@@ -250,6 +254,7 @@ class PendingRequest:
     """
 
     __slots__ = (
+        "_begins",
         "_closed",
         "_deadline",
         "_future",
@@ -295,14 +300,24 @@ class PendingRequest:
         self._timeout: Timeout | None = None
         self._handler: asyncio.Task[None] | None = None
         self._deadline = 0.0
-        self._handling = self._passed = self._closed = False
+        self._begins = self._handling = self._passed = self._closed = False
 
     @property
     def done(self) -> bool:
         """Whether it is complete."""
         return self.response is not None or self.error is not None
 
-    def wait(self) -> asyncio.Future[None]:
+    def wait(self) -> Awaitable[None]:
+        """Return what is done when the request is complete, to be awaited at once."""
+        return self._after_a_turn() if self._begins else self._wait()
+
+    @types.coroutine
+    def _after_a_turn(self) -> Generator[Any, None, None]:
+        yield  # the task of the handler was scheduled before that of the caller
+        if self.response is None and self.error is None:
+            yield from self._wait()
+
+    def _wait(self) -> asyncio.Future[None]:
         """Start the timer and return a future that is done when the request is complete."""
         future = self._future = self.loop.create_future()
         when = self._deadline if self._handling else self.expires
@@ -330,7 +345,7 @@ class PendingRequest:
             why = f"{response.source} responded, not {self.expects}"
             self.fail_threadsafe(HTTPError(why, status=502))
             return
-        if asyncio._get_running_loop() is self.loop:
+        if _get_running_loop() is self.loop:
             if self.response is None and self.error is None:
                 self.response = response
                 future = self._future
@@ -348,7 +363,7 @@ class PendingRequest:
 
     def fail_threadsafe(self, error: SubtrieError) -> None:
         """Complete the request with an error, from any thread."""
-        if asyncio._get_running_loop() is self.loop:
+        if _get_running_loop() is self.loop:
             self.fail(error)
         else:
             with contextlib.suppress(RuntimeError):  # the caller's loop is closed
@@ -360,19 +375,20 @@ class PendingRequest:
 
     # --- the deadline of a handler on the same loop
 
-    def limit(self, task: asyncio.Task[None], deadline: float) -> bool:
+    def limit(self, task: asyncio.Task[None], deadline: float, *, begins: bool) -> bool:
         """Cancel a handler on the caller's own loop at a time on its clock.
 
         Args:
             task: The handler.
             deadline: The time.
+            begins: Whether it begins in the next turn of the loop.
 
         Returns:
             False if the request limits another handler, or is complete.
         """
         if self._handler is not None or self.done:
             return False
-        self._handler, self._deadline, self._handling = task, deadline, True
+        self._handler, self._deadline, self._handling, self._begins = task, deadline, True, begins
         return True
 
     def stop(self) -> None:
@@ -405,7 +421,10 @@ class PendingRequest:
     def close(self) -> None:
         """Stop waiting; a handler that still runs keeps its deadline."""
         self._closed = True
-        if self._timeout is not None and (self._passed or not self._handling):
+        if self._timeout is None:
+            if self._handling:  # the caller was cancelled before it began to wait
+                self._timeout = self._timers.at(self._deadline, self._on_time)
+        elif self._passed or not self._handling:
             self._timers.cancel(self._timeout)
         if self.stop_ack_timer is not None:
             self.stop_ack_timer()

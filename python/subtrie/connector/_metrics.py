@@ -69,7 +69,7 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self.deliveries: Counter[str] = Counter()  # "memory", "nats"
+        self.deliveries = {"memory": 0, "nats": 0}
         self.rejects: Counter[str] = Counter()  # by reason
         self.ack_timeouts = 0
         self.timeouts = 0
@@ -153,6 +153,10 @@ class Metrics:
         finally:
             self.callbacks.observe(time.perf_counter() - begun, name=name, type=kind, error=error)
 
+    def delivered(self) -> dict[str, int]:
+        """Return the deliveries of the transports that delivered."""
+        return {transport: count for transport, count in self.deliveries.items() if count}
+
     def start(self) -> None:
         """Begin to count the uptime: the connector has started."""
         self._began = time.monotonic()
@@ -200,8 +204,9 @@ class Metrics:
         served.count += 1
         served.seconds += seconds
         served.size += size
-        served.by_seconds[bisect_left(SECONDS, seconds)] += 1
-        served.by_size[bisect_left(SIZES, size)] += 1
+        # Most are within the first bound: a comparison costs less than a call.
+        served.by_seconds[0 if seconds <= SECONDS[0] else bisect_left(SECONDS, seconds)] += 1
+        served.by_size[0 if size <= SIZES[0] else bisect_left(SIZES, size)] += 1
         if self.on_served is not None:
             self.on_served(key, seconds)
 
@@ -280,7 +285,7 @@ def prometheus_text(metrics: Metrics, identity: Mapping[str, str]) -> bytes:
             yield from REGISTRY.collect()  # the program's own
             yield counters(
                 "microbus_deliveries", "Messages received, by transport", "transport",
-                metrics.deliveries,
+                metrics.delivered(),
             )  # fmt: skip
             yield counters(
                 "microbus_rejects", "Messages rejected, by reason", "reason", metrics.rejects

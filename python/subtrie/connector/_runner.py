@@ -49,14 +49,18 @@ class Places:
 
     Args:
         most: The number of requests at work, and of those in excess by other sources.
+
+    Attributes:
+        most: The same number.
+        taken: The places that are taken.
     """
 
-    __slots__ = ("_by_source", "_most", "taken")
+    __slots__ = ("_by_source", "most", "taken")
 
     def __init__(self, most: int) -> None:
         if most < 1:
             raise ValueError(f"max_at_work must be at least 1, not {most!r}")
-        self._most = most
+        self.most = most
         self.taken = 0
         self._by_source: dict[str, int] = {}
 
@@ -66,11 +70,11 @@ class Places:
         Args:
             source: The verified source.
         """
-        if self.taken < self._most:
+        if self.taken < self.most:
             return True
         own = self._by_source.get(source, 0)
-        share = self._most // (len(self._by_source) + (0 if own else 1))
-        return own < share and self.taken < 2 * self._most
+        share = self.most // (len(self._by_source) + (0 if own else 1))
+        return own < share and self.taken < 2 * self.most
 
     def take(self, source: str) -> None:
         """Take a place for a request of a source.
@@ -79,17 +83,19 @@ class Places:
             source: The verified source.
         """
         self.taken += 1
-        self._by_source[source] = self._by_source.get(source, 0) + 1
+        by_source = self._by_source
+        by_source[source] = by_source[source] + 1 if source in by_source else 1
 
     def give(self, source: str) -> None:
         """Give a place back."""
-        left = self._by_source.get(source, 0) - 1
-        if self.taken:
-            self.taken -= 1
-        if left > 0:
-            self._by_source[source] = left
+        by_source = self._by_source
+        if source not in by_source:  # taken before a restart
+            return
+        self.taken -= 1
+        if by_source[source] > 1:
+            by_source[source] -= 1
         else:
-            self._by_source.pop(source, None)
+            del by_source[source]
 
 
 class HandlerRunner:
@@ -145,7 +151,12 @@ class HandlerRunner:
         if request.sender is None:  # the headers are written already
             budget_text = _control_headers.duration(budget)
             request.headers.lists[_control_headers.TIME_BUDGET] = [budget_text]
-        if failed is None and not endpoint.control and not self.places.admits(request.source):
+        places = self.places
+        if (
+            places.taken >= places.most
+            and failed is None
+            and not (endpoint.control or places.admits(request.source))
+        ):
             failed = HTTPError("too many requests at work", status=503)
         left = budget - runtime.round_trip
         if left <= 0 and failed is None:
@@ -159,19 +170,20 @@ class HandlerRunner:
         work = self._handle(endpoint, request, reply_to, failed)
         context = self._context.copy()
         task: asyncio.Task[None]
-        if _EAGER and request.depth <= _EAGER_DEPTH:
+        eager = _EAGER and request.depth <= _EAGER_DEPTH
+        if eager:
             task = asyncio.Task(work, loop=loop, context=context, eager_start=True)  # type: ignore[call-arg]
-            if task.done():
-                return
+        elif loop.get_task_factory() is None:  # as ``create_task``, at less cost
+            task = asyncio.Task(work, loop=loop, name=endpoint.task_name, context=context)
         else:
             task = loop.create_task(work, context=context)
-            if task.done():  # an eager task factory has run it already
-                return
+        if task.done():  # it was started eagerly, perhaps by a factory
+            return
         request.task = task
         counted = self.tasks[task] = failed is None and not endpoint.control
         if counted:
-            self.places.take(request.source)
-        if caller is not None and caller.limit(task, request.deadline):
+            places.take(request.source)
+        if caller is not None and caller.limit(task, request.deadline, begins=not eager):
             request.limit = caller
         else:
             request.limit = Deadline(runtime.timers, request.deadline, task)
@@ -207,7 +219,7 @@ class HandlerRunner:
         span: Span = NO_SPAN
         begun = time.perf_counter()
         try:
-            if not endpoint.control and runtime.traced:
+            if runtime.traced and not endpoint.control:
                 span = server_span(runtime.host, endpoint.port, endpoint.path, request)
             response: ResponseEnvelope | None = None
             cause: BaseException | None = None

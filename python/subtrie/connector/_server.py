@@ -120,10 +120,15 @@ class RequestServer:
         """Take a message in the sender's thread; False if the connector has stopped."""
         runtime = self._runtime
         loop = runtime.loop
-        if loop is None or loop.is_closed() or not isinstance(message, Request):
+        if loop is None or loop.is_closed():
+            return False
+        if isinstance(message, RequestEnvelope):
+            request = message
+        elif isinstance(message, Request):
+            request = RequestEnvelope.of(message)
+        else:
             return False
         runtime.metrics.deliveries["memory"] += 1
-        request = message if isinstance(message, RequestEnvelope) else RequestEnvelope.of(message)
         failed = None
         if len(request.body) > runtime.max_body:
             failed = self._too_large()

@@ -78,7 +78,7 @@ def _callback(rows: Any) -> Any:
 
 
 def _deliveries(connector: Runtime) -> Iterable[Measurement]:
-    return [({"transport": transport}, n) for transport, n in connector.metrics.deliveries.items()]
+    return [({"transport": transport}, n) for transport, n in connector.metrics.delivered().items()]
 
 
 def _rejects(connector: Runtime) -> Iterable[Measurement]:
