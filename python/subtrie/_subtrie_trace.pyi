@@ -103,7 +103,8 @@ class TrafficSums:
         Returns:
             What each row is beside a row that is summed, a sum of 1 (undelivered), 2 (forwarded),
             4 (arrived from another server), 8 (about a subscription), 16 (refused), 32 (its reply
-            subject was refused) and 64 (damaged). Nothing if no row is one of these.
+            subject was refused), 64 (damaged) and 128 (slow consumer). Nothing if no row is one of
+            these.
         """
 
     def add_publishes(self, batch: object) -> None:

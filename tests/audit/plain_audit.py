@@ -93,6 +93,7 @@ class Log:
         self.lines: list[Line] = []
         self.hops: list[Line] = []
         self.refusals: list[tuple[Any, str, str, Any]] = []  # who, subject, kind, time
+        self.slow: list[tuple[Any, Any]] = []  # who, time
         self.unparseable: list[dict[str, Any]] = []
         self._active: dict[tuple[str, str], Subscription] = {}
         self._last: dict[tuple[str, str], Subscription] = {}  # for deliveries still in flight
@@ -192,6 +193,8 @@ class Log:
         conn, prefix = about
         violation = log.violation(text)
         if violation is None:
+            if text.startswith("Slow Consumer Detected"):
+                self.slow.append(((prefix.user, log.client_name(prefix.client), conn), time))
             if prefix.kind in CLIENTS and re.match(r"\w+ connection closed", text):
                 for key in [key for key in self._active if key[0] == conn]:
                     self._end(key, pos, time)

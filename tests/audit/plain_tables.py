@@ -44,7 +44,8 @@ def audit(
 
 
 TABLES = (
-    "call_graph", "replies", "undelivered", "malformed", "other_traffic", "refused", "spoofed",
+    "call_graph", "replies", "undelivered", "malformed", "other_traffic", "refused",
+    "slow_consumers", "spoofed",
     "subscriptions", "coverage", "fan_out", "hot_subjects", "cross_plane", "unparseable",
 )  # fmt: skip
 
@@ -190,6 +191,15 @@ class Tables:
         for (who, subject, kind), times in found.items():
             yield {"who": who, "subject": subject, "count": len(times), "kind": kind,
                    **_span(times)}  # fmt: skip
+
+    def slow_consumers(self) -> Iterator[Row]:
+        found: dict[str, list[tuple[int, str, datetime | None]]] = defaultdict(list)
+        for number, each in enumerate(self.logs):
+            for (user, name, conn), time in each.slow:
+                found[identity(user, name) or conn].append((number, conn, time))
+        for who, told in found.items():
+            connections = {(number, conn) for number, conn, _ in told}
+            yield {"who": who, "count": len(connections), **_span(time for *_, time in told)}
 
     def spoofed(self) -> Iterator[Row]:
         found: dict[tuple[str, str, str], list[Message]] = defaultdict(list)

@@ -214,6 +214,7 @@ def flow_tables() -> dict[str, list[dict[str, Any]]]:
             row("coverage", server="a", pattern=pattern, matched=count, delivered=count)
             for pattern, count in (("orders.*.paid", 9), ("stock.>", 0))
         ],
+        "slow_consumers": [row("slow_consumers", who="billing", count=2, first=START, last=START)],
     }
 
 
@@ -232,7 +233,8 @@ def hostile_tables() -> dict[str, list[dict[str, Any]]]:
         named |= {"file": text, "conn": text, "sid": str(i), "offset": i, "count": 3}
         named |= {"differs_at": 0, "subscription_inactive": False, "first": START, "last": START}
         named |= {"start": START, "replier": text, "caller": text, "delivered": 1, "accepted": 1}
-        for table in ("undelivered", "spoofed", "malformed", "refused", "cross_plane"):
+        wrong = "undelivered spoofed malformed refused slow_consumers cross_plane"
+        for table in wrong.split():
             tables.setdefault(table, []).append(row(table, **named))
         for table in ("coverage", "other_traffic", "subscriptions", "replies", "unparseable"):
             tables.setdefault(table, []).append(row(table, **named))

@@ -290,6 +290,7 @@ def test_without_microbus_traffic_the_edges_are_flows(runs):
     ]
     assert [(each.kind, each.count, each.witness) for each in report.findings] == [
         ("flows", 200, "orders.*.paidd"),
+        ("slow_consumers", 2, "billing"),
         ("coverage", 1, "stock.>"),
     ]
     assert report.findings[0].title == (

@@ -25,6 +25,7 @@ _TITLES = {
     "malformed": "Malformed Microbus subjects",
     "other_traffic": "Other traffic",
     "refused": "Refused by the broker",
+    "slow_consumers": "Slow consumers (connections that read too slowly)",
     "spoofed": "Spoofed source",
     "subscriptions": "Subscriptions",
     "coverage": "Traffic of each subscription",

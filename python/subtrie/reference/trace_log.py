@@ -210,11 +210,13 @@ class _Reader:
         self.found.counts["server"] += 1
 
     def _about(self, position: int, text: str, client: bool, shared: Row) -> None:
-        """Read what the server says about a connection: a refusal, or its end."""
+        """Read what the server says about a connection: a refusal, that it is slow, or its end."""
         conn = shared["conn"]
         violation = log.violation(text)
         if violation is None:
-            if client and _CLOSING.match(text):
+            if text.startswith(log.SLOW_CONSUMER):
+                self._add(position, **shared, op="SLOW")
+            elif client and _CLOSING.match(text):
                 for (owner, _), subscription in self._subscriptions.items():
                     subscription.active &= owner != conn
                 self._add(position, **shared, op="CLOSED")

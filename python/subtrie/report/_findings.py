@@ -117,6 +117,16 @@ _RULES = (
         "Either the rules lack an entry, or the service does what it should not.",
     ),
     _Rule(
+        "slow_consumers",
+        ("who",),
+        "count",
+        "who",
+        _always("medium"),
+        lambda row: f"{row['who']} reads more slowly than the broker sends to it",
+        "The broker closes such a connection, and messages to it are lost: its handlers block the "
+        "reading, or it needs a queue group.",
+    ),
+    _Rule(
         "undelivered",
         ("nearest", "differs_at", "subscription_inactive"),
         "count",

@@ -36,6 +36,7 @@ _TEXTS = {
     ),
     "spoofed": ("Spoofed sources", "Messages whose subject names another sender."),
     "refused": ("Refused by the broker", "Publishes and subscriptions that were not permitted."),
+    "slow_consumers": ("Slow consumers", "Clients that read more slowly than they were sent to."),
     "malformed": ("Malformed subjects", "Subjects on a plane that are not canonical addresses."),
     "cross_plane": ("Other planes", "What an identity published outside its own plane."),
     "latency": ("Latency", "The time from a request to its reply, at nearest rank."),

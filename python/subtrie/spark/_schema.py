@@ -85,6 +85,7 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
         *_SPAN,
     ),
+    "slow_consumers": (("who", "string"), ("count", "bigint"), *_SPAN),
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
@@ -180,6 +181,7 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "malformed": ("subject",),
     "other_traffic": ("subject",),
     "refused": ("who", "subject", "kind"),
+    "slow_consumers": ("who",),
     "spoofed": ("who", "claimed", "subject"),
     "subscriptions": ("server", "conn", "sid", "start"),
     "coverage": ("server", "pattern", "queue"),

@@ -101,6 +101,19 @@ def refused(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     return _table(events, "refused", planes)
 
 
+def slow_consumers(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the clients that read more slowly than the server sent to them.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "slow_consumers", planes)
+
+
 def spoofed(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
     """Return publishes of a connection with the source of another host.
 

@@ -30,6 +30,8 @@ KINDS = {
 }
 DIRECTIONS = {"<<-": "in", "->>": "out", "<->": "local"}
 PAYLOAD = "MSG_PAYLOAD"
+#: How the message begins that a connection reads more slowly than the server sends to it.
+SLOW_CONSUMER = "Slow Consumer Detected: "
 
 _TEXT = r'[^"\\]*(?:\\.[^"\\]*)*'
 _CONNECTION = (

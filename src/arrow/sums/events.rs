@@ -4,7 +4,7 @@ use arrow_schema::ArrowError;
 
 use super::entries::Message;
 use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
-use super::{DAMAGED, SUBSCRIPTION, VIOLATION};
+use super::{DAMAGED, SLOW, SUBSCRIPTION, VIOLATION};
 
 /// The columns of a table of events that are summed, or decide what a row is.
 pub struct Events {
@@ -61,6 +61,7 @@ impl Events {
         }
         match self.op.get(row).unwrap_or_default() {
             b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
+            b"SLOW" => flags |= SLOW,
             b"VIOLATION" => match self.refused.get(row) {
                 Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,
                 Some(kind) if kind != b"reply" => flags |= VIOLATION,

@@ -36,6 +36,8 @@ pub const VIOLATION: u8 = 16;
 pub const REFUSED_REPLY: u8 = 32;
 /// A line that cannot be parsed.
 pub const DAMAGED: u8 = 64;
+/// A connection that reads more slowly than the server sends.
+pub const SLOW: u8 = 128;
 
 /// The numbers of a message that are summed, in this order.
 pub const COUNTS: [&str; 7] = [

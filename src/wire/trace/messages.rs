@@ -1,4 +1,4 @@
-//! Messages of the server itself: refusals, closed connections, its own start.
+//! Messages of the server itself: refusals, slow consumers, closed connections, its own start.
 
 use super::connection::pid_name;
 use super::event::{Direction, Event, Sink};
@@ -7,7 +7,7 @@ use super::prefix::Line;
 use super::reader::Reader;
 
 impl Reader {
-    /// Read a message about a connection: a refusal, or that the connection closed.
+    /// Read a message about a connection: a refusal, that it reads too slowly, or that it closed.
     pub(super) fn message(
         &mut self,
         position: u64,
@@ -24,14 +24,14 @@ impl Reader {
             ..Event::default()
         };
         let Some(violation) = operation::violation(found.rest) else {
-            if prefix.client && operation::is_closing(found.rest) {
+            let closes = prefix.client && operation::is_closing(found.rest);
+            if closes {
                 self.subscriptions.close(prefix.conn_id);
-                if own {
-                    sink.add(&Event {
-                        op: b"CLOSED",
-                        ..base
-                    });
-                }
+            }
+            let slow = operation::is_slow(found.rest);
+            if own && (closes || slow) {
+                let op: &[u8] = if slow { b"SLOW" } else { b"CLOSED" };
+                sink.add(&Event { op, ..base });
             }
             return;
         };

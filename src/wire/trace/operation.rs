@@ -297,3 +297,9 @@ pub fn is_closing(message: &[u8]) -> bool {
         .position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
     letters.is_some_and(|at| at > 0 && message[at..].starts_with(b" connection closed"))
 }
+
+/// Return whether a message says that a connection reads more slowly than it is sent to.
+#[must_use]
+pub fn is_slow(message: &[u8]) -> bool {
+    message.starts_with(b"Slow Consumer Detected: ")
+}

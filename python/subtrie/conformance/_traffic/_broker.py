@@ -44,6 +44,7 @@ class Broker:
         self.operations = 0
         self._dice = dice
         self._next_cid = 5
+        self._closings = 0
         self._literal: dict[str, list[Subscription]] = defaultdict(list)
         self._wild: dict[str, list[Subscription]] = defaultdict(list)  # by their fifth token
         self._cache: dict[str, list[Subscription]] = {}
@@ -189,8 +190,17 @@ class Broker:
         self._end(conn.subscriptions.pop(sid), written)
 
     def close(self, conn: Connection) -> None:
-        """A client closes its connection."""
-        written = self._server("DBG", f"{conn.front} - Client connection closed: Client Closed")
+        """A client closes its connection; every third one reads too slowly, and is closed."""
+        reason = "Client Closed"
+        if self._closings % 3 == 0:
+            reason = "Slow Consumer (Pending Bytes)"
+            written = self._server(
+                "INF", f"{conn.front} - Slow Consumer Detected: MaxPending of 67108864 Exceeded"
+            )
+            self.events.client(written, conn, None, "SLOW")
+            self.truth.slow(conn, written.time)
+        self._closings += 1
+        written = self._server("DBG", f"{conn.front} - Client connection closed: {reason}")
         self.events.client(written, conn, None, "CLOSED")
         for sid, found in list(conn.subscriptions.items()):
             self._local(conn, sid)

@@ -73,6 +73,8 @@ class Scenarios:
     def restart(self) -> None:
         """Restart the broker; all services connect again."""
         self.broker.idle()
+        self.broker.close(self.running[0].conn)
+        self.broker.idle()
         self.broker.restart()
         self.running.clear()
         self._connect_all()

@@ -71,6 +71,7 @@ class Truth:
         self._counts: dict[str, Counts] = {}
         self._refused: Counter[tuple[str, str, str]] = Counter()
         self._refused_spans: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._slow: dict[str, list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
         self._spoofed: dict[tuple[str, str, str], list[int]] = {}
         self._planes: dict[str, dict[str, list[int]]] = defaultdict(dict)
@@ -184,6 +185,10 @@ class Truth:
         if self.answers is not None and kind == "subscribe":
             self.answers.refuse_subscription(conn, subject, queue, at)
 
+    def slow(self, conn: Connection, at: int) -> None:
+        """Note a connection that the broker closed because it reads too slowly."""
+        self._slow[conn.user or conn.name or f"{self.pid}/client:{conn.cid}"].append(at)
+
     def quarantine(self, offset: int, line: bytes, reason: str) -> str:
         """Note a line that cannot be parsed, and return its text."""
         text = line[:512].decode("utf-8", "backslashreplace")
@@ -224,6 +229,10 @@ class Truth:
                 {"who": who, "subject": subject, "count": count, "kind": kind}
                 | _span([self._refused_spans[who, subject, kind]])
                 for (who, subject, kind), count in self._refused.items()
+            ),
+            "slow_consumers": (
+                {"who": who, "count": len(times), **_span([[min(times), max(times)]])}
+                for who, times in self._slow.items()
             ),
             "spoofed": (
                 {"who": w, "claimed": c, "subject": s, "count": n[0], "accepted": n[1]}

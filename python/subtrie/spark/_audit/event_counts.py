@@ -19,7 +19,7 @@ def event_counts(events: pa.RecordBatch) -> dict[str, int]:
 
     op = events.column("op")
     damaged = number(pc.is_valid(events.column("reason")))
-    server = number(pc.is_in(op, value_set=_set("CLOSED", "START", "VIOLATION")))
+    server = number(pc.is_in(op, value_set=_set("CLOSED", "SLOW", "START", "VIOLATION")))
     sent = pc.and_kleene(
         pc.is_in(op, value_set=_set("MSG", "HMSG")), pc.equal(events.column("direction"), "out")
     )

@@ -54,6 +54,7 @@ _HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 #: ``undelivered``  one message that no client received
 #: ``hop`` / ``arrival``  one message sent to / received from another server
 #: ``refused``      refused operations by identity, conn, subject and reason (its kind)
+#: ``slow``         connections that read too slowly
 #: ``unparseable``  one line
 #: ``subscription`` one line that begins or ends subscriptions; ``reason`` is its direction
 #: ``plane``        a plane of accepted traffic, in the column ``subject``
@@ -66,6 +67,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "hop": _HOP,
     "arrival": _HOP,
     "refused": ("identity", "conn", "subject", "reason", "count", "first", "last"),
+    "slow": ("server", "conn", "identity", "first", "last"),
     "unparseable": ("server", "file", "position", "reason", "text"),
     "subscription": (
         *("server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position"),
@@ -75,10 +77,13 @@ FACTS: dict[str, tuple[str, ...]] = {
     "count": ("subject", "count"),
     "range": ("server", "position", "size"),
 }
+#: The column that decides the bucket, of facts that are not about subjects.
+_BUCKETED_BY = {"slow": "identity", "unparseable": "file"}
 _DRIVEN = ("subscription", "plane", "count", "range")
 #: The columns that identify facts that add up; other facts are one each.
 _KEYS = {
     "refused": ("identity", "conn", "subject", "reason"),
+    "slow": ("server", "conn", "identity"),
     "plane": ("subject",),
     "count": ("subject",),
 }
@@ -87,6 +92,7 @@ _REFUSAL = {name: name for name in _KEYS["refused"]} | {
     "first": "time",
     "last": "time",
 }
+_SLOW = {name: name for name in _KEYS["slow"]} | {"first": "time", "last": "time"}
 _NUMBERS = (*_SUMS, "position", "subscription", "size", "count")
 # What TrafficSums.add_events says of a row, and the facts it becomes: the columns of the event.
 _LISTED = (
@@ -96,6 +102,7 @@ _LISTED = (
     (8, "subscription", {name: name for name in FACTS["subscription"]} | {"reason": "direction"}),
     (16, "refused", _REFUSAL),
     (32, "refused", _REFUSAL),
+    (128, "slow", _SLOW),
     (
         64,
         "unparseable",
@@ -386,7 +393,7 @@ def _bucketed(kind: str, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     if kind in _DRIVEN:
         yield FOR_DRIVER, table
         return
-    column = table["file" if kind == "unparseable" else "subject"]
+    column = table[_BUCKETED_BY.get(kind, "subject")]
     coded = column.combine_chunks().dictionary_encode()
     hashes = [zlib.crc32((text or "").encode()) % BUCKETS for text in coded.dictionary.to_pylist()]
     of_text = pa.array(hashes, pa.int32()).take(coded.indices)

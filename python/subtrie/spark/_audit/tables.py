@@ -69,6 +69,7 @@ def rows_of(facts: FactTables, index: PatternIndex, planes: Sequence[str]) -> li
         totals = pa.table({"forwarded": [pc.sum(publishes["forwarded"]).as_py() or 0]})
         found.append((TOTALS, totals.append_column("key", pa.array([""]))))
     found.append(_refused(facts.table("refused")))
+    found.append(_slow_consumers(facts.table("slow")))
     found.append(_unparseable(facts.table("unparseable")))
     return found
 
@@ -260,6 +261,17 @@ def _refused(facts: pa.Table) -> Rows:
     table = pa.table({"who": who, "kind": facts["reason"], **columns})
     keys = ("who", "subject", "kind")
     return rows("refused", add_up(table, keys), keys)
+
+
+def _slow_consumers(facts: pa.Table) -> Rows:
+    """Return how many connections read too slowly, by who they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    who = pc.coalesce(facts["identity"], facts["conn"])
+    one = pa.repeat(pa.scalar(1, pa.int64()), facts.num_rows)
+    table = pa.table({"who": who, "count": one, "first": facts["first"], "last": facts["last"]})
+    return rows("slow_consumers", add_up(table, ("who",)), ("who",))
 
 
 def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:

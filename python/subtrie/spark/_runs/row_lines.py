@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import SubjectTrie, microbus
 from ..._errors import SubtrieError
-from ...wire.log import LogRecord, client_name, parse_line, violation
+from ...wire.log import SLOW_CONSUMER, LogRecord, client_name, parse_line, violation
 from .._schema import TABLE_KEYS
 from .._sources.log_reader import open_plain
 
@@ -90,6 +90,8 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
     if table == "replies":
         ends = (row["replier"], row["caller"])
         return _on_subject(lambda subject: _reply_ends(subject) == ends)
+    if table == "slow_consumers":
+        return _of(row["who"], lambda record: (record.message or "").startswith(SLOW_CONSUMER))
     for name in _SUBJECTS:
         if row.get(name) is not None:
             return _of(row.get("who"), _on_subject(_subject_test(row[name])))
@@ -100,7 +102,13 @@ def _of(who: str | None, is_wanted: _Wanted) -> _Wanted:
     """Return whether a line is wanted, and of the client ``who`` if one is named."""
     if who is None:
         return is_wanted
-    return lambda record: who in (record.user, client_name(record.client)) and is_wanted(record)
+
+    def test(record: LogRecord) -> bool:
+        pid = "-" if record.pid is None else record.pid
+        names = (record.user, client_name(record.client), f"{pid}/{record.kind}:{record.id}")
+        return who in names and is_wanted(record)
+
+    return test
 
 
 def _on_subject(is_wanted: Callable[[str], bool]) -> _Wanted:

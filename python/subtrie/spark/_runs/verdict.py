@@ -27,6 +27,7 @@ def verdict(result: Audit) -> str:
             row["undelivered"] for row in _rows(result, "flows") if row["subscriber"] is None
         )
     refused, unparseable = _sum(result, "refused", "count"), result.summary["unparseable_lines"]
+    slow = _sum(result, "slow_consumers", "count")
     attempts = f" ({spoofed - accepted:,} spoofed)" if spoofed > accepted else ""
     counts = (
         (accepted, "spoofed and accepted"),
@@ -34,6 +35,7 @@ def verdict(result: Audit) -> str:
         (undelivered, "undelivered"),
         (_sum(result, "malformed", "count"), "malformed"),
         (refused, f"refused{attempts}"),
+        (slow, "slow consumer" if slow == 1 else "slow consumers"),
         (unparseable, "unparseable"),
     )
     return ", ".join(f"{count:,} {what}" for count, what in counts if count) or "no findings"

@@ -1,0 +1,138 @@
+"""Slow consumers in the log of a real nats-server without Microbus traffic, up to the report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from subtrie.reference.trace_log import read_events
+from subtrie.report import read_report, to_markdown
+from subtrie.spark import Questions, audit, row_lines, verdict
+
+# A client that reads nothing has more than this waiting after a few hundred messages.
+CONFIGURATION = """
+listen: 127.0.0.1:-1
+ports_file_dir: "{folder}"
+trace: true
+debug: true
+logfile: "{log}"
+max_traced_msg_len: 16
+max_payload: 65536
+max_pending: 1000000
+authorization {{ users: [
+  {{ user: "shop", password: "hidden-word", permissions: {{ publish: "orders.>" }} }}
+  {{ user: "billing", password: "hidden-word" }}
+] }}
+"""
+BODY = b"x" * 50_000
+PATIENCE = 60  # seconds
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The finished log."""
+    folder = tmp_path_factory.mktemp("slow")
+    path = folder / "nats.log"
+    server = shutil.which("nats-server") or Path(sys.executable).parent / "nats-server"
+    (folder / "nats.conf").write_text(CONFIGURATION.format(folder=folder, log=path))
+    broker = subprocess.Popen([server, "-c", folder / "nats.conf"])
+    try:
+        wait_for(lambda: list(folder.glob("*.ports")))
+        (ports,) = folder.glob("*.ports")
+        wait_for(lambda: ports.read_text().rstrip().endswith("}"))
+        (url,) = json.loads(ports.read_text())["nats"]
+        asyncio.run(traffic(url.replace("nats://", ""), path))
+    finally:
+        broker.terminate()
+        broker.wait(PATIENCE)
+    return path
+
+
+def wait_for(there: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+async def traffic(address: str, log: Path) -> None:
+    """Run a client that reads nothing, one that reads, and one that publishes."""
+    host, _, port = address.rpartition(":")
+
+    async def ignore(_: Exception) -> None:
+        pass
+
+    async def client(user: str) -> Any:
+        return await nats.connect(
+            f"nats://{address}", user=user, password="hidden-word", error_cb=ignore
+        )
+
+    async def heard(_: Any) -> None:
+        pass
+
+    shop, billing = await client("shop"), await client("billing")
+    await billing.subscribe("orders.*.paid", cb=heard)
+    await billing.subscribe("orders.*.payed", cb=heard)
+    await billing.flush()
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((host, int(port)))
+        login = '{"user":"billing","pass":"hidden-word","name":"stuck"}'
+        deaf.sendall(f"CONNECT {login}\r\nSUB orders.> 1\r\nPING\r\n".encode())
+        wait_for(lambda: "[SUB orders.> 1]" in log.read_text())
+        for number in range(400):
+            await shop.publish(f"orders.{number}.paid", BODY)
+            await shop.flush(PATIENCE)
+            if "Slow Consumer" in log.read_text():
+                break
+    await shop.publish("orders.7.pad", b"")
+    await shop.publish("stock.7", b"")  # refused
+    await shop.flush(PATIENCE)
+    await shop.close()
+    await billing.close()
+
+
+@pytest.fixture(scope="module")
+def result(spark: Any, log: Path) -> Any:
+    """The audit of the log."""
+    with audit(spark, [str(log)], questions=Questions(automatic=True)) as found:
+        yield found
+
+
+def test_the_connection_is_in_the_tables(result: Any, log: Path) -> None:
+    told = [row for row in read_events(log.read_bytes())[0] if row["op"] == "SLOW"]
+    (row,) = result.rows("slow_consumers")
+    assert (row["who"], row["count"]) == ("billing", 1)
+    assert len({each["conn"] for each in told}) == 1
+    assert (row["first"], row["last"]) == (told[0]["time"], told[-1]["time"])
+
+
+def test_the_first_screen_has_who_is_refused_slow_and_silent(result: Any) -> None:
+    assert result.summary["planes"] == []
+    assert verdict(result) == "1 undelivered, 1 refused, 1 slow consumer"
+    report = read_report(result)
+    assert "# Traffic without Microbus" in to_markdown(report)
+    found = {each.kind: each for each in report.findings}
+    assert set(found) == {"flows", "refused", "slow_consumers", "coverage"}
+    assert found["flows"].title.endswith("the nearest pattern is orders.*.paid")
+    slow = found["slow_consumers"]
+    assert slow.title == "billing reads more slowly than the broker sends to it"
+    assert slow.first is not None
+    assert slow.command == "subtrie report lines --log LOG -- RUN slow_consumers billing"
+    assert found["coverage"].title.endswith("such as orders.*.payed")
+
+
+def test_the_row_has_its_line(result: Any, log: Path) -> None:
+    lines = [each.text for each in row_lines(result, "slow_consumers", ["billing"], [str(log)])]
+    assert lines
+    assert all(" - Slow Consumer Detected: MaxPending of 1000000 Exceeded" in x for x in lines)
