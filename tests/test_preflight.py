@@ -83,7 +83,7 @@ def test_an_empty_machine_gets_the_whole_list_at_once(machine):
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr.startswith("make demo cannot start yet:\n")
     assert "Python 3.11 or newer\n      sudo apt-get install -y python3 python3-venv" in said.stderr
-    assert "Rust 1.88 or newer (cargo and rustc)\n      curl " in said.stderr
+    assert "Rust 1.89 or newer (cargo and rustc)\n      curl " in said.stderr
     assert "sudo apt-get install -y openjdk-17-jre-headless" in said.stderr
     assert said.stderr.endswith("Then run the same command again.\n")
 
@@ -133,7 +133,7 @@ def test_python_without_venv(machine):
 
 
 @pytest.mark.parametrize(
-    ("version", "fits"), [("1.87.1", False), ("1.88.0", True), ("2.0.0-nightly", True)]
+    ("version", "fits"), [("1.88.1", False), ("1.89.0", True), ("2.0.0-nightly", True)]
 )
 def test_rust_version(machine, version, fits):
     machine.python()
@@ -141,7 +141,7 @@ def test_rust_version(machine, version, fits):
     machine.java()
     said = machine.preflight()
     assert said.returncode == (0 if fits else 2)
-    assert fits or f"Rust 1.88 or newer (rustc is {version})" in said.stderr
+    assert fits or f"Rust 1.89 or newer (rustc is {version})" in said.stderr
 
 
 def test_old_rust_of_rustup_is_updated_by_rustup(machine):

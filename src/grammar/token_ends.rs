@@ -8,8 +8,8 @@ use super::scan::{Kernel, NEAR_SLACK, SLACK, scan, scan_subject};
 use crate::error::Error;
 use crate::number::to_u32;
 
-/// Tokens that are found without indirection, in texts that 16 bits can measure: more than the 63
-/// whose hashes a lookup keeps would make the memory of a subject larger and help no real one.
+/// Tokens that are found without indirection, in texts that 16 bits can measure: more would make the
+/// memory of a subject larger and help no real one.
 const NEAR: usize = 64;
 
 /// The tokens of a text, found by their starts. Reused for text after text, it allocates nothing.

@@ -25,9 +25,8 @@ const TAG_BRANCH: u64 = 3;
 const ADDRESS_SHIFT: u32 = 32;
 const LOW_HALF: u64 = 0xffff_ffff;
 
-/// The positions from here on are far: a branch has one of them or up to four below, and only those
-/// below have their hash cached during a lookup. 63 codes fit in six bits beside [`LENGTH_CODE`],
-/// and 63 cached bits in a word. Microbus subjects have about eleven tokens.
+/// The positions from here on are far: a branch has one of them or up to four below. 63 codes fit in
+/// six bits beside [`LENGTH_CODE`]. Microbus subjects have about eleven tokens.
 pub(crate) const FIRST_FAR_POSITION: usize = 63;
 
 /// Positions of a branch. Four codes of six bits fit between the flags and the length range; more

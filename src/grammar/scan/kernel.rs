@@ -47,10 +47,34 @@ impl Masks {
     }
 }
 
+/// Positions that are expanded at a time.
+pub(crate) const EXPANDED: usize = 32;
+
 /// A way to compute masks.
 pub(crate) trait Kernel: Copy {
     /// The equal bytes of two blocks: one bit a byte, the first byte lowest.
     fn equal(self, left: &[u8; 32], right: &[u8; 32]) -> u32;
+
+    /// Whether two texts of one length are equal, if they are short enough for one comparison and
+    /// no byte around them has to be read.
+    #[inline(always)]
+    fn equal_texts(self, _left: &[u8], _right: &[u8]) -> Option<bool> {
+        None
+    }
+
+    /// How many of the first numbers of four pairs are below `bound`; 0 counts as above all.
+    #[inline(always)]
+    fn count_below(self, pairs: &[[u64; 2]; 4], bound: u64) -> usize {
+        let below = |pair: &[u64; 2]| pair[0].wrapping_sub(1) < bound.wrapping_sub(1);
+        pairs.iter().map(|pair| usize::from(below(pair))).sum()
+    }
+
+    /// The positions of the bits that are set, each with `start` added, if one instruction finds
+    /// them. What follows the last one, and those after the first [`EXPANDED`], have no meaning.
+    #[inline(always)]
+    fn expand(self, _bits: u64, _start: u16) -> Option<[u16; EXPANDED]> {
+        None
+    }
 
     /// The masks of sixteen bytes.
     fn sixteen<const PATTERN: bool, const SERVER: bool>(self, bytes: &[u8; 16]) -> Masks;
@@ -69,6 +93,35 @@ pub(crate) trait Kernel: Copy {
         let (low, high) = halves(bytes);
         let low = self.thirty_two::<PATTERN, SERVER>(low);
         low.or_shifted(self.thirty_two::<PATTERN, SERVER>(high), 32)
+    }
+
+    /// The masks of the last `length` bytes of a text, 1 to 63, behind whole blocks.
+    #[inline(always)]
+    fn last<const PATTERN: bool, const SERVER: bool>(self, text: &[u8], length: usize) -> Masks {
+        // The last bytes; those that were in the block before are shifted out.
+        if length <= 32
+            && let Some(block) = text.last_chunk::<32>()
+        {
+            let masks = self.thirty_two::<PATTERN, SERVER>(block);
+            return masks.drop_first(32 - length);
+        }
+        if let Some(block) = text.last_chunk::<64>() {
+            let masks = self.sixty_four::<PATTERN, SERVER>(block);
+            return masks.drop_first(64 - length);
+        }
+        if let (Some(first), Some(last)) = (text.first_chunk::<32>(), text.last_chunk::<32>()) {
+            let first = self.thirty_two::<PATTERN, SERVER>(first);
+            return first.or_shifted(self.thirty_two::<PATTERN, SERVER>(last), length - 32);
+        }
+        if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+            let first = self.sixteen::<PATTERN, SERVER>(first);
+            return first.or_shifted(self.sixteen::<PATTERN, SERVER>(last), length - 16);
+        }
+        let mut padded = [b'x'; 16];
+        for (to, from) in padded.iter_mut().zip(text) {
+            *to = *from;
+        }
+        self.sixteen::<PATTERN, SERVER>(&padded)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The scan: finds the dots of a text and checks its bytes, 64 at a time, with the widest vectors
-//! that the processor has (AVX2, SSE2, or 64-bit words as vectors: Mycroft 1987).
+//! that the processor has (AVX-512, AVX2, SSE2, or 64-bit words as vectors: Mycroft 1987).
 //!
 //! Every tokenizer of the crate is this scan: the index and [`super::check`], the decoder of
 //! addresses, the parsers of patterns and of rules. It answers whether a text is valid; which rule an
@@ -10,6 +10,8 @@
 // them would be one to code that is compiled without it.
 #![allow(clippy::inline_always)]
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod dispatch;
 mod kernel;
 mod words;
@@ -18,7 +20,7 @@ mod x86;
 
 use super::{Dialect, Form};
 pub(crate) use dispatch::{Baseline, with_best_kernel};
-use kernel::Masks;
+use kernel::{EXPANDED, Masks};
 pub(crate) use kernel::{Kernel, Task};
 #[cfg(test)]
 pub(crate) use words::Words;
@@ -38,13 +40,13 @@ pub(crate) struct Scan {
 /// Receives the dots of a text, block by block.
 pub(crate) trait DotSink {
     /// Receives the dots of the 64 bytes at `base`, the first byte lowest, after `count` others.
-    fn record(&mut self, dots: u64, base: usize, count: usize);
+    fn record<K: Kernel>(&mut self, kernel: K, dots: u64, base: usize, count: usize);
 }
 
 /// Counts only.
 impl DotSink for () {
     #[inline(always)]
-    fn record(&mut self, _dots: u64, _base: usize, _count: usize) {}
+    fn record<K: Kernel>(&mut self, _: K, _dots: u64, _base: usize, _count: usize) {}
 }
 
 /// Elements that a list of ends needs beyond one a token, as they are written eight at a time.
@@ -54,7 +56,7 @@ pub(crate) const SLACK: usize = 8;
 impl DotSink for [u32] {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // texts are shorter than 4 GiB
-    fn record(&mut self, mut dots: u64, base: usize, count: usize) {
+    fn record<K: Kernel>(&mut self, _: K, mut dots: u64, base: usize, count: usize) {
         let mut room = self.get_mut(count..).unwrap_or_default();
         let base = base as u32;
         // Eight at a time: a branch for each token would be mispredicted once a subject.
@@ -71,9 +73,12 @@ impl DotSink for [u32] {
     }
 }
 
-/// Elements that a list of starts needs beyond one a token: those of the first block are written as
-/// many at a time. Most subjects have fewer dots in 64 bytes; more would be written for nothing but longer subjects.
-pub(crate) const NEAR_SLACK: usize = 12;
+/// Elements that a list of starts needs beyond one a token, as up to so many are written at a time.
+pub(crate) const NEAR_SLACK: usize = EXPANDED;
+
+/// Elements that are written at a time for the first block. Most subjects have fewer dots in 64 bytes;
+/// more would be written for nothing but longer subjects.
+const FIRST: usize = 12;
 
 /// Elements that are written at a time for a later block, in which most subjects end.
 const LATER: usize = 6;
@@ -83,9 +88,18 @@ const LATER: usize = 6;
 impl<const ROOM: usize> DotSink for [u16; ROOM] {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // as documented
-    fn record(&mut self, mut dots: u64, base: usize, count: usize) {
+    fn record<K: Kernel>(&mut self, kernel: K, mut dots: u64, base: usize, count: usize) {
         let room = self.get_mut(count + 1..).unwrap_or_default();
         let start = (base as u16).wrapping_add(1);
+        if let Some(first) = kernel.expand(dots, start) {
+            if let Some(places) = room.first_chunk_mut() {
+                *places = first;
+            }
+            if dots.count_ones() as usize > EXPANDED {
+                record_later(kernel, room, dots, start);
+            }
+            return;
+        }
         let mut write = |places: &mut [u16]| {
             for place in places {
                 *place = start.wrapping_add(dots.trailing_zeros() as u16);
@@ -94,7 +108,7 @@ impl<const ROOM: usize> DotSink for [u16; ROOM] {
             dots == 0
         };
         // As below, without a branch for each token.
-        let mut room = match room.split_first_chunk_mut::<NEAR_SLACK>() {
+        let mut room = match room.split_first_chunk_mut::<FIRST>() {
             Some((some, more)) if base == 0 => {
                 if write(some) {
                     return;
@@ -109,6 +123,18 @@ impl<const ROOM: usize> DotSink for [u16; ROOM] {
             }
             room = more;
         }
+    }
+}
+
+/// Records the dots after the first [`EXPANDED`] of a block: every second byte of it is a dot.
+#[cold]
+fn record_later<K: Kernel>(kernel: K, room: &mut [u16], mut dots: u64, start: u16) {
+    for _ in 0..EXPANDED {
+        dots &= dots.wrapping_sub(1);
+    }
+    let places = room.get_mut(EXPANDED..).and_then(<[u16]>::first_chunk_mut);
+    if let (Some(places), Some(later)) = (places, kernel.expand(dots, start)) {
+        *places = later;
     }
 }
 
@@ -171,7 +197,7 @@ pub(crate) fn dots_at(text: &[u8], base: usize) -> u64 {
     let rest = text.get(base..).unwrap_or_default();
     match rest.first_chunk::<64>() {
         Some(block) => kernel.sixty_four::<true, false>(block).dots,
-        None => last_masks::<true, false, _>(kernel, text, rest.len()).dots,
+        None => kernel.last::<true, false>(text, rest.len()).dots,
     }
 }
 
@@ -193,13 +219,13 @@ fn scan_with<const PATTERN: bool, const SERVER: bool, K: Kernel, S: DotSink + ?S
     let mut rest = text;
     while let Some((block, later)) = rest.split_first_chunk::<64>() {
         let masks = kernel.sixty_four::<PATTERN, SERVER>(block);
-        state.add::<PATTERN, S>(text, base, masks, sink);
+        state.add::<PATTERN, K, S>(kernel, text, base, masks, sink);
         base += 64;
         rest = later;
     }
     if !rest.is_empty() {
-        let masks = last_masks::<PATTERN, SERVER, K>(kernel, text, rest.len());
-        state.add::<PATTERN, S>(text, base, masks, sink);
+        let masks = kernel.last::<PATTERN, SERVER>(text, rest.len());
+        state.add::<PATTERN, K, S>(kernel, text, base, masks, sink);
     }
     let ends_well = text.last().is_some_and(|&byte| byte != b'.');
     Scan {
@@ -207,39 +233,6 @@ fn scan_with<const PATTERN: bool, const SERVER: bool, K: Kernel, S: DotSink + ?S
         count: state.count + 1,
         ascii: state.high == 0,
     }
-}
-
-/// The masks of the last `length` bytes, 1 to 63, behind whole blocks.
-#[inline(always)]
-fn last_masks<const PATTERN: bool, const SERVER: bool, K: Kernel>(
-    kernel: K,
-    text: &[u8],
-    length: usize,
-) -> Masks {
-    // The last bytes; those that were in the block before are shifted out.
-    if length <= 32
-        && let Some(block) = text.last_chunk::<32>()
-    {
-        let masks = kernel.thirty_two::<PATTERN, SERVER>(block);
-        return masks.drop_first(32 - length);
-    }
-    if let Some(block) = text.last_chunk::<64>() {
-        let masks = kernel.sixty_four::<PATTERN, SERVER>(block);
-        return masks.drop_first(64 - length);
-    }
-    if let (Some(first), Some(last)) = (text.first_chunk::<32>(), text.last_chunk::<32>()) {
-        let first = kernel.thirty_two::<PATTERN, SERVER>(first);
-        return first.or_shifted(kernel.thirty_two::<PATTERN, SERVER>(last), length - 32);
-    }
-    if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
-        let first = kernel.sixteen::<PATTERN, SERVER>(first);
-        return first.or_shifted(kernel.sixteen::<PATTERN, SERVER>(last), length - 16);
-    }
-    let mut padded = [b'x'; 16];
-    for (to, from) in padded.iter_mut().zip(text) {
-        *to = *from;
-    }
-    kernel.sixteen::<PATTERN, SERVER>(&padded)
 }
 
 struct State {
@@ -255,8 +248,9 @@ struct State {
 impl State {
     /// Adds the masks of the bytes at `base`.
     #[inline(always)]
-    fn add<const PATTERN: bool, S: DotSink + ?Sized>(
+    fn add<const PATTERN: bool, K: Kernel, S: DotSink + ?Sized>(
         &mut self,
+        kernel: K,
         text: &[u8],
         base: usize,
         masks: Masks,
@@ -268,7 +262,7 @@ impl State {
         if PATTERN && masks.wildcards != 0 {
             self.invalid |= u64::from(!wildcards_are_tokens(text, base, masks.wildcards));
         }
-        sink.record(masks.dots, base, self.count);
+        sink.record(kernel, masks.dots, base, self.count);
         self.count += masks.dots.count_ones() as usize;
     }
 }

@@ -2,9 +2,12 @@
 //! that end where the text ends, so that a sanitizer would report a read beyond it.
 
 use super::words::Words;
+use super::{Kernel, NEAR_SLACK, SLACK, Scan, dots_at, scan, scan_with};
 #[cfg(target_arch = "x86_64")]
-use super::x86::{Avx2, Sse2};
-use super::{Kernel, SLACK, Scan, dots_at, scan, scan_with};
+use super::{
+    avx512::Avx512,
+    x86::{Avx2, Sse2},
+};
 use crate::grammar::{Dialect, Form};
 
 type Found = (Scan, Vec<u32>);
@@ -48,31 +51,46 @@ fn with_kernel<K: Kernel>(kernel: K, text: &[u8], form: Form, dialect: Dialect) 
     found(scan.count, &ends, scan)
 }
 
+/// The starts of the tokens after the first, as far as a list of 64 has room.
+fn starts_with_kernel<K: Kernel>(kernel: K, text: &[u8]) -> Vec<u32> {
+    let mut starts = [0u16; 65 + NEAR_SLACK];
+    let scan = scan_with::<true, false, _, _>(kernel, text, &mut starts);
+    let kept = scan.count.min(65);
+    starts[1..kept]
+        .iter()
+        .map(|&start| u32::from(start))
+        .collect()
+}
+
+/// Does the same with every kernel that this processor has.
+macro_rules! with_each_kernel {
+    ($kernel:ident => $work:expr) => {{
+        let $kernel = Words;
+        $work;
+        #[cfg(target_arch = "x86_64")]
+        {
+            let $kernel = Sse2;
+            $work;
+            if let Some($kernel) = Avx2::detect() {
+                $work;
+            }
+            if let Some($kernel) = Avx512::detect() {
+                $work;
+            }
+        }
+    }};
+}
+
 /// Assert that all kernels find in the text what they must.
 fn agree(text: &[u8]) {
     for dialect in [Dialect::Strict, Dialect::Server] {
         for form in [Form::Subject, Form::Pattern] {
             let expected = expected(text, form, dialect);
-            assert_eq!(
-                with_kernel(Words, text, form, dialect),
+            with_each_kernel!(kernel => assert_eq!(
+                with_kernel(kernel, text, form, dialect),
                 expected,
                 "{text:x?}"
-            );
-            #[cfg(target_arch = "x86_64")]
-            {
-                assert_eq!(
-                    with_kernel(Sse2, text, form, dialect),
-                    expected,
-                    "{text:x?}"
-                );
-                if let Some(avx2) = Avx2::detect() {
-                    assert_eq!(
-                        with_kernel(avx2, text, form, dialect),
-                        expected,
-                        "{text:x?}"
-                    );
-                }
-            }
+            ));
             // The one that is dispatched, which records dots, and the one that counts.
             let mut ends = vec![0; text.len() + 1 + SLACK];
             let dispatched = scan(text, form, dialect, ends.as_mut_slice());
@@ -85,6 +103,8 @@ fn agree(text: &[u8]) {
         }
     }
     let (_, dots) = expected(text, Form::Subject, Dialect::Strict);
+    let starts: Vec<u32> = dots.iter().take(64).map(|dot| dot + 1).collect();
+    with_each_kernel!(kernel => assert_eq!(starts_with_kernel(kernel, text), starts, "{text:x?}"));
     let mut at = Vec::new();
     for base in (0u32..).step_by(64).take(text.len().div_ceil(64)) {
         let mut mask = dots_at(text, base as usize);
@@ -201,15 +221,50 @@ fn equal_bytes_of_two_blocks() {
             let mut other = block;
             other[place] ^= flipped;
             let expected = !(1 << place);
-            assert_eq!(Words.equal(&block, &other), expected);
-            #[cfg(target_arch = "x86_64")]
-            {
-                assert_eq!(Sse2.equal(&block, &other), expected);
-                if let Some(avx2) = Avx2::detect() {
-                    assert_eq!(avx2.equal(&block, &other), expected);
-                }
-            }
+            with_each_kernel!(kernel => assert_eq!(kernel.equal(&block, &other), expected));
         }
     }
     assert_eq!(Words.equal(&block, &block), u32::MAX);
+}
+
+#[test]
+fn texts_are_compared_byte_by_byte() {
+    for length in 0..=70 {
+        let text = text_of(length);
+        let same = text.clone();
+        with_each_kernel!(kernel => {
+            let equal = kernel.equal_texts(&text, &same);
+            assert!(equal.unwrap_or(true), "{length}");
+            assert!(length <= 64 || equal.is_none());
+        });
+        for place in 0..length {
+            let mut other = text.clone();
+            other[place] ^= 0x80;
+            with_each_kernel!(kernel => {
+                let equal = kernel.equal_texts(&text, &other);
+                assert!(!equal.unwrap_or(false), "{length} {place}");
+            });
+        }
+    }
+}
+
+#[test]
+fn numbers_below_a_bound_are_counted_and_zero_is_above_all() {
+    let bounds = [1, 2, 7, u64::MAX >> 1, 1 << 63, u64::MAX - 1, u64::MAX];
+    for bound in bounds {
+        for numbers in 0..5usize.pow(4) {
+            let choices = [0, 1, bound.wrapping_sub(1), bound, u64::MAX];
+            let mut rest = numbers;
+            let pairs: [[u64; 2]; 4] = std::array::from_fn(|_| {
+                let chosen = choices[rest % 5];
+                rest /= 5;
+                [chosen, !chosen]
+            });
+            let below = |&&[number, _]: &&[u64; 2]| number != 0 && number < bound;
+            let expected = pairs.iter().filter(below).count();
+            with_each_kernel!(kernel => {
+                assert_eq!(kernel.count_below(&pairs, bound), expected, "{pairs:?} {bound}");
+            });
+        }
+    }
 }

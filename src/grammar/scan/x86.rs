@@ -1,4 +1,4 @@
-//! The kernels of x86-64: AVX2 where the processor has it, else SSE2.
+//! The kernels of x86-64 up to AVX2, and SSE2 for processors without it.
 //!
 //! Contains `unsafe` code: instructions that not every processor has. A value of the type [`Avx2`]
 //! exists only where they were detected, and no pointer is dereferenced.
@@ -19,8 +19,7 @@ use super::kernel::{Kernel, Masks, Task, halves, words};
 pub(crate) struct Avx2(());
 
 impl Avx2 {
-    /// Detects AVX2 and the bit instructions that came with it; cached by the standard library.
-    #[inline]
+    /// Detects AVX2 and the bit instructions that came with it.
     pub fn detect() -> Option<Self> {
         let detected = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi1")

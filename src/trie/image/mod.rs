@@ -3,6 +3,8 @@
 //! `docs/subject-index.md` has the format. No number in an image is trusted: whatever is followed is looked
 //! up within bounds, and every loop has an end. So a damaged image that was not verified gives a
 //! wrong answer or an error, and nothing worse.
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
 mod layout;
 mod open;
@@ -25,6 +27,7 @@ use super::storage::subscriptions::SubscriptionRef;
 use super::storage::to_u32;
 use super::view::View;
 use crate::error::Error;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, BoundsOverride, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use layout::{MAX_PROBE, RECORD};
@@ -111,12 +114,6 @@ impl Image<'_> {
         self.header.dialect.bounds_with(self.header.given)
     }
 
-    /// The home position of a key in the hash table.
-    #[inline]
-    fn home(&self, NodeKey(key): NodeKey) -> usize {
-        home(key, self.header.homes)
-    }
-
     /// As [`Index::match_into`](super::Index::match_into), with the slots of the image.
     ///
     /// # Errors
@@ -160,19 +157,24 @@ impl View for Image<'_> {
     }
 
     #[inline]
-    fn entries(&self, key: NodeKey) -> &[Entry] {
-        let (entries, _) = self.table.as_chunks::<2>();
-        let home = self.home(key);
-        // No probe of an intact table is longer.
-        let near = entries.get(home..).unwrap_or_default();
-        let near = &near[..near.len().min(MAX_PROBE)];
-        near.get(position(near, 0, key.0)..).unwrap_or_default()
+    fn home(&self, NodeKey(key): NodeKey) -> usize {
+        home(key, self.header.homes)
     }
 
     #[inline]
-    fn first_probe(&self, key: NodeKey) -> Option<&Entry> {
+    fn entry_at(&self, _: NodeKey, home: usize) -> Option<&Entry> {
         let (entries, _) = self.table.as_chunks::<2>();
-        entries.get(self.home(key))
+        entries.get(home)
+    }
+
+    #[inline(always)]
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry] {
+        let (entries, _) = self.table.as_chunks::<2>();
+        // No probe of an intact table is longer.
+        let near = entries.get(home..).unwrap_or_default();
+        let near = &near[..near.len().min(MAX_PROBE)];
+        near.get(position(kernel, near, 0, key.0)..)
+            .unwrap_or_default()
     }
 
     #[inline]

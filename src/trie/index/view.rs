@@ -1,6 +1,9 @@
 //! The index as what lookups and queries read.
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
 use super::Index;
+use crate::grammar::scan::Kernel;
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::address::{BlockAddr, LeafAddr, Slot};
 use crate::trie::hash::{NodeKey, TokenHasher};
@@ -21,13 +24,18 @@ impl View for Index {
     }
 
     #[inline]
-    fn entries(&self, key: NodeKey) -> &[Entry] {
-        self.nodes.entries_from(key)
+    fn home(&self, key: NodeKey) -> usize {
+        self.nodes.home(key)
     }
 
     #[inline]
-    fn first_probe(&self, key: NodeKey) -> Option<&Entry> {
-        self.nodes.first_probe(key)
+    fn entry_at(&self, key: NodeKey, home: usize) -> Option<&Entry> {
+        self.nodes.entry_at(key, home)
+    }
+
+    #[inline(always)]
+    fn entries<K: Kernel>(&self, kernel: K, key: NodeKey, home: usize) -> &[Entry] {
+        self.nodes.entries_from(kernel, key, home)
     }
 
     #[inline]

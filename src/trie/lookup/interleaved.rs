@@ -85,7 +85,7 @@ impl<'t, V: View, I: Iterator<Item = Option<&'t [u8]>>> Task for MatchBatch<'_, 
                 }
             }
             let texts = texts.get(..count).unwrap_or_default();
-            walk.visit_all(self.view, texts, subjects);
+            walk.visit_all(kernel, self.view, texts, subjects);
             found.clear();
             compare(kernel, self.view, texts, subjects, walk.candidates(), found);
             let valid = valid.get(..count).unwrap_or_default();

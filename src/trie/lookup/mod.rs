@@ -138,7 +138,7 @@ impl Scratch {
         subject.read(kernel, view, text)?;
         walk.start(false);
         walk.visit_root(view, 0, text, subject);
-        walk.visit_all(view, &[text], std::slice::from_mut(subject));
+        walk.visit_all(kernel, view, &[text], std::slice::from_ref(subject));
         let tokens = &subject.tokens;
         Ok(walk.candidates().iter().filter_map(move |candidate| {
             let block = view.pattern(candidate.pattern);

@@ -40,6 +40,7 @@ impl Subject {
 #[derive(Clone, Copy)]
 struct Visit {
     key: NodeKey,
+    home: usize,
     subject: u32,
 }
 
@@ -82,13 +83,7 @@ impl Walk {
 
     /// Notes what the root leads to for a subject.
     #[inline(always)]
-    pub fn visit_root<V: View>(
-        &mut self,
-        view: &V,
-        number: u32,
-        text: &[u8],
-        subject: &mut Subject,
-    ) {
+    pub fn visit_root<V: View>(&mut self, view: &V, number: u32, text: &[u8], subject: &Subject) {
         self.visit_node(
             view,
             view.hasher().root(),
@@ -101,15 +96,21 @@ impl Walk {
 
     /// Visits all nodes that can lead to a pattern of one of the subjects.
     #[inline(always)]
-    pub fn visit_all<V: View>(&mut self, view: &V, texts: &[&[u8]], subjects: &mut [Subject]) {
+    pub fn visit_all<K: Kernel, V: View>(
+        &mut self,
+        kernel: K,
+        view: &V,
+        texts: &[&[u8]],
+        subjects: &[Subject],
+    ) {
         // Only in a damaged image can nodes form a cycle.
         let most = view.max_work().saturating_mul(texts.len());
         let mut at = 0;
-        while let Some(&Visit { key, subject }) = self.visits.get(at) {
+        while let Some(&visit) = self.visits.get(at) {
             at += 1;
-            let place = subject as usize;
-            if let (Some(text), Some(of)) = (texts.get(place), subjects.get_mut(place)) {
-                self.visit(view, key, subject, text, of);
+            let place = visit.subject as usize;
+            if let (Some(text), Some(of)) = (texts.get(place), subjects.get(place)) {
+                self.visit(kernel, view, visit, text, of);
             }
             if self.work > most {
                 return;
@@ -119,16 +120,20 @@ impl Walk {
 
     /// Visits the nodes of a key.
     #[inline(always)]
-    fn visit<V: View>(
+    fn visit<K: Kernel, V: View>(
         &mut self,
+        kernel: K,
         view: &V,
-        key: NodeKey,
-        number: u32,
+        Visit {
+            key,
+            home,
+            subject: number,
+        }: Visit,
         text: &[u8],
-        subject: &mut Subject,
+        subject: &Subject,
     ) {
         self.work += 1;
-        let mut entries = view.entries(key);
+        let mut entries = view.entries(kernel, key, home);
         // Most keys have at most two nodes, and most of these are leaves of one pattern. Whether there
         // are such nodes, and whether their patterns pass, cannot be predicted, so there is no branch.
         if let Some((two, more)) = entries.split_first_chunk::<2>() {
@@ -163,7 +168,7 @@ impl Walk {
         node: Node,
         number: u32,
         text: &[u8],
-        subject: &mut Subject,
+        subject: &Subject,
     ) {
         match node.kind() {
             Kind::Branch(branch) => self.visit_branch(view, key, branch, number, text, subject),
@@ -186,7 +191,7 @@ impl Walk {
         branch: Branch,
         number: u32,
         text: &[u8],
-        subject: &mut Subject,
+        subject: &Subject,
     ) {
         // The rest child is often a branch that all lookups visit, so it is in the cache while the
         // other child is fetched.
@@ -200,8 +205,9 @@ impl Walk {
 
     #[inline(always)]
     fn note_visit<V: View>(&mut self, view: &V, key: NodeKey, subject: u32) {
-        prefetch(view.first_probe(key));
-        self.visits.push(Visit { key, subject });
+        let home = view.home(key);
+        prefetch(view.entry_at(key, home));
+        self.visits.push(Visit { key, home, subject });
     }
 
     #[inline(always)]

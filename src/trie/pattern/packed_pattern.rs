@@ -196,6 +196,14 @@ fn vectors_equal<K: Kernel>(
     text: &[u8],
     there: usize,
 ) -> bool {
+    if cfg!(target_endian = "little")
+        && let stored = bytemuck::cast_slice::<_, u8>(block)
+        && let Some(own) = stored.get(TEXT_START * 8 + at..TEXT_START * 8 + at + count)
+        && let Some(theirs) = text.get(there..there + count)
+        && let Some(equal) = kernel.equal_texts(own, theirs)
+    {
+        return equal;
+    }
     let Some(last) = text.len().checked_sub(VECTOR) else {
         return bytes_equal(block, at, count, text, there);
     };

@@ -1,6 +1,6 @@
 //! The tokenizer of the index: the tokens of a text, and the hashes that a lookup asks for.
 //!
-//! The scan of [`crate::grammar`] finds the tokens. A lookup hashes each token at most once.
+//! The scan of [`crate::grammar`] finds the tokens. Hashes are not kept: a lookup asks for few twice.
 
 // A lookup is one function for each kernel.
 #![allow(clippy::inline_always)]
@@ -10,30 +10,14 @@ use crate::grammar::scan::Kernel;
 use crate::grammar::token_ends::TokenEnds;
 use crate::grammar::{Bounds, Dialect};
 use crate::trie::hash::{NodeKey, TokenHasher, child_key};
-use crate::trie::node::{
-    Branch, CODE_BITS, CODE_MASK, FIRST_FAR_POSITION, LENGTH_CODE, Position, Prefilter,
-};
+use crate::trie::node::{Branch, CODE_BITS, CODE_MASK, LENGTH_CODE, Position, Prefilter};
 
 /// The tokens of a text. Lookups reuse one, so that a lookup allocates nothing.
+#[derive(Default)]
 pub(crate) struct Tokenizer {
     tokens: TokenEnds,
-    /// By position, those below [`FIRST_FAR_POSITION`].
-    hashes: [u64; 64],
-    /// Bit `n` is set if `hashes[n]` is computed.
-    hashed: u64,
     /// The fingerprint of the last token, once computed.
     last_fingerprint: Option<u64>,
-}
-
-impl Default for Tokenizer {
-    fn default() -> Self {
-        Self {
-            tokens: TokenEnds::default(),
-            hashes: [0; 64],
-            hashed: 0,
-            last_fingerprint: None,
-        }
-    }
 }
 
 impl Tokenizer {
@@ -46,20 +30,14 @@ impl Tokenizer {
         dialect: Dialect,
         bounds: Bounds,
     ) -> Result<(), Error> {
-        self.forget_hashes();
+        self.last_fingerprint = None;
         self.tokens.read_subject(kernel, text, dialect, bounds)
     }
 
     /// Tokenises a valid text.
     pub fn split(&mut self, text: &[u8]) {
-        self.forget_hashes();
-        self.tokens.split(text);
-    }
-
-    #[inline]
-    const fn forget_hashes(&mut self) {
-        self.hashed = 0;
         self.last_fingerprint = None;
+        self.tokens.split(text);
     }
 
     /// The number of tokens of the text.
@@ -75,34 +53,17 @@ impl Tokenizer {
     }
 
     /// The hash of the token at a position; 0 if there is none.
-    #[inline]
-    pub fn hash(&mut self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
-        if position < FIRST_FAR_POSITION {
-            return self.near_hash(text, hasher, position);
-        }
+    #[inline(always)]
+    pub fn hash(&self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
         let span = self.span(position);
         span.map_or(0, |(start, end)| hasher.token(text, start, end, position))
-    }
-
-    /// As [`Tokenizer::hash`], of a position below [`FIRST_FAR_POSITION`].
-    #[inline(always)]
-    fn near_hash(&mut self, text: &[u8], hasher: &TokenHasher, position: usize) -> u64 {
-        let place = position % self.hashes.len(); // itself
-        if self.hashed >> place & 1 == 0 {
-            let Some((start, end)) = self.span(position) else {
-                return 0;
-            };
-            self.hashes[place] = hasher.token(text, start, end, position);
-            self.hashed |= 1 << place;
-        }
-        self.hashes[place]
     }
 
     /// The key of the child of a branch for a subject, if it has a token at each position.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // below 64
     pub fn child(
-        &mut self,
+        &self,
         text: &[u8],
         hasher: &TokenHasher,
         branch: Branch,
@@ -120,7 +81,7 @@ impl Tokenizer {
             let hash = if code == LENGTH_CODE {
                 hasher.count(count)
             } else if (code as usize) < count {
-                self.near_hash(text, hasher, code as usize)
+                self.hash(text, hasher, code as usize)
             } else {
                 return None;
             };
@@ -132,7 +93,7 @@ impl Tokenizer {
     /// As [`Tokenizer::child`] of a branch on a far position.
     #[cold]
     fn far_child(
-        &mut self,
+        &self,
         text: &[u8],
         hasher: &TokenHasher,
         branch: Branch,

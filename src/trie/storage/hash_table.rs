@@ -3,8 +3,11 @@
 //! A table that is too full or too empty is replaced by one of another size. Each change moves a few
 //! entries to it, in the order of their keys. So a key alone says in which of the two tables it is,
 //! and no change waits until all entries are moved.
+// A lookup is one function for each kernel.
+#![allow(clippy::inline_always)]
 
-use super::probe_table::{Entry, IN_LINE, ProbeLimitExceeded, Table, home};
+use super::probe_table::{Entry, IN_LINE, ProbeLimitExceeded, Table, home, position};
+use crate::grammar::scan::Kernel;
 use crate::trie::hash::NodeKey;
 use crate::trie::node::Node;
 
@@ -95,11 +98,17 @@ impl HashTable {
     }
 
     /// The entries from the first whose key is not below this one on.
-    #[inline]
-    pub fn entries_from(&self, NodeKey(key): NodeKey) -> &[Entry] {
-        let table = self.table(key);
-        let entries = table.entries();
-        entries.get(table.position(key)..).unwrap_or_default()
+    #[inline(always)]
+    pub fn entries_from<K: Kernel>(
+        &self,
+        kernel: K,
+        NodeKey(key): NodeKey,
+        home: usize,
+    ) -> &[Entry] {
+        let entries = self.table(key).entries();
+        entries
+            .get(position(kernel, entries, home, key)..)
+            .unwrap_or_default()
     }
 
     /// The entries from the first with this key on; empty if there is none.
@@ -123,12 +132,22 @@ impl HashTable {
             .map(|entry| Node(entry[1]))
     }
 
-    /// The entry at which a probe for a key begins, to be prefetched.
+    /// The home position of a key.
     #[inline]
-    pub fn first_probe(&self, NodeKey(key): NodeKey) -> Option<&Entry> {
-        let table = self.table(key);
-        let home = home(key, table.homes);
-        table.entries().get(home)
+    pub fn home(&self, NodeKey(key): NodeKey) -> usize {
+        home(key, self.table(key).homes)
+    }
+
+    /// The entry at the home position of a key, at which a probe begins, to be prefetched.
+    #[inline]
+    pub fn first_probe(&self, key: NodeKey) -> Option<&Entry> {
+        self.entry_at(key, self.home(key))
+    }
+
+    /// The entry at a home position of a key.
+    #[inline]
+    pub fn entry_at(&self, NodeKey(key): NodeKey, home: usize) -> Option<&Entry> {
+        self.table(key).entries().get(home)
     }
 
     /// Sets the only node of a key, new or not. Fails if keys cluster as chance does not make them.
