@@ -120,7 +120,8 @@ class TrafficSums:
             buckets: The number of groups; the CRC-32 of a subject determines its group.
 
         Returns:
-            Messages and deliveries, sorted by group; for both the row at which each group begins,
+            Messages and deliveries, sorted by group, without the columns in which all values are
+            null, or sums of 0; for both the row at which each group begins,
             and the number of rows; the planes of addresses that were accepted or delivered.
         """
 

@@ -1,16 +1,16 @@
 //! Decoding of a column of subjects to a struct of address columns.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    Int8Builder, Int32Builder, NullBufferBuilder, StringBuilder, StringDictionaryBuilder,
-};
+use arrow_array::builder::{Int8Builder, Int32Builder, NullBufferBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, StructArray};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
+use super::texts::{Last, Texts};
 use super::{Column, Text};
-use crate::microbus::{Address, decode};
+use crate::microbus::{Address, HostToken, decode};
 
 /// Values of `kind`: a request, a reply, and neither.
 const REQUEST: i8 = 1;
@@ -95,7 +95,7 @@ struct RowBuilder {
     kind: Int8Builder,
     port: Int32Builder,
     path: StringBuilder,
-    names: [StringDictionaryBuilder<Int32Type>; NAMES.len()],
+    names: [NameColumn; NAMES.len()],
 }
 
 impl RowBuilder {
@@ -128,6 +128,7 @@ impl RowBuilder {
         self.kind.append_option(kind);
         self.port.append_null();
         self.path.append_null();
+        let reason = reason.map(Name::Text);
         self.append_names([None, None, None, None, None, None, reason])
     }
 
@@ -140,12 +141,12 @@ impl RowBuilder {
                 request.path.push_to(&mut self.path_buffer);
                 self.path.append_value(&self.path_buffer);
                 self.append_names([
-                    Some(request.plane),
-                    Some(request.trust.name()),
-                    Some(&request.source.text()),
-                    Some(&request.host.text()),
-                    Some(request.slot),
-                    Some(request.method),
+                    Some(Name::Text(request.plane)),
+                    Some(Name::Text(request.trust.name())),
+                    Some(Name::Host(request.source)),
+                    Some(Name::Host(request.host)),
+                    Some(Name::Text(request.slot)),
+                    Some(Name::Text(request.method)),
                     None,
                 ])
             }
@@ -154,11 +155,11 @@ impl RowBuilder {
                 self.port.append_null();
                 self.path.append_null();
                 self.append_names([
-                    Some(reply.plane),
-                    Some("reply"),
-                    Some(&reply.source.text()),
-                    Some(&reply.host.text()),
-                    Some(reply.id),
+                    Some(Name::Text(reply.plane)),
+                    Some(Name::Text("reply")),
+                    Some(Name::Host(reply.source)),
+                    Some(Name::Host(reply.host)),
+                    Some(Name::Text(reply.id)),
                     None,
                     None,
                 ])
@@ -166,12 +167,9 @@ impl RowBuilder {
         }
     }
 
-    fn append_names(&mut self, row: [Option<&str>; NAMES.len()]) -> Result<(), ArrowError> {
+    fn append_names(&mut self, row: [Option<Name<'_>>; NAMES.len()]) -> Result<(), ArrowError> {
         for (column, name) in self.names.iter_mut().zip(row) {
-            match name {
-                Some(name) => drop(column.append(name)?),
-                None => column.append_null(),
-            }
+            column.append(name)?;
         }
         Ok(())
     }
@@ -182,17 +180,69 @@ impl RowBuilder {
             nulls.append(present);
         }
         let fields = decoded_fields();
-        let columns: Vec<ArrayRef> = fields
+        let columns = fields
             .iter()
-            .map(|field| -> ArrayRef {
+            .map(|field| -> Result<ArrayRef, ArrowError> {
                 match NAMES.iter().position(|name| name == field.name()) {
-                    Some(name) => Arc::new(self.names[name].finish()),
-                    None if field.name() == "kind" => Arc::new(self.kind.finish()),
-                    None if field.name() == "port" => Arc::new(self.port.finish()),
-                    None => Arc::new(self.path.finish()),
+                    Some(name) => std::mem::take(&mut self.names[name]).finish(),
+                    None if field.name() == "kind" => Ok(Arc::new(self.kind.finish())),
+                    None if field.name() == "port" => Ok(Arc::new(self.port.finish())),
+                    None => Ok(Arc::new(self.path.finish())),
                 }
             })
-            .collect();
+            .collect::<Result<Vec<_>, _>>()?;
         StructArray::try_new(fields, columns, nulls.finish())
+    }
+}
+
+/// A value of a dictionary-encoded column.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    Text(&'a str),
+    /// A host, which is decoded when its token is new: equal hosts have equal tokens.
+    Host(HostToken<'a>),
+}
+
+/// A dictionary-encoded column as it grows.
+#[derive(Default)]
+struct NameColumn {
+    tokens: Texts,
+    last: Last,
+    values: Vec<String>,
+    keys: Vec<Option<i32>>,
+}
+
+impl NameColumn {
+    fn append(&mut self, name: Option<Name<'_>>) -> Result<(), ArrowError> {
+        let Some(name) = name else {
+            self.keys.push(None);
+            return Ok(());
+        };
+        let token = match name {
+            Name::Text(text) => text,
+            Name::Host(host) => host.token(),
+        };
+        let number = self.last.number(&mut self.tokens, Some(token.as_bytes()));
+        if self.tokens.len() > self.values.len() {
+            let value = match name {
+                Name::Text(text) => Cow::Borrowed(text),
+                Name::Host(host) => host.text(),
+            };
+            self.values.push(value.into_owned());
+        }
+        let key = i32::try_from(number).map_err(|_| ArrowError::DictionaryKeyOverflowError)?;
+        self.keys.push(Some(key));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ArrayRef, ArrowError> {
+        let mut values = StringBuilder::with_capacity(self.values.len(), 0);
+        for value in self.values {
+            values.append_value(value);
+        }
+        let keys = Int32Array::from(self.keys);
+        let column: DictionaryArray<Int32Type> =
+            DictionaryArray::try_new(keys, Arc::new(values.finish()))?;
+        Ok(Arc::new(column))
     }
 }

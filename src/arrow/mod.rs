@@ -18,6 +18,7 @@ mod events;
 mod matches;
 mod nearest;
 mod sums;
+mod texts;
 
 pub use column::{Column, Text};
 pub use decode::{decode_columns, decoded_fields};

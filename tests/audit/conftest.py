@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from subtrie._cli.app import app
+from subtrie.spark import register
 from subtrie.spark._sessions.local_session import local_session
+from subtrie.wire import capture
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +30,34 @@ def spark() -> Iterator[Any]:
 def captures() -> Path:
     """Logs of real brokers."""
     return Path(__file__).parents[2] / "examples" / "captures"
+
+
+@pytest.fixture(scope="session")
+def session(spark: Any) -> Any:
+    """The session, with the data sources."""
+    register(spark)
+    return spark
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recorded traffic of Go services and their broker as a capture of several files."""
+    folder = tmp_path_factory.mktemp("wire") / "capture"
+    recording = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
+    known = set()
+    with (
+        gzip.open(recording / "wire.jsonl.gz", "rt") as lines,
+        capture.Writer(folder, rotate=500_000) as writer,
+    ):
+        for line in lines:
+            row = json.loads(line)
+            at = int(row["t"] * 1e9)
+            if row["conn"] not in known:
+                known.add(row["conn"])
+                writer.write("opened", row["conn"], b'{"kind":"client"}', at=at)
+            writer.write(row["dir"], row["conn"], b64decode(row["data"]), at=at)
+    assert len(capture.files(folder)) > 1
+    return folder
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from truth import differences
 from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES, OutputFolderError, audit, audit_stream, open_audit, register
 from subtrie.spark._runs.run_folder import read_manifest
+from subtrie.spark._sessions.shipped_files import _sent
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,23 @@ def test_the_tables_of_a_log_that_grows_are_those_of_one_read(spark, world, tmp_
     with pytest.raises(Exception, match="a checkpoint and its output directory belong together"):
         run(spark, live, tmp_path, complete=True)
     assert not (tmp_path / "out" / "audit.json").exists()
+
+
+def test_an_index_is_sent_again_only_when_subscriptions_change(spark, world, tmp_path):
+    """Bug: each batch sent a new image, as each image has another hash key."""
+
+    def sent() -> set[str]:
+        return {name for names in _sent.values() for name in names}
+
+    log = tmp_path / "trace.log"
+    log.write_bytes((world / "trace.log").read_bytes())
+    earlier = sent()
+    with audit(spark, [str(log)]):
+        first = sent() - earlier
+    with audit(spark, [str(log)], planes=["other"]):
+        pass
+    run(spark, log, tmp_path, complete=True)
+    assert (len(first), sent() - earlier) == (3, first)
 
 
 def test_events_of_a_stream_are_those_of_a_read(spark, world, tmp_path):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
-from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.conformance import write_traffic
-from subtrie.spark import EVENTS, audit, events, register
+from subtrie.spark import EVENTS, audit, events
 from subtrie.spark._audit.facts import EVENT_COLUMNS
 from subtrie.spark._sources.capture_events import capture_events
 from subtrie.spark._sources.monitor_source import MonitorSource
@@ -25,31 +23,6 @@ from subtrie.wire import capture
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 SUBJECT = "p1.safe.443.a_com.b_com._.GET.x"
-
-
-@pytest.fixture(scope="module")
-def session(spark: Any) -> Any:
-    register(spark)
-    return spark
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a capture of the traffic between the Go services and their broker."""
-    folder = tmp_path_factory.mktemp("wire") / "capture"
-    known = set()
-    with (
-        gzip.open(GO_LIVE / "wire.jsonl.gz", "rt") as lines,
-        capture.Writer(folder, rotate=500_000) as writer,
-    ):
-        for line in lines:
-            row = json.loads(line)
-            at = int(row["t"] * 1e9)
-            if row["conn"] not in known:
-                known.add(row["conn"])
-                writer.write("opened", row["conn"], b'{"kind":"client"}', at=at)
-            writer.write(row["dir"], row["conn"], b64decode(row["data"]), at=at)
-    return folder
 
 
 def tables(spark: Any, source: Any, *names: str) -> dict[str, list[dict[str, Any]]]:

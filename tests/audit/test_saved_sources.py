@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from base64 import b64decode
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,44 +12,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie import PatternError
-from subtrie.spark import audit, decode, match, register
+from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
 from subtrie.spark._schema import EVENTS
 from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
 from subtrie.spark._sources.monitor_source import MonitorReader
 from subtrie.spark._sources.trace_source import TraceSourceReader
+from subtrie.spark._sources.trace_stream import TraceStreamReader
 from subtrie.spark._sources.wire_source import SCHEMA as WIRE
-from subtrie.spark._sources.wire_source import WireReader
+from subtrie.spark._sources.wire_source import CaptureEventsReader, WireReader
 from subtrie.wire import OperationRow, capture, read_operations
 
 GO_LIVE = Path(__file__).parents[2] / "examples" / "captures" / "go_live"
 JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
-
-
-@pytest.fixture(scope="module")
-def session(spark: Any) -> Any:
-    register(spark)
-    return spark
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recorded traffic of Go services as a capture of several files."""
-    folder = tmp_path_factory.mktemp("wire") / "capture"
-    known = set()
-    with (
-        gzip.open(GO_LIVE / "wire.jsonl.gz", "rt") as lines,
-        capture.Writer(folder, rotate=500_000) as writer,
-    ):
-        for line in lines:
-            row = json.loads(line)
-            at = int(row["t"] * 1e9)
-            if row["conn"] not in known:
-                known.add(row["conn"])
-                writer.write("opened", row["conn"], b'{"kind":"client"}', at=at)
-            writer.write(row["dir"], row["conn"], b64decode(row["data"]), at=at)
-    assert len(capture.files(folder)) > 1
-    return folder
 
 
 def here(path: Path, schema: str = WIRE, **options: str) -> list[dict[str, Any]]:
@@ -82,11 +55,25 @@ def test_split_bytes_of_nats_trace_is_obeyed_in_any_case(session, name):
         (WireReader, {"Path": "/log", "CONN": "server"}, "conn must be one of"),
         (WireReader, {"Path": "/log", "Splits": "0"}, "splits must be"),
         (MonitorReader, {"Path": "/log", "Mode": "LENIENT"}, "mode must be one of"),
+        (
+            MonitorReader,
+            {"Path": "/log", "REVEAL": "yes"},
+            "reveal must be true or false, not 'yes'",
+        ),
+        (WireReader, {"Path": "/log", "Reveal": "1"}, "reveal must be true or false, not '1'"),
+        (CaptureEventsReader, {"Path": "/log", "Complete": "on"}, "complete must be true or false"),
+        (TraceStreamReader, {"Path": "/log", "failondataloss": ""}, "failOnDataLoss must be true"),
     ],
 )
 def test_names_of_options_are_case_insensitive(reader, options, told):
     with pytest.raises(ValueError, match=told):
         reader(StructType([]), options)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("TRUE", True), ("true", True), ("False", False)])
+def test_flags_may_be_written_in_any_case(text, meant):
+    reader = WireReader(StructType([]), {"path": "/log", "reveal": text})
+    assert reader._reveal is meant
 
 
 def test_every_operation_is_a_row(session, folder):

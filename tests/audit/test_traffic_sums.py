@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subtrie.spark._audit.facts import complete
 from subtrie.spark._schema import EVENTS, arrow_schema
 from subtrie.spark._sources.log_reader import native
 
@@ -51,8 +52,13 @@ def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def taken(sums: Any, buckets: int = 1) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
+    """Return the sums with all columns, and the starts of the buckets of messages."""
     publishes, deliveries, starts, _, _ = sums.take(buckets)
-    return pa.record_batch(publishes), pa.record_batch(deliveries), starts
+    whole = []
+    for kind, rows in (("publish", publishes), ("delivery", deliveries)):
+        table = complete(kind, pa.Table.from_batches([pa.record_batch(rows)]))
+        whole.append(pa.RecordBatch.from_struct_array(table.to_struct_array().combine_chunks()))
+    return whole[0], whole[1], starts
 
 
 def as_set(rows: pa.RecordBatch) -> Counter[str]:
@@ -113,6 +119,17 @@ def test_sums_are_those_of_the_definition(seed: int) -> None:
 
 def micros(time: Any) -> int:
     return round(time.timestamp() * 1_000_000)
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    sums = native().TrafficSums()
+    row = {"op": "PUB", "direction": "in", "conn": "1/client:1", "subject": "a"}
+    sums.add_events(pa.RecordBatch.from_pylist([row]))
+    publishes, deliveries, *_ = sums.take(1)
+    assert pa.record_batch(publishes).to_pylist() == [
+        {"conn": "1/client:1", "subject": "a", "published": 1}
+    ]
+    assert len(pa.array(deliveries)) == 0
 
 
 def test_a_bucket_is_the_checksum_of_the_subject() -> None:

@@ -148,6 +148,27 @@ def test_messages_of_one_subject_from_several_brokers_are_not_confused(tmp_path,
         assert tables_differ(tables, plain_audit([text.encode() for text in texts])[1]) == []
 
 
+def test_equal_messages_at_brokers_without_a_route_stay_apart(tmp_path) -> None:
+    """A message is delivered by the broker that received it, however alike that of another is."""
+    one, other = Trace(pid=7), Trace(pid=8)
+    one.subscribe(5, "p1.safe.443.*.b_com._.GET.>", "1")
+    for _ in range(3):
+        for trace in (one, other):
+            trace.publish(1, HEARD)
+        one.deliver(5, HEARD, "1")
+    paths = [tmp_path / "one.log", tmp_path / "other.log"]
+    for path, trace in zip(paths, (one, other), strict=True):
+        path.write_text(trace.text())
+    for order in (paths, paths[::-1]):
+        with audit(None, [str(path) for path in order]) as result:
+            tables = {name: list(result.rows(name)) for name in TABLES}
+        (edge,) = tables["call_graph"]
+        assert (edge["published"], edge["delivered"], edge["undelivered"]) == (6, 3, 3)
+        assert [row["matched"] for row in tables["coverage"]] == [3]
+    contents = [path.read_bytes() for path in paths[::-1]]
+    assert tables_differ(tables, plain_audit(contents)[1]) == []
+
+
 def test_a_world_of_two_brokers_comes_out_as_it_was(spark, tmp_path) -> None:
     """Its own count, the plain audit and the audit on Spark agree, whatever the order and split."""
     texts, told = brokers(1)

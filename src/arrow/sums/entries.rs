@@ -62,16 +62,31 @@ impl<K, V> Default for Entries<K, V> {
 impl<K: Copy + Eq + std::hash::Hash, V: Default> Entries<K, V> {
     /// Return the value of a key, and whether the key is new.
     pub fn value(&mut self, key: K) -> (&mut V, bool) {
+        let (at, new) = self.place(key);
+        (&mut self.rows[at].1, new)
+    }
+
+    /// Return the value of a key that most often is in the row `hint`, which becomes its row.
+    pub fn value_near(&mut self, key: K, hint: &mut u32) -> &mut V {
+        let mut at = *hint as usize;
+        if self.rows.get(at).is_none_or(|(known, _)| *known != key) {
+            at = self.place(key).0;
+            *hint = u32::try_from(at).unwrap_or(u32::MAX);
+        }
+        &mut self.rows[at].1
+    }
+
+    /// Return the row of a key, and whether the key is new.
+    fn place(&mut self, key: K) -> (usize, bool) {
         let next = self.rows.len();
-        let (at, new) = match self.places.entry(key) {
+        match self.places.entry(key) {
             Entry::Occupied(entry) => (*entry.get() as usize, false),
             Entry::Vacant(entry) => {
                 entry.insert(u32::try_from(next).unwrap_or(u32::MAX));
                 self.rows.push((key, V::default()));
                 (next, true)
             }
-        };
-        (&mut self.rows[at].1, new)
+        }
     }
 }
 

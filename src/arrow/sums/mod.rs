@@ -7,7 +7,6 @@ mod entries;
 mod events;
 mod input;
 mod output;
-mod texts;
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ use self::entries::{DeliveryKey, Entries, Message, PublishKey, Sums, extend};
 use self::events::Events;
 use self::input::Input;
 pub use self::output::Taken;
-use self::texts::{Last, NULL, Texts};
+use super::texts::{Last, NULL, Texts};
 use crate::microbus::{Address, decode};
 
 /// A message that no client received.
@@ -67,6 +66,8 @@ pub struct TrafficSums {
     clients: HashMap<u32, bool, RandomState>,
     subjects: Texts,
     publishes: Entries<PublishKey, Sums>,
+    /// For each subject the row of `publishes` that was added to last.
+    recent: Vec<u32>,
     deliveries: Entries<DeliveryKey, i64>,
     /// The planes of subjects that were accepted or delivered.
     planes: Vec<String>,
@@ -201,7 +202,7 @@ impl TrafficSums {
                 subject: self.subjects.number(subject.get(row)),
                 window: window.get(row),
             };
-            let (sums, _) = self.publishes.value(key);
+            let sums = self.sums(key);
             for (sum, column) in sums.counts.iter_mut().zip(&counts) {
                 *sum = sum.saturating_add(column.get(row).unwrap_or(0));
             }
@@ -269,7 +270,6 @@ impl TrafficSums {
     }
 
     fn publish(&mut self, key: PublishKey, message: &Message) {
-        let (sums, _) = self.publishes.value(key);
         let accepted = !message.refused;
         let taken = accepted && message.deliveries.is_some_and(|count| count > 0);
         let forwarded = message.forwarded.is_some_and(|count| count > 0);
@@ -286,6 +286,7 @@ impl TrafficSums {
             i64::from(message.ambiguous),
             size,
         ];
+        let sums = self.sums(key);
         for (sum, added) in sums.counts.iter_mut().zip(added) {
             *sum = sum.saturating_add(added);
         }
@@ -295,6 +296,18 @@ impl TrafficSums {
         if accepted && sums.counts[0] == 1 {
             self.find_plane(key.subject);
         }
+    }
+
+    /// Return the sums of a key. Most subjects have one key, so that of the last message is tried.
+    fn sums(&mut self, key: PublishKey) -> &mut Sums {
+        let subject = key.subject as usize;
+        if key.subject == NULL {
+            return self.publishes.value(key).0;
+        }
+        if subject >= self.recent.len() {
+            self.recent.resize(subject + 1, u32::MAX);
+        }
+        self.publishes.value_near(key, &mut self.recent[subject])
     }
 
     fn deliver(&mut self, key: DeliveryKey, count: i64) {

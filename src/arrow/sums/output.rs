@@ -1,16 +1,17 @@
-//! Sums as Arrow columns, sorted by bucket.
+//! Sums as Arrow columns, sorted by bucket. A column that says nothing is left out.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray, StructArray, TimestampMicrosecondArray};
+use arrow_array::builder::{StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::{Array, ArrayRef, Int64Array, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, Field};
 
 use super::entries::NO_SPAN;
-use super::{COUNTS, NULL, SPANS, Texts, TrafficSums};
+use super::{COUNTS, NULL, SPANS, TrafficSums};
 
 /// The sums that were taken.
 pub struct Taken {
-    /// A row for each key of messages.
+    /// A row for each key of messages. A missing column holds nulls, or counts of zero.
     pub publishes: StructArray,
     /// A row for each key of deliveries.
     pub deliveries: StructArray,
@@ -39,42 +40,7 @@ impl TrafficSums {
                 .map(|(key, _)| bucket(key.subject)),
             buckets,
         );
-        let rows: Vec<_> = order.iter().map(|&at| &self.publishes.rows[at]).collect();
-        let mut columns = vec![
-            name(
-                "server",
-                &self.names,
-                rows.iter().map(|(key, _)| key.server),
-            ),
-            times("window", rows.iter().map(|(key, _)| key.window)),
-            name("conn", &self.names, rows.iter().map(|(key, _)| key.conn)),
-            name(
-                "identity",
-                &self.names,
-                rows.iter().map(|(key, _)| key.identity),
-            ),
-            name(
-                "subject",
-                &self.subjects,
-                rows.iter().map(|(key, _)| key.subject),
-            ),
-        ];
-        for (at, column) in COUNTS.iter().enumerate() {
-            columns.push(numbers(
-                column,
-                rows.iter().map(|(_, sums)| Some(sums.counts[at])),
-            ));
-        }
-        for (at, [first, last]) in SPANS.iter().enumerate() {
-            let known = |span: (i64, i64)| (span != NO_SPAN).then_some(span);
-            let spans = || rows.iter().map(|(_, sums)| known(sums.spans[at]));
-            columns.push(times(
-                first,
-                spans().map(|span| span.map(|(first, _)| first)),
-            ));
-            columns.push(times(last, spans().map(|span| span.map(|(_, last)| last))));
-        }
-        let publishes = table(columns)?;
+        let publishes = self.publish_columns(&order)?;
         let (order, delivery_starts) = sorted(
             self.deliveries
                 .rows
@@ -82,25 +48,7 @@ impl TrafficSums {
                 .map(|(key, _)| bucket(key.subject)),
             buckets,
         );
-        let rows: Vec<_> = order.iter().map(|&at| &self.deliveries.rows[at]).collect();
-        let deliveries = table(vec![
-            name(
-                "server",
-                &self.names,
-                rows.iter().map(|(key, _)| key.server),
-            ),
-            times("window", rows.iter().map(|(key, _)| key.window)),
-            name("conn", &self.names, rows.iter().map(|(key, _)| key.conn)),
-            name("sid", &self.names, rows.iter().map(|(key, _)| key.sid)),
-            name("queue", &self.names, rows.iter().map(|(key, _)| key.queue)),
-            numbers("subscription", rows.iter().map(|(key, _)| key.subscription)),
-            name(
-                "subject",
-                &self.subjects,
-                rows.iter().map(|(key, _)| key.subject),
-            ),
-            numbers("count", rows.iter().map(|(_, count)| Some(*count))),
-        ])?;
+        let deliveries = self.delivery_columns(&order)?;
         Ok(Taken {
             publishes,
             deliveries,
@@ -109,9 +57,79 @@ impl TrafficSums {
             planes: self.planes,
         })
     }
+
+    /// Return messages in an order. Each row is read once, as the rows are not in that order.
+    fn publish_columns(&self, order: &[usize]) -> Result<StructArray, ArrowError> {
+        let mut names: [_; 3] = std::array::from_fn(|_| TextColumn::new(order.len()));
+        let mut subjects = TextColumn::new(order.len());
+        let mut windows = TimestampMicrosecondBuilder::with_capacity(order.len());
+        let mut counts: [_; COUNTS.len()] =
+            std::array::from_fn(|_| Vec::with_capacity(order.len()));
+        let mut ends: [_; 2 * SPANS.len()] =
+            std::array::from_fn(|_| TimestampMicrosecondBuilder::with_capacity(order.len()));
+        for &at in order {
+            let (key, sums) = &self.publishes.rows[at];
+            windows.append_option(key.window);
+            for (column, number) in names.iter_mut().zip([key.server, key.conn, key.identity]) {
+                column.push(self.names.get(number));
+            }
+            subjects.push(self.subjects.get(key.subject));
+            for (column, &count) in counts.iter_mut().zip(&sums.counts) {
+                column.push(count);
+            }
+            for (pair, &span) in ends.chunks_exact_mut(2).zip(&sums.spans) {
+                let known = (span != NO_SPAN).then_some(span);
+                pair[0].append_option(known.map(|(first, _)| first));
+                pair[1].append_option(known.map(|(_, last)| last));
+            }
+        }
+        let mut columns = vec![times("window", windows)];
+        for (name, texts) in ["server", "conn", "identity"].into_iter().zip(names) {
+            columns.push(texts.finish(name)?);
+        }
+        columns.push(subjects.finish("subject")?);
+        for (name, values) in COUNTS.into_iter().zip(counts) {
+            let some = values.iter().any(|&count| count != 0);
+            columns.push(some.then(|| (name, Arc::new(Int64Array::from(values)) as ArrayRef)));
+        }
+        for (name, values) in SPANS.into_iter().flatten().zip(ends) {
+            columns.push(times(name, values));
+        }
+        table(columns, order.len())
+    }
+
+    /// Return deliveries in an order.
+    fn delivery_columns(&self, order: &[usize]) -> Result<StructArray, ArrowError> {
+        let mut names: [_; 4] = std::array::from_fn(|_| TextColumn::new(order.len()));
+        let mut subjects = TextColumn::new(order.len());
+        let mut windows = TimestampMicrosecondBuilder::with_capacity(order.len());
+        let mut subscriptions = Vec::with_capacity(order.len());
+        let mut counts = Vec::with_capacity(order.len());
+        for &at in order {
+            let (key, count) = &self.deliveries.rows[at];
+            windows.append_option(key.window);
+            let numbers = [key.server, key.conn, key.sid, key.queue];
+            for (column, number) in names.iter_mut().zip(numbers) {
+                column.push(self.names.get(number));
+            }
+            subjects.push(self.subjects.get(key.subject));
+            subscriptions.push(key.subscription);
+            counts.push(*count);
+        }
+        let mut columns = vec![times("window", windows)];
+        for (name, texts) in ["server", "conn", "sid", "queue"].into_iter().zip(names) {
+            columns.push(texts.finish(name)?);
+        }
+        columns.push(subjects.finish("subject")?);
+        let known = Int64Array::from(subscriptions);
+        columns.push(known_column("subscription", Arc::new(known)));
+        columns.push(Some(("count", Arc::new(Int64Array::from(counts)))));
+        table(columns, order.len())
+    }
 }
 
-type NamedColumn = Result<(&'static str, ArrayRef), ArrowError>;
+/// The name of a column and its values; none if it says nothing.
+type NamedColumn = Option<(&'static str, ArrayRef)>;
 
 /// Return the rows in the order of their buckets, and the start of each bucket (counting sort).
 fn sorted(buckets_of: impl Iterator<Item = u32> + Clone, buckets: u32) -> (Vec<usize>, Vec<i64>) {
@@ -135,41 +153,50 @@ fn sorted(buckets_of: impl Iterator<Item = u32> + Clone, buckets: u32) -> (Vec<u
     (order, starts.collect())
 }
 
-fn name(
-    column: &'static str,
-    texts: &Texts,
-    numbers: impl Iterator<Item = u32> + Clone,
-) -> NamedColumn {
-    let bytes: usize = numbers
-        .clone()
-        .map(|number| texts.get(number).map_or(0, str::len))
-        .sum();
-    if i32::try_from(bytes).is_err() {
-        let message = "a batch of sums holds at most 2 GiB of text";
-        return Err(ArrowError::InvalidArgumentError(message.into()));
+/// A column of texts that is made row by row.
+struct TextColumn {
+    values: StringBuilder,
+    bytes: usize,
+}
+
+impl TextColumn {
+    fn new(rows: usize) -> Self {
+        let values = StringBuilder::with_capacity(rows, 0);
+        Self { values, bytes: 0 }
     }
-    let values: StringArray = numbers.map(|number| texts.get(number)).collect();
-    Ok((column, Arc::new(values)))
-}
 
-#[expect(clippy::unnecessary_wraps, reason = "the type of all columns")]
-fn numbers(column: &'static str, values: impl Iterator<Item = Option<i64>>) -> NamedColumn {
-    Ok((column, Arc::new(values.collect::<Int64Array>())))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the type of all columns")]
-fn times(column: &'static str, values: impl Iterator<Item = Option<i64>>) -> NamedColumn {
-    let values: TimestampMicrosecondArray = values.collect();
-    Ok((column, Arc::new(values.with_timezone("UTC"))))
-}
-
-fn table(columns: Vec<NamedColumn>) -> Result<StructArray, ArrowError> {
-    let mut fields = Vec::new();
-    let mut arrays = Vec::new();
-    for column in columns {
-        let (name, array) = column?;
-        fields.push(Field::new(name, array.data_type().clone(), true));
-        arrays.push(array);
+    fn push(&mut self, text: Option<&str>) {
+        self.bytes += text.map_or(0, str::len);
+        // The builder panics beyond 2 GiB; `finish` returns the error.
+        if i32::try_from(self.bytes).is_ok() {
+            self.values.append_option(text);
+        }
     }
-    StructArray::try_new(fields.into(), arrays, None)
+
+    fn finish(mut self, name: &'static str) -> Result<NamedColumn, ArrowError> {
+        if i32::try_from(self.bytes).is_err() {
+            let message = "a batch of sums holds at most 2 GiB of text";
+            return Err(ArrowError::InvalidArgumentError(message.into()));
+        }
+        Ok(known_column(name, Arc::new(self.values.finish())))
+    }
+}
+
+fn times(name: &'static str, mut values: TimestampMicrosecondBuilder) -> NamedColumn {
+    let values: TimestampMicrosecondArray = values.finish();
+    known_column(name, Arc::new(values.with_timezone("UTC")))
+}
+
+/// Return a column, or none if all its values are null.
+fn known_column(name: &'static str, values: ArrayRef) -> NamedColumn {
+    (values.null_count() < values.len()).then_some((name, values))
+}
+
+fn table(columns: Vec<NamedColumn>, rows: usize) -> Result<StructArray, ArrowError> {
+    let (fields, arrays): (Vec<_>, Vec<_>) = columns
+        .into_iter()
+        .flatten()
+        .map(|(name, values)| (Field::new(name, values.data_type().clone(), true), values))
+        .unzip();
+    StructArray::try_new_with_length(fields.into(), arrays, None, rows)
 }

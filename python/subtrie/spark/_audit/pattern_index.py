@@ -91,7 +91,8 @@ class PatternIndex:
 def index_files(subscriptions: pa.Table) -> Files:
     """Return the names and the contents of the files of an index.
 
-    Patterns that no server accepts are left out of the index, with their subscriptions.
+    Patterns that no server accepts are left out of the index, with their subscriptions. Equal
+    subscriptions give equal names: files that were sent are not sent again.
     """
     import pyarrow.compute as pc
 
@@ -100,12 +101,11 @@ def index_files(subscriptions: pa.Table) -> Files:
     texts = patterns["pattern"].combine_chunks()
     subscriptions = subscriptions.filter(pc.is_in(subscriptions["pattern"], value_set=texts))
     numbers = pc.index_in(subscriptions["pattern"], value_set=texts)
-    parts = [
-        trie.to_bytes(),
-        *map(_file_bytes, (patterns, subscriptions.append_column("number", numbers))),
-    ]
+    tables = [*map(_file_bytes, (patterns, subscriptions.append_column("number", numbers)))]
+    parts = [trie.to_bytes(), *tables]
+    # Each image has a random hash key, so the name is that of the tables from which it follows.
     whole = hashlib.sha256()
-    for part in parts:
+    for part in tables:
         whole.update(hashlib.sha256(part).digest())
     name = f"subtrie-{whole.hexdigest()[:16]}"
     kinds = ("image", "patterns", "subscriptions")

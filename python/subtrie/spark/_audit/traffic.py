@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .._decode import plane_of_pattern
 from .._schema import spark_schema
 from .._sessions.shipped_files import send_file, worker_path
-from .facts import FOR_DRIVER, FactTables, by_bucket
+from .facts import FOR_DRIVER, FactTables, by_buckets
 from .pattern_index import Files, PatternIndex, index_files, open_files
 from .subscriptions import subscriptions_of
 from .tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
@@ -104,8 +104,8 @@ def partial_rows(
     """
 
     def of_subjects(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the rows of the subjects that came to this task, a bucket in memory at a time."""
-        for _, found in by_bucket(batches):
+        """Make the rows of the subjects that came to this task, some buckets at a time."""
+        for found in by_buckets(batches):
             yield from sorted_rows(rows_of(found, traffic.open_index(), traffic.planes))
 
     def of_subscriptions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,9 @@
 """Files that the driver sends to the workers of a session, and their paths there.
 
 A classic driver serves a file from its path whenever an executor starts, so the files stay until
-this process ends. The name of a file has a digest of its content: one that was sent is not sent
-again.
+this process ends. The name of a file says what it holds: one that was sent to a session is not sent
+again, and a second session gets the bytes that the first one got. Two images of one index differ in
+their hash key, and Spark refuses two contents under one name.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ def send_file(spark: SparkSession, name: str, data: bytes) -> None:
     if name in sent:
         return
     path = os.path.join(_folder(), name)
-    with open(path, "wb") as file:
-        file.write(data)
+    if not os.path.exists(path):
+        with open(path, "wb") as file:
+            file.write(data)
     spark.addArtifact(path, file=True)
     sent.add(name)
 

@@ -77,6 +77,18 @@ def mode_of(options: Mapping[str, str]) -> str:
     return mode
 
 
+def flag(options: Mapping[str, str], name: str, default: str = "false") -> bool:
+    """Return whether an option is true.
+
+    Raises:
+        ValueError: It is neither ``true`` nor ``false``, in any case.
+    """
+    text = options.get(name.lower(), default)
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{name} must be true or false, not {text!r}")
+    return text.lower() == "true"
+
+
 def rows_of(options: Mapping[str, str], kinds: Sequence[str]) -> str:
     """Return what the rows are, by default the first kind. Raises ``ValueError`` for another."""
     kind = lower_keys(options).get("rows", kinds[0]).lower()

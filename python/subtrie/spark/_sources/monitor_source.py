@@ -22,12 +22,11 @@ from pyspark.sql.types import StructType
 from ..._errors import WireError
 from ...wire import monitor
 from .._schema import EVENTS, spark_schema
+from .file_reader import FileReader
 from .file_source import (
     apply_mode,
     escape_value,
-    lower_keys,
-    mode_of,
-    paths_of,
+    flag,
     rows_of,
     schema_of,
     to_batches,
@@ -71,25 +70,21 @@ class SnapshotFile(InputPartition):
         self.number = number
 
 
-class MonitorReader(DataSourceReader):
+class MonitorReader(FileReader):
     """Plans a partition for each file, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        options = lower_keys(options)
-        self._names = schema.fieldNames()
-        self._paths = paths_of(options)
-        self._mode = mode_of(options)
-        self._reveal = options.get("reveal", "false").lower() == "true"
-        self._kind = rows_of(options, KINDS)
+        super().__init__(schema, options)
+        self._reveal = flag(self._options, "reveal")
+        self._kind = rows_of(self._options, KINDS)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition per file."""
         found: list[str] = []
-        for path in self._paths:
+        for path in self._existing_paths():
             if os.path.isdir(path):
                 found += map(str, sorted(Path(path).glob("*.json")))
             else:
-                os.stat(path)  # a missing file fails here, not in a worker
                 found.append(path)
         if not found:
             raise FileNotFoundError(f"no *.json in {', '.join(self._paths)}")

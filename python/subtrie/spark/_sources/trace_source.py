@@ -23,7 +23,8 @@ from pyspark.sql.types import StructType
 
 from .._audit.facts import FACT_ROWS
 from .._schema import EVENTS, spark_schema
-from .file_source import damage_kept, lower_keys, mode_of, paths_of
+from .file_reader import FileReader
+from .file_source import damage_kept
 from .log_files import log_files
 from .log_reader import LogRange, divide, read_range, split_bytes_of, whole_logs
 
@@ -38,15 +39,12 @@ class RangePartition(InputPartition):
         self.part = part
 
 
-class TraceSourceReader(DataSourceReader):
+class TraceSourceReader(FileReader):
     """Plans the ranges, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        options = lower_keys(options)
-        self._names = schema.fieldNames()
-        self._split_bytes = split_bytes_of(options)
-        self._mode = mode_of(options)
-        self._paths = paths_of(options)
+        super().__init__(schema, options)
+        self._split_bytes = split_bytes_of(self._options)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of all logs."""

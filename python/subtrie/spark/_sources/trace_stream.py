@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from .._audit.facts import EVENT_COLUMNS, count_facts, facts_of, range_fact
-from .file_source import damage_kept, given_paths, lower_keys, mode_of
+from .file_source import damage_kept, flag, given_paths, lower_keys, mode_of
 from .growing_log import advance, blocks, empty_offset, ranges
 from .log_files import resolve_path
 from .log_reader import LogRange, read_range, split_bytes_of
@@ -47,11 +47,11 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._split_bytes = split_bytes_of(options)
         self._mode = mode_of(options)
         self._paths = [resolve_path(path) for path in given_paths(options)]
-        self._complete = _flag(options, "complete", "false")
-        self._strict = _flag(options, "failOnDataLoss", "true")
+        self._complete = flag(options, "complete")
+        self._strict = flag(options, "failOnDataLoss", "true")
         self._facts = options.get("rows") == "facts"
         self._window = int(options["window"]) if options.get("window") else None
-        self._follow = _flag(options, "follow", "false")
+        self._follow = flag(options, "follow")
         self._last: dict[str, Any] | None = None
         self._bound: dict[str, Any] | None = None
         self._available_now = False
@@ -107,10 +107,3 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Do nothing: no file stays open."""
-
-
-def _flag(options: Mapping[str, str], name: str, default: str) -> bool:
-    text = options.get(name.lower(), default).lower()
-    if text not in ("true", "false"):
-        raise ValueError(f"{name} is true or false, not {text!r}")
-    return text == "true"

@@ -41,12 +41,11 @@ from ...wire import (
 )
 from .._schema import EVENTS, spark_schema
 from .capture_events import capture_events
+from .file_reader import FileReader
 from .file_source import (
     apply_mode,
     escape_value,
-    lower_keys,
-    mode_of,
-    paths_of,
+    flag,
     rows_of,
     schema_of,
     to_batches,
@@ -99,30 +98,24 @@ class ConnectionShare(InputPartition):
         self.count = count
 
 
-class WireReader(DataSourceReader):
+class WireReader(FileReader):
     """Plans the shares of each capture, and reads one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        options = lower_keys(options)
-        self._names = schema.fieldNames()
-        self._paths = paths_of(options)
-        self._mode = mode_of(options)
-        self._conn = options.get("conn")
+        super().__init__(schema, options)
+        self._conn = self._options.get("conn")
         if self._conn is not None and self._conn not in CONNS:
             raise ValueError(f"conn must be one of {', '.join(CONNS)}, not {self._conn!r}")
-        self._reveal = options.get("reveal", "false").lower() == "true"
-        self._splits = int(options.get("splits") or os.cpu_count() or 2)
+        self._reveal = flag(self._options, "reveal")
+        self._splits = int(self._options.get("splits") or os.cpu_count() or 2)
         if self._splits < 1:
             raise ValueError("splits must be at least 1")
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the shares of all inputs."""
         count = 1 if self._conn is not None else self._splits
-        for path in self._paths:
-            os.stat(path)  # a missing input fails here, not in a worker
-        return [
-            ConnectionShare(path, number, count) for path in self._paths for number in range(count)
-        ]
+        paths = self._existing_paths()
+        return [ConnectionShare(path, number, count) for path in paths for number in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one share."""
@@ -170,23 +163,20 @@ class CapturePartition(InputPartition):
         self.number = number
 
 
-class CaptureEventsReader(DataSourceReader):
+class CaptureEventsReader(FileReader):
     """Plans a partition for each capture, and reads the events of one."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        options = lower_keys(options)
-        if "conn" in options:
+        super().__init__(schema, options)
+        if "conn" in self._options:
             raise ValueError("conn needs rows=operations: bytes of one direction are not events")
-        self._names = schema.fieldNames()
-        self._paths = paths_of(options)
-        self._mode = mode_of(options)
-        self._complete = options.get("complete", "false").lower() == "true"
+        self._complete = flag(self._options, "complete")
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one partition for each capture."""
-        for path in self._paths:
-            os.stat(path)  # a missing input fails here, not in a worker
-        return [CapturePartition(path, number) for number, path in enumerate(self._paths)]
+        return [
+            CapturePartition(path, number) for number, path in enumerate(self._existing_paths())
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one capture."""

@@ -1,7 +1,6 @@
 //! Distinct texts, numbered in the order in which they were added.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
@@ -9,12 +8,12 @@ use foldhash::fast::RandomState;
 /// The number of the null text.
 pub const NULL: u32 = u32::MAX;
 
-/// An interner of texts: their bytes are one after another in one buffer.
+/// An interner of texts: they stand one after another in one buffer.
 ///
 /// Bytes that are not UTF-8 are replaced by U+FFFD, as the columns that come of them must be valid.
 #[derive(Default)]
 pub struct Texts {
-    bytes: Vec<u8>,
+    text: String,
     ends: Vec<usize>,
     /// The first text of each hash.
     first: HashMap<u64, u32, RandomState>,
@@ -30,33 +29,27 @@ impl Texts {
             return NULL;
         };
         let hash = self.hasher.hash_one(text);
-        let new = u32::try_from(self.ends.len()).unwrap_or(NULL - 1);
-        let mut before = NULL;
-        match self.first.entry(hash) {
-            Entry::Occupied(mut entry) => {
-                let mut at = *entry.get();
-                before = at;
+        let before = match self.first.get(&hash) {
+            Some(&before) => {
+                let mut at = before;
                 while at != NULL {
-                    if slice(&self.bytes, &self.ends, at) == text {
+                    if slice(&self.text, &self.ends, at).as_bytes() == text {
                         return at;
                     }
                     at = self.before.get(at as usize).copied().unwrap_or(NULL);
                 }
-                // Invalid bytes are stored replaced, so they are looked for in that form.
-                if std::str::from_utf8(text).is_err() {
-                    return self.number(Some(String::from_utf8_lossy(text).as_bytes()));
-                }
-                entry.insert(new);
+                before
             }
-            Entry::Vacant(entry) => {
-                if std::str::from_utf8(text).is_err() {
-                    return self.number(Some(String::from_utf8_lossy(text).as_bytes()));
-                }
-                entry.insert(new);
-            }
-        }
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
+            None => NULL,
+        };
+        // Invalid bytes are stored replaced, so they are looked for in that form.
+        let Ok(valid) = std::str::from_utf8(text) else {
+            return self.number(Some(String::from_utf8_lossy(text).as_bytes()));
+        };
+        let new = u32::try_from(self.ends.len()).unwrap_or(NULL - 1);
+        self.first.insert(hash, new);
+        self.text.push_str(valid);
+        self.ends.push(self.text.len());
         self.before.push(before);
         new
     }
@@ -66,7 +59,7 @@ impl Texts {
         if number == NULL {
             return None;
         }
-        std::str::from_utf8(slice(&self.bytes, &self.ends, number)).ok()
+        Some(slice(&self.text, &self.ends, number))
     }
 
     /// Return the number of texts.
@@ -75,7 +68,7 @@ impl Texts {
     }
 }
 
-fn slice<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
+fn slice<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {
     let at = number as usize;
     let start = at
         .checked_sub(1)
@@ -83,7 +76,7 @@ fn slice<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
         .copied()
         .unwrap_or(0);
     let end = ends.get(at).copied().unwrap_or(start);
-    bytes.get(start..end).unwrap_or_default()
+    text.get(start..end).unwrap_or_default()
 }
 
 /// The number that was found last, as most rows repeat the text of the row before.
