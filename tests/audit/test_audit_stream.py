@@ -70,14 +70,14 @@ def test_the_tables_of_a_log_that_grows_are_those_of_one_read(spark, world, tmp_
     assert not (tmp_path / "out" / "audit.json").exists()
 
 
-def test_an_index_is_sent_again_only_when_subscriptions_change(spark, world, tmp_path):
+def test_an_index_is_sent_again_only_when_subscriptions_change(spark, tmp_path):
     """Bug: each batch sent a new image, as each image has another hash key."""
 
     def sent() -> set[str]:
         return {name for names in _sent.values() for name in names}
 
-    log = tmp_path / "trace.log"
-    log.write_bytes((world / "trace.log").read_bytes())
+    write_traffic(tmp_path / "own", seed=84, rows=300)
+    log = tmp_path / "own" / "trace.log"
     earlier = sent()
     with audit(spark, [str(log)]):
         first = sent() - earlier

@@ -43,12 +43,13 @@ def session(url: str) -> Any:
     return builder.getOrCreate()
 
 
-def ship(spark: Any) -> str:
+def ship(spark: Any, wheel: str | None = None) -> str:
     """Send the package, twice."""
     import subtrie.spark
 
-    assert subtrie.spark.ship(spark) == subtrie.spark.ship(spark)
-    return subtrie.spark.ship(spark)
+    name = subtrie.spark.ship(spark, wheel=wheel)
+    assert subtrie.spark.ship(spark, wheel=wheel) == name
+    return name
 
 
 def engine(spark: Any) -> list[str]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from spark_servers import HOME, cluster, connect_server, environment, gone
 from test_connect_on_cluster import LOG, PUBLISHED
 from truth import differences
 
+import subtrie
 from subtrie.conformance import write_traffic
 from subtrie.spark import TABLES
 
@@ -81,6 +83,19 @@ def test_the_command_runs_on_the_cluster(spark_cluster, bare_python, tmp_path, o
 def test_a_local_session_sends_the_package_too(drive):
     told = drive("local[1]", ("ship", {}), ("engine", {}))
     assert {text.split()[0] for text in told["engine"]} == {"native"}
+
+
+def test_the_package_of_a_wheel_is_sent(drive, tmp_path):
+    package = Path(subtrie.__file__).parent
+    wheel = tmp_path / "subtrie-0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for file in package.rglob("*"):
+            if file.suffix in (".py", ".so"):
+                archive.write(file, f"subtrie/{file.relative_to(package)}")
+        archive.writestr("subtrie/_of_the_wheel.py", "")
+    told = drive("local[1]", ("ship", {"wheel": str(wheel)}), ("engine", {}))
+    assert [text.split()[0] for text in told["engine"]] == ["native"]
+    assert f"{told['ship']}.unpacked" in told["engine"][0]
 
 
 def test_servers_end_when_the_process_that_started_them_is_killed(tmp_path):
