@@ -1,5 +1,6 @@
 """The codec of Microbus addresses: a part of ``_subtrie.pyi``."""
 
+from collections.abc import Mapping, Sequence
 from typing import final
 
 from ._address import ReplyAddress, RequestAddress, SubscriptionAddress, Target
@@ -111,12 +112,20 @@ class RequestTargets:
     """
 
     def __new__(cls, *, plane: str, source: str) -> RequestTargets: ...
-    def __call__(self, method: str, url: str, /) -> tuple[str, str, str, str, str, str, str, str]:
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, object] | Sequence[tuple[str, object]] | None = None,
+        /,
+    ) -> tuple[str, str, str, str, str, str, str, str]:
         """Return what ``request_target`` does; the subject may be plain text.
 
         Args:
             method: One of the nine HTTP methods, in any case; not ``ANY``.
-            url: A URL with a host.
+            url: A URL with a host; path arguments in braces take the values of their names.
+            params: Path arguments by name; the rest become the query. A list repeats its name, None
+                is left out.
 
         Raises:
             AddressError: As for ``request_target``.

@@ -322,7 +322,7 @@ fn push_query(out: &mut String, query: &str) {
     }
 }
 
-fn push_escape(out: &mut String, byte: u8) {
+pub(super) fn push_escape(out: &mut String, byte: u8) {
     out.push('%');
     for digit in [byte >> 4, byte & 15] {
         let digit = char::from_digit(digit.into(), 16).unwrap_or('0');

@@ -26,6 +26,7 @@ mod escape;
 mod fields;
 mod hosts;
 mod locality;
+mod params;
 mod paths;
 mod request_targets;
 mod route;
@@ -43,6 +44,7 @@ pub use escape::{HostToken, escape_segment, flatten_host, unescape_segment, unfl
 pub use fields::{METHODS, Port, Trust, check_method, check_plane};
 pub use hosts::{check_identity_host, check_route_host, cut_slot};
 pub use locality::{check_locality, common_locality, locality_slot, locality_slots};
+pub use params::with_params;
 pub use paths::{PathTokens, RoutePath, check_route_path};
 pub use request_targets::RequestTargets;
 pub use route::{request_from_url, resolve_route, subscription_from_route};

@@ -136,9 +136,12 @@ def test_a_name_and_a_function_select_connectors(run, call):
     assert call("GET", "https://stock.example/level")[1] == "1\n"
     assert call("GET", "https://shop.example/wrong")[0] == 1
     assert program.stop(signal.SIGINT) == 0
-    program = run("service:pair")
+    program = run("service:pair", "--log-format", "json")
     program.wait_for(": up as ", 2)
     assert program.stop() == 0
+    records = [json.loads(line) for line in program.log.read_text().splitlines()]
+    assert {record["logger"] for record in records} == {"subtrie.connector"}
+    assert [record["message"].split(":")[1] for record in records].count(" down") == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from subtrie import BusError, SubtrieError, _control_headers
 from subtrie._nats.absolute_url import url_parts
 from subtrie.connector import Headers, Request, Response
 from subtrie.connector._codec import read_request, read_response, write_request, write_response
-from subtrie.connector._url import fill_path, with_params
 
 from .recording import messages, truth
 
@@ -31,14 +30,11 @@ def test_an_answer_to_head_keeps_its_body():
 @pytest.mark.parametrize(
     "scenario", [s for s in truth()["scenarios"] if s["url"]], ids=lambda s: s["name"]
 )
-def test_urls_are_written_as_go_writes_them(scenario):
+def test_urls_are_written_as_go_writes_them(scenario, engine):
     line = scenario["messages"][0]["first_line"]
-    assert f"{scenario['method']} {url_parts(fill_path(scenario['url']))[0]} HTTP/1.1" == line
-
-
-def test_params_fill_the_path_first():
-    url = with_params("https://a.b/{id}/{rest...}", {"id": "x/y", "rest": "p/q r", "n": [1, 2]})
-    assert fill_path(url) == "https://a.b/x%2Fy/p/q%20r?n=1&n=2"
+    targets = engine.RequestTargets(plane="p", source="a")
+    url = targets(scenario["method"], scenario["url"])[0]
+    assert f"{scenario['method']} {url} HTTP/1.1" == line
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 
 import pytest
 
 from subtrie import BusError
-from subtrie.connector import Connector, HTTPError, RequestTimeout
+from subtrie.connector import Connector, HTTPError, JSONFormatter, RequestTimeout
 
 HOST = "shop.example"
 MODULE_LEVEL = Connector("module.example", nats="nats://nowhere.invalid:1", plane="elsewhere")
@@ -114,6 +115,29 @@ async def test_the_log_of_a_service_says_whose_and_of_which_trace_it_is(make, ca
     assert (inside.service, inside.id, inside.plane) == (HOST, shop.id, shop.plane)
     assert (inside.trace, inside.pieces) == (trace, 7)
     assert not hasattr(outside, "trace")
+
+
+def test_a_record_is_one_line_of_json():
+    line = JSONFormatter().format
+    record = logging.makeLogRecord(
+        {"name": "subtrie.service", "levelname": "INFO", "msg": "%d\né", "args": (7,)}
+    )
+    record.created, record.msecs = 1_700_000_000.25, 250.0
+    record.service, record.odd, record.message = HOST, {1}, "not the message"
+    assert json.loads(line(record)) == {
+        "time": "2023-11-14T22:13:20.250Z",
+        "level": "INFO",
+        "logger": "subtrie.service",
+        "message": "7\né",
+        "service": HOST,
+        "odd": "{1}",
+    }
+    assert "\n" not in line(record)
+    try:
+        raise KeyError("missing")
+    except KeyError as error:
+        record.exc_info = (type(error), error, error.__traceback__)
+    assert json.loads(line(record))["exception"].endswith("KeyError: 'missing'")
 
 
 async def test_one_line_at_the_start_and_one_at_the_end(make, caplog, broker):

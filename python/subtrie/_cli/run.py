@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from ..connector import Connector
+from ..connector import Connector, JSONFormatter
 from ..connector import run as run_connectors
 
 _LOOK_EVERY = 0.3  # seconds between two looks at the files
@@ -32,7 +32,14 @@ _SKIPPED = frozenset(("__pycache__", "node_modules", "venv", "site-packages", "t
     show_default=True,
     help="The least level of what is logged to standard error.",
 )
-def run(targets: tuple[str, ...], reload: bool, log_level: str) -> None:
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is logged; json writes an object a line.",
+)
+def run(targets: tuple[str, ...], reload: bool, log_level: str, log_format: str) -> None:
     r"""Run connectors until interrupted.
 
     A TARGET is a module of the working directory or of an installed package, with the name of a
@@ -48,10 +55,14 @@ def run(targets: tuple[str, ...], reload: bool, log_level: str) -> None:
       MICROBUS_NATS=nats://127.0.0.1:4222 subtrie run app --reload
     """
     if reload:
-        raise SystemExit(_run_again_and_again([*targets, "--log-level", log_level]))
+        options = ["--log-level", log_level, "--log-format", log_format]
+        raise SystemExit(_run_again_and_again([*targets, *options]))
     logging.basicConfig(
         level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if log_format == "json":
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JSONFormatter())
     logging.getLogger("nats").setLevel(logging.CRITICAL)  # the connector reports what matters
     sys.path.insert(0, os.getcwd())
     connectors = list(dict.fromkeys(each for target in targets for each in _connectors(target)))

@@ -20,6 +20,7 @@ from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from ._event import Event
 from ._headers import Headers
 from ._ids import FixedIds, Ids, RandomIds
+from ._logging import JSONFormatter
 from ._message import Request, Response
 from ._metrics import Metrics
 from ._middleware import RateLimiter
@@ -42,6 +43,7 @@ __all__ = [
     "HTTPError",
     "Headers",
     "Ids",
+    "JSONFormatter",
     "Metrics",
     "RandomIds",
     "RateLimiter",

@@ -35,7 +35,7 @@ from ._runtime import Runtime
 from ._timers import Timers
 from ._tracing import client_span, inject, trace_of
 from ._transport import Transport
-from ._url import Params, fill_path, with_params
+from ._url import Params
 
 logger = logging.getLogger("subtrie.connector")
 
@@ -279,10 +279,8 @@ class RequestClient:
             raise CallDepthExceeded(trace=trace_of(context))
         if budget > _control_headers.MAX_BUDGET:
             budget = _control_headers.MAX_BUDGET
-        if params or "{" in url:
-            url = fill_path(with_params(url, params))
         method = method.upper()
-        text, _, host, port, _, query, path, subject = targets(method, url)
+        text, _, host, port, _, query, path, subject = targets(method, url, params)
         if port == "0":  # warns
             microbus.request_from_url(
                 plane=runtime.plane, source=runtime.host, method=method, url=text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -10,6 +12,8 @@ from ._envelope import current_request
 from ._runtime import Runtime
 from ._tracing import current_trace, trace_of
 
+#: What every record has: the other attributes were given as ``extra``.
+_OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message"}
 _LONGEST_LABEL = 100  # characters of a message in the metrics
 
 
@@ -43,3 +47,33 @@ class ServiceLog(logging.LoggerAdapter[logging.Logger]):
             fields["trace"] = trace
         kwargs["extra"] = {**fields, **(kwargs.get("extra") or {})}
         return f"{runtime.host}: {msg}", kwargs
+
+
+class JSONFormatter(logging.Formatter):
+    """A formatter that writes each record as one line of JSON.
+
+    ``time`` (UTC), ``level``, ``logger`` and ``message`` come first, then the fields of the record,
+    such as ``service`` and ``trace``; an exception is the text ``exception``. A field that JSON
+    cannot represent is written as its ``repr``.
+
+    Example:
+        ``handler.setFormatter(JSONFormatter())``
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, Any] = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for name, value in vars(record).items():
+            if name not in _OF_EVERY_RECORD:
+                line.setdefault(name, value)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            line["stack_info"] = self.formatStack(record.stack_info)
+        return json.dumps(line, ensure_ascii=False, default=repr)

@@ -6,7 +6,7 @@ N, ``//host:N/p`` and ``https://host/p`` another host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from ..._address import Target
@@ -17,6 +17,7 @@ from ._encode import pattern_of, subject_of
 from ._escape import flatten_host
 from ._fields import method_of, plane_of, published_method_of, slot_of, trust_of
 from ._hosts import any_host_of, route_host_of, slot_cut_of, source_of_encoder
+from ._params import url_with_params
 from ._paths import path_tokens, route_tokens
 from ._url import path_text, target_of, url_port, without_extras
 
@@ -81,8 +82,17 @@ class RequestTargets:
         request_from_url(plane=plane, source=source, method="GET", url="https://h")
         self._plane, self._source = plane, source
 
-    def __call__(self, method: str, url: str, /) -> tuple[str, str, str, str, str, str, str, str]:
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, object] | Sequence[tuple[str, object]] | None = None,
+        /,
+    ) -> tuple[str, str, str, str, str, str, str, str]:
         """Return what ``request_target`` does; the subject may be plain text."""
+        text(method, "method")
+        text(url, "url")
+        url = url_with_params(url, params)
         return request_target(plane=self._plane, source=self._source, method=method, url=url)
 
 
