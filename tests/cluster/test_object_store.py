@@ -38,11 +38,13 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(300):
+        for _ in range(1200):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", number)) == 0:
                     break
             time.sleep(0.1)
+        else:
+            pytest.fail(f"{program} does not listen after two minutes")
         store(number).create_dir("logs")
         yield number
     finally:

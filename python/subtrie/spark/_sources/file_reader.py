@@ -1,4 +1,4 @@
-"""The base of the readers of saved traffic."""
+"""The reader of saved traffic that the data sources extend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .file_source import lower_keys, mode_of, paths_of
 
 
 class FileReader(DataSourceReader):
-    """What the readers of saved traffic have in common: the columns, the inputs and the mode."""
+    """The base of the readers of saved traffic: the columns, the inputs and the mode."""
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         self._options = lower_keys(options)
