@@ -153,9 +153,10 @@ conformance: ## run the vector files against both engines (VECTORS=path)
 .PHONY: wheel
 wheel: ## build the wheel of this machine, and use it in a bare environment
 	@tools/bootstrap build
+	@tools/bootstrap test
 	@rm -rf target/wheel
 	.venv/bin/maturin build --quiet --release --locked --out target/wheel
-	$(PYTHON) tests/wheel/try_wheel.py target/wheel/*.whl
+	$(PYTHON) -m pytest -q -m wheel tests/wheel/test_built_wheel.py
 
 wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown-linux-gnu)
 	@tools/wheels $(TARGETS)

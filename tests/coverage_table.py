@@ -72,7 +72,7 @@ def python_tests() -> list[dict[str, object]]:
         paths = [str(TESTS), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-        command += ["-m", "cluster or not cluster"]  # those of make cluster are evidence too
+        command += ["-m", "cluster or not cluster"]  # those of other targets are evidence too
         command += ["-p", "requirement_plugin", "--requirements-to", str(file)]
         collected = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False

@@ -12,7 +12,7 @@ import coverage_table
 WITHOUT_EVIDENCE = {
     "acl": set(),
     "connector": set(),
-    "core": {"M-01", "M-02"},
+    "core": set(),
     "pipeline": set(),
     "protocol": set(),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Redaction of secrets: passwords, tokens, JWTs, nkeys and signatures.
+"""Redaction of secrets: passwords, tokens, JWTs, nkeys, signatures and headers that carry them.
 
 Redaction is the default when operations are shown and logs are read; ``reveal`` turns it off.
 """
@@ -18,6 +18,14 @@ _VALUE = re.compile(
     r'("(?:' + "|".join(sorted(SECRET)) + r')"\s*:\s*)"(?:[^"\\]|\\.?)*("|$)',
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
+# The value of a header that carries credentials, in a message or in the quoted text of a log. The
+# cost is linear: between a name and its value there are blanks only.
+_HEADER = re.compile(
+    r"((?:(?<![a-z0-9-])|(?<=\\[rnt]))"
+    r"(?:proxy-authorization|authorization|set-cookie|cookie)[ \t]*:[ \t]*)"
+    r'([^ \t\r\n\\"][^\r\n\\"]*)',
+    re.IGNORECASE | re.ASCII,
+)
 # Text that may hold a JWT: parts of its characters, joined by dots. A run of them is matched as a
 # whole, so that the cost is linear in the text, whatever it holds.
 _DOTTED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++")
@@ -25,7 +33,10 @@ _DOTTED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++"
 # further parts have at least four.
 _JWT_PARTS = (8, 4, 4)
 _SEED = re.compile(r"(?<![A-Z2-7])S[UAONCX][A-Z2-7]{56}(?![A-Z2-7])")
-_DOTTED_BYTES, _SEED_BYTES = (re.compile(each.pattern.encode()) for each in (_DOTTED, _SEED))
+_DOTTED_BYTES, _SEED_BYTES, _HEADER_BYTES = (
+    re.compile(each.pattern.encode(), each.flags & ~re.UNICODE)
+    for each in (_DOTTED, _SEED, _HEADER)
+)
 
 
 def redacted(value: Any) -> Any:
@@ -41,7 +52,12 @@ def redacted(value: Any) -> Any:
 
 
 def redact_bytes(data: bytes) -> bytes:
-    """Return a payload with JWTs and seeds overwritten by asterisks, so that its size is kept."""
+    """Return a payload with its secrets overwritten by asterisks, so that its size is kept.
+
+    Secrets are JWTs, seeds, and the values of headers that carry credentials.
+    """
+    if b":" in data:  # most payloads of other protocols have no header
+        data = _HEADER_BYTES.sub(lambda found: found[1] + b"*" * len(found[2]), data)
     data = _DOTTED_BYTES.sub(
         lambda found: _without_jwts(found[0].decode("ascii"), "*").encode("ascii"), data
     )
@@ -51,6 +67,7 @@ def redact_bytes(data: bytes) -> bytes:
 def redact_text(text: str) -> str:
     """Return a line of a log with every secret replaced."""
     text = _VALUE.sub(lambda found: f'{found[1]}"{REDACTED}{found[2]}', text)
+    text = _HEADER.sub(lambda found: found[1] + REDACTED, text)
     text = _DOTTED.sub(lambda found: _without_jwts(found[0], None), text)
     return _SEED.sub(REDACTED, text)
 

@@ -12,6 +12,8 @@ from local_run import Events, deliveries, read, received
 from plain_audit import read as read_plainly
 from trace_writer import Trace, random_trace
 
+from subtrie._redaction import redact_text
+
 SECRET_JWT = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
 SEED = "SUA" + "B" * 55
 
@@ -154,6 +156,18 @@ def test_a_restart_ends_the_subscriptions_of_its_process() -> None:
     assert [(row["op"], row["conn"]) for row in rows if row["op"] == "START"] == [
         ("START", "7/server")
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Cookie:x", "AUTHORIZATION \t:\t a b", 'a "cookie: c: d" e', "Set-Cookie: a; Cookie: b",
+        "x-cookie: a 1cookie: b", "cookie:", "a:b:cookie: c", r"\r\nProxy-Authorization: x\r\nA: b",
+    ],
+)  # fmt: skip
+def test_the_values_of_headers_are_redacted_as_in_python(text: str) -> None:
+    (row,) = read(text.encode())
+    assert row["_corrupt_record"] == redact_text(text)
 
 
 def test_secrets_are_redacted_in_every_column() -> None:

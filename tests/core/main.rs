@@ -10,6 +10,7 @@ mod match_vectors;
 mod microbus_laws;
 mod microbus_vectors;
 mod permission_laws;
+mod permission_queues;
 mod trie_hostile;
 mod trie_images;
 mod trie_laws;

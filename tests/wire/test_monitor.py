@@ -140,6 +140,25 @@ def test_a_large_hostile_text_is_redacted(text):
     assert secrets.redact_text(hostile)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Cookie:x", "Cookie:[REDACTED]"),
+        ("AUTHORIZATION \t:\t a b\r\nX: y", "AUTHORIZATION \t:\t [REDACTED]\r\nX: y"),
+        (r'["a\r\ncookie: c: d\r\n"]', r'["a\r\ncookie: [REDACTED]\r\n"]'),
+        ("Set-Cookie: a; Cookie: b", "Set-Cookie: [REDACTED]"),
+        ("x-cookie: a 1cookie: b", "x-cookie: a 1cookie: b"),
+        ("cookie: \r\n cookie:", "cookie: \r\n cookie:"),
+        ("\u017fet-cookie: a", "\u017fet-cookie: a"),
+    ],
+)
+def test_the_value_of_a_header_with_credentials_is_redacted(text, shown):
+    assert secrets.redact_text(text) == shown
+    data = secrets.redact_bytes(text.encode())
+    assert len(data) == len(text.encode())
+    assert (b"*" in data) == (text != shown)
+
+
 def test_a_token_inside_a_longer_text_is_redacted():
     token = "eyJ0eXAiOiJKV1QifQ.eyJqdGkiOiJB.c2lnbmF0dXJl"
     for text in (f"Bearer_{token}", f"a.{token}.b", f"x {token}.", f"{token}.more.and.more"):

@@ -1,4 +1,4 @@
-//! Redaction of secrets in text of a log: values of named options, JWTs and seeds.
+//! Redaction of secrets in text of a log: values of named options and headers, JWTs and seeds.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,16 @@ const SECRET: [&str; 8] = [
     "nonce",
 ];
 
-/// The shortest text that is a JWT or a seed; shorter text is returned as it is.
-const SHORTEST: usize = 16;
+/// Headers whose values are credentials.
+const HEADERS: [&str; 4] = [
+    "proxy-authorization",
+    "authorization",
+    "set-cookie",
+    "cookie",
+];
+
+/// The shortest text with a secret, which is a header; shorter text is returned as it is.
+const SHORTEST: usize = "cookie:x".len();
 
 /// Return a text with every secret replaced. Cost: linear.
 #[must_use]
@@ -32,6 +40,9 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     if memchr(b'"', bytes).is_some() {
         replace(&mut text, option_values);
+    }
+    if memchr(b':', bytes).is_some() {
+        replace(&mut text, header_values);
     }
     if memmem::find(bytes, b"eyJ").is_some() {
         replace(&mut text, tokens);
@@ -110,6 +121,53 @@ fn end_of_value(bytes: &[u8], mut at: usize) -> usize {
         }
     }
     bytes.len()
+}
+
+/// Find the values of headers that carry credentials, up to the end of the line or of a quoted text.
+fn header_values(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = memchr(b':', &bytes[at..]) {
+        let colon = at + offset;
+        let before = &bytes[at..colon];
+        let name = before.len()
+            - before
+                .iter()
+                .rev()
+                .take_while(|byte| is_blank(byte))
+                .count();
+        let after = &bytes[colon + 1..];
+        let value = colon + 1 + after.iter().take_while(|byte| is_blank(byte)).count();
+        let end = bytes[value..]
+            .iter()
+            .position(|byte| matches!(byte, b'\r' | b'\n' | b'\\' | b'"'))
+            .map_or(bytes.len(), |length| value + length);
+        if end > value && names_credentials(&before[..name]) {
+            found.push((value, end));
+            at = end;
+        } else {
+            at = colon + 1;
+        }
+    }
+    found
+}
+
+/// Whether a text ends with the name of such a header, as a whole word. In quoted text the name may
+/// follow an escape, as in `\r\nCookie`.
+fn names_credentials(text: &[u8]) -> bool {
+    HEADERS.iter().any(|name| {
+        let Some(start) = text.len().checked_sub(name.len()) else {
+            return false;
+        };
+        let (before, last) = text.split_at(start);
+        last.eq_ignore_ascii_case(name.as_bytes())
+            && match before {
+                [.., b'\\', b'r' | b'n' | b't'] => true,
+                [.., byte] => !(byte.is_ascii_alphanumeric() || *byte == b'-'),
+                [] => true,
+            }
+    })
 }
 
 const fn is_token_byte(byte: u8) -> bool {
@@ -191,5 +249,25 @@ mod tests {
             redact(r#"{"user":"u","PASS" : "a\"b","jwt":"half"#),
             r#"{"user":"u","PASS" : "[REDACTED]","jwt":"[REDACTED]"#
         );
+    }
+
+    #[test]
+    fn values_of_headers_are_replaced() {
+        for (text, shown) in [
+            ("Cookie:x", "Cookie:[REDACTED]"),
+            (
+                "AUTHORIZATION \t:\t a b\r\nX: y",
+                "AUTHORIZATION \t:\t [REDACTED]\r\nX: y",
+            ),
+            (
+                r#"["a\r\ncookie: c: d\r\n"]"#,
+                r#"["a\r\ncookie: [REDACTED]\r\n"]"#,
+            ),
+            ("Set-Cookie: a; Cookie: b", "Set-Cookie: [REDACTED]"),
+            ("x-cookie: a 1cookie: b", "x-cookie: a 1cookie: b"),
+            ("cookie: \r\n cookie:", "cookie: \r\n cookie:"),
+        ] {
+            assert_eq!(redact(text), shown);
+        }
     }
 }
