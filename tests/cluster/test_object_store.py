@@ -72,14 +72,20 @@ def test_a_log_and_its_tables_are_in_an_object_store(port: int, tmp_path: Path) 
     query = f"?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
     uri, out = f"s3://logs/in/trace.log{query}", f"s3://logs/out{query}"
     with audit(None, [str(log)]) as local:
-        names = {name: Path(local.path(name)).name for name in TABLES}
+        # The rows of unparseable lines have the path of the log.
+        same = [name for name in TABLES if name != "unparseable"]
+        names = {name: Path(local.path(name)).name for name in same}
+    damaged = set()
     for session in (None, local_session(cores="2")):
         with audit(session, [uri], out=out, split_bytes=100_000) as found:
-            assert {name: found.path(name) for name in TABLES} == {
+            assert {name: found.path(name) for name in same} == {
                 name: f"s3://logs/out/{file}{query}" for name, file in names.items()
             }
+            assert {row["file"] for row in found.rows("unparseable")} == {uri}
+            damaged.add(found.path("unparseable").removesuffix(query).rpartition("/")[2])
+    assert len(damaged) == 1
     there = {each.base_name for each in files.get_file_info(fs.FileSelector("logs/out"))}
-    assert there == {"audit.json", *names.values()}
+    assert there == {"audit.json", *names.values(), *damaged}
     with open_audit(out) as again:
         assert list(again.rows("call_graph"))
     with audit(None, [f"s3://logs/in/packed{query}"]) as unpacked:
