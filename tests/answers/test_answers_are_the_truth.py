@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import Case
+from worlds import Case, calls_of
 
 from subtrie import Pattern
 from subtrie.spark import proposed_permissions
@@ -55,19 +55,6 @@ def test_the_origin_of_a_call_and_of_a_rule_is_the_line_that_has_it(case: Case) 
     assert calls
     assert ruled
     assert all(row["rule"] in line(row["origin"]) for row in ruled)
-
-
-def calls_of(edge: dict[str, Any]) -> list[str]:
-    """Return subjects of legitimate calls of an edge, with values that the log has not."""
-    own, host = (edge[name].replace(".", "_") for name in ("source", "destination"))
-    trust = "danger" if edge["port"] == 666 else "safe"
-    method = edge["method"] if edge["method"] != "ANY" else "GET"
-    paths = [
-        ".".join({"*": value, ">": f"{value}.deep"}.get(t, t) for t in edge["route"].split("."))
-        for value in ("fresh1", "fresh2")
-    ]
-    head = f"{edge['plane']}.{trust}.{edge['port'] or 443}.{own}.{host}._.{method}"
-    return [f"{head}.{path}" for path in dict.fromkeys(paths)]
 
 
 @pytest.mark.requirement("P-05")

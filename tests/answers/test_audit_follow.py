@@ -158,7 +158,15 @@ def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> N
         (["--until-idle", "1"], "--until-idle and --checkpoint need --follow"),
         (["--checkpoint", "c"], "--until-idle and --checkpoint need --follow"),
         (["--follow", "--checkpoint", "c"], "--checkpoint needs --out"),
-        (["--follow", "--since", "2026-11-21"], "--follow audits all messages"),
+        *(
+            (["--follow", *words], "--follow audits all messages: give no --since, --until, ")
+            for words in (
+                ["--since", "2026-11-21"],
+                ["--until", "2026-11-21"],
+                ["--source", "web.shop"],
+                ["--host", "web.shop"],
+            )
+        ),
         (["--follow", "--subject", "a", "--at", "2026-11-21"], "--at needs a log that has ended"),
         (["--follow", "--out", "s3://bucket/run"], "--follow needs --out on this machine"),
         (["--follow", "--out", "x", "--format", "delta"], "give no --follow with it"),

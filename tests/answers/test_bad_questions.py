@@ -62,7 +62,7 @@ def test_payloads_without_a_log(spark: Any, log: Path, tmp_path: Path) -> None:
         audit(spark, events, questions=heads)
     saved = tmp_path / "connz.json"
     saved.write_text('{"server_id": "A", "now": "2026-11-21T08:00:00Z", "connections": []}')
-    with pytest.raises(ValueError, match="payload heads are read from trace logs only"):
+    with pytest.raises(ValueError, match="payload heads are read from trace logs and captures"):
         audit(spark, [str(log), str(saved)], questions=heads)
 
 

@@ -103,10 +103,10 @@ def test_a_compressed_log_has_the_same_heads(log: Any, tmp_path: Path) -> None:
     assert read(packed, 500) == read(path, 1_000_000)
 
 
-def test_only_trace_logs_have_payloads(tmp_path: Path) -> None:
+def test_snapshots_have_no_payloads(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="payloads is 'heads' or None"):
         Questions(payloads="all")
     saved = tmp_path / "connz.json"
     saved.write_text('{"server_id": "A", "connections": []}')
-    with pytest.raises(ValueError, match="from trace logs only"):
+    with pytest.raises(ValueError, match="from trace logs and captures, not from snapshots"):
         payload_heads(None, [str(saved)])  # type: ignore[arg-type]

@@ -30,3 +30,16 @@ def answered(spark: Any, folder: Path, seed: int) -> Case:
     with audit(spark, [str(folder / "trace.log")], questions=questions) as found:
         tables = {name: list(found.rows(name)) for name in (*ANSWERS, "subscriptions")}
     return Case(folder, json.loads((folder / "world.json").read_text()), rules, tables)
+
+
+def calls_of(edge: dict[str, Any]) -> list[str]:
+    """Return subjects of legitimate calls of an edge, with values that the log has not."""
+    own, host = (edge[name].replace(".", "_") for name in ("source", "destination"))
+    trust = "danger" if edge["port"] == 666 else "safe"
+    method = edge["method"] if edge["method"] != "ANY" else "GET"
+    paths = [
+        ".".join({"*": value, ">": f"{value}.deep"}.get(t, t) for t in edge["route"].split("."))
+        for value in ("fresh1", "fresh2")
+    ]
+    head = f"{edge['plane']}.{trust}.{edge['port'] or 443}.{own}.{host}._.{method}"
+    return [f"{head}.{path}" for path in dict.fromkeys(paths)]

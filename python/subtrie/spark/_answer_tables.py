@@ -49,7 +49,7 @@ def answer_tables(
     if questions.payloads is not None:
         if paths is None:
             raise ValueError(
-                "payload heads are read from trace logs only, not from a table of events"
+                "payload heads are read from trace logs and captures, not from a table of events"
             )
         check_logs(paths)
 

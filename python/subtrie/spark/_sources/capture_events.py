@@ -78,6 +78,19 @@ def capture_events(path: str, number: int = 0, *, complete: bool = False) -> Ite
     return _Events(path, number, complete).read(operations)
 
 
+def capture_payloads(path: str, number: int = 0) -> Iterator[tuple[str, int, bytes]]:
+    """Yield server, position and payload (headers included) of each publish in a capture.
+
+    Server and position are those of its event. Payloads are not redacted.
+    """
+    operations = read_capture_operations(read_records(Path(path)), closings=True)
+    events = _Events(path, number, False)
+    events.payloads = deque()
+    for _ in events.read(operations):
+        while events.payloads:
+            yield events.payloads.popleft()
+
+
 class _Events:
     """Reads the operations of a capture in order."""
 
@@ -88,6 +101,8 @@ class _Events:
         self._connections: dict[Any, _Connection] = {}
         self._by_key: dict[Any, list[_Message]] = {}
         self._open: deque[_Message] = deque()
+        #: Receives the payload of each publish, if there is one.
+        self.payloads: deque[tuple[str, int, bytes]] | None = None
 
     def read(self, found: Iterator[OperationRow | StreamError]) -> Iterator[Row]:
         """Yield the rows: those of messages when it is known what became of them."""
@@ -131,6 +146,8 @@ class _Events:
         match name, row.get("direction"):
             case (("PUB" | "HPUB"), "in"):
                 self._published(conn, row, at)
+                if self.payloads is not None and item.op is not None and item.op.payload:
+                    self.payloads.append((row["server"], row["position"], bytes(item.op.payload)))
                 return
             case (("MSG" | "HMSG"), "out"):
                 yield from self._delivered(conn, row)

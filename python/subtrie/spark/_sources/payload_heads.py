@@ -1,7 +1,8 @@
-"""The heads of payloads in trace logs: message id, op code and status of Microbus messages.
+"""The heads of payloads: message id, op code and status of Microbus messages, in logs and captures.
 
 Of each payload of a publish these three are read, from the first lines of its HTTP message, and
-nothing else of it is kept. A server that cuts payloads (max_traced_msg_len) may cut them off.
+nothing else of it is kept. A server that cuts payloads (max_traced_msg_len) may cut them off in
+its log; a capture has all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..._control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
 from .._schema import arrow_schema, spark_schema
+from .capture_events import capture_payloads
 from .log_files import input_kind, log_files, resolve_path
 from .log_reader import LogRange, divide, log_blocks, whole_logs
 
@@ -48,24 +50,27 @@ _ID, _OP = _header(MSG_ID), _header(OP_CODE)
 
 
 def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
-    """Return message id, op code and status of the Microbus messages in trace logs.
+    """Return message id, op code and status of the Microbus messages in trace logs and captures.
 
-    Cost: one pass over the lines in plain Python, when the rows are read.
+    Cost: one pass over the inputs in plain Python, when the rows are read.
 
     Args:
         spark: The session.
-        logs: The logs, which the workers can read too.
+        logs: The logs and captures, which the workers can read too.
 
     Returns:
         ``server``, ``position``, ``message_id``, ``op_code`` and ``status`` (null of requests).
 
     Raises:
-        OSError: A log cannot be read.
-        ValueError: An input is not a trace log.
+        OSError: An input cannot be read.
+        ValueError: An input is a snapshot.
     """
     paths = [resolve_path(path) for path in log_files(logs)]
     check_logs(paths)
-    parts = [part for log in whole_logs(paths) for part in divide(log)]
+    captures = [path for path in paths if input_kind(path) == "capture"]
+    plain = whole_logs([path for path in paths if path not in captures])
+    parts: list[LogRange | tuple[str, int]] = [part for log in plain for part in divide(log)]
+    parts += [(path, number) for number, path in enumerate(captures)]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the parts whose numbers are given."""
@@ -79,15 +84,17 @@ def payload_heads(spark: SparkSession, logs: Sequence[str]) -> DataFrame:
 
 
 def check_logs(paths: Sequence[str]) -> None:
-    """Refuse inputs that are not trace logs.
+    """Refuse inputs without payloads.
 
     Raises:
         OSError: An input cannot be read.
-        ValueError: An input is a capture or a snapshot.
+        ValueError: An input is a snapshot.
     """
     for path in paths:
-        if input_kind(path) != "log":
-            raise ValueError(f"{path}: payload heads are read from trace logs only")
+        if input_kind(path) == "snapshot":
+            raise ValueError(
+                f"{path}: payload heads are read from trace logs and captures, not from snapshots"
+            )
 
 
 def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
@@ -118,6 +125,20 @@ def heads_in(part: LogRange) -> Iterator[dict[str, Any]]:
                 yield {"server": part.server, "position": at, **found}
 
 
+def heads_of_capture(path: str, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the heads of the publishes in a capture.
+
+    Args:
+        path: The capture.
+        number: Its number among the captures of a run.
+    """
+    for server, position, payload in capture_payloads(path, number):
+        text = payload[:_LONGEST].decode("latin-1")
+        found = _head(text.replace("\\", r"\\").replace("\r\n", r"\r\n"))
+        if found is not None:
+            yield {"server": server, "position": position, **found}
+
+
 def _head(quoted: str) -> dict[str, Any] | None:
     """Return what is read of a payload; None if it is not that of a Microbus message."""
     head, end, _ = quoted.partition(_END)
@@ -146,13 +167,13 @@ def _lines(part: LogRange) -> Iterator[tuple[int, bytes]]:
         yield position, rest
 
 
-def _batches(part: LogRange) -> Iterator[pa.RecordBatch]:
-    """Yield the heads of a range in batches."""
+def _batches(part: LogRange | tuple[str, int]) -> Iterator[pa.RecordBatch]:
+    """Yield the heads of a range or a capture in batches."""
     import pyarrow as pa
 
     schema = arrow_schema(HEADS)
     held: list[dict[str, Any]] = []
-    for row in heads_in(part):
+    for row in heads_of_capture(*part) if isinstance(part, tuple) else heads_in(part):
         held.append(row)
         if len(held) == _BATCH:
             yield pa.RecordBatch.from_pylist(held, schema)
