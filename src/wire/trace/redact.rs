@@ -163,9 +163,8 @@ fn names_credentials(text: &[u8]) -> bool {
         let (before, last) = text.split_at(start);
         last.eq_ignore_ascii_case(name.as_bytes())
             && match before {
-                [.., b'\\', b'r' | b'n' | b't'] => true,
+                [.., b'\\', b'r' | b'n' | b't'] | [] => true,
                 [.., byte] => !(byte.is_ascii_alphanumeric() || *byte == b'-'),
-                [] => true,
             }
     })
 }
