@@ -1,6 +1,5 @@
 //! The class `RequestTargets`: parsed URLs behind one cache, for one sender.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
@@ -62,7 +61,7 @@ impl RequestTargets {
         if let Some(params) = params {
             let params = params_of(params)?;
             let params: Vec<_> = params.iter().map(|(n, v)| (&**n, &**v)).collect();
-            return self.parsed(method, url, &microbus::with_params(url_text, &params));
+            return self.parsed(method, &microbus::with_params(url_text, &params));
         }
         let hash = self.hasher.hash_one(url_text);
         let place = usize::try_from(hash).unwrap_or_default() % ENTRIES;
@@ -75,7 +74,7 @@ impl RequestTargets {
                 return Ok(entry.target.bind(py).clone());
             }
         }
-        let target = self.parsed(method, url, &microbus::with_params(url_text, &[]))?;
+        let target = self.parsed(method, &microbus::with_params(url_text, &[]))?;
         let entry = Entry {
             method: method.cast::<PyString>()?.clone().unbind(),
             url: url.cast::<PyString>()?.clone().unbind(),
@@ -91,20 +90,12 @@ impl RequestTargets {
 
 impl RequestTargets {
     /// Parse a URL; `whole` is its text with the parameters.
-    fn parsed<'py>(
-        &self,
-        method: &Any<'py>,
-        url: &Any<'py>,
-        whole: &Cow<'_, str>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    fn parsed<'py>(&self, method: &Any<'py>, whole: &str) -> PyResult<Bound<'py, PyTuple>> {
         let py = method.py();
         let target = self.core.of(text(method, "method")?, whole);
         let target = target.map_err(|error| {
             let sender = (self.plane.bind(py), self.source.bind(py));
-            let shown = match whole {
-                Cow::Borrowed(_) => url.clone(),
-                Cow::Owned(whole) => PyString::new(py, whole).into_any(),
-            };
+            let shown = PyString::new(py, whole).into_any();
             target_error(py, &error, sender, method, &shown)
         })?;
         let subject = PyString::new(py, &target.subject).into_any();
