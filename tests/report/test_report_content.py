@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from report_runs import HOSTILE, call, make_run, row, small_tables
 
 from subtrie._cli.app import app
+from subtrie._cli.audit_tables import print_tables
 from subtrie.report import all_findings, read_report, to_html, to_json, to_markdown
 from subtrie.spark import open_audit
 
@@ -279,6 +280,19 @@ def test_the_proposal_is_a_diff(runs):
         "- prod.safe.443.web_example.old_example.*.GET.>",
         "  prod.safe.443.web_example.stock_example.*.GET.>",
     )
+
+
+def test_without_microbus_traffic_the_command_prints_what_is_wrong_and_the_flows(runs, capsys):
+    result = open_audit(str(runs["flows"]))
+    print_tables(result, 20, long=False, windowed=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("200 undelivered")
+    assert lines[1].startswith("no Microbus traffic")
+    headings = [line.partition(":")[0] for line in lines if line[:1].isupper()]
+    assert headings == ["Findings", "Flows", "Slow consumers (connections that read too slowly)"]
+    assert any("the nearest pattern is orders.*.paid" in line for line in lines)
+    print_tables(result, 20, long=True, windowed=False)
+    assert "Call graph: call_graph, 0 rows" in capsys.readouterr().out
 
 
 def test_without_microbus_traffic_the_edges_are_flows(runs):

@@ -46,10 +46,25 @@ _TITLES = {
 }
 # The tables that are printed only on request: they say nothing about what is wrong.
 _LONG = ("subscriptions", "coverage", "fan_out", "hot_subjects", "runs")
+# The tables of a log without Microbus traffic, in the order in which they are printed. Of the
+# others those about Microbus are empty, and the flows tell what the rest would.
+_WITHOUT_MICROBUS = (
+    "flows",
+    "latency",
+    "refused",
+    "slow_consumers",
+    "permission_usage",
+    "violations",
+    "at",
+    "history",
+    "unparseable",
+)
 # The columns that are printed only on request, so that rows are short.
 _WIDE = frozenset({"bytes", "first", "last", "instances", "file"})
 #: A column of a table on a terminal is not made narrower than this.
 _NARROWEST = 8
+#: Nor is its heading, where it is longer than what stands below it.
+_NARROWEST_HEADING = 5
 # Rows with the largest value in the first of these columns come first.
 _RANKED_BY = ("published", "count", "traffic", "accepted")
 
@@ -83,21 +98,27 @@ def _json_time(value: Any) -> str:
 
 
 def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> None:
-    """Print every table, then the counts."""
+    """Print the verdict, the tables, then the counts.
+
+    A log without Microbus traffic has its findings first, then the tables that have rows.
+    """
     from ..spark import ANSWERS, TABLES, verdict
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     print(verdict(result))
-    for name, columns in TABLES.items():
+    names: Sequence[str] = tuple(TABLES)
+    if not result.summary["planes"] and result.count("flows"):
+        print("no Microbus traffic: the tables of any NATS system follow (--long prints all)")
+        _print_findings(console, result, rows)
+        if not long:
+            names = [name for name in _WITHOUT_MICROBUS if result.count(name)]
+    for name in names:
         if (name in _LONG and not long) or (name in ANSWERS and not result.count(name)):
             continue
         hidden = (frozenset() if long else _WIDE) | (frozenset() if windowed else {"window"})
-        columns = tuple(column for column in columns if column not in hidden)
+        columns = tuple(column for column in TABLES[name] if column not in hidden)
         total, shown = _largest(result, name, rows)
-        if console.is_terminal:
-            _rich_table(console, name, columns, total, shown)
-        else:
-            _plain_table(name, columns, total, shown)
+        _print_table(console, _title(name, total), columns, total, shown)
     summary = result.summary
     print(f"\nplanes: {', '.join(map(printable, summary['planes'])) or 'none'}")
     print(
@@ -109,6 +130,34 @@ def print_tables(result: Audit, rows: int, *, long: bool, windowed: bool) -> Non
         f"{summary['operations']} + {summary['payloads']} + {summary['server']} + "
         f"{summary['unparseable_lines']}"
     )
+
+
+def _print_findings(console: Console, result: Audit, rows: int) -> None:
+    """Print what is wrong, each with an example, as the report has it."""
+    from ..report import all_findings
+
+    found = [
+        {"severity": f.severity, "count": f.count, "finding": f.title, "example": f.witness}
+        for f in all_findings(result)
+    ]
+    shown = found[:rows] if rows > 0 else found
+    if found:
+        title = f"Findings: {len(found)}"
+        _print_table(console, title, tuple(found[0]), len(found), shown)
+
+
+def _print_table(
+    console: Console,
+    title: str,
+    columns: tuple[str, ...],
+    total: int,
+    shown: list[dict[str, Any]],
+) -> None:
+    """Print a table for a terminal, or plain."""
+    if console.is_terminal:
+        _rich_table(console, title, columns, total, shown)
+    else:
+        _plain_table(title, columns, total, shown)
 
 
 def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
@@ -151,14 +200,14 @@ def _cell(value: Any) -> str:
 
 
 def _rich_table(
-    console: Console, name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
+    console: Console, title: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
 ) -> None:
     """Print a table with borders, for a terminal."""
     if not total:
-        console.print(f"\n[bold]{_title(name, total)}[/]")
+        console.print(f"\n[bold]{title}[/]")
         return
     columns, constant = _varying(columns, shown)
-    title = ", ".join([_title(name, total), *constant])
+    title = ", ".join([title, *constant])
     table = Table(title=_escaped(title), title_justify="left")
     cells = [tuple(_cell(row[column]) for column in columns) for row in shown]
     # Beside its text, a column takes a line and two blanks.
@@ -194,11 +243,21 @@ def _varying(
 def fitted_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Return the widths of columns so that a row has at most ``width`` characters.
 
-    The widest columns are made narrower, but none than 8 characters.
+    Headings are cut first, then the widest columns: to 8 characters, or to what is in them.
+
+    Args:
+        rows: The headings, then the rows.
+        width: The number of characters for all columns.
     """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    while sum(widths) > width and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    columns = range(len(rows[0]))
+    widths = [max(len(row[i]) for row in rows) for i in columns]
+    cells = [max([_NARROWEST_HEADING, *(len(row[i]) for row in rows[1:])]) for i in columns]
+    for least in (cells, [min(_NARROWEST, cell) for cell in cells]):
+        while sum(widths) > width:
+            wide = [i for i in columns if widths[i] > least[i]]
+            if not wide:
+                break
+            widths[max(wide, key=widths.__getitem__)] -= 1
     return widths
 
 
@@ -218,10 +277,10 @@ def _escaped(text: str) -> str:
 
 
 def _plain_table(
-    name: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
+    title: str, columns: tuple[str, ...], total: int, shown: list[dict[str, Any]]
 ) -> None:
     """Print a table as aligned columns, for a file or a pipe."""
-    print(f"\n{_title(name, total)}")
+    print(f"\n{title}")
     if not total:
         return
     _aligned(columns, shown)
