@@ -44,6 +44,27 @@ def test_rows_are_new_gone_or_changed_by_more_than_the_share(runs) -> None:
         list(run_difference(*map(open_audit, map(str, runs)), share=2))
 
 
+def test_what_two_runs_cannot_have_in_common_is_left_out(tmp_path) -> None:
+    folders = []
+    for server, inbox, orders in (
+        ("a", "K3vX9aQ0ZrT7mB2cYdL5wE", 2),
+        ("b", "Zb1cR2tY3uI4oP5aS6dF7g", 4),
+    ):
+        traffic: list[dict[str, Any]] = [
+            {"subject": f"_INBOX.{inbox}.1", "count": 1, "class": "inbox"},
+            *({"subject": f"orders.{n}.paid", "count": 1, "class": "other"} for n in range(orders)),
+        ]
+        heard: list[dict[str, Any]] = [
+            {"server": server, "pattern": "orders.*.paid", "matched": 9, "delivered": 9}
+        ]
+        folder = tmp_path / server
+        tables = [table_bytes("other_traffic", traffic), table_bytes("coverage", heard)]
+        RunFolder(folder).commit(tables, {"lines": 1})
+        folders.append(open_audit(str(folder)))
+    (row,) = run_difference(*folders)
+    assert (row["key"], row["columns"]) == ({"subject": "orders.*.paid"}, {"count": [2, 4]})
+
+
 def test_the_command_tells_differences_and_exits_with_1(runs, tmp_path) -> None:
     def call(*arguments: object):
         return CliRunner().invoke(diff, list(map(str, arguments)))

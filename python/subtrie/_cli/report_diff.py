@@ -52,6 +52,8 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
             print(json.dumps(row, default=_time) if as_json else _line(row))
     except FileNotFoundError as error:
         _bad(f"{printable(str(error.filename or error))} is not there: run subtrie audit --out")
+    except BrokenPipeError:
+        raise  # whoever read has read enough
     except (OSError, ValueError) as error:
         _bad(str(error))
     if not found and not as_json:

@@ -62,7 +62,7 @@ pub(crate) trait Kernel: Copy {
         None
     }
 
-    /// How many of the first numbers of four pairs are below `bound`; 0 counts as above all.
+    /// The count of pairs whose first number is below `bound`; 0 counts as above all.
     #[inline(always)]
     fn count_below(self, pairs: &[[u64; 2]; 4], bound: u64) -> usize {
         let below = |pair: &[u64; 2]| pair[0].wrapping_sub(1) < bound.wrapping_sub(1);

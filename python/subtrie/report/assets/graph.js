@@ -118,8 +118,18 @@
       return { edge, from, to };
     });
     dagre.layout(graph);
-    for (const line of lines) Object.assign(line, line.from === line.to ? loop(nodes[Number(line.from)]) : graph.edge(line.from, line.to));
+    for (const line of lines) {
+      const [from, to] = [nodes[Number(line.from)], nodes[Number(line.to)]];
+      Object.assign(line, from === to ? loop(from) : graph.edge(line.from, line.to));
+      if (from !== to) line.points = [touching(line.points[0], from), ...line.points.slice(1, -1), touching(line.points.at(-1), to)];
+    }
     return { nodes, lines, width: graph.graph().width, height: graph.graph().height };
+  }
+
+  // The end of a line at the side of a box, not at that of the space kept beside it.
+  function touching({ x, y }, box) {
+    const half = box.text / 2;
+    return { x: Math.min(Math.max(x, box.x - half), box.x + half), y };
   }
 
   // Calls of a service to itself: a line beside its box, in space that was kept for it.
