@@ -53,7 +53,7 @@ def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: floa
     except FileNotFoundError as error:
         _bad(f"{printable(str(error.filename or error))} is not there: run subtrie audit --out")
     except BrokenPipeError:
-        raise  # whoever read has read enough
+        raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
         _bad(str(error))
     if not found and not as_json:

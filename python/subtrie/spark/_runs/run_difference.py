@@ -27,7 +27,7 @@ def run_difference(old: Audit, new: Audit, *, share: float = 0.2) -> Iterator[di
     """Yield the rows of tables that differ between two runs, as before and after a deployment.
 
     Both tables of a pair are in memory at a time. Tables of connections, lines and times are left
-    out, as their rows are those of one run. Subjects are folded, but for undelivered ones. The name
+    out, as their rows are those of one run. Subjects are folded, except undelivered ones. The name
     of a broker is left out (None) if each run has one, as a restart gives it another.
 
     Args:
