@@ -35,6 +35,21 @@ def test_a_subscription_has_the_given_attributes(engine, trie):
     assert made != trie.add("a.*", value, queue="q")
 
 
+def test_a_pattern_is_in_the_index_while_a_subscription_has_it(engine, trie):
+    patterns = ["a", "a.b", "a.*", "a.>", "*.b", ">", "a.*.c.>", "*"]
+    others = ["b", "a.c", "*.*", "a.*.>", "a.*.c", "b.>", "*.>", "", "a..b", "a.>.b", "\ud800", "é"]
+    kept = [(trie.add(pattern, None, queue="q"), trie.add(pattern, None)) for pattern in patterns]
+    for index in (trie, trie.copy(), engine.SubjectTrie.from_bytes(trie.to_bytes())):
+        assert all(pattern in index for pattern in patterns)
+        assert Pattern("a.*") in index
+        assert not any(other in index for other in others)
+    for pattern, (first, second) in zip(patterns, kept, strict=True):
+        trie.remove(first)
+        assert pattern in trie
+        trie.remove(second)
+        assert pattern not in trie
+
+
 def test_remove_is_idempotent_and_ignores_other_subscriptions(engine, trie):
     other = engine.SubjectTrie()
     mine, foreign = trie.add("a", 1), other.add("a", 1)

@@ -264,7 +264,11 @@ class SubjectTrie:
 
     def __contains__(self, key: object) -> bool:
         with self._lock:
-            return key in self._one
+            if not isinstance(key, str):
+                return key in self._one
+            calls = [functools.partial(each.__contains__, key) for each in (self._one, self._other)]
+            found, _ = _compared("SubjectTrie.__contains__", calls)
+            return bool(found)
 
     def clear(self) -> None:
         """Remove all from both."""

@@ -153,6 +153,15 @@ def matching(root: Node, tokens: list[str]) -> list[Entry]:
     return rows
 
 
+def contains(root: Node, pattern: str) -> bool:
+    """Return whether any entry has exactly this pattern."""
+    tokens, tail = _tokens(pattern)
+    node: Node | None = root
+    for token in tokens:
+        node = node.children.get(token) if node is not None else None
+    return node is not None and bool(node.tail if tail else node.exact)
+
+
 def overlapping(root: Node, pattern: str) -> list[Entry]:
     """Return the entries whose pattern has a subject in common with ``pattern``, unordered."""
     tokens, tail = _tokens(pattern)

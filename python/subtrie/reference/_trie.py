@@ -294,8 +294,10 @@ class SubjectTrie:
         self._load_values()
         return iter([row.subscription for row in list(self._rows.values())])
 
-    def __contains__(self, subscription: object) -> bool:
-        return isinstance(subscription, Subscription) and self._row(subscription) is not None
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return tree.contains(self._root, key)
+        return isinstance(key, Subscription) and self._row(key) is not None
 
     def __repr__(self) -> str:
         return f"<SubjectTrie of {len(self)} subscriptions, dialect {self._dialect!r}>"

@@ -305,18 +305,8 @@ impl SubjectTrie {
         PyList::new(py, self.all_handles(py)?)?.try_iter()
     }
 
-    fn __contains__(&self, subscription: &Bound<'_, PyAny>) -> bool {
-        let handle = subscription.cast::<Subscription>().ok();
-        let Some(id) = handle.and_then(|handle| handle.get().id_if_set()) else {
-            return false;
-        };
-        let py = subscription.py();
-        if let Some(image) = self.image(py) {
-            let own = image.handles.get(py, id);
-            return own.is_some_and(|own| own.is(subscription));
-        }
-        self.state
-            .read(py, |state| state.is_handle(py, id, subscription))
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
+        self.contains(key)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

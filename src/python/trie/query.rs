@@ -6,7 +6,7 @@
 //! begins again; after a few attempts it keeps the GIL.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use super::handles::Patterns;
 use super::state::State;
@@ -117,6 +117,33 @@ impl SubjectTrie {
         match self.answer(py, find)? {
             Ok((handles, ())) => PyTuple::new(py, handles),
             Err(error) => Err(exception(py, &error, ErrorClass::Pattern, text)),
+        }
+    }
+
+    /// Whether a key is a subscription of the index, or the pattern of one.
+    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> bool {
+        let py = key.py();
+        let image = self.image(py);
+        if let Ok(pattern) = key.cast::<PyString>() {
+            let Ok(pattern) = pattern.to_str() else {
+                return false; // no pattern has characters that UTF-8 does not
+            };
+            return match image {
+                Some(image) => {
+                    py.detach(|| image.read(|image: &Image<'_>| image.contains_pattern(pattern)))
+                }
+                None => self
+                    .state
+                    .read(py, |state| state.index.contains_pattern(pattern)),
+            };
+        }
+        let handle = key.cast::<Subscription>().ok();
+        let Some(id) = handle.and_then(|handle| handle.get().id_if_set()) else {
+            return false;
+        };
+        match image {
+            Some(image) => image.handles.get(py, id).is_some_and(|own| own.is(key)),
+            None => self.state.read(py, |state| state.is_handle(py, id, key)),
         }
     }
 

@@ -119,6 +119,12 @@ impl Image<'_> {
         self.query(query, Relation::Cover)
     }
 
+    /// Whether a subscription has exactly this pattern. Cost: as for [`Image::matching`].
+    #[must_use]
+    pub fn contains_pattern(&self, pattern: &str) -> bool {
+        query_blocks(self, pattern, Relation::Equal).is_ok_and(|(blocks, _)| !blocks.is_empty())
+    }
+
     /// The subscriptions that match a subject, in ascending id.
     ///
     /// # Errors

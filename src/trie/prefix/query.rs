@@ -1,4 +1,4 @@
-//! Queries by pattern: which patterns have a subject in common with a query, or are covered by it.
+//! Queries by pattern: which patterns have a subject in common with a query, are covered by it, or equal it.
 
 use super::prefixes::{Prefix, Prefixes};
 use super::sorted_patterns::SortedView;
@@ -38,6 +38,8 @@ pub(in crate::trie) enum Relation {
     Overlap,
     /// The query covers the pattern.
     Cover,
+    /// They are equal.
+    Equal,
 }
 
 struct PrefixSearch<'a, 'q, V> {
@@ -65,7 +67,7 @@ impl<V: SortedView> PrefixSearch<'_, '_, V> {
                 // The `>` of a pattern takes this token of the query and all that follow.
                 self.add(place);
             }
-            if token == "*" {
+            if token == "*" && self.relation != Relation::Equal {
                 let children = self.prefixes.children(prefix);
                 let children = children.filter(|child| Some(child.start) != tail);
                 pending.extend(children.map(|child| (child, depth + 1)));
@@ -91,6 +93,11 @@ impl<V: SortedView> PrefixSearch<'_, '_, V> {
         match (self.prefixes.exact(prefix), self.tail) {
             (Some(place), false) => self.add(place),
             (None, false) => {}
+            (_, true) if self.relation == Relation::Equal => {
+                if let Some(place) = self.prefixes.tail(prefix) {
+                    self.add(place);
+                }
+            }
             (exact, true) => {
                 let start = prefix.start + usize::from(exact.is_some());
                 (start..prefix.end).for_each(|place| self.add(place));

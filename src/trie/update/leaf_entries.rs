@@ -6,6 +6,7 @@ use crate::trie::hash::NodeKey;
 use crate::trie::index::Index;
 use crate::trie::node::{Kind, LeafEntry, Node};
 use crate::trie::pattern::packed_pattern::equals;
+use crate::trie::pattern::parsed_pattern::ParsedPattern;
 use crate::trie::storage::leaf::Relocation;
 use crate::trie::storage::probe_table::ProbeLimitExceeded;
 
@@ -46,6 +47,16 @@ impl Index {
         self.leaf_entries(leaf)
             .find(is_same)
             .map(LeafEntry::pattern)
+    }
+
+    /// Whether a subscription has exactly this pattern. Cost: the length of the pattern.
+    #[must_use]
+    pub fn contains_pattern(&self, pattern: &str) -> bool {
+        if self.check_pattern(pattern).is_err() {
+            return false;
+        }
+        let leaf = self.find_leaf(&mut ParsedPattern::new(pattern.as_bytes()));
+        self.find_pattern(&leaf, pattern.as_bytes()).is_some()
     }
 
     /// Adds an entry to a leaf, and notes the leaf if it becomes too large.
