@@ -16,7 +16,7 @@ def spark() -> Any:
     return local_session(memory="1g", cores="2")
 
 
-@pytest.fixture(scope="session", params=[301, 302])
+@pytest.fixture(scope="session", params=[305, 302])
 def case(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: Any) -> Case:
     """The answers about a world of four days."""
     return answered(spark, tmp_path_factory.mktemp("world") / "world", request.param)

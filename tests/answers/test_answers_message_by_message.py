@@ -153,7 +153,7 @@ def test_latency_is_that_of_each_request(case: Case, rows: list[Row]) -> None:
     assert ordered(case.tables["latency"]) == ordered(expected)
 
 
-@pytest.mark.parametrize("case", [301], indirect=True)
+@pytest.mark.parametrize("case", [305], indirect=True)
 def test_the_functions_on_spark_have_the_same_receivers(
     case: Case, spark: Any, rows: list[Row]
 ) -> None:

@@ -79,7 +79,7 @@ def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path
     assert (tmp_path / "run.checkpoint").is_dir()
 
 
-@pytest.mark.parametrize("case", [301], indirect=True)
+@pytest.mark.parametrize("case", [305], indirect=True)
 def test_the_answers_of_a_stream_are_those_of_one_audit(
     spark: Any, case: Case, tmp_path: Path
 ) -> None:

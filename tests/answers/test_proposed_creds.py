@@ -19,7 +19,7 @@ _REFUSED = re.compile(r'permissions violation for publish to "(.*)"', re.I)
 
 
 @pytest.mark.requirement("P-05")
-@pytest.mark.parametrize("case", [301], indirect=True)
+@pytest.mark.parametrize("case", [305], indirect=True)
 def test_creds_of_the_proposal_pass_the_calls_that_it_allows(case: Case, tmp_path: Path) -> None:
     """A plan, creds, their permissions, and the decision of the broker on each call."""
     made = trial(tmp_path / "trial")
