@@ -100,7 +100,10 @@ impl Image<'_> {
             addresses[at / MIN_BLOCK] = address;
             self.take_over_list(block, number, &mut records)?;
         }
+        // Each name is held by a member of its own, until the records are theirs.
         let names = self.queue_names()?;
+        let kept = &mut index.subscriptions.queue_names;
+        let queues: Vec<QueueId> = names.iter().map(|name| kept.acquire(Some(name))).collect();
         let mut last = None;
         for (place, record) in records.into_iter().enumerate() {
             let ascends = last.is_none_or(|last| last < record.id);
@@ -108,17 +111,17 @@ impl Image<'_> {
                 return Err(damaged());
             }
             last = Some(record.id);
-            let name = match record.queue {
-                QueueId::NONE => None,
-                QueueId(number) => Some(names.get(number as usize).ok_or_else(damaged)?),
+            let queue = match record.queue {
+                QueueId::NONE => QueueId::NONE,
+                QueueId(number) => *queues.get(number as usize).ok_or_else(damaged)?,
             };
-            let queue = index
-                .subscriptions
-                .queue_names
-                .acquire(name.map(|name| &**name));
+            index.subscriptions.queue_names.add_member(queue);
             let turn = self.records.get(place * RECORD + 2).copied();
             let record = Record { queue, ..record };
             index.subscriptions.push(record, turn.unwrap_or(0));
+        }
+        for queue in queues {
+            index.subscriptions.queue_names.release(queue);
         }
         if index.pattern_count != self.header.pattern_count {
             return Err(damaged());

@@ -106,6 +106,14 @@ pub(super) fn patterns_met(
     pairs * weight / all.max(1)
 }
 
+/// Whether a branch at this position cannot tell two patterns apart.
+fn are_alike(one: &ParsedPattern, other: &ParsedPattern, position: Position) -> bool {
+    match position {
+        Position::Token(at) => one.literal(at) == other.literal(at),
+        Position::Length => (one.count(), one.has_tail()) == (other.count(), other.has_tail()),
+    }
+}
+
 fn sample_of(patterns: &mut [ParsedPattern]) -> Vec<&mut ParsedPattern> {
     let count = patterns.len();
     random_sample(patterns.iter_mut(), count, SAMPLE_SIZE).collect()
@@ -127,6 +135,11 @@ impl ClassNumbers {
         position: Position,
         hasher: &TokenHasher,
     ) -> Option<Candidate> {
+        let (first, others) = sample.split_first()?;
+        // Most positions have one token in all patterns: to compare it is faster than to hash it.
+        if others.iter().all(|other| are_alike(first, other, position)) {
+            return None;
+        }
         self.hash(sample, position, hasher);
         let first = self.hashes.first()?;
         let discriminates = self.hashes.iter().any(|hash| hash != first);
