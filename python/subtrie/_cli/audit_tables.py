@@ -143,7 +143,7 @@ def _print_findings(console: Console, result: Audit, rows: int) -> None:
     shown = found[:rows] if rows > 0 else found
     if found:
         title = f"Findings: {len(found)}"
-        _print_table(console, title, tuple(found[0]), len(found), shown)
+        _print_table(console, title, tuple(found[0]), len(found), shown, "--rows 0 or --report")
 
 
 def _print_table(
@@ -152,12 +152,16 @@ def _print_table(
     columns: tuple[str, ...],
     total: int,
     shown: list[dict[str, Any]],
+    options: str = "--rows 0, --json or --out",
 ) -> None:
-    """Print a table for a terminal, or plain."""
+    """Print a table for a terminal, or plain; and the options that show all its rows."""
     if console.is_terminal:
         _rich_table(console, title, columns, total, shown)
     else:
         _plain_table(title, columns, total, shown)
+    if total > len(shown):
+        more = f"… and {total - len(shown)} more (use {options})"
+        console.print(more if console.is_terminal else f"  {more}", style="dim")
 
 
 def _largest(result: Audit, name: str, rows: int) -> tuple[int, list[dict[str, Any]]]:
@@ -220,10 +224,6 @@ def _rich_table(
         table.add_row(*(_escaped(cut(c, w)) for c, w in zip(line, widths, strict=True)))
     console.print()
     console.print(table)
-    if total > len(shown):
-        console.print(
-            f"… and {total - len(shown)} more (use --rows 0, --json or --out)", style="dim"
-        )
 
 
 def _varying(
@@ -284,8 +284,6 @@ def _plain_table(
     if not total:
         return
     _aligned(columns, shown)
-    if total > len(shown):
-        print(f"  … and {total - len(shown)} more (use --rows 0, --json or --out)")
 
 
 def _aligned(columns: tuple[str, ...], rows: Sequence[dict[str, Any]]) -> None:
