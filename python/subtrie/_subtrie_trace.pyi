@@ -91,9 +91,12 @@ class TrafficSums:
     Args:
         window: The length of a period in microseconds; without it all times are one period.
         follow: Whether rows about messages between servers are reported.
+        buckets: The number of groups; the CRC-32 of a subject determines its group.
     """
 
-    def __new__(cls, *, window: int | None = None, follow: bool = False) -> TrafficSums: ...
+    def __new__(
+        cls, *, window: int | None = None, follow: bool = False, buckets: int = 1
+    ) -> TrafficSums: ...
     def add_events(self, batch: object) -> bytes:
         """Add the rows of a batch of events, without the GIL.
 
@@ -113,16 +116,24 @@ class TrafficSums:
     def add_deliveries(self, batch: object) -> None:
         """Add the deliveries of other sums: an Arrow record batch as ``take`` returns it."""
 
-    def take(self, buckets: int) -> tuple[EventBatch, EventBatch, list[int], list[int], list[str]]:
+    def take(self) -> tuple[EventBatch, EventBatch, list[int], list[int], list[str]]:
         """Return all sums, and begin again.
-
-        Args:
-            buckets: The number of groups; the CRC-32 of a subject determines its group.
 
         Returns:
             Messages and deliveries, sorted by group, without the columns in which all values are
             null, or sums of 0; for both the row at which each group begins,
             and the number of rows; the planes of addresses that were accepted or delivered.
+        """
+
+    def take_numbered(self) -> tuple[EventBatch, EventBatch, EventBatch, EventBatch]:
+        """Return all sums with the numbers of subjects in place of their texts, and begin again.
+
+        Returns:
+            Messages and deliveries, with the column ``at``, the row of the subject among the
+            distinct subjects; these, with the columns ``subject`` and ``address``, a row of the
+            distinct addresses; these, with the columns ``kind`` (1 request, 2 reply, 0 neither),
+            ``port``, ``plane``, ``source``, ``host``, ``method``, and ``reason``, why a subject is
+            neither.
         """
 
     def __len__(self) -> int: ...

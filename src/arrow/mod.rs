@@ -12,6 +12,7 @@
 //! # Ok::<(), arrow_schema::ArrowError>(())
 //! ```
 
+mod addresses;
 mod column;
 mod decode;
 mod events;

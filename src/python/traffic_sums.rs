@@ -15,12 +15,15 @@ pub struct TrafficSums(Core);
 /// Publishes, deliveries, the starts of the buckets of both, and the planes.
 type Parts = (EventBatch, EventBatch, Vec<i64>, Vec<i64>, Vec<String>);
 
+/// Publishes, deliveries, subjects and addresses.
+type NumberedParts = (EventBatch, EventBatch, EventBatch, EventBatch);
+
 #[pymethods]
 impl TrafficSums {
     #[new]
-    #[pyo3(signature = (*, window=None, follow=false))]
-    fn new(window: Option<i64>, follow: bool) -> Self {
-        Self(Core::new(window, follow))
+    #[pyo3(signature = (*, window=None, follow=false, buckets=1))]
+    fn new(window: Option<i64>, follow: bool, buckets: u32) -> Self {
+        Self(Core::new(window, follow, buckets))
     }
 
     /// Add the rows of a batch of events; return what each row is beside that.
@@ -48,7 +51,7 @@ impl TrafficSums {
     }
 
     /// Return all sums, sorted by bucket, and begin again.
-    fn take(&mut self, py: Python<'_>, buckets: u32) -> PyResult<Parts> {
+    fn take(&mut self, py: Python<'_>) -> PyResult<Parts> {
         let sums = &mut self.0;
         let TakenSums {
             publishes,
@@ -56,13 +59,25 @@ impl TrafficSums {
             publish_starts,
             delivery_starts,
             planes,
-        } = py.detach(|| sums.take(buckets)).map_err(arrow_error)?;
+        } = py.detach(|| sums.take()).map_err(arrow_error)?;
         Ok((
             EventBatch(publishes),
             EventBatch(deliveries),
             publish_starts,
             delivery_starts,
             planes,
+        ))
+    }
+
+    /// Return all sums with numbers of subjects, the subjects and their addresses; begin again.
+    fn take_numbered(&mut self, py: Python<'_>) -> PyResult<NumberedParts> {
+        let sums = &mut self.0;
+        let found = py.detach(|| sums.take_numbered()).map_err(arrow_error)?;
+        Ok((
+            EventBatch(found.publishes),
+            EventBatch(found.deliveries),
+            EventBatch(found.subjects),
+            EventBatch(found.addresses),
         ))
     }
 

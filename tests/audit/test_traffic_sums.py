@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subtrie import microbus
 from subtrie.spark._audit.facts import complete
 from subtrie.spark._schema import EVENTS, arrow_schema
 from subtrie.spark._sources.log_reader import native
@@ -51,9 +52,9 @@ def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema)
 
 
-def taken(sums: Any, buckets: int = 1) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
+def taken(sums: Any) -> tuple[pa.RecordBatch, pa.RecordBatch, list[int]]:
     """Return the sums with all columns, and the starts of the buckets of messages."""
-    publishes, deliveries, starts, _, _ = sums.take(buckets)
+    publishes, deliveries, starts, _, _ = sums.take()
     whole = []
     for kind, rows in (("publish", publishes), ("delivery", deliveries)):
         table = complete(kind, pa.Table.from_batches([pa.record_batch(rows)]))
@@ -74,9 +75,9 @@ def test_the_division_of_rows_has_no_effect(seed: int, length: int, edges: list[
     merged, in_pieces = native().TrafficSums(), b""
     edges = sorted({0, length, *(edge for edge in edges if edge < length)})
     for start, end in pairwise(edges):
-        part = native().TrafficSums(window=1_000_000)
+        part = native().TrafficSums(window=1_000_000, buckets=3)
         in_pieces += part.add_events(batch(rows).slice(start, end - start)) or bytes(end - start)
-        publishes, deliveries, _ = taken(part, 3)
+        publishes, deliveries, _ = taken(part)
         merged.add_publishes(publishes)
         merged.add_deliveries(deliveries)
     assert in_pieces == flags
@@ -125,7 +126,7 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     sums = native().TrafficSums()
     row = {"op": "PUB", "direction": "in", "conn": "1/client:1", "subject": "a"}
     sums.add_events(pa.RecordBatch.from_pylist([row]))
-    publishes, deliveries, *_ = sums.take(1)
+    publishes, deliveries, *_ = sums.take()
     assert pa.record_batch(publishes).to_pylist() == [
         {"conn": "1/client:1", "subject": "a", "published": 1}
     ]
@@ -133,13 +134,13 @@ def test_columns_that_say_nothing_are_left_out() -> None:
 
 
 def test_a_bucket_is_the_checksum_of_the_subject() -> None:
-    sums = native().TrafficSums()
+    sums = native().TrafficSums(buckets=7)
     rows = [
         {"op": "PUB", "direction": "in", "conn": "1/client:1", "subject": f"s.{n}"}
         for n in range(300)
     ]
     sums.add_events(pa.RecordBatch.from_pylist(rows))
-    publishes, _, starts = taken(sums, 7)
+    publishes, _, starts = taken(sums)
     assert (starts[0], starts[-1]) == (0, 300)
     for bucket, (start, end) in enumerate(pairwise(starts)):
         for subject in publishes.column("subject").to_pylist()[start:end]:
@@ -159,7 +160,7 @@ def test_planes_are_those_of_accepted_addresses() -> None:
     ]
     sums = native().TrafficSums()
     sums.add_events(pa.RecordBatch.from_pylist(rows))
-    assert sums.take(1)[-1] == ["p1"]
+    assert sums.take()[-1] == ["p1"]
 
 
 @pytest.mark.parametrize(
@@ -184,3 +185,27 @@ def test_dictionaries_and_large_strings_are_read() -> None:
     sums.add_events(pa.record_batch(columns).slice(1))
     publishes, _, _ = taken(sums)
     assert publishes.column("subject").to_pylist() == ["b"]
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 5]))
+def test_numbers_of_subjects_stand_for_the_same_sums(seed: int, buckets: int) -> None:
+    dice = random.Random(seed)
+    rows = batch([event(dice) for _ in range(40)])
+    named, numbered = (native().TrafficSums(buckets=buckets) for _ in range(2))
+    named.add_events(rows)
+    numbered.add_events(rows)
+    *sums, subjects, addresses = (pa.array(each) for each in numbered.take_numbered())
+    texts = subjects.field("subject")
+    assert len(texts) == len(texts.unique())
+    for kind, made, wanted in zip(("publish", "delivery"), sums, taken(named)[:2], strict=True):
+        at = pa.table({"subject": texts.take(made.field("at"))}).column("subject")
+        table = pa.Table.from_struct_array(made).drop_columns("at").append_column("subject", at)
+        found = complete(kind, table).to_struct_array().combine_chunks()
+        assert as_set(pa.RecordBatch.from_struct_array(found)) == as_set(wanted)
+    decoded = pa.array(microbus.decode_batch(texts))
+    for field in addresses.type:
+        parts = addresses.field(field.name).take(subjects.field("address")).to_pylist()
+        whole = decoded.field(field.name).to_pylist()
+        missing = 0 if field.name == "kind" else None
+        assert parts == [missing if part is None else part for part in whole]
+    assert len(addresses) == len(set(map(str, addresses.to_pylist())))

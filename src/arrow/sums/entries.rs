@@ -5,18 +5,12 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::RandomState;
 
-use super::{COUNTS, SPANS};
-
-/// The span of no time.
-pub const NO_SPAN: (i64, i64) = (i64::MAX, i64::MIN);
-
-/// The key by which messages are summed.
+/// Who publishes, and in which period.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PublishKey {
+pub struct Sender {
     pub server: u32,
     pub conn: u32,
     pub identity: u32,
-    pub subject: u32,
     pub window: Option<i64>,
 }
 
@@ -30,20 +24,6 @@ pub struct DeliveryKey {
     pub subject: u32,
     pub subscription: Option<i64>,
     pub window: Option<i64>,
-}
-
-/// The sums of messages.
-#[derive(Clone, Copy)]
-pub struct Sums {
-    pub counts: [i64; COUNTS.len()],
-    pub spans: [(i64, i64); SPANS.len()],
-}
-
-impl Default for Sums {
-    fn default() -> Self {
-        let (counts, spans) = ([0; COUNTS.len()], [NO_SPAN; SPANS.len()]);
-        Self { counts, spans }
-    }
 }
 
 /// Keys in the order in which they were added, each with a value.
@@ -66,18 +46,8 @@ impl<K: Copy + Eq + std::hash::Hash, V: Default> Entries<K, V> {
         (&mut self.rows[at].1, new)
     }
 
-    /// Return the value of a key that most often is in the row `hint`, which becomes its row.
-    pub fn value_near(&mut self, key: K, hint: &mut u32) -> &mut V {
-        let mut at = *hint as usize;
-        if self.rows.get(at).is_none_or(|(known, _)| *known != key) {
-            at = self.place(key).0;
-            *hint = u32::try_from(at).unwrap_or(u32::MAX);
-        }
-        &mut self.rows[at].1
-    }
-
     /// Return the row of a key, and whether the key is new.
-    fn place(&mut self, key: K) -> (usize, bool) {
+    pub fn place(&mut self, key: K) -> (usize, bool) {
         let next = self.rows.len();
         match self.places.entry(key) {
             Entry::Occupied(entry) => (*entry.get() as usize, false),

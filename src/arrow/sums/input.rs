@@ -96,13 +96,16 @@ impl Input {
         }
     }
 
+    /// Return a column, unless all its values are null.
     fn column(&self, name: &str) -> Option<ArrayData> {
         let DataType::Struct(fields) = self.data.data_type() else {
             return None;
         };
         let at = fields.iter().position(|field| field.name() == name)?;
         let column = self.data.child_data().get(at)?;
-        Some(column.slice(self.data.offset(), self.data.len()))
+        let column = column.slice(self.data.offset(), self.data.len());
+        // Empty columns are not looked at row by row.
+        (column.null_count() < column.len()).then_some(column)
     }
 }
 

@@ -3,21 +3,24 @@
 //! The rows of a table of events are added up as they come, so that what leaves a worker is a row
 //! for each distinct key. Sums of several workers are added to each other in the same way.
 
+mod bucket;
 mod entries;
 mod events;
 mod input;
 mod output;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow_data::ArrayData;
 use arrow_schema::ArrowError;
 use foldhash::fast::RandomState;
 
-use self::entries::{DeliveryKey, Entries, Message, PublishKey, Sums, extend};
+use self::bucket::Bucket;
+use self::entries::{DeliveryKey, Entries, Sender};
 use self::events::Events;
 use self::input::Input;
-pub use self::output::Taken;
+pub use self::output::{Numbered, Taken};
 use super::texts::{Last, NULL, Texts};
 use crate::microbus::{Address, decode};
 
@@ -55,7 +58,6 @@ pub const SPANS: [[&str; 2]; 3] = [
     ["first_undelivered", "last_undelivered"],
 ];
 /// Sums of messages and of deliveries, until they are taken.
-#[derive(Default)]
 pub struct TrafficSums {
     /// The length of a period in microseconds; without it all times are one period.
     window: Option<i64>,
@@ -64,30 +66,34 @@ pub struct TrafficSums {
     names: Texts,
     /// For each of `names` that is a connection: whether it is that of a client.
     clients: HashMap<u32, bool, RandomState>,
-    subjects: Texts,
-    publishes: Entries<PublishKey, Sums>,
-    /// For each subject the row of `publishes` that was added to last.
-    recent: Vec<u32>,
-    deliveries: Entries<DeliveryKey, i64>,
+    senders: Entries<Sender, ()>,
+    /// The subjects, by the checksum of their texts.
+    buckets: Vec<Bucket>,
     /// The planes of subjects that were accepted or delivered.
     planes: Vec<String>,
 }
 
 impl TrafficSums {
     /// Create sums of nothing.
+    ///
+    /// Rows of one subject are in one of `buckets` groups, the same in every process.
     #[must_use]
-    pub fn new(window: Option<i64>, follow: bool) -> Self {
+    pub fn new(window: Option<i64>, follow: bool, buckets: u32) -> Self {
         Self {
             window: window.filter(|&length| length > 0),
             follow,
-            ..Self::default()
+            names: Texts::default(),
+            clients: HashMap::default(),
+            senders: Entries::default(),
+            buckets: (0..buckets.max(1)).map(|_| Bucket::default()).collect(),
+            planes: Vec::new(),
         }
     }
 
-    /// Return the number of distinct keys and subjects.
+    /// Return the number of distinct keys and subjects. Cost: a step for each bucket.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.publishes.rows.len() + self.deliveries.rows.len() + self.subjects.len()
+        self.buckets.iter().map(Bucket::len).sum()
     }
 
     /// Return whether nothing was added.
@@ -139,7 +145,7 @@ impl TrafficSums {
             return 0;
         }
         let server = last[1].number(&mut self.names, events.server.get(row));
-        let subject = self.subjects.number(events.subject.get(row));
+        let (bucket, subject) = self.subject(events.subject.get(row));
         let window = self.period(events.time.get(row));
         if delivers {
             let sid = last[3].number(&mut self.names, events.sid.get(row));
@@ -154,19 +160,22 @@ impl TrafficSums {
                 subscription,
                 window,
             };
-            self.deliver(key, 1);
+            self.deliver(bucket, key, 1);
             return 0;
         }
         let identity = last[2].number(&mut self.names, events.identity.get(row));
-        let key = PublishKey {
+        let sender = self.sender(Sender {
             server,
             conn,
             identity,
-            subject,
             window,
-        };
+        });
         let message = events.message(row);
-        self.publish(key, &message);
+        let sums = &mut self.buckets[bucket];
+        let row_of_sums = sums.row(subject, sender);
+        if sums.publish(row_of_sums, &message) {
+            self.find_plane(bucket, subject);
+        }
         let mut flags = 0;
         if !message.refused && message.deliveries == Some(0) && message.forwarded == Some(0) {
             flags |= UNDELIVERED;
@@ -195,20 +204,24 @@ impl TrafficSums {
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let mut last: [Last; 3] = Default::default();
         for row in 0..input.len() {
-            let key = PublishKey {
+            let sender = Sender {
                 server: last[0].number(&mut self.names, server.get(row)),
                 conn: last[1].number(&mut self.names, conn.get(row)),
                 identity: last[2].number(&mut self.names, identity.get(row)),
-                subject: self.subjects.number(subject.get(row)),
                 window: window.get(row),
             };
-            let sums = self.sums(key);
-            for (sum, column) in sums.counts.iter_mut().zip(&counts) {
-                *sum = sum.saturating_add(column.get(row).unwrap_or(0));
+            let sender = self.sender(sender);
+            let (bucket, subject) = self.subject(subject.get(row));
+            let bucket = &mut self.buckets[bucket];
+            let at = bucket.row(subject, sender);
+            for (which, column) in counts.iter().enumerate() {
+                bucket
+                    .messages
+                    .count(which, at, column.get(row).unwrap_or(0));
             }
-            for (span, (first, last)) in sums.spans.iter_mut().zip(firsts.iter().zip(&lasts)) {
-                extend(span, first.get(row));
-                extend(span, last.get(row));
+            for (which, (first, last)) in firsts.iter().zip(&lasts).enumerate() {
+                bucket.messages.extend_span(which, at, first.get(row));
+                bucket.messages.extend_span(which, at, last.get(row));
             }
         }
         Ok(())
@@ -226,16 +239,17 @@ impl TrafficSums {
         let [window, subscription, count] = numbers(&input, ["window", "subscription", "count"])?;
         let mut last: [Last; 4] = Default::default();
         for row in 0..input.len() {
+            let (bucket, subject) = self.subject(subject.get(row));
             let key = DeliveryKey {
                 server: last[0].number(&mut self.names, server.get(row)),
                 conn: last[1].number(&mut self.names, conn.get(row)),
                 sid: last[2].number(&mut self.names, sid.get(row)),
                 queue: last[3].number(&mut self.names, queue.get(row)),
-                subject: self.subjects.number(subject.get(row)),
+                subject,
                 subscription: subscription.get(row),
                 window: window.get(row),
             };
-            let (sum, _) = self.deliveries.value(key);
+            let (sum, _) = self.buckets[bucket].deliveries.value(key);
             *sum = sum.saturating_add(count.get(row).unwrap_or(0));
         }
         Ok(())
@@ -243,14 +257,26 @@ impl TrafficSums {
 
     /// Return all sums, and begin again.
     ///
-    /// Rows of one subject are in one of `buckets` groups, the same in every process.
+    /// # Errors
+    ///
+    /// `ArrowError` if a column has more than 2 GiB of text.
+    pub fn take(&mut self) -> Result<Taken, ArrowError> {
+        self.begin_again().into_taken()
+    }
+
+    /// Return all sums with the numbers of subjects, and the subjects by number; begin again.
     ///
     /// # Errors
     ///
     /// `ArrowError` if a column has more than 2 GiB of text.
-    pub fn take(&mut self, buckets: u32) -> Result<Taken, ArrowError> {
-        let empty = Self::new(self.window, self.follow);
-        std::mem::replace(self, empty).into_taken(buckets.max(1))
+    pub fn take_numbered(&mut self) -> Result<Numbered, ArrowError> {
+        self.begin_again().into_numbered()
+    }
+
+    fn begin_again(&mut self) -> Self {
+        let buckets = u32::try_from(self.buckets.len()).unwrap_or(1);
+        let empty = Self::new(self.window, self.follow, buckets);
+        std::mem::replace(self, empty)
     }
 
     fn is_client(&mut self, conn: u32) -> bool {
@@ -269,58 +295,39 @@ impl TrafficSums {
         Some(time.div_euclid(window) * window)
     }
 
-    fn publish(&mut self, key: PublishKey, message: &Message) {
-        let accepted = !message.refused;
-        let taken = accepted && message.deliveries.is_some_and(|count| count > 0);
-        let forwarded = message.forwarded.is_some_and(|count| count > 0);
-        let left = accepted && !taken;
-        // A table of messages does not say how many of them were delivered.
-        let lost = left && message.deliveries.is_some() && !forwarded;
-        let size = message.size.filter(|_| accepted).unwrap_or(0);
-        let added = [
-            i64::from(accepted),
-            i64::from(message.refused),
-            i64::from(taken),
-            i64::from(lost),
-            i64::from(left && forwarded),
-            i64::from(message.ambiguous),
-            size,
-        ];
-        let sums = self.sums(key);
-        for (sum, added) in sums.counts.iter_mut().zip(added) {
-            *sum = sum.saturating_add(added);
-        }
-        for (span, counted) in sums.spans.iter_mut().zip([true, accepted, lost]) {
-            extend(span, message.time.filter(|_| counted));
-        }
-        if accepted && sums.counts[0] == 1 {
-            self.find_plane(key.subject);
-        }
+    /// Return the bucket of a subject, and its number there.
+    fn subject(&mut self, subject: Option<&[u8]>) -> (usize, u32) {
+        let Some(subject) = subject else {
+            return (0, NULL);
+        };
+        let text = str::from_utf8(subject).map_or_else(
+            |_| Cow::Owned(String::from_utf8_lossy(subject).into_owned()),
+            Cow::Borrowed,
+        );
+        let bucket = match self.buckets.len() {
+            1 => 0,
+            count => crc32fast::hash(text.as_bytes()) as usize % count,
+        };
+        let number = self.buckets[bucket].subjects.number(Some(text.as_bytes()));
+        (bucket, number)
     }
 
-    /// Return the sums of a key. Most subjects have one key, so that of the last message is tried.
-    fn sums(&mut self, key: PublishKey) -> &mut Sums {
-        let subject = key.subject as usize;
-        if key.subject == NULL {
-            return self.publishes.value(key).0;
-        }
-        if subject >= self.recent.len() {
-            self.recent.resize(subject + 1, u32::MAX);
-        }
-        self.publishes.value_near(key, &mut self.recent[subject])
+    /// Return the number of a sender.
+    fn sender(&mut self, sender: Sender) -> u32 {
+        u32::try_from(self.senders.place(sender).0).unwrap_or(NULL)
     }
 
-    fn deliver(&mut self, key: DeliveryKey, count: i64) {
-        let (sum, new) = self.deliveries.value(key);
+    fn deliver(&mut self, bucket: usize, key: DeliveryKey, count: i64) {
+        let (sum, new) = self.buckets[bucket].deliveries.value(key);
         *sum = sum.saturating_add(count);
         if new {
-            self.find_plane(key.subject);
+            self.find_plane(bucket, key.subject);
         }
     }
 
     /// Note the plane of a subject, if it is an address.
-    fn find_plane(&mut self, subject: u32) {
-        let Some(text) = self.subjects.get(subject) else {
+    fn find_plane(&mut self, bucket: usize, subject: u32) {
+        let Some(text) = self.buckets[bucket].subjects.get(subject) else {
             return;
         };
         let plane = text.split('.').next().unwrap_or_default();

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow_array::TimestampMicrosecondArray;
 use arrow_array::builder::{StringBuilder, TimestampMicrosecondBuilder};
-use arrow_array::{Array, ArrayRef, Int64Array, StructArray, TimestampMicrosecondArray};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
 use arrow_schema::{ArrowError, Field};
 
-use super::entries::NO_SPAN;
+use super::bucket::{Bucket, Messages, NO_SPAN};
 use super::{COUNTS, NULL, SPANS, TrafficSums};
+use crate::arrow::Text;
+use crate::arrow::addresses::Addresses;
 
 /// The sums that were taken.
 pub struct Taken {
@@ -23,96 +26,155 @@ pub struct Taken {
     pub planes: Vec<String>,
 }
 
+/// Sums in which `at` is the number of the subject, in place of its text.
+pub struct Numbered {
+    /// A row for each key of messages. A missing column holds nulls, or counts of zero.
+    pub publishes: StructArray,
+    /// A row for each key of deliveries.
+    pub deliveries: StructArray,
+    /// The distinct subjects: `subject`, and `address`, a row of `addresses`.
+    pub subjects: StructArray,
+    /// The distinct addresses of the subjects.
+    pub addresses: StructArray,
+}
+
 impl TrafficSums {
-    pub(super) fn into_taken(self, buckets: u32) -> Result<Taken, ArrowError> {
-        let bucket_of: Vec<u32> = (0..self.subjects.len())
-            .map(|number| {
-                let number = u32::try_from(number).unwrap_or(NULL);
-                let text = self.subjects.get(number).unwrap_or_default();
-                crc32fast::hash(text.as_bytes()) % buckets
-            })
-            .collect();
-        let bucket = |subject: u32| bucket_of.get(subject as usize).copied().unwrap_or(0);
-        let (order, publish_starts) = sorted(
-            self.publishes
-                .rows
-                .iter()
-                .map(|(key, _)| bucket(key.subject)),
-            buckets,
-        );
-        let publishes = self.publish_columns(&order)?;
-        let (order, delivery_starts) = sorted(
-            self.deliveries
-                .rows
-                .iter()
-                .map(|(key, _)| bucket(key.subject)),
-            buckets,
-        );
-        let deliveries = self.delivery_columns(&order)?;
+    pub(super) fn into_taken(mut self) -> Result<Taken, ArrowError> {
+        let buckets = std::mem::take(&mut self.buckets);
+        let publish_starts = starts(&buckets, |bucket| bucket.messages.subjects.len());
+        let delivery_starts = starts(&buckets, |bucket| bucket.deliveries.rows.len());
+        let rows = |starts: &[i64]| starts.last().map_or(0, |&rows| length(rows));
+        let mut subjects = TextColumn::new(rows(&publish_starts));
+        let mut received = TextColumn::new(rows(&delivery_starts));
+        for bucket in &buckets {
+            for &subject in &bucket.messages.subjects {
+                subjects.push(bucket.subjects.get(subject));
+            }
+            for (key, _) in &bucket.deliveries.rows {
+                received.push(bucket.subjects.get(key.subject));
+            }
+        }
+        let (subjects, received) = (subjects.finish("subject")?, received.finish("subject")?);
         Ok(Taken {
-            publishes,
-            deliveries,
+            publishes: self.publish_columns(&buckets, subjects, rows(&publish_starts))?,
+            deliveries: self.delivery_columns(&buckets, received, rows(&delivery_starts))?,
             publish_starts,
             delivery_starts,
             planes: self.planes,
         })
     }
 
-    /// Return messages in an order. Each row is read once, as the rows are not in that order.
-    fn publish_columns(&self, order: &[usize]) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 3] = std::array::from_fn(|_| TextColumn::new(order.len()));
-        let mut subjects = TextColumn::new(order.len());
-        let mut windows = TimestampMicrosecondBuilder::with_capacity(order.len());
-        let mut counts: [_; COUNTS.len()] =
-            std::array::from_fn(|_| Vec::with_capacity(order.len()));
-        let mut ends: [_; 2 * SPANS.len()] =
-            std::array::from_fn(|_| TimestampMicrosecondBuilder::with_capacity(order.len()));
-        for &at in order {
-            let (key, sums) = &self.publishes.rows[at];
-            windows.append_option(key.window);
-            for (column, number) in names.iter_mut().zip([key.server, key.conn, key.identity]) {
+    pub(super) fn into_numbered(mut self) -> Result<Numbered, ArrowError> {
+        let buckets = std::mem::take(&mut self.buckets);
+        let count = buckets.iter().map(|each| each.subjects.len()).sum();
+        let mut subjects = TextColumn::new(count + 1);
+        let mut addresses = Addresses::default();
+        let mut address_of = Vec::with_capacity(count + 1);
+        let (mut published, mut received) = (Vec::new(), Vec::new());
+        let mut before = 0;
+        for bucket in &buckets {
+            // The null subject stands behind all others.
+            let number = |subject: u32| match subject {
+                NULL => to_int32(count),
+                _ => to_int32(before + subject as usize),
+            };
+            for &subject in &bucket.messages.subjects {
+                published.push(number(subject)?);
+            }
+            for (key, _) in &bucket.deliveries.rows {
+                received.push(number(key.subject)?);
+            }
+            for at in 0..bucket.subjects.len() {
+                let text = bucket.subjects.get(u32::try_from(at).unwrap_or(NULL));
+                address_of.push(addresses.number(text.map_or(Text::Null, Text::Valid))?);
+                subjects.push(text);
+            }
+            before += bucket.subjects.len();
+        }
+        let last = to_int32(count)?;
+        if published.contains(&last) || received.contains(&last) {
+            address_of.push(addresses.number(Text::Null)?);
+            subjects.push(None);
+        }
+        let rows = (published.len(), received.len());
+        let column = |numbers: Vec<i32>| -> NamedColumn {
+            Some(("at", Arc::new(Int32Array::from(numbers))))
+        };
+        let distinct = address_of.len();
+        let texts: ArrayRef = Arc::new(subjects.array()?);
+        let address: ArrayRef = Arc::new(Int32Array::from(address_of));
+        Ok(Numbered {
+            publishes: self.publish_columns(&buckets, column(published), rows.0)?,
+            deliveries: self.delivery_columns(&buckets, column(received), rows.1)?,
+            subjects: table(
+                vec![Some(("subject", texts)), Some(("address", address))],
+                distinct,
+            )?,
+            addresses: addresses.finish()?,
+        })
+    }
+
+    /// Return the messages of all buckets, with a column of their subjects.
+    fn publish_columns(
+        &self,
+        buckets: &[Bucket],
+        subjects: NamedColumn,
+        rows: usize,
+    ) -> Result<StructArray, ArrowError> {
+        let mut names: [_; 3] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
+        let senders = buckets.iter().flat_map(|each| &each.messages.senders);
+        for &sender in senders {
+            let (sender, ()) = &self.senders.rows[sender as usize];
+            windows.append_option(sender.window);
+            let numbers = [sender.server, sender.conn, sender.identity];
+            for (column, number) in names.iter_mut().zip(numbers) {
                 column.push(self.names.get(number));
-            }
-            subjects.push(self.subjects.get(key.subject));
-            for (column, &count) in counts.iter_mut().zip(&sums.counts) {
-                column.push(count);
-            }
-            for (pair, &span) in ends.chunks_exact_mut(2).zip(&sums.spans) {
-                let known = (span != NO_SPAN).then_some(span);
-                pair[0].append_option(known.map(|(first, _)| first));
-                pair[1].append_option(known.map(|(_, last)| last));
             }
         }
         let mut columns = vec![times("window", windows)];
         for (name, texts) in ["server", "conn", "identity"].into_iter().zip(names) {
             columns.push(texts.finish(name)?);
         }
-        columns.push(subjects.finish("subject")?);
-        for (name, values) in COUNTS.into_iter().zip(counts) {
-            let some = values.iter().any(|&count| count != 0);
-            columns.push(some.then(|| (name, Arc::new(Int64Array::from(values)) as ArrayRef)));
+        columns.push(subjects);
+        for (which, name) in COUNTS.into_iter().enumerate() {
+            let values = whole(buckets, rows, |each| &each.counts[which], 0);
+            let array = values.map(|values| Arc::new(Int64Array::from(values)) as ArrayRef);
+            columns.push(array.map(|array| (name, array)));
         }
-        for (name, values) in SPANS.into_iter().flatten().zip(ends) {
-            columns.push(times(name, values));
+        for (which, [first, last]) in SPANS.into_iter().enumerate() {
+            let Some(spans) = whole(buckets, rows, |each| &each.spans[which], NO_SPAN) else {
+                continue;
+            };
+            for (name, end) in [(first, 0), (last, 1)] {
+                let mut values = TimestampMicrosecondBuilder::with_capacity(rows);
+                for &span in &spans {
+                    let known = (span != NO_SPAN).then_some([span.0, span.1][end]);
+                    values.append_option(known);
+                }
+                columns.push(times(name, values));
+            }
         }
-        table(columns, order.len())
+        table(columns, rows)
     }
 
-    /// Return deliveries in an order.
-    fn delivery_columns(&self, order: &[usize]) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 4] = std::array::from_fn(|_| TextColumn::new(order.len()));
-        let mut subjects = TextColumn::new(order.len());
-        let mut windows = TimestampMicrosecondBuilder::with_capacity(order.len());
-        let mut subscriptions = Vec::with_capacity(order.len());
-        let mut counts = Vec::with_capacity(order.len());
-        for &at in order {
-            let (key, count) = &self.deliveries.rows[at];
+    /// Return the deliveries of all buckets, with a column of their subjects.
+    fn delivery_columns(
+        &self,
+        buckets: &[Bucket],
+        subjects: NamedColumn,
+        rows: usize,
+    ) -> Result<StructArray, ArrowError> {
+        let mut names: [_; 4] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
+        let mut subscriptions = Vec::with_capacity(rows);
+        let mut counts = Vec::with_capacity(rows);
+        for (key, count) in buckets.iter().flat_map(|each| &each.deliveries.rows) {
             windows.append_option(key.window);
             let numbers = [key.server, key.conn, key.sid, key.queue];
             for (column, number) in names.iter_mut().zip(numbers) {
                 column.push(self.names.get(number));
             }
-            subjects.push(self.subjects.get(key.subject));
             subscriptions.push(key.subscription);
             counts.push(*count);
         }
@@ -120,38 +182,58 @@ impl TrafficSums {
         for (name, texts) in ["server", "conn", "sid", "queue"].into_iter().zip(names) {
             columns.push(texts.finish(name)?);
         }
-        columns.push(subjects.finish("subject")?);
+        columns.push(subjects);
         let known = Int64Array::from(subscriptions);
         columns.push(known_column("subscription", Arc::new(known)));
         columns.push(Some(("count", Arc::new(Int64Array::from(counts)))));
-        table(columns, order.len())
+        table(columns, rows)
     }
+}
+
+/// Return the row at which each bucket begins, and the number of rows.
+fn starts(buckets: &[Bucket], rows: impl Fn(&Bucket) -> usize) -> Vec<i64> {
+    let mut found = vec![0];
+    let mut next = 0_i64;
+    for bucket in buckets {
+        next += i64::try_from(rows(bucket)).unwrap_or(i64::MAX);
+        found.push(next);
+    }
+    found
+}
+
+fn to_int32(number: usize) -> Result<i32, ArrowError> {
+    i32::try_from(number).map_err(|_| ArrowError::DictionaryKeyOverflowError)
+}
+
+fn length(rows: i64) -> usize {
+    usize::try_from(rows).unwrap_or(0)
+}
+
+/// Return a column of all buckets, or none if no bucket has one.
+fn whole<T: Copy>(
+    buckets: &[Bucket],
+    rows: usize,
+    column: impl Fn(&Messages) -> &Vec<T>,
+    missing: T,
+) -> Option<Vec<T>> {
+    if buckets
+        .iter()
+        .all(|bucket| column(&bucket.messages).is_empty())
+    {
+        return None;
+    }
+    let mut found = Vec::with_capacity(rows);
+    let mut end = 0;
+    for bucket in buckets {
+        found.extend_from_slice(column(&bucket.messages));
+        end += bucket.messages.subjects.len();
+        found.resize(end, missing);
+    }
+    Some(found)
 }
 
 /// The name of a column and its values; none if it says nothing.
 type NamedColumn = Option<(&'static str, ArrayRef)>;
-
-/// Return the rows in the order of their buckets, and the start of each bucket (counting sort).
-fn sorted(buckets_of: impl Iterator<Item = u32> + Clone, buckets: u32) -> (Vec<usize>, Vec<i64>) {
-    let mut starts = vec![0_usize; buckets as usize + 1];
-    for bucket in buckets_of.clone() {
-        starts[bucket as usize + 1] += 1;
-    }
-    for at in 1..starts.len() {
-        starts[at] += starts[at - 1];
-    }
-    let mut next = starts.clone();
-    let mut order = vec![0; starts.last().copied().unwrap_or(0)];
-    for (row, bucket) in buckets_of.enumerate() {
-        let place = &mut next[bucket as usize];
-        order[*place] = row;
-        *place += 1;
-    }
-    let starts = starts
-        .into_iter()
-        .map(|at| i64::try_from(at).unwrap_or(i64::MAX));
-    (order, starts.collect())
-}
 
 /// A column of texts that is made row by row.
 struct TextColumn {
@@ -173,12 +255,16 @@ impl TextColumn {
         }
     }
 
-    fn finish(mut self, name: &'static str) -> Result<NamedColumn, ArrowError> {
+    fn finish(self, name: &'static str) -> Result<NamedColumn, ArrowError> {
+        Ok(known_column(name, Arc::new(self.array()?)))
+    }
+
+    fn array(mut self) -> Result<StringArray, ArrowError> {
         if i32::try_from(self.bytes).is_err() {
             let message = "a batch of sums holds at most 2 GiB of text";
             return Err(ArrowError::InvalidArgumentError(message.into()));
         }
-        Ok(known_column(name, Arc::new(self.values.finish())))
+        Ok(self.values.finish())
     }
 }
 

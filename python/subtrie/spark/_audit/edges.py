@@ -31,27 +31,22 @@ def edge_rows(publishes: pa.Table, deliveries: pa.Table, subjects: Subjects) -> 
     name = pc.binary_join_element_wise(names["server"], names["conn"], " ").combine_chunks()
     both = both.append_column("number", _numbers(both, names, ("server", "conn")))
     found = []
-    for mask, table, ends in (
-        (subjects.request, "call_graph", ("source", "host")),
-        (subjects.reply, "replies", ("source", "host")),
-    ):
-        where = both["at"].combine_chunks()
-        chosen = pc.take(mask, where)
-        some = both.filter(chosen)
+    for mask, table in ((subjects.request, "call_graph"), (subjects.reply, "replies")):
+        some = both.filter(pc.take(mask, both["at"].combine_chunks()))
         if not some.num_rows:
             continue
-        parts = ["plane", *ends]
-        if table == "call_graph":
-            parts += ["port", "method", "rank"]
-        codes, edges = _edge_numbers(subjects, mask, parts)
-        edge = pc.take(codes, some["at"].combine_chunks())
+        at = some["at"].combine_chunks()
         values = [*_COUNTED, "first", "last"]
-        keys = ["edge", "window", "number"]
+        keys = ["address", "rank", "window", "number"]
+        columns = {"address": subjects.address.take(at)}
         if table == "replies":
-            values, keys = ["published", "delivered", "undelivered"], ["edge"]
-        columns = {"edge": edge} | {n: some[n] for n in (*keys[1:], *values)}
+            values, keys = ["published", "delivered", "undelivered"], ["address"]
+        else:
+            columns["rank"] = subjects.rank.take(at)
+        columns |= {n: some[n] for n in (*keys[2:], *values)}
         summed = add_up(pa.table(columns), keys)
-        texts = edges.take(summed["edge"].combine_chunks())
+        address = summed["address"].combine_chunks()
+        texts = subjects.addresses.take(address)
         renamed = {"source": texts["source"], "destination": texts["host"], "plane": texts["plane"]}
         names_of = ["plane", "window", "source", "destination", "port", "method", "route"]
         if table == "replies":
@@ -61,45 +56,13 @@ def edge_rows(publishes: pa.Table, deliveries: pa.Table, subjects: Subjects) -> 
             renamed |= {
                 "port": texts["port"],
                 "method": texts["method"],
-                "route": subjects.index.routes.take(texts["rank"].combine_chunks()),
+                "route": subjects.index.routes.take(summed["rank"].combine_chunks()),
                 "window": summed["window"],
                 "server_conn": name.take(summed["number"].combine_chunks()),
             }
         made = pa.table(renamed | {value: summed[value] for value in values})
         found.append(rows(table, made, names_of, more=("server_conn",)))
     return found
-
-
-def _edge_numbers(
-    subjects: Subjects, mask: pa.Array, parts: Sequence[str]
-) -> tuple[pa.Array, pa.Table]:
-    """Return for each subject the number of its distinct address parts, and the table of those."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    at = pc.indices_nonzero(mask)
-    columns, texts = {}, {}
-    for part in parts:
-        column = subjects.rank if part == "rank" else subjects.columns[part]
-        column = column.take(at)
-        if pa.types.is_dictionary(column.type):
-            texts[part] = column.dictionary
-            column = column.indices
-        columns[part] = column
-    table = pa.table(columns).append_column("row", pa.array(np.arange(len(at), dtype=np.int32)))
-    grouped = table.group_by(list(parts)).aggregate([("row", "list")])
-    lists = grouped["row_list"].combine_chunks()
-    numbers = np.full(len(subjects.texts), -1, dtype=np.int32)
-    flat = lists.flatten().to_numpy()
-    numbers[at.to_numpy()[flat]] = np.repeat(
-        np.arange(len(lists), dtype=np.int32), np.diff(lists.offsets.to_numpy())
-    )
-    edges = {
-        part: texts[part].take(grouped[part].combine_chunks()) if part in texts else grouped[part]
-        for part in parts
-    }
-    return pa.array(numbers), pa.table(edges)
 
 
 def _numbers(table: pa.Table, keys: pa.Table, names: Sequence[str]) -> pa.Array:

@@ -32,8 +32,11 @@ FACT_ROWS: tuple[tuple[str, str], ...] = (
 BUCKETS = 64
 #: The bucket of facts about whole logs, which the driver reads.
 FOR_DRIVER = -1
-#: The distinct keys that a task holds before it passes them on: about 300 bytes each.
-_HELD = 200_000
+#: The distinct keys and subjects that a task holds before it passes them on: about 110 bytes each.
+#: More of them are added up before they are moved.
+_HELD = 600_000
+#: The facts of several buckets that are added up together: about 300 bytes each.
+_TOGETHER = 200_000
 
 #: The columns of events that facts are made of.
 EVENT_COLUMNS = (
@@ -138,7 +141,7 @@ def facts_of(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the facts of events as rows of ``FACT_ROWS``.
 
-    Memory: about 300 bytes for each of 200,000 distinct keys.
+    Memory: about 110 bytes for each of 600,000 distinct keys and subjects.
 
     Args:
         events: Events, with at least ``EVENT_COLUMNS``.
@@ -146,7 +149,8 @@ def facts_of(
         follow: Whether to list messages between servers, to follow them into other logs.
         redaction: What to replace in subjects.
     """
-    sums = native().TrafficSums(window=window, follow=follow)
+    buckets = 1 if redaction else BUCKETS
+    sums = native().TrafficSums(window=window, follow=follow, buckets=buckets)
     found = FactTables()
     for batch in events:
         _list_others(found, batch, sums.add_events(batch), window)
@@ -189,7 +193,7 @@ def _passed_on(sums: Any, found: FactTables, redaction: Redaction | None) -> pa.
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    *made, publish_starts, delivery_starts, planes = sums.take(1 if redaction else BUCKETS)
+    *made, publish_starts, delivery_starts, planes = sums.take()
     publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
     counted = [name for name in ("published", "ambiguous") if name in publishes.column_names]
     totals = {name: pc.sum(publishes[name]).as_py() or 0 for name in counted}
@@ -254,7 +258,7 @@ class FactTables:
         """Add facts of a kind from the bytes of an Arrow stream."""
         import pyarrow as pa
 
-        with pa.ipc.open_stream(data) as stream:
+        with pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
             if kind not in ("publish", "delivery"):
                 self.add(kind, stream.read_all())
                 return
@@ -264,7 +268,7 @@ class FactTables:
     def sum_up(self, kind: str, batch: pa.RecordBatch) -> None:
         """Add messages or deliveries to the sums."""
         if self._sums is None:
-            self._sums = native().TrafficSums()
+            self._sums = native().TrafficSums(buckets=BUCKETS)
         if kind == "publish":
             self._sums.add_publishes(batch)
         else:
@@ -274,15 +278,41 @@ class FactTables:
         """Return messages and deliveries, one row for each key."""
         import pyarrow as pa
 
+        found = self._added()
+        if found is None:
+            return fact_schema("publish").empty_table(), fact_schema("delivery").empty_table()
+        made = found.take()[:2]
+        publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
+        return complete("publish", publishes), complete("delivery", deliveries)
+
+    def numbered(self) -> tuple[pa.Table, pa.Table, pa.RecordBatch, pa.RecordBatch] | None:
+        """Return messages and deliveries with ``at`` in place of the subject; none without both.
+
+        The other two are the distinct subjects and their addresses, as ``take_numbered`` returns
+        them.
+        """
+        import pyarrow as pa
+
+        found = self._added()
+        if found is None:
+            return None
+        *made, subjects, addresses = map(pa.array, found.take_numbered())
+        publishes, deliveries = map(pa.Table.from_struct_array, made)
+        subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
+        return (
+            complete("publish", publishes, "at"),
+            complete("delivery", deliveries, "at"),
+            subjects,
+            addresses,
+        )
+
+    def _added(self) -> Any:
+        """Return the sums of all messages and deliveries; none if there are none."""
         for kind in ("publish", "delivery"):
             for part in self._parts.pop(kind, ()):
                 for batch in part.to_batches():
                     self.sum_up(kind, batch)
-        if self._sums is None:
-            return fact_schema("publish").empty_table(), fact_schema("delivery").empty_table()
-        made = self._sums.take(1)[:2]
-        publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
-        return complete("publish", publishes), complete("delivery", deliveries)
+        return self._sums
 
     def table(self, kind: str) -> pa.Table:
         """Return the facts of a kind that is listed; those that add up are added up."""
@@ -345,7 +375,7 @@ def by_buckets(rows: Iterable[pa.RecordBatch]) -> Iterator[FactTables]:
         columns = (batch.column(name) for name in ("fact", "bucket", "rows", "data"))
         for kind, number, count, data in zip(*columns, strict=True):
             bucket = number.as_py()
-            if bucket != current and held >= _HELD:
+            if bucket != current and held >= _TOGETHER:
                 yield found
                 found, held = FactTables(), 0
             current = bucket
@@ -379,18 +409,30 @@ def stream_bytes(table: pa.Table) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-def complete(kind: str, table: pa.Table) -> pa.Table:
-    """Return facts with the columns and types of their kind; a missing sum is 0."""
-    if table.column_names != list(FACTS[kind]):
-        table = filled(table, FACTS[kind], _SUMS)
-    return table.cast(fact_schema(kind))
+def complete(kind: str, table: pa.Table, subject: str = "subject") -> pa.Table:
+    """Return facts with the columns and types of their kind; a missing sum is 0.
+
+    Args:
+        kind: The kind of the facts.
+        table: The facts.
+        subject: The column of the subject; ``at`` holds numbers.
+    """
+    import pyarrow as pa
+
+    schema = fact_schema(kind)
+    if subject != "subject":
+        numbered = pa.field(subject, pa.int32())
+        schema = schema.set(schema.get_field_index("subject"), numbered)
+    if table.column_names != schema.names:
+        table = filled(table, schema.names, _SUMS)
+    return table.cast(schema)
 
 
 def _bucketed(kind: str, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:

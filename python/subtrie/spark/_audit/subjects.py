@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ... import microbus
 from .pattern_index import PatternIndex
 
 if TYPE_CHECKING:
@@ -16,14 +15,17 @@ class Subjects:
     """Distinct subjects, their addresses, and the patterns that match them.
 
     Attributes:
-        published: The number of the subject of each row of messages.
-        delivered: The number of the subject of each row of deliveries.
+        texts: The subjects.
+        address: The row of the address of each subject in ``addresses``.
+        addresses: The distinct addresses: kind, port, plane, source, host, method, reason.
+        request: Which subjects are requests of a known plane.
+        reply: Which are replies of one.
     """
 
     def __init__(
         self,
-        published: pa.ChunkedArray,
-        delivered: pa.ChunkedArray,
+        subjects: pa.RecordBatch,
+        addresses: pa.RecordBatch,
         index: PatternIndex,
         planes: Sequence[str],
     ) -> None:
@@ -31,20 +33,22 @@ class Subjects:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        both = pa.concat_arrays([*published.chunks, *delivered.chunks]).dictionary_encode("encode")
-        self.published = both.indices.slice(0, len(published))
-        self.delivered = both.indices.slice(len(published))
-        self.texts = both.dictionary
+        self.texts = subjects.column("subject")
+        self.address = subjects.column("address")
+        self.addresses = addresses
         self.index = index
-        decoded = pa.array(microbus.decode_batch(self.texts))
-        self.columns = {field.name: decoded.field(field.name) for field in decoded.type}
         known = pa.array(list(planes), pa.string())
-        self.kind = self.columns["kind"]
-        canonical = pc.is_in(self.text("plane"), value_set=known)
-        address = pc.greater(self.kind, 0)
-        self.request = pc.and_(canonical, pc.equal(self.kind, 1))
-        self.reply = pc.and_(canonical, pc.equal(self.kind, 2))
-        self.malformed, self.other = self._outside(canonical, address, known)
+        canonical = pc.is_in(addresses.column("plane"), value_set=known)
+        kind = addresses.column("kind")
+        self.kind = kind.take(self.address)
+        self.request = pc.and_(canonical, pc.equal(kind, 1)).take(self.address)
+        self.reply = pc.and_(canonical, pc.equal(kind, 2)).take(self.address)
+        inside = canonical.take(self.address)
+        self.malformed, self.other = self._outside(inside, pc.greater(self.kind, 0), known)
+        if not len(index.patterns):
+            self.rows, self.numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
+            self.rank = pa.nulls(len(self.texts), pa.int64())
+            return
         found = pa.array(index.trie.match_batch(self.texts))
         lists = found if pa.types.is_list(found.type) else found.cast(pa.list_(pa.int32()))
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
@@ -73,7 +77,5 @@ class Subjects:
         return pc.and_(pc.invert(address), inside), pc.invert(inside)
 
     def text(self, name: str) -> pa.Array:
-        """Return a part of the address of each subject as a string."""
-        import pyarrow as pa
-
-        return self.columns[name].cast(pa.string())
+        """Return a part of the address of each subject."""
+        return self.addresses.column(name).take(self.address)

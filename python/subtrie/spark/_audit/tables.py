@@ -56,15 +56,15 @@ def rows_of(facts: FactTables, index: PatternIndex, planes: Sequence[str]) -> li
         for batch in changed.to_batches():
             facts.sum_up("publish", batch)
         lost = pa.concat_tables([lost, more])
-    publishes, deliveries = facts.sums()
     found: list[Rows] = []
-    if publishes.num_rows or deliveries.num_rows:
-        subjects = Subjects(publishes["subject"], deliveries["subject"], index, planes)
-        publishes = publishes.append_column("at", subjects.published)
-        deliveries = deliveries.append_column("at", subjects.delivered)
+    numbered = facts.numbered()
+    if numbered is not None:
+        publishes, deliveries, texts, addresses = numbered
+        subjects = Subjects(texts, addresses, index, planes)
         found += edge_rows(publishes, deliveries, subjects)
         found += _by_subject(publishes, deliveries, lost, subjects)
-        found.append(_coverage(publishes, deliveries, subjects))
+        if len(index.patterns):
+            found.append(_coverage(publishes, deliveries, subjects))
         found += _identities(publishes, subjects)
         totals = pa.table({"forwarded": [pc.sum(publishes["forwarded"]).as_py() or 0]})
         found.append((TOTALS, totals.append_column("key", pa.array([""]))))
@@ -119,7 +119,9 @@ def _by_subject(
 
     names = ["published", "taken", "undelivered", "bytes"]
     names += [f"{end}_{what}" for end in ("first", "last") for what in ("accepted", "undelivered")]
-    summed = add_up(publishes.select(["at", *names]), ("at",))
+    summed = publishes.select(["at", *names])
+    if not _ascending(summed["at"]):  # a subject has several rows
+        summed = add_up(summed, ("at",))
     at = summed["at"].combine_chunks()
     published = pc.greater(summed["published"], 0)
 
@@ -149,6 +151,13 @@ def _by_subject(
     tables = {"undelivered": missed, "malformed": malformed, "other_traffic": other,
               "fan_out": _fan_out(deliveries, subjects), "hot_subjects": hot}  # fmt: skip
     return [rows(name, table, ("subject",)) for name, table in tables.items()]
+
+
+def _ascending(numbers: pa.ChunkedArray) -> bool:
+    """Whether each number is greater than the one before it."""
+    import numpy as np
+
+    return bool(np.all(np.diff(numbers.to_numpy()) > 0))
 
 
 def _hottest(summed: pa.Table, subjects: Subjects) -> pa.Table:
@@ -304,7 +313,8 @@ def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     used = pc.and_(pc.greater(pc.take(subjects.kind, at), 0), pc.greater(known["published"], 0))
     used = used.combine_chunks() if isinstance(used, pa.ChunkedArray) else used
     planes = known.filter(used)
-    plane = subjects.columns["plane"].take(at.filter(used))
+    plane = subjects.addresses.column("plane").dictionary_encode()
+    plane = plane.take(subjects.address.take(at.filter(used)))
     table = pa.table(
         {
             "identity": planes["identity"],
