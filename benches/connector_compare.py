@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from benches.plain_broker import running
 
 HERE = Path(__file__).resolve().parents[1]
 FLOORS = {"in process, new URLs": 0.30 if sys.version_info >= (3, 12) else 0.50, "over NATS": 0.36}
+
+_TURNS = 10  # of new and of repeated URLs, in one process
 
 
 async def _order(id: int, body: dict[str, Any]) -> dict[str, Any]:
@@ -70,14 +73,14 @@ async def _in_process(calls: int) -> dict[str, float]:
     shop, web = _pair("", "serve"), _pair("", "call")
     found: dict[str, float] = {}
     async with shop, web:
-        for name, repeated in (("new URLs", False), ("repeated URLs", True)):
-            times = []
-            for turn in range(5):
-                numbers = range(turn * calls, (turn + 1) * calls)
+        for turn in range(_TURNS):
+            # In turns: a processor that is faster for a while favours neither.
+            numbers = range(turn * calls, (turn + 1) * calls)
+            for name, repeated in (("new URLs", False), ("repeated URLs", True)):
                 spent, right = await _calls(web, numbers, repeated, 1)
                 assert right == calls, f"{calls - right} outcomes are missing or wrong"
-                times.append(spent / calls)
-            found[f"in process, {name}"] = min(times) * 1e6
+                figure = f"in process, {name}"
+                found[figure] = min(spent / calls * 1e6, found.get(figure, inf))
     return found
 
 

@@ -134,9 +134,13 @@ class Runtime:
     def hand_over_all(
         self, step: Callable[..., None], arguments: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Run a step for each of several arguments, as ``hand_over`` does."""
+        """Run a step for each of several arguments, as ``hand_over`` does, with a wake-up now."""
         self._handed.extend(zip(repeat(step), arguments))
-        self._wake_soon()
+        if asyncio._get_running_loop() is self.loop:
+            self._wake_soon()
+        elif not self._taking:
+            self._taking = True
+            self._wake()
 
     def _wake_soon(self) -> None:
         loop = self.loop

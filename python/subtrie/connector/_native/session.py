@@ -25,10 +25,11 @@ from ..._errors import WireError
 Receivers = dict[int, Callable[[str, bytes], None]]
 
 _HIGH_WATER = 1 << 20  # bytes that wait to be encrypted; then writing pauses
+_READ = 1 << 18  # bytes of one read: as asyncio's own reads, which take new memory for each
 _MOST_PINGS = 2  # without an answer; then the connection is taken for dead
 
 
-class Session(asyncio.Protocol):
+class Session(asyncio.BufferedProtocol):
     """The protocol of one connection.
 
     Args:
@@ -62,6 +63,7 @@ class Session(asyncio.Protocol):
         self.lost: asyncio.Future[Exception] = loop.create_future()
         self.greeted: asyncio.Future[None] = loop.create_future()
         self.writable = True
+        self._buffer = memoryview(bytearray(_READ))
         self._transport: asyncio.Transport | None = None
         self._lock = threading.Lock()  # guards the three below, and every write
         self._socket: socket.socket | None = None  # for other threads; none if it is encrypted
@@ -78,12 +80,16 @@ class Session(asyncio.Protocol):
         self._transport = transport
         transport.set_write_buffer_limits(high=0)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where to read to."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Acknowledge and deliver what was read."""
         failure: WireError | None = None
         items: Sequence[Any]
         try:
-            items, groups, acknowledgements = self.reader.feed(data)
+            items, groups, acknowledgements = self.reader.feed(bytes(self._buffer[:nbytes]))
         except WireError as error:
             failure, items, groups, acknowledgements = error, error.operations, [], b""
         if acknowledgements:
