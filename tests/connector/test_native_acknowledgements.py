@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import nats
 import pytest
 
 from subtrie import _engine, microbus
-from subtrie.connector import Connector
+from subtrie.connector import Connector, Request
+from subtrie.connector._codec import read_response
 
 pytestmark = pytest.mark.usefixtures("each_transport")
 
@@ -162,3 +164,81 @@ def test_the_reader_composes_only_for_subscriptions_and_hosts_that_it_was_told()
         assert reader.feed(changed) == ([(7, other, data)], [], b""), other
     reader.forget(7)
     assert reader.feed(message) == ([(7, subject, data)], [], b"")
+
+
+#: What a message differs in from one for ``POST /x``: the token of its source, its request line,
+#: its body, the rest of its subject; and the status of its response; None without acknowledgement.
+ADMITTED = {
+    "plain": ({}, 200),
+    "another path in the request line": ({"line": "POST https://shop.example/y"}, 200),
+    "another host in the request line": ({"line": "POST https://bank.example/x"}, 200),
+    "another port in the request line": ({"line": "POST https://shop.example:444/x"}, 200),
+    "another method in the request line": ({"line": "GET https://shop.example/x"}, 200),
+    "a body that is no JSON": ({"body": b"\xff{"}, 400),
+    "a body of zeros": ({"body": bytes(5000)}, 400),
+    "a source in upper case": ({"source": "Web_example"}, None),
+    "a source without a label": ({"source": "_"}, None),
+    "a source with an empty label": ({"source": "web__example"}, None),
+    "a source that ends with a separator": ({"source": "web_"}, None),
+    "a source with a sign": ({"source": "web$example"}, None),
+    "a source beyond ASCII": ({"source": "wéb_example"}, None),
+    "a route without a subscription": ({"rest": "shop_example._.POST.y"}, None),
+    "a method without a subscription": ({"rest": "shop_example._.GET.x"}, None),
+    "a host without a subscription": ({"rest": "bank_example._.POST.x"}, None),
+}
+
+
+@pytest.mark.requirement("S0-040", "S0-041")
+async def test_what_is_acknowledged_has_a_source_and_a_served_subscription(make_nats, plane):
+    """Neither the request line nor the body decides, and each acknowledged one has one response."""
+    shop = make_nats(HOST)
+    seen: list[tuple[str, str, str]] = []
+
+    async def x(request: Request) -> None:
+        seen.append((request.method, request.url, request.source))
+        request.json()
+
+    shop.endpoint("POST", "/x")(x)
+    shop.endpoint("POST", "/other")(lambda: None)
+    async with shop:
+        client = await nats.connect(shop._transport.broker)
+        heard: dict[str, list[int]] = {}
+
+        async def note(message):
+            response = read_response(message.data)
+            heard.setdefault(response.headers["Microbus-Msg-Id"], []).append(response.status)
+
+        await client.subscribe(f"{plane}.reply._.shop_example.*.id-raw", cb=note)
+
+        async def send(name: str, given: dict[str, Any]) -> None:
+            source, rest = given.get("source", "caller"), given.get("rest", "shop_example._.POST.x")
+            line, body = given.get("line", "POST https://shop.example/x"), given.get("body", b"")
+            head = f"{line} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {len(body)}\r\n"
+            head += "Microbus-Op-Code: Req\r\nMicrobus-From-Id: id-raw\r\n"
+            payload = f"{head}Microbus-Msg-Id: {name}\r\n\r\n".encode() + body
+            await client.publish(f"{plane}.safe.443.{source}.{rest}", payload)
+
+        async def until_answered(name: str) -> None:
+            async with asyncio.timeout(30):
+                while len(heard.get(name, ())) < 2:
+                    await asyncio.sleep(0.01)
+
+        names = {name: name.replace(" ", "-") for name in ADMITTED}
+        for name, (given, _) in ADMITTED.items():
+            await send(names[name], given)
+        await send("last", {})  # a server keeps the order of one client's messages
+        for name, (_, status) in ADMITTED.items():
+            if status is not None:
+                await until_answered(names[name])
+        await until_answered("last")
+        expected = {names[name]: [202, status] for name, (_, status) in ADMITTED.items() if status}
+        assert heard == expected | {"last": [202, 200]}
+        served = sum(status is not None for _, status in ADMITTED.values()) + 1
+        assert seen == [("POST", "https://shop.example:443/x", "caller")] * served
+
+        await shop.endpoints[0].unsubscribe()
+        await send("removed", {})
+        await send("other", {"rest": "shop_example._.POST.other"})
+        await until_answered("other")
+        assert "removed" not in heard
+        await client.close()
