@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shlex
@@ -280,3 +281,33 @@ def test_a_command_without_its_extra_names_it_in_one_line():
     )
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", VERBS, ids=ids)
+def test_the_examples_of_each_verb_have_its_options(path):
+    help_text = inspect.cleandoc(VERBS[path].help)
+    _, found, examples = help_text.partition("\b\nExamples:\n")
+    assert found or path == ("tour",), help_text
+    for line in examples.splitlines():
+        words = shlex.split(line, comments=True)
+        if "$(" in line or "|" in words:  # of a shell
+            assert " ".join(path) in line
+            continue
+        words = words[words.index("subtrie") + 1 :]
+        assert tuple(words[: len(path)]) == path
+        command = VERBS[path]
+        parser = command.make_parser(click.Context(command, info_name=words[0]))
+        _, left, _ = parser.parse_args(words[len(path) :])
+        assert left == []
+
+
+def test_help_is_a_verb_too():
+    assert run("help") == run("--help")
+    assert run("help", "report", "diff") == run("report", "diff", "--help")
+    code, _, error = run("help", "chek")
+    assert (code, "did you mean 'check'" in error) == (2, True)
+
+
+def test_the_help_of_a_group_cuts_no_sentence_off():
+    for group in ("acl", "report", "bench"):
+        assert "..." not in run(group, "--help")[1].partition("Commands:")[2]

@@ -17,6 +17,7 @@ from .acl_lint import lint, rule
 from .acl_test import test
 from .acl_usage import usage
 from .acl_users import show_users, who
+from .command_group import CommandGroup
 from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
 from .report_forms import FORMS, JSON, TEXT, by_format, formats, print_report
 from .sarif import Row
@@ -25,7 +26,7 @@ from .stream import console, printable
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def acl() -> None:
     """Show, compare, lint, minimise and test permissions.
 
@@ -47,10 +48,15 @@ for _command in (diff, flows, lint, rule, test, usage, who):
 @by_plane
 @by_format
 def show(file: Path, selection: Selection, every_user: bool, plane: str | None, form: str) -> None:
-    """Show what FILE grants: the lists of one user, or a table of all users.
+    r"""Show what FILE grants: the lists of one user, or a table of all users.
 
     As JSON, subtrie permissions JSON; of several users, one object for each row. As SARIF and
     JUnit, one note or passed test case for each entry; of several users, for each user.
+
+    \b
+    Examples:
+      subtrie acl show nats.conf
+      subtrie acl show orders.creds --format json
     """
     if not selection.names_a_user:
         users = selection.load_each(file, undetermined="keep")
@@ -140,9 +146,14 @@ def _note(
 @of_user
 @formats((JSON, "conf", *(each for each in FORMS if each not in (TEXT, JSON))))
 def minimise(file: Path, selection: Selection, form: str) -> None:
-    """Print the smallest permissions that grant the same as FILE.
+    r"""Print the smallest permissions that grant the same as FILE.
 
     As SARIF and JUnit, one note or passed test case for each entry that they leave out or add.
+
+    \b
+    Examples:
+      subtrie acl minimise nats.conf --user web
+      subtrie acl minimise orders.creds --format conf
     """
     permissions = selection.load_determined(file)
     smallest = permissions.minimised()

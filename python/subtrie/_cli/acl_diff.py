@@ -46,9 +46,14 @@ def diff(
     plane: str | None,
     form: str,
 ) -> None:
-    """Show what NEW grants that OLD does not, and the reverse; the most far-reaching first.
+    r"""Show what NEW grants that OLD does not, and the reverse; the most far-reaching first.
 
     Exit code 1 if NEW grants anything more, 0 otherwise.
+
+    \b
+    Examples:
+      subtrie acl diff old.conf new.conf
+      subtrie acl diff --no-new-access-than policy.json orders.creds --format sarif
     """
     both = files if policy is None else (policy, *files)
     if len(both) != 2:

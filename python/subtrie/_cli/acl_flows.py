@@ -29,13 +29,18 @@ _KINDS = {
 @click.option("--allow-readable", is_flag=True, help="Accept a creds file that others may read.")
 @by_format
 def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> None:
-    """Show which messages cross from one account to another, and between which users.
+    r"""Show which messages cross from one account to another, and between which users.
 
     A SOURCE is a server configuration, a JWT or creds file, a folder of JWTs as nsc keeps them,
     saved answers of /accountz?acc=NAME and /connz?auth=1&subs=detail, or the address of a
     monitoring port (http://127.0.0.1:8222); several add up. Each import is shown with an example,
     before and after it is renamed; then links to other brokers, public exports, exports that no
     account imports, and imports that no user can use. Exit code 1 if there is such an import.
+
+    \b
+    Examples:
+      subtrie acl flows nats.conf
+      subtrie acl flows nats.conf --format json
     """
     try:
         deployment = Deployment.load(*sources, allow_readable=allow_readable)

@@ -61,11 +61,16 @@ def lint(
     new_baseline: Path | None,
     form: str,
 ) -> None:
-    """Report rules in FILES that reach too far, have no effect, or are too many.
+    r"""Report rules in FILES that reach too far, have no effect, or are too many.
 
     Rules about Microbus apply with --plane, or if the entries of a file show a plane. A comment
     '# subtrie: ignore[code]' on the line of an entry, or alone above it, suppresses a finding.
     Exit code 1 if there is an error or a warning.
+
+    \b
+    Examples:
+      subtrie acl lint nats.conf --plane prod
+      subtrie acl lint nats.conf --ignore allow-responses --format sarif
     """
     chosen = frozenset[str]().union(*select) if select else frozenset(LINT_RULES)
     chosen -= frozenset[str]().union(*ignore)
@@ -163,7 +168,13 @@ def _cases(files: tuple[Path, ...], findings: list[Finding]) -> list[Case]:
 @click.argument("name", metavar="[CODE]", required=False)
 @formats((TEXT, JSON, MARKDOWN))
 def rule(name: str | None, form: str) -> None:
-    """Explain the lint rule CODE, or list all."""
+    r"""Explain the lint rule CODE, or list all.
+
+    \b
+    Examples:
+      subtrie acl rule
+      subtrie acl rule unbounded-depth
+    """
     if name is not None and name not in LINT_RULES:
         raise click.UsageError(f"no lint rule is called {printable(name)}; see subtrie acl rule")
     chosen = [each for each in LINT_RULES.values() if name in (None, each.code)]

@@ -49,12 +49,17 @@ def test(
     model: str,
     form: str,
 ) -> None:
-    """Check that FILE decides as EXPECTED says.
+    r"""Check that FILE decides as EXPECTED says.
 
     EXPECTED holds lines such as 'yes publish orders.new', 'no subscribe orders.> workers',
     'yes receive orders.new orders.*'. A line 'of FILE [USER]' names the permissions for the lines
     below it, relative to EXPECTED; then FILE may be omitted. Blank lines and lines that begin with
     '#' are ignored. Exit code 1 if a decision differs, or is not determined.
+
+    \b
+    Examples:
+      subtrie acl test expected.txt nats.conf
+      subtrie acl test expected.txt orders.creds --format junit
     """
     asked = _asked(expected, file, selection, model)
     failed = [each for each in asked if not each.right]

@@ -100,13 +100,18 @@ class Usage:
 def usage(
     files: tuple[_Named, ...], run: str, artefact: str | None, selection: Selection, form: str
 ) -> None:
-    """Compare the rules in FILES with the traffic of an audit.
+    r"""Compare the rules in FILES with the traffic of an audit.
 
     Reports rules that nothing used, what the broker refused, and what it accepted although no rule
     allows it; and proposes narrower rules, which never allow more than today's. Microbus is not
     needed. A user is known by its name; that of a file of one user is the name of the file, unless
     USER= says it. Audit with --rules to have messages counted for each rule. Exit code 1 if there
     is a warning.
+
+    \b
+    Examples:
+      subtrie acl usage --traffic run nats.conf
+      subtrie acl usage --traffic run orders=orders.creds --as config
     """
     users_of_files = _users_of_files(files, selection)
     users, period = read_traffic(run)

@@ -110,11 +110,16 @@ def _cell(value: Any) -> str:
 )  # fmt: skip
 @by_format
 def who(subject: str, files: tuple[Path, ...], selection: Selection, verb: str, form: str) -> None:
-    """List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
+    r"""List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
 
     Each with the rule that decides. SUBJECT may be a pattern: then who may do so with any subject
     of it (subscribe: with the whole pattern), and an example. Exports, imports and mappings of
     accounts are in 'subtrie acl flows'. Exit code 1 if no user may.
+
+    \b
+    Examples:
+      subtrie acl who orders.eu.new nats.conf
+      subtrie acl who 'orders.>' nats.conf --verb subscribe
     """
     try:
         _engine.check_pattern(subject, "server")

@@ -6,6 +6,8 @@ from importlib import import_module
 
 import click
 
+from .command_group import CommandGroup
+
 # Each command and its summary. A command is in the module of its name, as an object of its name.
 COMMANDS = {
     "tour": "Show what subtrie does, in six commands.",
@@ -28,20 +30,28 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def find_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f".{cmd_name}", __package__), cmd_name)
-        _keep_examples(command)
         return command
+
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
+        # From the table above, because help must not import Spark to describe `audit`.
+        return list(COMMANDS.items())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "help":
+            if not args[1:]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -49,22 +59,6 @@ class _Commands(click.Group):
             hint = f"did you mean {near[0]!r}?" if near else f"see '{ctx.command_path} --help'"
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # From the table above, because help must not import Spark to describe `audit`.
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-def _keep_examples(command: click.Command) -> None:
-    """Turn the escape sequence in the docstring of a command into the character that it means.
-
-    A paragraph that begins with a backspace keeps its lines; docstrings are raw.
-    """
-    command.help = (command.help or "").replace("\\b\n", "\b\n")
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            _keep_examples(inner)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

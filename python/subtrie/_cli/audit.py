@@ -113,7 +113,7 @@ def audit(
     memory: str,
     read_questions: Callable[[], Asked],
 ) -> None:
-    """Audit the traffic in trace logs of nats-server.
+    r"""Audit the traffic in trace logs of nats-server.
 
     Prints the call graph and the replies, and the subjects that were undelivered, malformed,
     refused or spoofed. LOG is the trace log of one nats-server (started with -DV); give one log per
@@ -123,6 +123,11 @@ def audit(
     others) or --remote it is always Spark, and LOG and --out must be on a file system that all
     workers share. Exit 0: the logs were read; 1: an expectation is not satisfied, or a table of
     --fail-on has a row; 2: bad input.
+
+    \b
+    Examples:
+      subtrie audit trace.log --report report.html
+      subtrie audit 'logs/*.log.gz' --rules nats.conf --code services/ --out run
     """
     try:
         import pyarrow  # noqa: F401

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from .command_group import CommandGroup
 
-@click.group()
+
+@click.group(cls=CommandGroup)
 def bench() -> None:
     """Write input for benchmarks and tests."""
 
@@ -49,11 +51,16 @@ def traffic(
     answers: bool,
     as_json: bool,
 ) -> None:
-    """Write a trace log of synthetic traffic, and what an audit of it must say.
+    r"""Write a trace log of synthetic traffic, and what an audit of it must say.
 
     OUT is a new directory: trace.log, truth/ (JSON lines for each table), world.json, code/ and
     rules/. The same options give the same bytes on every machine. Exit 0; 2 if OUT is not empty or
     cannot be written.
+
+    \b
+    Examples:
+      subtrie bench traffic world --rows 100000 --seed 7
+      subtrie bench traffic world --answers --events
     """
     from ..conformance import write_traffic
 

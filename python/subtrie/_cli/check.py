@@ -46,8 +46,9 @@ def check(
     one is not.
 
     \b
-    subtrie check orders.eu.new '$JS.API.INFO'
-    subtrie check --kind stream ORDERS.EU
+    Examples:
+      subtrie check orders.eu.new '$JS.API.INFO'
+      subtrie check --kind stream ORDERS.EU
     """
     if kind is None:
         if level is not None or windows:

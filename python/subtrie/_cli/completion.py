@@ -12,9 +12,10 @@ def completion(shell: str) -> None:
     r"""Print the completion script of SHELL, which completes verbs, options and their values.
 
     \b
-    eval "$(subtrie completion bash)"              # in ~/.bashrc
-    eval "$(subtrie completion zsh)"               # in ~/.zshrc
-    subtrie completion fish | source               # in ~/.config/fish/config.fish
+    Examples:
+      eval "$(subtrie completion bash)"              # in ~/.bashrc
+      eval "$(subtrie completion zsh)"               # in ~/.zshrc
+      subtrie completion fish | source               # in ~/.config/fish/config.fish
     """
     from .app import app
 

@@ -26,10 +26,15 @@ import click
 def conformance(
     context: click.Context, paths: tuple[Path, ...], engine: str | None, as_json: bool
 ) -> None:
-    """Run vector files (JSON lines) against an engine.
+    r"""Run vector files (JSON lines) against an engine.
 
     PATH is a file, or a directory that contains *.jsonl. Exit code 0 if every row passes, 1 if a
     row fails or is of an unknown kind, 2 if the input cannot be read.
+
+    \b
+    Examples:
+      subtrie conformance vectors/
+      subtrie conformance --engine reference vectors/microbus.jsonl
     """
     from ..conformance import run
 

@@ -21,8 +21,9 @@ def decode(subjects: tuple[str, ...], subscription: bool, as_json: bool) -> None
     Only canonical addresses decode. Exit code 0 if all decode, 1 if one does not.
 
     \b
-    subtrie decode prod.safe.443.web_shop.orders_shop._.GET.orders.17
-    subtrie decode --subscription 'prod.safe.443.*.orders_shop._.GET.orders.*'
+    Examples:
+      subtrie decode prod.safe.443.web_shop.orders_shop._.GET.orders.17
+      subtrie decode --subscription 'prod.safe.443.*.orders_shop._.GET.orders.*'
     """
     read = microbus.decode_subscription if subscription else microbus.decode
     all_decoded = True

@@ -33,8 +33,9 @@ def encode(
     TARGETS are by default the lines of standard input. Exit code 2 if one is refused.
 
     \b
-    subtrie encode --source web.shop https://orders.shop/order/17
-    subtrie encode --host orders.shop --method GET '/order/{id}'
+    Examples:
+      subtrie encode --source web.shop https://orders.shop/order/17
+      subtrie encode --host orders.shop --method GET '/order/{id}'
     """
     if (source is None) == (host is None):
         raise click.UsageError(

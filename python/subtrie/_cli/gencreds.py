@@ -137,10 +137,15 @@ def gencreds(
     form: str,
     in_json: bool,
 ) -> None:
-    """Write least-privilege creds for the services in SOURCE: <host>_nats.creds.
+    r"""Write least-privilege creds for the services in SOURCE: <host>_nats.creds.
 
     SOURCE is a folder, or a file and what it imports. It is parsed, never imported or run. Exit
     code 1 if a call cannot be determined statically, or if the rules do not fit into a JWT.
+
+    \b
+    Examples:
+      subtrie gencreds --plane prod services/ --dry-run
+      subtrie gencreds --plane prod services/ --signing-key account.seed --out creds
     """
     if trial_folder is not None:
         if signing_key is not None or account is not None or out != Path() or dry_run:

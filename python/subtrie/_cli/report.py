@@ -11,32 +11,30 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .command_group import CommandGroup
+
 if TYPE_CHECKING:
     from ..report import Report
     from ..spark import Audit
 
 #: Commands of this group that have a module of their own, imported when they run.
 _ELSEWHERE = {
-    "diff": ("report_diff", "Compare two runs: what is new, gone or changed."),
-    "lines": ("report_lines", "Print the lines of the logs that a row is from."),
+    "diff": "report_diff",
+    "lines": "report_lines",
 }
 
 
-class _Views(click.Group):
+class _Views(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.commands, *_ELSEWHERE]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def find_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        module = import_module(f".{_ELSEWHERE[cmd_name][0]}", __package__)
-        command: click.Command = getattr(module, cmd_name)
+            return super().find_command(ctx, cmd_name)
+        command: click.Command = getattr(
+            import_module(f".{_ELSEWHERE[cmd_name]}", __package__), cmd_name
+        )
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own = [(name, each.get_short_help_str()) for name, each in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl([*own, *((name, text) for name, (_, text) in _ELSEWHERE.items())])
 
 
 @click.group(cls=_Views)
@@ -59,7 +57,12 @@ _out = click.option("--out", type=click.Path(dir_okay=False), help="Write to thi
 @_logs
 @_out
 def html(run: str, logs: tuple[str, ...], out: str | None) -> None:
-    """Write a page that needs nothing but a browser."""
+    r"""Write a page that needs nothing but a browser.
+
+    \b
+    Examples:
+      subtrie report html run --log trace.log --out report.html
+    """
     from ..report import to_html
 
     _show(run, logs, out, to_html)
@@ -70,7 +73,12 @@ def html(run: str, logs: tuple[str, ...], out: str | None) -> None:
 @_logs
 @_out
 def markdown(run: str, logs: tuple[str, ...], out: str | None) -> None:
-    """Write Markdown, for a terminal or a pull request."""
+    r"""Write Markdown, for a terminal or a pull request.
+
+    \b
+    Examples:
+      subtrie report markdown run
+    """
     from ..report import to_markdown
 
     _show(run, logs, out, to_markdown)
@@ -81,7 +89,12 @@ def markdown(run: str, logs: tuple[str, ...], out: str | None) -> None:
 @_logs
 @_out
 def json(run: str, logs: tuple[str, ...], out: str | None) -> None:
-    """Write one JSON object, for a program."""
+    r"""Write one JSON object, for a program.
+
+    \b
+    Examples:
+      subtrie report json run --out report.json
+    """
     from ..report import to_json
 
     _show(run, logs, out, to_json)

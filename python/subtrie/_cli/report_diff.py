@@ -29,12 +29,15 @@ _SIGNS = {"new": "+", "gone": "-", "changed": "~"}
     help="Ignore numbers that changed by at most this share.",
 )
 def diff(old: str, new: str, as_json: bool, tables: tuple[str, ...], share: float) -> None:
-    """Compare two runs: what is new, gone or changed.
+    r"""Compare two runs: what is new, gone or changed.
 
     Each RUN is a directory that `subtrie audit --out` wrote, the earlier one first. Spark is not
     started. Exit 0: no difference; 1: there are some; 2: bad input.
 
-    Example: subtrie report diff before after --table undelivered
+    \b
+    Examples:
+      subtrie report diff before after
+      subtrie report diff before after --table undelivered --share 0.5
     """
     try:
         from ..spark import TABLES, open_audit, run_difference

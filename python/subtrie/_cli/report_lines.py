@@ -20,12 +20,16 @@ from .stream import print_json, printable
 def lines(
     run: str, table: str, keys: tuple[str, ...], logs: tuple[str, ...], as_json: bool
 ) -> None:
-    """Print the lines of the logs that a row is from.
+    r"""Print the lines of the logs that a row is from.
 
     RUN is a directory that `subtrie audit --out` wrote, TABLE one of its tables. KEY... are the
     values of the key columns of a row, as the commands in a report have them; - is null. The
     lines are those on the subject, pattern or edge of the row, of all clients unless it names one.
     Exit 0: there are such lines; 1: there are none; 2: bad input.
+
+    \b
+    Examples:
+      subtrie report lines --log trace.log run undelivered orders.17.payed
     """
     try:
         from ..spark import open_audit, row_lines

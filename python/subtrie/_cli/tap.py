@@ -74,11 +74,16 @@ def tap(
     rotate: int,
     as_json: bool,
 ) -> None:
-    """Forward every connection to a broker and record both directions, until interrupted.
+    r"""Forward every connection to a broker and record both directions, until interrupted.
 
     Clients only need another port. The capture holds passwords and payloads as they were sent; its
     directory is readable by its owner only. Routes can be recorded only with no_advertise: true,
     pool_size: -1 and compression: off. Exit 0; 2 if the address cannot be bound or a write fails.
+
+    \b
+    Examples:
+      subtrie tap --to 127.0.0.1:4222 --out capture
+      subtrie tap --listen :5333 --to 127.0.0.1:4222 --out capture --json
     """
     try:
         opened = Tap(to=to, out=out, listen=listen, kind=kind, rotate=rotate)

@@ -34,8 +34,9 @@ def who(subjects: tuple[str, ...], source: Path, dialect: Dialect, as_json: bool
     valid subject.
 
     \b
-    subtrie who -s patterns.txt orders.eu.new
-    subtrie who -s trace.log prod.safe.443.web_shop.orders_shop._.GET.orders.7
+    Examples:
+      subtrie who -s patterns.txt orders.eu.new
+      subtrie who -s trace.log prod.safe.443.web_shop.orders_shop._.GET.orders.7
     """
     trie: SubjectTrie = SubjectTrie(dialect=dialect)
     for line, pattern, queue, is_log in subscriptions_of(source):

@@ -56,8 +56,9 @@ def why(
     one is refused or not determined, 2 if one is not a valid subject.
 
     \b
-    subtrie why -p nats.conf --user web prod.safe.443.web_shop.orders_shop._.GET.orders.7
-    subtrie why -p web.creds --verb subscribe 'prod.>'
+    Examples:
+      subtrie why -p nats.conf --user web prod.safe.443.web_shop.orders_shop._.GET.orders.7
+      subtrie why -p web.creds --verb subscribe 'prod.>'
     """
     if queue is not None and verb != "subscribe":
         raise click.UsageError("--queue goes with --verb subscribe")

@@ -47,11 +47,16 @@ def wire(
     reveal: bool,
     as_json: bool,
 ) -> None:
-    """Print the operations of FILE.
+    r"""Print the operations of FILE.
 
     FILE is a directory or file that `subtrie tap` wrote, a trace log of nats-server (-DV), a saved
     response of /connz, /subsz or /routez, or, with --conn, the bytes of a connection. Exit 0: all
     of it was read; 1: a stream violates the protocol or ends inside an operation; 2: bad input.
+
+    \b
+    Examples:
+      subtrie wire trace.log --json
+      subtrie wire capture --check
     """
     complete = True
     try:
