@@ -59,7 +59,7 @@ PARTS = {
             for name in (
                 "actor", "binding", "client", "codec", "config", "control", "credentials",
                 "endpoint", "headers", "identity", "lifecycle", "limits", "message", "middleware",
-                "responses", "runner", "runtime", "server", "settings", "url",
+                "runner", "runtime", "server", "settings", "url",
             )
         ),
         ("tests/connector",),
@@ -70,18 +70,19 @@ PARTS = {
             "python/subtrie/short_circuit.py",
             *(
                 f"python/subtrie/connector/_{name}.py"
-                for name in ("fragments", "pending", "routing", "transport")
+                for name in ("fragments", "responses", "routing", "transport")
             ),
             "python/subtrie/connector/_native/connection.py",
             "python/subtrie/connector/_native/session.py",
         ),
         (
             "tests/test_dispatcher.py",
+            # The quickest first: the run of a mutant ends with the first test that fails.
             *(
                 f"tests/connector/test_{name}.py"
                 for name in (
-                    "short_circuit", "short_circuit_programs", "fragments", "routing", "outcomes",
-                    "faults", "on_the_bus", "own_subscriptions", "native_connection", "attacks",
+                    "short_circuit", "short_circuit_programs", "routing", "own_subscriptions",
+                    "fragments", "on_the_bus", "native_connection", "attacks", "faults", "outcomes",
                 )
             ),
         ),
@@ -149,13 +150,18 @@ def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
         command = [*program, *files, "--output", out, "--baseline", "skip", "--timeout", "300",
                    "--no-shuffle", *(w for name in drawn for w in ("--re", _literal(name))),
                    "--", *part.tests]  # fmt: skip
+        status = None
         try:
             left = max(1.0, ends - time.monotonic())
-            subprocess.run(command, cwd=ROOT, check=False, timeout=left)
+            status = subprocess.run(command, cwd=ROOT, check=False, timeout=left).returncode
         except subprocess.TimeoutExpired:
             print("the time is up", file=sys.stderr)
-        outcomes = json.loads((Path(out) / "mutants.out" / "outcomes.json").read_text())
-    for each in outcomes["outcomes"]:
+        written = Path(out) / "mutants.out" / "outcomes.json"
+        if not written.exists() and status is not None:
+            raise SystemExit(f"cargo-mutants judged no mutant: exit code {status}")
+        # The file is written with the first verdict; without one, no mutant was judged in time.
+        judged = json.loads(written.read_text())["outcomes"] if written.exists() else []
+    for each in judged:
         name = each["scenario"]["Mutant"]["name"]
         summary = each["summary"]
         result.killed += summary == "CaughtMutant"
@@ -163,7 +169,7 @@ def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
         result.not_viable += summary == "Unviable"
         if summary == "MissedMutant":
             result.survivors.append(name)
-    result.not_run = len(drawn) - len(outcomes["outcomes"])
+    result.not_run = len(drawn) - len(judged)
     return result
 
 

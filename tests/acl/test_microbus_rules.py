@@ -106,12 +106,18 @@ def test_the_receive_pattern_matches_every_caller():
 
 @pytest.mark.requirement("S0-114", "A24")
 def test_the_publish_pattern_has_one_source_and_one_destination():
-    rules = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
-    for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
-        wanted = port != 666 and (source, host) == ("me.example", "you.example")
-        assert bool(rules.can_publish(request(port, source, host))) == wanted
+    written = Permissions(publish_allow=["prod.safe.*.me_example.you_example.>"])
+    made = gencreds.rule(
+        "publish", plane="prod", host="you.example", source="me.example",
+        port=None, method=None, path=None,
+    )  # fmt: skip
+    for rules in (written, Permissions(publish_allow=[made])):
+        for port, source, host in itertools.product(PORTS, HOSTS[:3], HOSTS):
+            wanted = port != 666 and (source, host) == ("me.example", "you.example")
+            assert bool(rules.can_publish(request(port, source, host))) == wanted
     for slot in ("", "id-7", "loc-us-east"):
-        assert rules.can_publish(request(slot=slot))
+        assert written.can_publish(request(slot=slot))
+        assert Permissions(publish_allow=[made]).can_publish(request(slot=slot))
 
 
 @pytest.mark.requirement("S0-115", "A24")
