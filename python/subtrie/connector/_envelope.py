@@ -31,11 +31,9 @@ class Limit(Protocol):
 
     def stop(self) -> None:
         """Cancel the deadline: the handler is done."""
-        ...
 
     def passed(self) -> bool:
         """Return whether the deadline alone cancelled the handler; takes the cancellation back."""
-        ...
 
 
 class RequestEnvelope(Request):
