@@ -51,17 +51,26 @@ def cpu_seconds() -> float:
     return ticks / _TICKS
 
 
-def worker_mib() -> int:
-    """Return the memory of the largest Python worker, shared pages included, in MiB."""
-    largest = 0
+def worker_memory() -> dict[str, int]:
+    """Return the memory of the largest Python worker in MiB.
+
+    ``worker_mib`` is its peak, pages of mapped files included, which workers share;
+    ``worker_file_mib`` is how much of its memory now are such pages.
+    """
+    found = {"worker_mib": 0, "worker_file_mib": 0}
     for pid in descendants()[1:]:
         try:
             status = Path(f"/proc/{pid}/status").read_text()
         except OSError:
             continue
         if status.startswith("Name:\tpython") and "VmHWM" in status:
-            largest = max(largest, int(status.partition("VmHWM:")[2].split()[0]) // 1024)
-    return largest
+            peak, files = (
+                int(status.partition(f"{name}:")[2].split()[0]) // 1024
+                for name in ("VmHWM", "RssFile")
+            )
+            if peak > found["worker_mib"]:
+                found = {"worker_mib": peak, "worker_file_mib": files}
+    return found
 
 
 def measure(steps: Steps, rounds: int, *, warm: bool = True) -> dict[str, dict[str, float]]:

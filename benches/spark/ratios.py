@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from interleaved import measure, ratios, worker_mib, write_record
+from interleaved import measure, ratios, worker_memory, write_record
 
 from audit_scale import write_log
 
@@ -78,13 +78,13 @@ def main() -> None:
         for name in ("count_lines", "events", "audit"):
             timed[name]()  # the first run of each compiles code and starts workers
         medians = measure(timed, given.rounds, warm=False)
-        worker = worker_mib()
+        worker = worker_memory()
         spark.stop()
     record = {
         "log_mib": round(size / 2**20),
         "driver_heap": given.heap,
         "rounds": given.rounds,
-        "worker_mib": worker,
+        **worker,
         "medians": medians,
         "mib_per_second": {
             name: round(size / 2**20 / each["seconds"], 1) for name, each in medians.items()

@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "cluster"))
-from interleaved import cpu_seconds, worker_mib, write_record
+from interleaved import cpu_seconds, worker_memory, write_record
 from subjects import PATTERNS, pattern, write_subjects
 
 from audit_scale import write_log
@@ -50,14 +50,14 @@ def linear(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         with audit(spark, events(spark.read.parquet(str(folder / f"{rows}.parquet")))) as result:
             assert result.counters["published"] == rows
         found[rows] = time.perf_counter() - began
-    memory = worker_mib()
+    memory = worker_memory()
     spark.stop()
     each = {rows: seconds / rows * 1e9 for rows, seconds in found.items()}
     return {
         "seconds": {str(rows): round(seconds, 2) for rows, seconds in found.items()},
         "nanoseconds_a_row": {str(rows): round(value) for rows, value in each.items()},
         "large_to_small": round(each[given.rows] / each[given.unit], 3),
-        "worker_mib": memory,
+        **memory,
     }
 
 
@@ -101,9 +101,9 @@ def subscriptions(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         routed = sum(1 for row in result.rows("call_graph") if row["route"] is not None)
         assert routed == result.count("call_graph")
     seconds = time.perf_counter() - began
-    memory = worker_mib()
+    memory = worker_memory()
     spark.stop()
-    return {"seconds": round(seconds, 2), "worker_mib": memory}
+    return {"seconds": round(seconds, 2), **memory}
 
 
 def workers(given: argparse.Namespace, folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ const NAMES: [&str; 5] = ["plane", "source", "host", "method", "reason"];
 /// `host`, `method`, and `reason`, why a subject is neither.
 #[derive(Default)]
 pub struct Addresses {
-    /// What tells addresses apart, as a text: the parts as they stand in the subject.
+    /// The key of each address: its parts as they stand in the subject.
     keys: Texts,
     key: String,
     kind: Int8Builder,

@@ -9,6 +9,7 @@ import pytest
 
 from planted_secrets import PlantedSecrets
 from subtrie.spark import audit, register
+from subtrie.spark._sources.log_files import shown_path
 
 
 @pytest.mark.requirement("T16")
@@ -34,3 +35,30 @@ def test_no_source_and_no_table_of_spark_shows_a_secret(
     assert not planted.shown_in_files([tmp_path / "tables-0", tmp_path / "tables-1"])
     assert not planted.shown_in(caplog.text + "".join(capfd.readouterr()))
     assert planted.shown_in_files([inputs]), "the search finds what is there"
+
+
+@pytest.mark.requirement("T16")
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/logs/a@b?x=1", "/logs/a@b?x=1"),
+        ("s3://logs/a.log", "s3://logs/a.log"),
+        ("s3://KEY:SE@CRET@logs/a@b.log", "s3://[REDACTED]@logs/a@b.log"),
+        ("S3://KEY@logs", "S3://[REDACTED]@logs"),
+        (
+            "abfs://logs/a?endpoint_override=h:1&sig=SECRET&scheme=http&token=a=b",
+            "abfs://logs/a?endpoint_override=h:1&sig=[REDACTED]&scheme=http&token=[REDACTED]",
+        ),
+        ("gs://logs/a?SECRET", "gs://logs/a?[REDACTED]"),
+    ],
+)
+def test_a_uri_is_shown_without_its_credentials(path: str, shown: str) -> None:
+    assert shown_path(path) == shown
+
+
+@pytest.mark.requirement("T16")
+def test_an_error_about_a_uri_has_no_credentials() -> None:
+    with pytest.raises(OSError, match="unknown") as refused:
+        audit(None, ["unknown://KEY:SECRET@logs/a.log?sig=SECRET"])
+    assert "SECRET" not in str(refused.value)
+    assert "KEY" not in str(refused.value)

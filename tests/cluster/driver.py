@@ -127,6 +127,32 @@ def audit(spark: Any, logs: list[str], world: str, **options: Any) -> list[str]:
         return differences(result.summary, tables, Path(world))
 
 
+def progress(spark: Any, log: str) -> list[tuple[int, int]]:
+    """Return the tasks that were complete, and all, as a watcher of ``slow_count`` was told."""
+    from subtrie.spark import watch_tasks
+
+    told: list[tuple[int, int]] = []
+    stop = watch_tasks(spark, lambda complete, total: told.append((complete, total)))
+    try:
+        slow_count(spark, log)
+    finally:
+        stop()
+    before = len(told)
+    spark.range(1).collect()
+    return told if len(told) == before else []
+
+
+def refused_stream(spark: Any, log: str) -> str:
+    """Return the error of a stream that the session cannot run."""
+    from subtrie.spark import audit_stream
+
+    try:
+        audit_stream(spark, [log], out="out", checkpoint="checkpoint")
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
 def stream(
     spark: Any, log: str, live: str, folder: str, world: str, pieces: int
 ) -> tuple[int, list[str]]:
@@ -166,7 +192,22 @@ def stream(
             grown.rename(f"{live}.{done:012}")
     with open_audit(f"{folder}/out") as result:
         tables = {name: list(result.rows(name)) for name in TABLES}
+        _count_through(tables["unparseable"], grown, Path(world))
         return batches, differences(result.summary, tables, Path(world))
+
+
+def _count_through(rows: list[dict[str, Any]], live: Path, world: Path) -> None:
+    """Make offsets in the files of a log offsets in the whole log, which the truth has.
+
+    A file is named by the place where the next one begins.
+    """
+    from truth import read_truth
+
+    places = {(row["offset"], row["text"]) for row in read_truth(world)["unparseable"]}
+    starts = [0, *(int(file.suffix[1:]) for file in live.parent.glob(f"{live.name}.*"))]
+    for row in rows:
+        inside = (start + row["offset"] for start in starts)
+        row["offset"] = next((at for at in inside if (at, row["text"]) in places), -1)
 
 
 def main() -> None:

@@ -33,6 +33,8 @@ def test_the_package_is_sent_and_a_log_is_audited(spark_cluster, bare_python, dr
             ("decode", {"log": str(LOG)}),
             ("match", {}),
             ("audit", {"logs": logs, "world": str(world), "out": out, "split_bytes": 100_000}),
+            ("progress", {"log": logs[0]}),
+            ("refused_stream", {"log": logs[0]}),
         )
     assert "No module named 'subtrie'" in told["engine_missing"]
     assert told["ship"].startswith("subtrie-")
@@ -41,3 +43,7 @@ def test_the_package_is_sent_and_a_log_is_audited(spark_cluster, bare_python, dr
     assert told["decode"] == PUBLISHED
     assert told["match"] == [["a.b", ["a.*", "a.b"]], ["a.c", ["a.*"]], ["x", []]]
     assert told["audit"] == []
+    assert told["progress"]
+    assert told["progress"][-1][0] == told["progress"][-1][1]
+    assert all(complete <= total for complete, total in told["progress"])
+    assert told["refused_stream"].startswith("a stream needs a classic session")

@@ -88,5 +88,8 @@ def test_a_log_and_its_tables_are_in_an_object_store(port: int, tmp_path: Path) 
     assert there == {"audit.json", *names.values(), *damaged}
     with open_audit(out) as again:
         assert list(again.rows("call_graph"))
+    with audit(None, [uri.replace("s3://", "s3://KEY:SECRET@")]) as found:
+        shown = {row["file"] for row in found.rows("unparseable")}
+        assert shown == {uri.replace("s3://", "s3://[REDACTED]@")}
     with audit(None, [f"s3://logs/in/packed{query}"]) as unpacked:
         assert Path(unpacked.path("call_graph")).name == names["call_graph"]

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::RandomState;
 
-/// Who publishes, and in which period.
+/// A publisher in a period.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sender {
     pub server: u32,

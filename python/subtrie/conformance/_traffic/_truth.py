@@ -187,7 +187,9 @@ class Truth:
 
     def slow(self, conn: Connection, at: int) -> None:
         """Note a connection that the broker closed because it reads too slowly."""
-        self._slow[conn.user or conn.name or f"{self.pid}/client:{conn.cid}"].append(at)
+        self._slow[conn.host or conn.user or conn.name or f"{self.pid}/client:{conn.cid}"].append(
+            at
+        )
 
     def quarantine(self, offset: int, line: bytes, reason: str) -> str:
         """Note a line that cannot be parsed, and return its text."""

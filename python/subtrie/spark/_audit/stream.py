@@ -20,8 +20,9 @@ from .._runs.run_folder import FACTS_FILE, OutputFolderError, RunFolder, open_fo
 from .._runs.run_record import run_record
 from .._schema import arrow_schema, spark_schema
 from .._sessions.carried import register_source
+from .._sessions.classic_session import is_classic
 from .._slot_redaction import Redaction
-from .._sources.log_files import resolve_path
+from .._sources.log_files import resolve_path, shown_path
 from .facts import FACT_ROWS, FactTables
 from .pipeline import Audit, write_tables
 
@@ -61,7 +62,8 @@ def audit_stream(
     the reader (open messages and subscriptions) is in the offsets of the checkpoint.
 
     Args:
-        spark: The session that runs the query, classic or of Spark Connect.
+        spark: The session that runs the query, a classic one: with Spark Connect the tables of a
+            batch would be made by a process of the server, which has none of its files.
         logs: Files, directories or shell patterns. A file into which a log is rotated is found by
             its first line, beside it.
         out: A directory for the tables that the workers can write to.
@@ -82,10 +84,16 @@ def audit_stream(
         The query, which runs in the background: ``awaitTermination()`` waits for its end.
 
     Raises:
-        ValueError: ``redact`` without ``redact_key``, or together with questions.
+        ValueError: A session of Spark Connect; ``redact`` without ``redact_key``, or together with
+            questions.
     """
     from .._sources.trace_source import TraceSource
 
+    if not is_classic(spark):
+        raise ValueError(
+            "a stream needs a classic session, not one of Spark Connect: run it on the cluster "
+            "itself (--master), or audit the logs again and again without a stream"
+        )
     if redact and redact_key is None:
         raise ValueError("a stream that redacts needs redact_key, the same for every run")
     if redact and questions is not None and not questions.automatic:
@@ -219,8 +227,9 @@ def _is_done(ranges: dict[str, tuple[int, int]], logs: dict[str, int], target: s
         done.append(end <= there)
         if not done[-1] and start != there:
             raise OutputFolderError(
-                f"{target} has the log {server} up to byte {there}, and the checkpoint goes on at "
-                f"byte {start}: a checkpoint and its output directory belong together"
+                f"{shown_path(target)} has the log {server} up to byte {there}, and the "
+                f"checkpoint goes on at byte {start}: a checkpoint and its output directory "
+                "belong together"
             )
     return all(done)
 

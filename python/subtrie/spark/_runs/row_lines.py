@@ -15,6 +15,7 @@ from ... import SubjectTrie, microbus
 from ..._errors import SubtrieError
 from ...wire.log import SLOW_CONSUMER, LogRecord, client_name, parse_line, violation
 from .._schema import TABLE_KEYS
+from .._sources.log_files import shown_path
 from .._sources.log_reader import open_plain
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _matching(is_wanted: _Wanted, logs: Sequence[str]) -> Iterator[LogLine]:
 
 def _at_offset(row: dict[str, Any], logs: Sequence[str]) -> Iterator[LogLine]:
     for log, offset, line in _lines(logs):
-        same = os.path.basename(log) == os.path.basename(row["file"])
+        same = os.path.basename(shown_path(log)) == os.path.basename(row["file"])
         if same and offset == row["offset"]:
             yield LogLine(log, offset, line)
 

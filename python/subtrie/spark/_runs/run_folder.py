@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._schema import TABLE_COLUMNS, TABLES_VERSION, arrow_schema
+from .._sources.log_files import shown_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,8 +194,8 @@ class RunFolder:
             return {"logs": {}, "facts": [], "rows": 0}
         if "stream" not in manifest:
             raise OutputFolderError(
-                f"{self.path} has a result that is not that of a stream; choose another output "
-                "directory"
+                f"{shown_path(self.path)} has a result that is not that of a stream; "
+                "choose another output directory"
             )
         found: dict[str, Any] = manifest["stream"]
         return found
@@ -230,8 +231,8 @@ class RunFolder:
         staged = self._at(f"{self.staging}/{row['file']}")
         if self.files.get_file_info(staged).type != fs.FileType.File:
             raise OutputFolderError(
-                f"{self.path} is not shared with the workers: the files that they wrote are not "
-                "there; choose an output directory that all machines share"
+                f"{shown_path(self.path)} is not shared with the workers: the files that "
+                "they wrote are not there; choose an output directory that all machines share"
             )
         self.files.move(staged, self._at(row["file"]))
 
@@ -290,7 +291,8 @@ class RunFolder:
         )
         if names is None or not all(own.fullmatch(name) for name in names):
             raise OutputFolderError(
-                f"{self.path} exists and is not an audit result; choose another output directory"
+                f"{shown_path(self.path)} exists and is not an audit result; choose "
+                "another output directory"
             )
         if MANIFEST in names:
             try:
@@ -330,11 +332,11 @@ def read_manifest(path: str) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(text)
         schema = int(manifest["schema"])
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{path}/{MANIFEST} is not the manifest of an audit") from None
+        raise ValueError(f"{shown_path(path)}/{MANIFEST} is not the manifest of an audit") from None
     if schema > TABLES_VERSION:
         raise ValueError(
-            f"{path} was written by a newer version of subtrie (schema {manifest['schema']}, "
-            f"this version reads {TABLES_VERSION})"
+            f"{shown_path(path)} was written by a newer version of subtrie "
+            f"(schema {manifest['schema']}, this version reads {TABLES_VERSION})"
         )
     return manifest
 

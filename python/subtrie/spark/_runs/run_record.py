@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._schema import TABLES_VERSION
-from .._sources.log_files import capture_files, log_size, open_log
+from .._sources.log_files import capture_files, log_size, open_log, shown_path
 
 _BLOCK = 1024 * 1024
 
@@ -72,7 +72,7 @@ def _digest(path: str, size: int) -> str:
         while left:
             block = stream.read(min(left, _BLOCK))
             if not block:
-                raise OSError(f"{path} became shorter while it was read")
+                raise OSError(f"{shown_path(path)} became shorter while it was read")
             found.update(block)
             left -= len(block)
     return found.hexdigest()

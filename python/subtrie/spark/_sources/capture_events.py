@@ -18,6 +18,7 @@ from typing import Any
 from ..._redaction import redact_text, redacted
 from ...wire import OperationRow, StreamError, read_capture_operations, read_records
 from .._identity import identity_of_options
+from .log_files import shown_path
 from .text_encoding import escape_surrogates
 
 #: Nanoseconds in which a message is delivered.
@@ -110,7 +111,7 @@ class _Events:
             self._position += 1
             if isinstance(item, StreamError):
                 text = escape_surrogates(redact_text(item.message))
-                yield {"file": self._path, "server": "-", "offset": item.position or 0,
+                yield {"file": shown_path(self._path), "server": "-", "offset": item.position or 0,
                        "position": self._position, "reason": item.reason,
                        "_corrupt_record": text}  # fmt: skip
                 continue
@@ -128,7 +129,7 @@ class _Events:
             self._learn(conn, name, parts.get("json") or {})
         row: Row = {
             "server": conn.server or "-",
-            "file": self._path,
+            "file": shown_path(self._path),
             "position": self._position,
             "offset": 0 if item.op is None else item.op.offset,
             "time": at // 1000 if at else None,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from ..._redaction import REDACTED
 from ...wire import capture
+
+_USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
+#: The parameters of URIs that are shown; the values of all others may be secrets.
+_SHOWN = frozenset({"endpoint_override", "region", "scheme"})
 
 
 def resolve_path(path: str) -> str:
@@ -17,6 +23,19 @@ def resolve_path(path: str) -> str:
     Local paths become absolute, with symbolic links resolved; URIs are unchanged.
     """
     return path if "://" in path else os.path.realpath(path)
+
+
+def shown_path(path: str) -> str:
+    """Return a path as results and errors show it: a URI without its credentials."""
+    if "://" not in path:
+        return path
+    place, mark, query = _USER_INFO.sub(rf"\g<1>{REDACTED}@", path).partition("?")
+    shown = []
+    for part in query.split("&"):
+        name, equals, _ = part.partition("=")
+        known = equals and name in _SHOWN
+        shown.append(part if known else f"{name}={REDACTED}" if equals else REDACTED)
+    return f"{place}{mark}{'&'.join(shown) if mark else ''}"
 
 
 def open_log(path: str) -> BinaryIO:
@@ -41,7 +60,7 @@ def input_kind(path: str) -> str:
         with open_log(path) as stream:
             head = stream.read(4096)
     except ValueError as error:  # an invalid file name or an unknown URI scheme
-        raise OSError(str(error)) from None
+        raise OSError(str(error).replace(path, shown_path(path))) from None
     if head.startswith(capture.MAGIC):
         return "capture"
     return "snapshot" if head.lstrip()[:1] == b"{" else "log"
@@ -71,7 +90,7 @@ def log_size(path: str) -> int:
         with open_log(path) as stream:
             return int(stream.seek(0, 2))
     except ValueError as error:  # an invalid file name or an unknown URI scheme
-        raise OSError(str(error)) from None
+        raise OSError(str(error).replace(path, shown_path(path))) from None
 
 
 def log_files(paths: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from .._schema import EVENTS, arrow_schema
-from .log_files import log_size, open_log
+from .log_files import log_size, open_log, shown_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +103,8 @@ def whole_logs(paths: Sequence[str]) -> list[LogRange]:
     for path, line in first.items():
         if line and line in known:
             raise ValueError(
-                f"{known[line]} and {path} begin with the same line: give each log once"
+                f"{shown_path(known[line])} and {shown_path(path)} begin with the same line: "
+                "give each log once"
             )
         known[line] = path
     groups: list[list[str]] = []
@@ -254,7 +255,7 @@ def log_blocks(part: LogRange) -> Iterator[tuple[tuple[int, str], bytes]]:
                 yield (base, path), block
                 read, last = read + len(block), block[-1:]
             if not compressed and read < size:
-                raise OSError(f"{path} became shorter while it was read")
+                raise OSError(f"{shown_path(path)} became shorter while it was read")
         if last not in (b"", b"\n") and number + 1 < len(part.files):
             yield (base, path), b"\n"  # a file that was rotated in the middle of a line
             read += 1
@@ -290,13 +291,13 @@ def _batch(
     if len(bases) < 2:
         if "file" in names:
             path = bases[0][1] if bases else part.files[0][0]
-            columns["file"] = pa.repeat(pa.scalar(path, pa.string()), len(taken))
+            columns["file"] = pa.repeat(pa.scalar(shown_path(path), pa.string()), len(taken))
         starts = np.full(len(taken), bases[0][0] if bases else 0)
     else:
         positions = rows.field("position").to_numpy(zero_copy_only=False)
         places = np.array([base for base, _ in bases])
         file = np.searchsorted(places, positions, side="right") - 1
-        columns["file"] = pa.array([path for _, path in bases]).take(pa.array(file))
+        columns["file"] = pa.array([shown_path(path) for _, path in bases]).take(pa.array(file))
         starts = places[file]
     if "offset" in names and starts.any():
         positions = rows.field("position").to_numpy(zero_copy_only=False)

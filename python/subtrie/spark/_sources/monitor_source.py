@@ -31,6 +31,7 @@ from .file_source import (
     schema_of,
     to_batches,
 )
+from .log_files import shown_path
 from .snapshot_events import snapshot_events
 
 if TYPE_CHECKING:
@@ -105,9 +106,14 @@ def _rows(path: str, reveal: bool) -> Iterator[dict[str, Any]]:
     try:
         page = monitor.read(path, reveal=reveal)
     except WireError as error:
-        yield {"file": path, "reason": error.reason, "text": escape_value(str(error))}
+        yield {"file": shown_path(path), "reason": error.reason, "text": escape_value(str(error))}
         return
-    common = {"file": path, "endpoint": page.endpoint, "now": page.now, "complete": page.complete}
+    common = {
+        "file": shown_path(path),
+        "endpoint": page.endpoint,
+        "now": page.now,
+        "complete": page.complete,
+    }
     for found in page.subscriptions:
         parts = {field.name: escape_value(getattr(found, field.name)) for field in fields(found)}
         yield {**common, **parts}

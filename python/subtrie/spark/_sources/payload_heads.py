@@ -15,7 +15,7 @@ from ..._control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
 from .._schema import arrow_schema, spark_schema
 from .capture_events import capture_payloads
-from .log_files import input_kind, log_files, resolve_path
+from .log_files import input_kind, log_files, resolve_path, shown_path
 from .log_reader import LogRange, divide, log_blocks, whole_logs
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def check_logs(paths: Sequence[str]) -> None:
     for path in paths:
         if input_kind(path) == "snapshot":
             raise ValueError(
-                f"{path}: payload heads are read from trace logs and captures, not from snapshots"
+                f"{shown_path(path)}: payload heads are read from trace logs and captures, "
+                "not from snapshots"
             )
 
 

@@ -13,6 +13,7 @@ from ..._errors import WireError
 from ...wire import monitor
 from .._identity import identity_of
 from .capture_events import INPUT_BITS
+from .log_files import shown_path
 from .text_encoding import escape_surrogates
 
 Row = dict[str, Any]
@@ -30,7 +31,7 @@ def snapshot_events(path: str, number: int = 0) -> Iterator[Row]:
         page = monitor.read(path)
     except WireError as error:
         text = escape_surrogates(str(error))
-        yield {"server": "-", "file": path, "offset": 0, "position": first,
+        yield {"server": "-", "file": shown_path(path), "offset": 0, "position": first,
                "reason": error.reason, "_corrupt_record": text}  # fmt: skip
         return
     time = _microseconds(page.now)
@@ -39,7 +40,7 @@ def snapshot_events(path: str, number: int = 0) -> Iterator[Row]:
         texts = {key: escape_surrogates(v) if isinstance(v, str) else v for key, v in row.items()}
         yield {
             "server": page.server or "-",
-            "file": path,
+            "file": shown_path(path),
             "offset": place,
             "position": first + place,
             "time": time,

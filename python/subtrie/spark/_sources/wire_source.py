@@ -50,6 +50,7 @@ from .file_source import (
     schema_of,
     to_batches,
 )
+from .log_files import shown_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +137,7 @@ class WireReader(FileReader):
 
     def _row(self, path: str, item: OperationRow | StreamError) -> dict[str, Any]:
         """Return the columns of an operation or of damage."""
-        stream = {"file": path, "conn": item.conn, "direction": item.direction}
+        stream = {"file": shown_path(path), "conn": item.conn, "direction": item.direction}
         if isinstance(item, StreamError):
             return {**stream, "pos": item.position, "reason": item.reason,
                     "text": escape_value(item.message)}  # fmt: skip
