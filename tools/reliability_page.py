@@ -46,7 +46,7 @@ def _fuzz(figures: dict[str, Any]) -> str:
     runs, failed = figures["runs"], figures["failed"]
     least = min(runs, key=runs.__getitem__)
     return (
-        f"{len(runs)} targets, {figures['seconds for each target']} s each, "
+        f"{len(runs)} target{'s' * (len(runs) > 1)}, {figures['seconds for each target']} s each, "
         f"{sum(runs.values()):,} inputs (fewest: {runs[least]:,}, `{least}`); "
         f"{len(failed)} failed"
     )
