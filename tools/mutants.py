@@ -82,7 +82,8 @@ PARTS = {
                 f"tests/connector/test_{name}.py"
                 for name in (
                     "short_circuit", "short_circuit_programs", "routing", "own_subscriptions",
-                    "fragments", "on_the_bus", "native_connection", "attacks", "faults", "outcomes",
+                    "fragments", "limits", "refused", "on_the_bus", "native_connection", "attacks",
+                    "faults", "outcomes",
                 )
             ),
         ),
