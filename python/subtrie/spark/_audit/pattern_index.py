@@ -1,7 +1,8 @@
-"""The index of the patterns of all subscriptions, as three files that every worker maps.
+"""The index of the patterns of all subscriptions, as four files that every worker maps.
 
-The driver writes them once: the image of the index, the table of its patterns, and the table of
-subscriptions. A worker opens them once and keeps the last ones it has opened.
+The driver writes them once: the image of the index, the table of its patterns, the table of
+subscriptions, and that of their groups. A worker opens them once and keeps the last ones it has
+opened.
 """
 
 from __future__ import annotations
@@ -36,21 +37,22 @@ class PatternIndex:
             Microbus subscriptions; the others have null.
         ranks: The rank of the route of each pattern.
         subscriptions: The table of subscriptions, with the column ``number`` of their pattern.
+        groups: Server, number of the pattern, and queue of the subscriptions, each once.
     """
 
     def __init__(
-        self, image: Any, patterns: pa.Table, subscriptions: pa.Table | None = None
+        self,
+        image: Any,
+        patterns: pa.Table,
+        subscriptions: pa.Table | None = None,
+        groups: pa.Table | None = None,
     ) -> None:
         self.subscriptions: pa.Table = subscriptions
+        self.groups: pa.Table = groups
         self.patterns: pa.Array = patterns["pattern"].combine_chunks()
         self.trie: Any = SubjectTrie.from_bytes(image, range(len(self.patterns)))
         self.ranks = patterns["rank"].to_numpy()
         self.routes: pa.Array = patterns["route"].combine_chunks()
-
-    @cached_property
-    def groups(self) -> pa.Table:
-        """Server, number of the pattern, and queue of the subscriptions, each once."""
-        return self.subscriptions.group_by(["server", "number", "queue"]).aggregate([])
 
     def rows_at(self, server: str, starts: Any) -> Any:
         """Return the rows of subscriptions of a server by the position of their SUB, else -1."""
@@ -101,14 +103,17 @@ def index_files(subscriptions: pa.Table) -> Files:
     texts = patterns["pattern"].combine_chunks()
     subscriptions = subscriptions.filter(pc.is_in(subscriptions["pattern"], value_set=texts))
     numbers = pc.index_in(subscriptions["pattern"], value_set=texts)
-    tables = [*map(_file_bytes, (patterns, subscriptions.append_column("number", numbers)))]
+    subscriptions = subscriptions.append_column("number", numbers)
+    keys = ["server", "number", "queue"]
+    groups = subscriptions.select(keys).group_by(keys, use_threads=False).aggregate([])
+    tables = [*map(_file_bytes, (patterns, subscriptions, groups))]
     parts = [trie.to_bytes(), *tables]
     # Each image has a random hash key, so the name is that of the tables from which it follows.
     whole = hashlib.sha256()
     for part in tables:
         whole.update(hashlib.sha256(part).digest())
     name = f"subtrie-{whole.hexdigest()[:16]}"
-    kinds = ("image", "patterns", "subscriptions")
+    kinds = ("image", "patterns", "subscriptions", "groups")
     return tuple((f"{name}.{kind}", part) for kind, part in zip(kinds, parts, strict=True))
 
 
