@@ -70,11 +70,15 @@ async def test_a_multicast_goes_over_the_bus_and_reaches_each_subscriber_once(bo
 async def test_responses_to_a_local_caller_are_delivered_in_process(both):
     near, web = both(HOST), both("web.example")
     near.endpoint("GET", "/")(lambda request: request.attested)
+    near.endpoint("POST", ":417/event", queue=None)(_say("heard"))
     async with near, web:
         await asyncio.sleep(0.3)  # announcements are over
         before = web.metrics.deliveries["nats"]
         for _ in range(10):
             assert (await web.request("GET", URL)).json() is True
+        # A multicast goes over the bus, and is answered in process alone.
+        assert [a.text async for a in web.publish("POST", f"{URL}:417/event")] == ["heard"]
+        await asyncio.sleep(0.3)  # a copy over the bus would have arrived
         assert web.metrics.deliveries["nats"] == before
 
 

@@ -247,6 +247,14 @@ async def test_local_subjects_never_reach_the_broker(broker, base):
     await nc.close()
 
 
+async def test_a_subject_that_is_refused_is_refused_by_the_client(broker, base):
+    """Local subjects make no difference: the error is that of the client."""
+    nc = ShortCircuit(await nats.connect(broker.url), local=[f"{base}.in.>"])
+    with pytest.raises(errors.BadSubjectError):
+        await nc.publish(f"{base}.in. a")
+    await nc.close()
+
+
 async def test_a_response_through_the_bare_client_counts_too(broker, base):
     bare = await nats.connect(broker.url)
     nc = ShortCircuit(bare)
