@@ -226,14 +226,16 @@ async def test_a_slow_consumer_is_cut_off_and_returns(make_server):
 
 
 async def test_a_silent_broker_is_taken_for_dead(make_server, monkeypatch):
-    monkeypatch.setattr(native, "PING_INTERVAL", 0.1)
+    monkeypatch.setattr(native, "PING_INTERVAL", 0.7)
     server = make_server()
     async with connected(server.url) as connection:
-        await asyncio.sleep(0.5)
+        first = connection._session
+        await asyncio.sleep(1.0)
         assert connection.connected, "pings are answered"
+        assert connection._session is first, "so it is the same connection"
         os.kill(server._process.pid, signal.SIGSTOP)
         try:
-            await until(lambda: not connection.connected, 5)
+            await until(lambda: not connection.connected, 30)
         finally:
             os.kill(server._process.pid, signal.SIGCONT)
         await until(lambda: connection.connected)
