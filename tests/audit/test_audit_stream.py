@@ -84,7 +84,7 @@ def test_an_index_is_sent_again_only_when_subscriptions_change(spark, tmp_path):
     with audit(spark, [str(log)], planes=["other"]):
         pass
     run(spark, log, tmp_path, complete=True)
-    assert (len(first), sent() - earlier) == (3, first)
+    assert (len(first), sent() - earlier) == (4, first)
 
 
 def test_events_of_a_stream_are_those_of_a_read(spark, world, tmp_path):
