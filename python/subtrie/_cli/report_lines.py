@@ -29,7 +29,7 @@ def lines(
 
     \b
     Examples:
-      subtrie report lines --log trace.log run undelivered orders.17.payed
+      subtrie report lines --log trace.log run undelivered orders.17.placed
     """
     try:
         from ..spark import open_audit, row_lines
