@@ -304,7 +304,7 @@ def test_the_examples_of_each_verb_have_its_options(path):
 def test_help_is_a_verb_too():
     assert run("help") == run("--help")
     assert run("help", "report", "diff") == run("report", "diff", "--help")
-    code, _, error = run("help", "checkk")
+    code, _, error = run("help", "xcheck")
     assert (code, "did you mean 'check'" in error) == (2, True)
 
 
