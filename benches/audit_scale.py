@@ -125,7 +125,8 @@ def run(log: Path, turns: int, heap: str) -> dict:
     """Run one audit, and time each step."""
     from subtrie.spark import audit
     from subtrie.spark._sessions.local_session import local_session
-    from subtrie.spark._sources.log_reader import divide, whole_logs
+    from subtrie.spark._sources.log_division import divide
+    from subtrie.spark._sources.log_reader import whole_logs
 
     steps: list[list] = []
 
@@ -136,7 +137,7 @@ def run(log: Path, turns: int, heap: str) -> dict:
         step("session")
         size = log.stat().st_size
         spark = local_session(memory=heap, log_bytes=size)
-        partitions = len(divide(whole_logs([str(log)])[0]))
+        partitions = len(list(divide(whole_logs([str(log)])[0])))
         with audit(spark, [str(log)], step=step) as result:
             step("end")
             summary = result.summary

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Int64Array, StringArray, StructArray, TimestampMicrosecondArray,
-};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
+use foldhash::fast::RandomState;
 
-use crate::wire::trace::{Event, Outcome, Sink, escape, redact};
+use super::builders::{Names, Numbers, Texts, split_off};
+use crate::wire::trace::{Event, Outcome, Refusal, Sink};
 
 /// The kind of a column's values, and their index among those of that kind.
 #[derive(Debug, Clone, Copy)]
@@ -64,27 +63,30 @@ const COLUMNS: [(&str, Values); 21] = [
 pub struct EventColumns {
     /// The requested columns, as indexes in `COLUMNS`.
     requested: Vec<usize>,
-    wanted: [bool; TEXTS],
+    wanted: Wanted,
     base: u64,
     rows: Rows,
     /// The rows of messages whose outcome is not known.
-    open: HashMap<u64, usize>,
+    open: HashMap<u64, usize, RandomState>,
 }
 
+/// The columns that are requested; the others stay empty.
+#[derive(Default)]
+struct Wanted {
+    numbers: [bool; NUMBERS],
+    flags: bool,
+    names: [bool; NAMES],
+    texts: [bool; TEXTS],
+}
+
+/// The requested columns of some rows.
 #[derive(Default)]
 struct Rows {
-    numbers: [Vec<Option<i64>>; NUMBERS],
+    length: usize,
+    numbers: [Numbers; NUMBERS],
     flags: Vec<Option<bool>>,
-    names: [Vec<Option<&'static str>>; NAMES],
+    names: [Names; NAMES],
     texts: [Texts; TEXTS],
-}
-
-/// A column of texts.
-#[derive(Default)]
-struct Texts {
-    ends: Vec<usize>,
-    bytes: Vec<u8>,
-    valid: Vec<bool>,
 }
 
 impl EventColumns {
@@ -94,15 +96,19 @@ impl EventColumns {
     #[must_use]
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, base: u64) -> Option<Self> {
         let mut requested = Vec::new();
-        let mut wanted = [false; TEXTS];
+        let mut wanted = Wanted::default();
         for name in names {
             let column = COLUMNS.iter().position(|(known, _)| *known == name)?;
-            if let (_, Values::Text(at)) = COLUMNS[column] {
-                wanted[at] = true;
+            match COLUMNS[column].1 {
+                Values::Number(at) => wanted.numbers[at] = true,
+                Values::Time => wanted.numbers[TIME] = true,
+                Values::Flag => wanted.flags = true,
+                Values::Name(at) => wanted.names[at] = true,
+                Values::Text(at) => wanted.texts[at] = true,
             }
             requested.push(column);
         }
-        let (rows, open) = (Rows::default(), HashMap::new());
+        let (rows, open) = (Rows::default(), HashMap::default());
         Some(Self {
             requested,
             wanted,
@@ -115,7 +121,7 @@ impl EventColumns {
     /// Return the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.flags.len()
+        self.rows.length
     }
 
     /// Return whether there are no rows.
@@ -130,29 +136,35 @@ impl EventColumns {
     ///
     /// `ArrowError` if a column has more than 2 GiB of text.
     pub fn take(&mut self) -> Result<StructArray, ArrowError> {
-        let mut rows = std::mem::take(&mut self.rows);
-        let mut open: Vec<_> = self.open.drain().collect();
-        open.sort_unstable_by_key(|(_, row)| *row);
-        for (id, row) in &open {
-            self.open.insert(*id, self.rows.flags.len());
-            self.rows.copy(&rows, *row);
+        if !self.rows.texts.iter().all(Texts::fits) {
+            let message = "a batch holds at most 2 GiB of text";
+            return Err(ArrowError::InvalidArgumentError(message.into()));
         }
-        rows.remove(open.iter().map(|(_, row)| *row));
-        let length = rows.flags.len();
+        let mut open: Vec<_> = self.open.iter_mut().map(|(_, row)| row).collect();
+        open.sort_unstable();
+        let kept: Vec<usize> = open.iter().map(|row| **row).collect();
+        for (at, row) in open.into_iter().enumerate() {
+            *row = at;
+        }
+        let left = self.rows.split_off(&kept);
+        let mut rows = std::mem::replace(&mut self.rows, left);
+        let length = rows.length;
         let mut fields = Vec::new();
         let mut columns: Vec<ArrayRef> = Vec::new();
         for &column in &self.requested {
             let (name, values) = COLUMNS[column];
             let array: ArrayRef = match values {
                 Values::Number(at) => {
-                    Arc::new(Int64Array::from(std::mem::take(&mut rows.numbers[at])))
+                    let (values, nulls) = std::mem::take(&mut rows.numbers[at]).finish();
+                    Arc::new(Int64Array::try_new(values, nulls)?)
                 }
                 Values::Time => {
-                    let times = std::mem::take(&mut rows.numbers[TIME]);
-                    Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))
+                    let (values, nulls) = std::mem::take(&mut rows.numbers[TIME]).finish();
+                    let times = TimestampMicrosecondArray::try_new(values, nulls)?;
+                    Arc::new(times.with_timezone("UTC"))
                 }
                 Values::Flag => Arc::new(BooleanArray::from(std::mem::take(&mut rows.flags))),
-                Values::Name(at) => Arc::new(StringArray::from_iter(&rows.names[at])),
+                Values::Name(at) => Arc::new(rows.names[at].finish()),
                 Values::Text(at) => std::mem::take(&mut rows.texts[at]).finish()?,
             };
             fields.push(Field::new(name, data_type(values), true));
@@ -165,48 +177,57 @@ impl EventColumns {
     }
 
     fn push(&mut self, event: &Event<'_>) {
-        let rows = &mut self.rows;
+        let (rows, wanted) = (&mut self.rows, &self.wanted);
+        rows.length += 1;
         let number = |value: u64| Some(value.cast_signed());
-        let mut numbers = [None; NUMBERS];
-        numbers[POSITION] = number(event.position);
-        numbers[OFFSET] = number(event.position.saturating_sub(self.base));
-        numbers[TIME] = event.time;
-        numbers[SIZE] = event.size;
-        numbers[SUBSCRIPTION] = event.subscription.and_then(number);
-        for (column, value) in rows.numbers.iter_mut().zip(numbers) {
-            column.push(value);
+        let numbers = [
+            number(event.position),
+            number(event.position.saturating_sub(self.base)),
+            None,
+            event.time,
+            event.size,
+            None,
+            None,
+            event.subscription.and_then(number),
+        ];
+        for (at, value) in numbers.into_iter().enumerate() {
+            if wanted.numbers[at] {
+                rows.numbers[at].push(value);
+            }
         }
-        rows.flags.push(None);
+        if wanted.flags {
+            rows.flags.push(None);
+        }
         let prefix = event.prefix;
-        let direction = prefix
-            .filter(|_| event.directed)
-            .map(|prefix| prefix.direction.name());
-        let refused = event.refused.map(crate::wire::trace::Refusal::name);
-        for (column, value) in rows
-            .names
-            .iter_mut()
-            .zip([direction, refused, event.reason])
-        {
-            column.push(value);
+        let directed = prefix.filter(|_| event.directed);
+        let names = [
+            directed.map(|prefix| prefix.direction.name()),
+            event.refused.map(Refusal::name),
+            event.reason,
+        ];
+        for (at, name) in names.into_iter().enumerate() {
+            if wanted.names[at] {
+                rows.names[at].push(name);
+            }
         }
         let ready = [
-            prefix.map(|prefix| &*prefix.conn).or(Some(event.conn)),
-            prefix.and_then(|prefix| prefix.account.as_deref()),
-            prefix.and_then(|prefix| prefix.identity.as_deref()),
+            prefix.map_or(event.conn, |prefix| &prefix.conn),
+            prefix.map_or("", |prefix| prefix.account.as_deref().unwrap_or_default()),
+            prefix.map_or("", |prefix| prefix.identity.as_deref().unwrap_or_default()),
         ];
         for (at, text) in ready.into_iter().enumerate() {
-            if self.wanted[at] {
-                rows.texts[at].push(text.filter(|text| !text.is_empty()));
+            if wanted.texts[at] {
+                rows.texts[at].push(text.as_bytes(), !text.is_empty());
             }
         }
         let parts = [event.op, event.subject, event.reply, event.queue, event.sid];
         for (at, bytes) in (3..).zip(parts) {
-            if self.wanted[at] {
-                rows.texts[at].push_bytes(Some(bytes).filter(|bytes| !bytes.is_empty()));
+            if wanted.texts[at] {
+                rows.texts[at].push_line(bytes, !bytes.is_empty());
             }
         }
-        if self.wanted[TEXTS - 1] {
-            rows.texts[TEXTS - 1].push_bytes(event.reason.map(|_| event.text));
+        if wanted.texts[TEXTS - 1] {
+            rows.texts[TEXTS - 1].push_line(event.text, event.reason.is_some());
         }
     }
 }
@@ -225,13 +246,21 @@ impl Sink for EventColumns {
         let Some(row) = self.open.remove(&id) else {
             return;
         };
-        let rows = &mut self.rows;
-        rows.numbers[UNTIL][row] = Some(outcome.until.cast_signed());
-        rows.names[REFUSED][row] = outcome.refused.map(crate::wire::trace::Refusal::name);
+        let (rows, wanted) = (&mut self.rows, &self.wanted);
+        let mut set = |at: usize, value: i64| {
+            if wanted.numbers[at] {
+                rows.numbers[at].set(row, value);
+            }
+        };
+        set(UNTIL, outcome.until.cast_signed());
         if outcome.refused.is_none() {
-            rows.numbers[DELIVERIES][row] = Some(i64::from(outcome.served.deliveries));
-            rows.numbers[FORWARDED][row] = Some(i64::from(outcome.served.forwarded));
-            rows.flags[row] = Some(outcome.served.ambiguous);
+            set(DELIVERIES, i64::from(outcome.served.deliveries));
+            set(FORWARDED, i64::from(outcome.served.forwarded));
+            if wanted.flags {
+                rows.flags[row] = Some(outcome.served.ambiguous);
+            }
+        } else if wanted.names[REFUSED] {
+            rows.names[REFUSED].set(row, outcome.refused.map(Refusal::name));
         }
     }
 }
@@ -246,74 +275,15 @@ fn data_type(values: Values) -> DataType {
 }
 
 impl Rows {
-    /// Append a row of others.
-    fn copy(&mut self, other: &Self, row: usize) {
-        for (column, from) in self.numbers.iter_mut().zip(&other.numbers) {
-            column.push(from[row]);
+    /// Remove rows, given in ascending order, and return them.
+    fn split_off(&mut self, rows: &[usize]) -> Self {
+        self.length -= rows.len();
+        Self {
+            length: rows.len(),
+            numbers: self.numbers.each_mut().map(|column| column.split_off(rows)),
+            flags: split_off(&mut self.flags, rows),
+            names: self.names.each_mut().map(|column| column.split_off(rows)),
+            texts: self.texts.each_mut().map(|column| column.split_off(rows)),
         }
-        self.flags.push(other.flags[row]);
-        for (column, from) in self.names.iter_mut().zip(&other.names) {
-            column.push(from[row]);
-        }
-        for (column, from) in self.texts.iter_mut().zip(&other.texts) {
-            if !from.ends.is_empty() {
-                column.push(from.get(row));
-            }
-        }
-    }
-
-    /// Remove rows, given in ascending order.
-    fn remove(&mut self, rows: impl Iterator<Item = usize>) {
-        let mut keep = vec![true; self.flags.len()];
-        rows.for_each(|row| keep[row] = false);
-        if keep.iter().all(|keep| *keep) {
-            return;
-        }
-        let mut left = Self::default();
-        for row in (0..keep.len()).filter(|row| keep[*row]) {
-            left.copy(self, row);
-        }
-        *self = left;
-    }
-}
-
-impl Texts {
-    fn push(&mut self, text: Option<&str>) {
-        self.bytes
-            .extend_from_slice(text.unwrap_or_default().as_bytes());
-        self.ends.push(self.bytes.len());
-        self.valid.push(text.is_some());
-    }
-
-    fn push_bytes(&mut self, bytes: Option<&[u8]>) {
-        match bytes {
-            Some(bytes) => self.push(Some(&redact(&escape(bytes)))),
-            None => self.push(None),
-        }
-    }
-
-    fn get(&self, row: usize) -> Option<&str> {
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let text = std::str::from_utf8(&self.bytes[start..self.ends[row]]).ok();
-        text.filter(|_| self.valid[row])
-    }
-
-    fn finish(self) -> Result<ArrayRef, ArrowError> {
-        if i32::try_from(self.bytes.len()).is_err() {
-            let message = "a batch holds at most 2 GiB of text";
-            return Err(ArrowError::InvalidArgumentError(message.into()));
-        }
-        let ends = self
-            .ends
-            .iter()
-            .map(|&end| i32::try_from(end).unwrap_or(i32::MAX));
-        let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let nulls = NullBuffer::from(self.valid);
-        Ok(Arc::new(StringArray::try_new(
-            offsets,
-            Buffer::from_vec(self.bytes),
-            Some(nulls),
-        )?))
     }
 }

@@ -13,6 +13,7 @@
 //! ```
 
 mod addresses;
+mod builders;
 mod column;
 mod decode;
 mod events;

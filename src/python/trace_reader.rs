@@ -12,7 +12,7 @@ use super::args::Texts;
 use super::arrow::{arrow_error, export, export_schema};
 use super::buffer::Bytes;
 use crate::arrow::EventColumns;
-use crate::wire::trace::{Event, Lines, Outcome, Reader, Sink};
+use crate::wire::trace::{Divider, Lines, Reader};
 
 /// Reads the lines of a trace log that begin in a range of positions, and decides which deliveries
 /// belong to which publish.
@@ -163,36 +163,29 @@ impl EventBatch {
 }
 
 /// Divides a trace log at lines near given positions, and saves the state of a reader at each.
+///
+/// With `skim`, a number of bytes, lines that are farther than that from a position are skimmed.
 #[pyclass(module = "subtrie._subtrie")]
 pub struct LogDivider {
-    reader: Reader,
+    divider: Divider,
     lines: Lines,
-    /// The positions that are not yet reached, the next one last.
-    targets: Vec<u64>,
     reached: Vec<(u64, Vec<u8>)>,
-}
-
-/// Takes no rows: a divider needs only the state.
-struct Discard;
-
-impl Sink for Discard {
-    fn add(&mut self, _: &Event<'_>) {}
-    fn open(&mut self, _: &Event<'_>, _: u64) {}
-    fn resolve(&mut self, _: u64, _: &Outcome) {}
 }
 
 #[pymethods]
 impl LogDivider {
     #[new]
-    #[pyo3(signature = (targets, start=0, *, state=None))]
-    fn new(mut targets: Vec<u64>, start: u64, state: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        targets.sort_unstable_by(|a, b| b.cmp(a));
-        targets.dedup();
+    #[pyo3(signature = (targets, start=0, *, state=None, skim=None))]
+    fn new(
+        targets: Vec<u64>,
+        start: u64,
+        state: Option<&Bound<'_, PyAny>>,
+        skim: Option<u64>,
+    ) -> PyResult<Self> {
         let reader = restored(u64::MAX..u64::MAX, state)?;
         Ok(Self {
-            reader,
+            divider: Divider::new(reader, targets, start, skim),
             lines: Lines::new(start),
-            targets,
             reached: Vec::new(),
         })
     }
@@ -200,9 +193,8 @@ impl LogDivider {
     /// The position before which the deliveries of every message are decided by the lines so far.
     #[getter]
     fn settled(&self) -> u64 {
-        self.reader
-            .settled()
-            .unwrap_or_else(|| self.lines.position())
+        let settled = self.divider.reader.settled();
+        settled.unwrap_or_else(|| self.lines.position())
     }
 
     /// The position of the next line.
@@ -211,19 +203,26 @@ impl LogDivider {
         self.lines.position()
     }
 
+    /// Whether the next position cannot be reached by skimming: begin again at the last division,
+    /// without `skim`.
+    #[getter]
+    fn failed(&self) -> bool {
+        self.divider.failed()
+    }
+
     /// Return the state before the next line.
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.reader.save())
+        PyBytes::new(py, &self.divider.reader.save())
     }
 
     /// End the log here: read its last line, and close all windows.
     fn finish(&mut self) {
-        let Self { reader, lines, .. } = self;
+        let Self { divider, lines, .. } = self;
         lines.finish(|position, line| {
-            reader.line(position, line, &mut Discard);
+            divider.line(position, line);
             true
         });
-        reader.finish(lines.position(), &mut Discard);
+        divider.finish(lines.position());
     }
 
     /// Read the next bytes of the log; return whether the rest of it is not needed.
@@ -232,25 +231,23 @@ impl LogDivider {
     fn feed(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         let data = Bytes::of(data)?;
         let data = data.as_slice();
+        let Self {
+            divider,
+            lines,
+            reached,
+        } = self;
         py.detach(|| {
-            let Self {
-                reader,
-                lines,
-                targets,
-                reached,
-            } = self;
             lines.feed(data, |position, line| {
-                if targets.last().is_some_and(|&target| target <= position) {
-                    reached.push((position, reader.save()));
-                    targets.retain(|&target| target > position);
+                if divider.divides(position) {
+                    reached.push((position, divider.reader.save()));
                 }
-                if !targets.is_empty() {
-                    reader.line(position, line, &mut Discard);
+                if !divider.is_done() {
+                    divider.line(position, line);
                 }
-                !targets.is_empty()
+                !divider.is_done()
             });
         });
-        Ok(self.targets.is_empty())
+        Ok(self.divider.is_done())
     }
 
     /// Return the new divisions: the position of a line, and the state before it.

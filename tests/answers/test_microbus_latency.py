@@ -16,7 +16,8 @@ import pytest
 from subtrie.spark import Questions, audit
 from subtrie.spark._answers.folding import fold
 from subtrie.spark._sources.capture_events import capture_events
-from subtrie.spark._sources.log_reader import divide, whole_logs
+from subtrie.spark._sources.log_division import divide
+from subtrie.spark._sources.log_reader import whole_logs
 from subtrie.spark._sources.payload_heads import heads_in, heads_of_capture
 from subtrie.wire.capture import Writer
 

@@ -21,9 +21,9 @@ class Events(list[dict[str, Any]]):
     counts: Counter[str]
 
 
-def read(data: bytes, *edges: int, piece: int | None = None) -> Events:
+def read(data: bytes, *edges: int, piece: int | None = None, skim: int | None = None) -> Events:
     """Return the events of a log that is divided at ``edges`` and arrives in pieces."""
-    divider = native().LogDivider(list(edges))
+    divider = native().LogDivider(list(edges), skim=skim)
     divider.feed(data)
     parts = [(0, None), *divider.take()]
     ends = [*(at for at, _ in parts[1:]), None]

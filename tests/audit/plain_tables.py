@@ -193,13 +193,12 @@ class Tables:
                    **_span(times)}  # fmt: skip
 
     def slow_consumers(self) -> Iterator[Row]:
-        found: dict[str, list[tuple[int, str, datetime | None]]] = defaultdict(list)
-        for number, each in enumerate(self.logs):
+        found: dict[str, list[datetime | None]] = defaultdict(list)
+        for each in self.logs:
             for (user, name, conn), time in each.slow:
-                found[identity(user, name) or conn].append((number, conn, time))
-        for who, told in found.items():
-            connections = {(number, conn) for number, conn, _ in told}
-            yield {"who": who, "count": len(connections), **_span(time for *_, time in told)}
+                found[identity(user, name) or conn].append(time)
+        for who, times in found.items():
+            yield {"who": who, "count": len(times), **_span(times)}
 
     def spoofed(self) -> Iterator[Row]:
         found: dict[tuple[str, str, str], list[Message]] = defaultdict(list)

@@ -12,7 +12,8 @@ from plain_tables import audit as plain_audit
 from window_oracle import judge
 
 from subtrie.spark import TABLES, audit
-from subtrie.spark._sources.log_reader import divide, whole_logs
+from subtrie.spark._sources.log_division import divide
+from subtrie.spark._sources.log_reader import whole_logs
 
 
 def tables_of(spark: Any, *logs: Any, **options: Any) -> dict[str, Any]:
@@ -156,7 +157,7 @@ def test_any_split_gives_the_same_tables(spark, captures, live, tmp_path, split_
         part.write_bytes(b"\n".join(log.read_bytes().split(b"\n")[2_000:2_040]))
         whole = tables_of(spark, part, split_bytes=10**9)
         assert whole["summary"]["lines"] == 40
-        assert len(divide(whole_logs([str(part)])[0], split_bytes)) > 20
+        assert len(list(divide(whole_logs([str(part)])[0], split_bytes))) > 20
         assert tables_of(spark, part, split_bytes=split_bytes) == whole
         return
     assert tables_of(spark, log, split_bytes=split_bytes) == live

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from trace_writer import Trace
 
-from subtrie.spark import audit
+from subtrie.spark import audit, open_audit
 from subtrie.spark._runs.run_folder import (
     FACTS_FILE,
     RunFolder,
@@ -37,7 +38,18 @@ class FullDisk:
         return getattr(self._files, name)
 
 
-def write(out: Path, subject: str, scratch: Path, allowed: int = -1) -> None:
+class Killed(FullDisk):
+    """A file system of a process that is killed at its n-th change: nothing happens after it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if self.allowed == 0:
+            raise OSError("killed")
+        return super().__getattr__(name)
+
+
+def write(
+    out: Path, subject: str, scratch: Path, allowed: int = -1, kind: type[FullDisk] = FullDisk
+) -> None:
     """Commit a result with two tables of rows and the facts of a stream."""
     import pyarrow as pa
 
@@ -53,10 +65,12 @@ def write(out: Path, subject: str, scratch: Path, allowed: int = -1) -> None:
         entries.append({"table": name, "file": target, "rows": 1, "sha256": digest})
     facts = FACTS_FILE.format(f"{abs(hash(subject)):012x}"[:12])
     stage_file(folder.path, folder.staging, made, facts)
-    folder.files = FullDisk(folder.files, allowed)  # type: ignore[assignment]
+    folder.files = kind(folder.files, allowed)  # type: ignore[assignment]
     try:
         folder.commit(entries, {"lines": 1}, {"facts": [facts], "logs": {}, "rows": 1})
     except BaseException:
+        if kind is Killed:  # its files are as the kill left them
+            raise
         folder.files.allowed = -1  # type: ignore[attr-defined]
         folder.discard()
         raise
@@ -79,9 +93,10 @@ def subjects(out: Path) -> set[str]:
 @pytest.mark.parametrize("earlier", [True, False])
 def test_a_disk_that_is_full_at_any_step_leaves_a_whole_result(tmp_path, earlier):
     out, allowed, outcomes = tmp_path / "out", 0, set()
+    write(tmp_path / "old", "old", tmp_path)
     while True:
         if earlier:
-            write(out, "old", tmp_path)
+            shutil.copytree(tmp_path / "old", out)
         before = held(out)
         try:
             write(out, "new", tmp_path, allowed)
@@ -97,11 +112,43 @@ def test_a_disk_that_is_full_at_any_step_leaves_a_whole_result(tmp_path, earlier
         else:
             break
         allowed += 1
-        for path in out.iterdir() if out.exists() else ():
-            path.unlink()
+        shutil.rmtree(out, ignore_errors=True)
     assert subjects(out) == {"new"}
     assert allowed > len(TABLE_COLUMNS)
     assert outcomes == {"old" if earlier else "nothing"}
+
+
+@pytest.mark.requirement("P-10")
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_process_that_is_killed_at_any_step_publishes_nothing(tmp_path, earlier):
+    """At once, before any other run; the next run has its result in the same directory."""
+    allowed, killed = 0, 0
+    write(tmp_path / "old", "old", tmp_path)
+    while True:
+        out = tmp_path / str(allowed)
+        if earlier:
+            shutil.copytree(tmp_path / "old", out)
+        try:
+            write(out, "new", tmp_path, allowed, Killed)
+        except OSError:
+            if earlier and subjects(out) == {"new"}:
+                pass  # after the manifest, while the earlier files were being removed
+            elif earlier:
+                assert subjects(out) == {"old"}
+                killed += 1
+            elif (out / "audit.json").exists():
+                assert subjects(out) == {"new"}
+            else:
+                with pytest.raises(FileNotFoundError):
+                    open_audit(out)
+                killed += 1
+        else:
+            break
+        allowed += 1
+    assert killed > len(TABLE_COLUMNS)
+    left = tmp_path / str(killed // 2)
+    write(left, "next", tmp_path)
+    assert subjects(left) == {"next"}
 
 
 @pytest.mark.requirement("P-10")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subtrie import microbus
-from subtrie.spark._audit.facts import complete
+from subtrie.spark._audit.fact_kinds import complete
 from subtrie.spark._schema import EVENTS, arrow_schema
 from subtrie.spark._sources.log_reader import native
 

@@ -49,8 +49,11 @@ class Trace:
         return "".join(line + end for line in self.lines)
 
 
-def random_trace(seed: int, *, steps: int = 60) -> str:
-    """Return random traffic of a few connections, in which windows end in every possible way."""
+def random_trace(seed: int, *, steps: int = 60, quiet: float = 0) -> str:
+    """Return random traffic of a few connections, in which windows end in every possible way.
+
+    Before a step there is a pause of 1.7 seconds with the probability ``quiet``.
+    """
     dice = random.Random(seed)
     trace = Trace()
     for conn in range(1, 5):
@@ -58,6 +61,8 @@ def random_trace(seed: int, *, steps: int = 60) -> str:
             trace.subscribe(conn, f"p{dice.randint(0, 1)}", str(number), dice.choice(["", "", "q"]))
     for _ in range(steps):
         trace.tick(dice.choice([0, 0, 0.000001, 0.0004, 0.2, 0.6, 1.0, 1.1, -0.3]))
+        if quiet and dice.random() < quiet:
+            trace.tick(1.7)
         conn, subject = dice.randint(1, 4), f"p{dice.randint(0, 1)}"
         payload, reply = dice.choice(["", "hi", "yo"]), dice.choice(["", "", "r"])
         what = dice.random()

@@ -85,13 +85,13 @@ def match(spark: Any) -> list[list[Any]]:
     return sorted([row.subject, sorted(row.matched or [])] for row in found)
 
 
-def slow_count(spark: Any, log: str) -> dict[str, int]:
-    """Count the events of a log by operation, in many small tasks that take a moment each."""
+def slow_count(spark: Any, log: str, seconds: float = 0.3) -> dict[str, int]:
+    """Count the events of a log by operation, in many small tasks that wait for each batch."""
     from subtrie.spark import register
 
     def waited(batches: Any) -> Any:
         for batch in batches:
-            time.sleep(0.3)
+            time.sleep(seconds)
             yield batch
 
     register(spark)
@@ -134,7 +134,7 @@ def progress(spark: Any, log: str) -> list[tuple[int, int]]:
     told: list[tuple[int, int]] = []
     stop = watch_tasks(spark, lambda complete, total: told.append((complete, total)))
     try:
-        slow_count(spark, log)
+        slow_count(spark, log, 2)  # a server of Spark Connect reports every two seconds
     finally:
         stop()
     before = len(told)

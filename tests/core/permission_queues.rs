@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use subtrie::permissions::{RuleSet, minimised};
+use subtrie::permissions::{RuleSet, minimised, witness};
 
 #[test]
 fn the_queues_of_a_tail_are_compared_beyond_the_longest_name() {
@@ -19,5 +19,26 @@ fn the_queues_of_a_tail_are_compared_beyond_the_longest_name() {
             max_tokens: usize::MAX,
         };
         assert_eq!(minimised(set).unwrap().0, kept, "{allow:?}");
+    }
+}
+
+#[test]
+fn a_queue_of_a_tail_is_compared_at_every_length() {
+    let set = |allow| RuleSet {
+        allow,
+        deny: &[],
+        max_tokens: usize::MAX,
+    };
+    for (left, right, queue) in [
+        (&["foo q.>"], &["foo q.*"], Some("q.x.x")),
+        (&["foo >"], &["foo *"], Some("x.x")),
+        (&["foo q.>"], &["foo >"], None),
+    ] {
+        let found = witness(set(left), set(right)).unwrap();
+        assert_eq!(
+            found.and_then(|found| found.queue).as_deref(),
+            queue,
+            "{left:?}"
+        );
     }
 }

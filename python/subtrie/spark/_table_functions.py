@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ._audit.merge import merged
 from ._audit.pipeline import event_facts
-from ._audit.traffic import partial_rows, read_traffic
+from ._audit.traffic import facts_for_driver, partial_rows, read_traffic
 from ._schema import TABLE_COLUMNS, spark_schema
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _table(
 
     spark = events.sparkSession
     facts = event_facts(events, window=window)
-    traffic = read_traffic(spark, facts, planes)
+    traffic = read_traffic(spark, facts_for_driver(facts), planes)
     published = traffic.counts.get("published", 0)
 
     def complete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

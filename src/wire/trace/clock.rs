@@ -11,6 +11,22 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// Read a time of the full form, `YYYY/MM/DD HH:MM:SS.ffffff`: `None` if the text has another
+    /// form, else the time, `None` if there is no such time.
+    #[allow(clippy::option_option)] // another form, no such time, a time
+    pub fn read_full(&mut self, text: &[u8; SECOND + 7]) -> Option<Option<i64>> {
+        const FORM: &[u8; SECOND] = b"0000/00/00 00:00:00";
+        let (second, fraction) = text.split_at(SECOND);
+        // A second that was read has the form.
+        let known = second == self.text
+            || FORM.iter().zip(second).all(|(form, byte)| match form {
+                b'0' => byte.is_ascii_digit(),
+                other => other == byte,
+            });
+        let valid = known && fraction[0] == b'.' && fraction[1..].iter().all(u8::is_ascii_digit);
+        valid.then(|| self.read(text))
+    }
+
     /// Read a time as printed, `YYYY/MM/DD HH:MM:SS[.ffffff]`; `None` if there is no such time.
     pub fn read(&mut self, text: &[u8]) -> Option<i64> {
         let second = text.get(..SECOND)?;

@@ -43,7 +43,8 @@ impl Reader {
                 || self
                     .windows
                     .get(&id)
-                    .is_some_and(|window| *window.subject == *violation.subject);
+                    .and_then(|window| window.groups.first())
+                    .is_some_and(|&group| self.groups.has_subject(group, &violation.subject));
             if refused {
                 self.open_by_conn.remove(&prefix.conn_id);
                 self.close(id, position, Some(violation.kind));

@@ -6,6 +6,7 @@
 
 mod clock;
 mod connection;
+mod divider;
 mod event;
 mod lines;
 mod matching;
@@ -14,15 +15,17 @@ mod operation;
 mod prefix;
 mod reader;
 mod redact;
+mod skim;
 mod state;
 mod subscriptions;
 mod text;
 mod windows;
 
+pub use divider::Divider;
 pub use event::{Counts, Direction, Event, Outcome, Prefix, Sink};
 pub use lines::Lines;
 pub use matching::Served;
 pub use operation::Refusal;
 pub use reader::Reader;
-pub use redact::redact;
+pub use redact::{is_plain, redact};
 pub use text::escape;

@@ -1,5 +1,8 @@
 //! The operation of a line: its arguments, and whether they have the form of the operation.
 
+use memchr::memchr2_iter;
+use smallvec::SmallVec;
+
 use super::prefix::quoted;
 use super::text::unquote;
 
@@ -45,13 +48,20 @@ pub struct Operation<'a> {
     pub second: Option<(&'a [u8], &'a [u8])>,
 }
 
+/// The words of a line; those of an operation of a client need no allocation.
+pub type Words<'a> = SmallVec<[&'a [u8]; 6]>;
+
 /// Split the text between the brackets at spaces and tabs.
-pub fn words<'a>(text: &'a [u8], found: &mut Vec<&'a [u8]>) {
-    found.clear();
-    found.extend(
-        text.split(|&byte| byte == b' ' || byte == b'\t')
-            .filter(|word| !word.is_empty()),
-    );
+pub fn words(text: &[u8]) -> Words<'_> {
+    let mut found = Words::new();
+    let mut start = 0;
+    for end in memchr2_iter(b' ', b'\t', text).chain([text.len()]) {
+        if end > start {
+            found.push(&text[start..end]);
+        }
+        start = end + 1;
+    }
+    found
 }
 
 /// Read the operation of a client's connection.

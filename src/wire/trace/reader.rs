@@ -24,9 +24,10 @@ use super::clock::Clock;
 use super::connection::{conn_name, who};
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::lines::LONGEST;
-use super::matching::{Groups, WindowId, write_key, write_subscriber};
+use super::matching::{Groups, WindowId, subscriber, write_key};
 use super::operation::{self, Operation};
 use super::prefix::{self, Line};
+use super::skim::Skim;
 use super::subscriptions::Subscriptions;
 use super::windows::{WINDOW, Window};
 
@@ -56,8 +57,8 @@ pub struct Reader {
     pid: Vec<u8>,
     clock: Clock,
     pub(super) key: Vec<u8>,
-    subscriber: Vec<u8>,
     pub(super) closing: Vec<WindowId>,
+    pub(super) skim: Skim,
 }
 
 impl Reader {
@@ -80,8 +81,8 @@ impl Reader {
             pid: Vec::new(),
             clock: Clock::default(),
             key: Vec::new(),
-            subscriber: Vec::new(),
             closing: Vec::new(),
+            skim: Skim::default(),
         }
     }
 
@@ -146,13 +147,8 @@ impl Reader {
         }
         let at = start + 7 + memchr(b'[', &line[start + 7..])?;
         let prefix = Arc::clone(self.prefixes.get(&line[start..at])?);
-        let form = &line[time..start];
-        let digits = |range: Range<usize>| form[range].iter().all(u8::is_ascii_digit);
-        let valid = [0..4, 5..7, 8..10, 11..13, 14..16, 17..19, 20..26]
-            .into_iter()
-            .all(digits)
-            && [form[4], form[7], form[10], form[13], form[16], form[19]] == *b"// ::.";
-        valid.then(|| (prefix, at, self.clock.read(form)))
+        let form = line[time..start].first_chunk()?;
+        Some((prefix, at, self.clock.read_full(form)?))
     }
 
     /// Read a line whose prefix is not known, or that has another form.
@@ -285,9 +281,16 @@ impl Reader {
             self.counts.payloads += u64::from(own);
             if let (Direction::In, Some(time)) = (prefix.direction, time) {
                 let id = self.open_by_conn.get(&prefix.conn_id);
-                if let Some(window) = id.and_then(|id| self.windows.get_mut(id)) {
-                    window.limit = Some(time + WINDOW);
+                match id.and_then(|id| self.windows.get_mut(id)) {
+                    Some(window) => window.limit = Some(time + WINDOW),
+                    None => self.skim.extend(time),
                 }
+            }
+            return Ok(());
+        }
+        if self.skim.is_on() && !is_subscription(body) {
+            if let Ok(time) = time {
+                self.skim.see(time);
             }
             return Ok(());
         }
@@ -295,8 +298,7 @@ impl Reader {
             return Err("line too long");
         }
         let inside = body[1..].strip_suffix(b"]").ok_or("incomplete line")?;
-        let mut words = Vec::with_capacity(8);
-        operation::words(inside, &mut words);
+        let words = operation::words(inside);
         let local = prefix.direction == Direction::Local;
         let found = if prefix.client {
             operation::of_client(&words)
@@ -353,12 +355,12 @@ impl Reader {
             (true, Direction::Out, b"MSG" | b"HMSG") => {
                 let known = self.subscriptions.get(conn, found.sid);
                 let queue = known.map_or(&b""[..], |known| &known.queue);
-                write_subscriber(&mut self.subscriber, queue, conn, found.sid);
+                let subscriber = subscriber(queue, conn, found.sid);
                 event.queue = queue;
                 event.subscription = known.map(|known| known.start);
                 let size = found.size.unwrap_or_default();
                 write_key(&mut self.key, found.subject, found.reply, size);
-                self.groups.line(&self.key, position, &self.subscriber);
+                self.groups.line(&self.key, position, subscriber);
                 if self.range.contains(&position) {
                     sink.add(&event);
                 }
@@ -386,4 +388,13 @@ impl Reader {
             sink.add(&event);
         }
     }
+}
+
+/// Whether the text of an operation may begin or end a subscription.
+fn is_subscription(body: &[u8]) -> bool {
+    let names: [&[u8]; 3] = [b"SUB", b"UNSUB", b"DELSUB"];
+    names.iter().any(|name| {
+        body.get(1..)
+            .is_some_and(|text| text.trim_ascii_start().starts_with(name))
+    })
 }

@@ -6,13 +6,15 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::matching::{Group, Open, WindowId, subscriber_conn};
+use smallvec::SmallVec;
+
+use super::matching::{Group, Groups, Open, Subscriber, WindowId, subscriber_conn};
 use super::reader::Reader;
-use super::subscriptions::Subscription;
+use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 impl Reader {
     /// Return the state before the next line.
@@ -24,7 +26,7 @@ impl Reader {
         to.number(u64::from(self.next_conn));
         let mut conns: Vec<u32> = self.open_by_conn.keys().copied().collect();
         conns.extend(self.subscriptions.by_conn.keys());
-        for group in self.groups.by_key.values() {
+        for group in self.groups.iter() {
             conns.extend(group.hops.iter().map(|(conn, _)| conn));
             conns.extend(
                 group
@@ -46,37 +48,50 @@ impl Reader {
             to.number(u64::from(id));
             to.bytes(name.as_bytes());
         }
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        groups.sort_unstable_by_key(|group| &group.key);
+        to.number(groups.len() as u64);
+        for group in groups {
+            write_group(&mut to, group);
+        }
         let mut open: Vec<_> = self.open_by_conn.values().collect();
         open.sort_unstable();
         to.number(open.len() as u64);
         for id in open {
             if let Some(window) = self.windows.get(id) {
-                write_window(&mut to, *id, window);
+                self.write_window(&mut to, *id, window);
             }
-        }
-        let mut groups: Vec<_> = self.groups.by_key.iter().collect();
-        groups.sort_unstable_by_key(|(key, _)| *key);
-        to.number(groups.len() as u64);
-        for (key, group) in groups {
-            to.bytes(key);
-            write_group(&mut to, group);
         }
         let mut subscriptions: Vec<_> = self.subscriptions.by_conn.iter().collect();
         subscriptions.sort_unstable_by_key(|(conn, _)| **conn);
         to.number(subscriptions.len() as u64);
-        for (&conn, by_sid) in subscriptions {
+        for (&conn, known) in subscriptions {
+            let mut active: Vec<_> = known.active.iter().collect();
+            active.sort_unstable_by_key(|(_, found)| found.start);
             to.number(u64::from(conn));
-            let mut by_sid: Vec<_> = by_sid.iter().collect();
-            by_sid.sort_unstable_by_key(|(sid, found)| (found.start, *sid));
-            to.number(by_sid.len() as u64);
-            for (sid, found) in by_sid {
-                to.bytes(sid);
-                to.number(found.start);
-                to.bytes(&found.queue);
-                to.number(u64::from(found.ended));
+            to.number(active.len() as u64);
+            for (sid, found) in active {
+                write_subscription(&mut to, sid, found);
             }
         }
+        to.number(self.subscriptions.ended().count() as u64);
+        for (conn, sid, found) in self.subscriptions.ended() {
+            to.number(u64::from(conn));
+            write_subscription(&mut to, sid, found);
+        }
         to.0
+    }
+
+    fn write_window(&self, to: &mut Writer, id: WindowId, window: &Window) {
+        to.number(id);
+        to.number(window.start);
+        to.number(u64::from(window.conn));
+        to.number(u64::from(window.limit.is_some()));
+        to.number(window.limit.unwrap_or_default().cast_unsigned());
+        to.number(window.groups.len() as u64);
+        for &group in &window.groups {
+            to.bytes(&self.groups.get(group).key);
+        }
     }
 
     /// Create a reader of the lines that begin in a range, with the state at its start.
@@ -97,63 +112,55 @@ impl Reader {
             reader.conns.insert(name.into(), id);
         }
         for _ in 0..from.number()? {
-            let (id, window) = read_window(&mut from)?;
-            reader.insert(id, window);
+            reader.groups.restore(read_group(&mut from)?);
         }
         for _ in 0..from.number()? {
-            let key = from.bytes()?.into();
-            let group = read_group(&mut from)?;
-            reader.groups.by_key.insert(key, group);
+            let (id, window) = read_window(&mut from, &reader.groups)?;
+            reader.insert(id, window);
         }
         for _ in 0..from.number()? {
             let conn = from.small()?;
             for _ in 0..from.number()? {
-                let sid = from.bytes()?.into();
-                let start = from.number()?;
-                let queue = from.bytes()?.into();
-                let ended = from.number()? == 1;
-                reader.subscriptions.restore(
-                    conn,
-                    sid,
-                    Subscription {
-                        start,
-                        queue,
-                        ended,
-                    },
-                );
+                let (sid, found) = read_subscription(&mut from)?;
+                let known = reader.subscriptions.by_conn.entry(conn).or_default();
+                known.active.insert(sid, found);
             }
+        }
+        for _ in 0..from.number()? {
+            let conn = from.small()?;
+            let (sid, found) = read_subscription(&mut from)?;
+            reader.subscriptions.remember(conn, sid, found);
         }
         from.0.is_empty().then_some(reader)
     }
 }
 
-fn write_window(to: &mut Writer, id: WindowId, window: &Window) {
-    to.number(id);
-    to.number(window.start);
-    to.number(u64::from(window.conn));
-    to.bytes(&window.subject);
-    to.number(u64::from(window.limit.is_some()));
-    to.number(window.limit.unwrap_or_default().cast_unsigned());
-    to.number(window.keys.len() as u64);
-    for key in &window.keys {
-        to.bytes(key);
-    }
+fn write_subscription(to: &mut Writer, sid: &Sid, found: &Subscription) {
+    to.bytes(sid);
+    to.number(found.start);
+    to.bytes(&found.queue);
 }
 
-fn read_window(from: &mut Parser<'_>) -> Option<(WindowId, Window)> {
+fn read_subscription(from: &mut Parser<'_>) -> Option<(Sid, Subscription)> {
+    let (sid, start) = (from.bytes()?.into(), from.number()?);
+    let queue = from.bytes()?.into();
+    Some((sid, Subscription { start, queue }))
+}
+
+fn read_window(from: &mut Parser<'_>, groups: &Groups) -> Option<(WindowId, Window)> {
     let (id, start, conn) = (from.number()?, from.number()?, from.small()?);
-    let subject = from.bytes()?;
     let (limited, limit) = (from.number()? == 1, from.number()?.cast_signed());
-    let mut keys = Vec::new();
+    let mut found = SmallVec::new();
     for _ in 0..from.number()? {
-        keys.push(from.bytes()?.into());
+        found.push(groups.find(from.bytes()?)?);
     }
-    let mut window = Window::new(start, conn, keys, subject);
+    let mut window = Window::new(start, conn, found);
     window.limit = limited.then_some(limit);
     Some((id, window))
 }
 
 fn write_group(to: &mut Writer, group: &Group) {
+    to.bytes(&group.key);
     to.number(group.lines);
     to.number(group.open.len() as u64);
     for open in &group.open {
@@ -176,6 +183,7 @@ fn write_group(to: &mut Writer, group: &Group) {
 
 fn read_group(from: &mut Parser<'_>) -> Option<Group> {
     let mut group = Group {
+        key: from.bytes()?.to_vec(),
         lines: from.number()?,
         ..Group::default()
     };
@@ -190,7 +198,8 @@ fn read_group(from: &mut Parser<'_>) -> Option<Group> {
         });
     }
     for _ in 0..from.number()? {
-        group.free.push((from.bytes()?.into(), from.positions()?));
+        let subscriber = Subscriber::from_slice(from.bytes()?);
+        group.free.push((subscriber, from.positions()?));
     }
     for _ in 0..from.number()? {
         group.hops.push((from.small()?, from.positions()?));

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 /// The number of ended subscriptions that are remembered: it bounds the memory for a client that
 /// makes a subscription for every request.
@@ -19,91 +20,115 @@ pub struct Subscription {
     pub start: u64,
     /// Its queue group; empty without one.
     pub queue: Box<[u8]>,
-    /// Whether it has ended.
-    pub ended: bool,
 }
 
-type BySid = HashMap<Box<[u8]>, Subscription, RandomState>;
+/// A subscription id: usually a number, which needs no allocation.
+pub type Sid = SmallVec<[u8; 16]>;
+
+type BySid = HashMap<Sid, Subscription, RandomState>;
+
+/// The subscriptions of a connection, by id.
+#[derive(Default)]
+pub struct OfConnection {
+    /// Those that have not ended.
+    pub active: BySid,
+    ended: BySid,
+}
 
 /// The subscriptions by connection and id.
 #[derive(Default)]
 pub struct Subscriptions {
     /// The subscriptions of each connection.
-    pub by_conn: HashMap<u32, BySid, RandomState>,
-    ended: VecDeque<(u32, Box<[u8]>, u64)>,
+    pub by_conn: HashMap<u32, OfConnection, RandomState>,
+    /// The ended ones in the order of their ends; some are forgotten, as their ids are used again.
+    ended: VecDeque<(u32, Sid, u64)>,
+    /// The number of ended ones that are remembered.
+    remembered: usize,
 }
 
 impl Subscriptions {
     /// Begin a subscription, unless its id is in use.
     pub fn begin(&mut self, conn: u32, sid: &[u8], queue: &[u8], start: u64) {
         let known = self.by_conn.entry(conn).or_default();
-        if known.get(sid).is_none_or(|subscription| subscription.ended) {
-            let (queue, ended) = (queue.into(), false);
-            known.insert(
-                sid.into(),
-                Subscription {
-                    start,
-                    queue,
-                    ended,
-                },
-            );
+        if known.active.contains_key(sid) {
+            return;
         }
+        self.remembered -= usize::from(known.ended.remove(sid).is_some());
+        let queue = queue.into();
+        known
+            .active
+            .insert(sid.into(), Subscription { start, queue });
     }
 
     /// Return the subscription that deliveries with this id belong to.
     pub fn get(&self, conn: u32, sid: &[u8]) -> Option<&Subscription> {
-        self.by_conn.get(&conn)?.get(sid)
+        let known = self.by_conn.get(&conn)?;
+        known.active.get(sid).or_else(|| known.ended.get(sid))
     }
 
     /// End a subscription: the client, the server or a refusal ended it.
     pub fn end(&mut self, conn: u32, sid: &[u8]) {
-        let known = self
-            .by_conn
-            .get_mut(&conn)
-            .and_then(|known| known.get_mut(sid));
-        if let Some(subscription) = known.filter(|subscription| !subscription.ended) {
-            subscription.ended = true;
-            self.ended.push_back((conn, sid.into(), subscription.start));
+        let known = self.by_conn.get_mut(&conn);
+        if let Some((sid, found)) = known.and_then(|known| known.active.remove_entry(sid)) {
+            self.remember(conn, sid, found);
             self.forget();
         }
     }
 
     /// End all subscriptions of a connection.
     pub fn close(&mut self, conn: u32) {
-        for (sid, subscription) in self.by_conn.get_mut(&conn).into_iter().flatten() {
-            if !subscription.ended {
-                subscription.ended = true;
-                self.ended
-                    .push_back((conn, sid.clone(), subscription.start));
-            }
+        let Some(known) = self.by_conn.get_mut(&conn) else {
+            return;
+        };
+        let mut active: Vec<_> = known.active.drain().collect();
+        active.sort_unstable_by_key(|(_, found)| found.start);
+        for (sid, found) in active {
+            self.remember(conn, sid, found);
         }
         self.forget();
     }
 
+    /// Return the ended subscriptions that are remembered, in the order of their ends.
+    pub fn ended(&self) -> impl Iterator<Item = (u32, &Sid, &Subscription)> {
+        self.ended.iter().filter_map(|(conn, sid, start)| {
+            let found = self.by_conn.get(conn)?.ended.get(sid)?;
+            (found.start == *start).then_some((*conn, sid, found))
+        })
+    }
+
+    /// Remember a subscription that has ended.
+    pub fn remember(&mut self, conn: u32, sid: Sid, found: Subscription) {
+        self.ended.push_back((conn, sid.clone(), found.start));
+        let known = self.by_conn.entry(conn).or_default();
+        self.remembered += usize::from(known.ended.insert(sid, found).is_none());
+    }
+
     fn forget(&mut self) {
-        while self.ended.len() > REMEMBERED {
+        while self.remembered > REMEMBERED {
             let Some((conn, sid, start)) = self.ended.pop_front() else {
                 return;
             };
-            if let Some(known) = self.by_conn.get_mut(&conn) {
-                if known
-                    .get(&sid)
-                    .is_some_and(|found| found.ended && found.start == start)
-                {
-                    known.remove(&sid);
-                }
-                if known.is_empty() {
-                    self.by_conn.remove(&conn);
-                }
+            let Some(known) = self.by_conn.get_mut(&conn) else {
+                continue;
+            };
+            if known
+                .ended
+                .get(&sid)
+                .is_some_and(|found| found.start == start)
+            {
+                known.ended.remove(&sid);
+                self.remembered -= 1;
+            }
+            if known.active.is_empty() && known.ended.is_empty() {
+                self.by_conn.remove(&conn);
             }
         }
-    }
-
-    /// Add a subscription of a saved state.
-    pub fn restore(&mut self, conn: u32, sid: Box<[u8]>, found: Subscription) {
-        if found.ended {
-            self.ended.push_back((conn, sid.clone(), found.start));
+        if self.ended.len() > 2 * REMEMBERED {
+            let by_conn = &self.by_conn;
+            self.ended.retain(|(conn, sid, start)| {
+                let known = by_conn.get(conn).and_then(|known| known.ended.get(sid));
+                known.is_some_and(|found| found.start == *start)
+            });
         }
-        self.by_conn.entry(conn).or_default().insert(sid, found);
     }
 }

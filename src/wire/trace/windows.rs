@@ -3,8 +3,10 @@
 
 use std::cmp::Reverse;
 
+use smallvec::SmallVec;
+
 use super::event::{Event, Outcome, Sink};
-use super::matching::{Served, WindowId, write_key};
+use super::matching::{GroupId, Served, WindowId, write_key};
 use super::operation::Refusal;
 use super::reader::Reader;
 
@@ -16,9 +18,7 @@ pub struct Window {
     pub(super) start: u64,
     pub(super) conn: u32,
     /// Its match group, and that of the other reading of a message between servers.
-    pub(super) keys: Vec<Box<[u8]>>,
-    /// The subject, to recognise its refusal.
-    pub(super) subject: Box<[u8]>,
+    pub(super) groups: SmallVec<[GroupId; 2]>,
     /// The last time of a line inside it; `None` in a log without times.
     pub(super) limit: Option<i64>,
     /// Set when it has ended.
@@ -30,15 +30,14 @@ pub struct Window {
 }
 
 impl Window {
-    pub(super) fn new(start: u64, conn: u32, keys: Vec<Box<[u8]>>, subject: &[u8]) -> Self {
-        let undecided = keys.len();
-        let (subject, served) = (subject.into(), Served::default());
+    pub(super) fn new(start: u64, conn: u32, groups: SmallVec<[GroupId; 2]>) -> Self {
+        let undecided = groups.len();
+        let served = Served::default();
         let (limit, until, refused) = (None, None, None);
         Self {
             start,
             conn,
-            keys,
-            subject,
+            groups,
             limit,
             until,
             refused,
@@ -60,18 +59,12 @@ impl Reader {
         self.next_window += 1;
         let conn = event.prefix.map_or(0, |prefix| prefix.conn_id);
         let readings = std::iter::once((event.subject, event.reply)).chain(second);
-        let mut keys = Vec::with_capacity(1);
-        for (subject, reply) in readings {
-            write_key(
-                &mut self.key,
-                subject,
-                reply,
-                event.size.unwrap_or_default(),
-            );
-            self.groups.open(&self.key, id, start);
-            keys.push(self.key.as_slice().into());
-        }
-        let mut window = Window::new(start, conn, keys, event.subject);
+        let size = event.size.unwrap_or_default();
+        let groups = readings.map(|(subject, reply)| {
+            write_key(&mut self.key, subject, reply, size);
+            self.groups.open(&self.key, id, start)
+        });
+        let mut window = Window::new(start, conn, groups.collect());
         window.limit = event.time.map(|time| time + WINDOW);
         self.insert(id, window);
         if self.range.contains(&start) {
@@ -90,7 +83,10 @@ impl Reader {
 
     /// Close the windows whose time limit has passed at this line.
     pub(super) fn expire(&mut self, time: Option<i64>, position: u64) {
-        let Some(time) = time else { return };
+        let Some(time) = time else {
+            self.skim.see(None);
+            return;
+        };
         while let Some(&Reverse((limit, id))) = self.limits.peek() {
             if limit >= time {
                 break;
@@ -113,6 +109,9 @@ impl Reader {
             }
         }
         self.close_all(position);
+        if self.skim.see(Some(time)) {
+            self.groups.doubt();
+        }
     }
 
     /// Close the windows that end at this line, in the order of their beginnings.
@@ -134,8 +133,8 @@ impl Reader {
         };
         window.until = Some(position);
         window.refused = refused;
-        for key in std::mem::take(&mut window.keys) {
-            self.groups.close(&key, id, refused.is_some());
+        for group in std::mem::take(&mut window.groups) {
+            self.groups.close(group, id, refused.is_some());
             if refused.is_some() {
                 self.groups.served.push((id, Served::default()));
             }
@@ -144,6 +143,9 @@ impl Reader {
 
     /// Pass on the outcomes that are known after a line.
     pub(super) fn report(&mut self, sink: &mut impl Sink) {
+        if self.groups.served.is_empty() && self.groups.unmatched.is_empty() {
+            return;
+        }
         for position in self.groups.unmatched.drain(..) {
             self.counts.unmatched += u64::from(self.range.contains(&position));
         }

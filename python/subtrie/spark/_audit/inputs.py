@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,8 +12,9 @@ from .._runs.run_record import input_digest, input_files
 from .._schema import EVENTS
 from .._sources.capture_events import capture_events
 from .._sources.file_source import to_batches
+from .._sources.log_division import divide
 from .._sources.log_files import input_kind, log_size, resolve_path
-from .._sources.log_reader import SPLIT_BYTES, LogRange, divide, read_range, whole_logs
+from .._sources.log_reader import SPLIT_BYTES, LogRange, read_range, whole_logs
 from .._sources.snapshot_events import snapshot_events
 from .event_counts import event_counts
 
@@ -31,6 +32,8 @@ class SavedPart:
 
 
 Part = LogRange | SavedPart
+#: The parts of the first group: enough for the tasks that run at once while more are found.
+_FIRST_GROUP = 4
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,13 @@ class Plan:
     """The parts of all inputs.
 
     Attributes:
-        parts: What tasks read.
+        parts: What tasks read. They are found one after the other, by a pass over each log.
         size: The number of bytes of all inputs.
         logs: The number of trace logs.
         digest: Returns the digest of the inputs, which is computed in the background.
     """
 
-    parts: tuple[Part, ...]
+    parts: Iterator[Part]
     size: int
     logs: int
     digest: Callable[[], str]
@@ -68,11 +71,33 @@ def plan(paths: Sequence[str], split_bytes: int | None = None) -> Plan:
     files = input_files([path for each in by_kind.values() for path in each])
     digest = _in_background(lambda: input_digest(files))
     whole = whole_logs(by_kind["log"])
-    parts: list[Part] = [p for log in whole for p in divide(log, split_bytes or SPLIT_BYTES)]
     saved = sorted((path, kind) for kind in ("capture", "snapshot") for path in by_kind[kind])
-    parts += [SavedPart(kind, path, number) for number, (path, kind) in enumerate(saved)]
     size = sum(log.size for log in whole) + sum(log_size(path) for path, _ in saved)
-    return Plan(tuple(parts), size, len(whole), digest)
+
+    def parts() -> Iterator[Part]:
+        for log in whole:
+            yield from divide(log, split_bytes or SPLIT_BYTES)
+        for number, (path, kind) in enumerate(saved):
+            yield SavedPart(kind, path, number)
+
+    return Plan(parts(), size, len(whole), digest)
+
+
+def in_groups(parts: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
+    """Yield parts in groups, each as soon as it is complete; each doubles the parts before it.
+
+    So tasks can read the first parts while others are still being found, and there are few groups.
+    """
+    group: list[Part] = []
+    before = 0
+    for part in parts:
+        group.append(part)
+        if len(group) >= max(_FIRST_GROUP, before):
+            yield tuple(group)
+            before += len(group)
+            group = []
+    if group:
+        yield tuple(group)
 
 
 def _in_background(call: Callable[[], str]) -> Callable[[], str]:

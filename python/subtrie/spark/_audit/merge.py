@@ -12,7 +12,8 @@ from .tables import HOTTEST
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 65_536
+#: The rows that are added up together; fewer need more calls.
+_BATCH = 32_768
 #: The sums of the tables whose rows come in parts; all other rows are complete.
 _SUMS: dict[str, tuple[str, ...]] = {
     "call_graph": ("published", "refused", "delivered", "undelivered", "forwarded", "bytes"),
@@ -26,7 +27,7 @@ _SUMS: dict[str, tuple[str, ...]] = {
 def merged(batches: Iterable[pa.RecordBatch], published: int) -> Iterator[tuple[str, pa.Table]]:
     """Yield the rows of each table, in order and without gaps between tables.
 
-    Memory: about 65,536 rows, or twice a piece of each bucket.
+    Memory: about 32,768 rows, or twice a piece of each bucket.
 
     Args:
         batches: Rows of ``_tables.TABLE_ROWS``, sorted by ``table`` and ``key``.

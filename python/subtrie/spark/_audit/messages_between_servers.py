@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .fact_kinds import SUMS, fact_schema
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes")
 
 
 def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -30,8 +30,6 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         What to add to the facts of the kind ``publish``, and further facts ``undelivered``.
     """
     import pyarrow as pa
-
-    from .facts import fact_schema
 
     arrived: dict[Any, dict[str, deque[dict[str, Any]]]] = {}
     for row in sorted(arrivals.to_pylist(), key=_order):
@@ -50,7 +48,7 @@ def followed(hops: pa.Table, arrivals: pa.Table) -> tuple[pa.Table, pa.Table]:
         if row["taken"] or not (any(copies) or complete):
             continue
         lost = not any(copies)
-        sums = dict.fromkeys(_SUMS, 0) | {"forwarded": -1, "taken": int(not lost)}
+        sums = dict.fromkeys(SUMS, 0) | {"forwarded": -1, "taken": int(not lost)}
         times = {"first_undelivered": row["time"], "last_undelivered": row["time"]}
         changed.append({**row, **sums, "undelivered": int(lost), **(times if lost else {})})
     lost_rows = [row for row in changed if row["undelivered"]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,13 @@ from ..._errors import SubtrieError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# The patterns and servers whose intervals are kept: about 300 bytes each and 16 for each interval.
+_KNOWN = 10_000
 # The files that this process has open, by the name of the first.
 _opened: dict[str, PatternIndex] = {}
+
+# The rows of subscriptions that are worked on at once: about 1 KB each.
+_BLOCK = 65_536
 
 #: Names and contents of the files of an index.
 Files = tuple[tuple[str, bytes], ...]
@@ -49,10 +54,12 @@ class PatternIndex:
     ) -> None:
         self.subscriptions: pa.Table = subscriptions
         self.groups: pa.Table = groups
-        self.patterns: pa.Array = patterns["pattern"].combine_chunks()
+        self.patterns: pa.Array = _in_one(patterns["pattern"])
         self.trie: Any = SubjectTrie.from_bytes(image, range(len(self.patterns)))
         self.ranks = patterns["rank"].to_numpy()
-        self.routes: pa.Array = patterns["route"].combine_chunks()
+        self.routes: pa.Array = _in_one(patterns["route"])
+        self._active: dict[tuple[int, str], tuple[Any, Any]] = {}
+        self._orders: dict[str, tuple[Any, Any]] = {}
 
     def rows_at(self, server: str, starts: Any) -> Any:
         """Return the rows of subscriptions of a server by the position of their SUB, else -1."""
@@ -69,7 +76,7 @@ class PatternIndex:
         """The first row of each server, and the ascending positions of its subscriptions."""
         import numpy as np
 
-        coded = self.subscriptions["server"].combine_chunks().dictionary_encode()
+        coded = _in_one(self.subscriptions["server"]).dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False)
         starts = self.subscriptions["start"].to_numpy()
         found = {}
@@ -79,15 +86,36 @@ class PatternIndex:
             found[name] = (int(rows[0]), starts[rows[0] : rows[-1] + 1])
         return found
 
-    def spans(self, number: int) -> list[tuple[str, int, int | None]]:
-        """Return server, start and end of the subscriptions to a pattern."""
-        if not hasattr(self, "_spans"):
-            self._spans: dict[int, list[tuple[str, int, int | None]]] = {}
-            names = ("number", "server", "start", "end")
-            columns = (self.subscriptions[name].to_pylist() for name in names)
-            for key, *span in zip(*columns, strict=True):
-                self._spans.setdefault(key, []).append(tuple(span))
-        return self._spans.get(number, [])
+    def was_active(self, number: int, server: str, position: int) -> bool:
+        """Return whether a subscription to a pattern was active at a position of a log.
+
+        Cost: a binary search; the first call for a server sorts its subscriptions.
+        """
+        key = (number, server)
+        if key not in self._active:
+            if len(self._active) >= _KNOWN:
+                self._active.clear()
+            self._active[key] = self._intervals(number, server)
+        starts, ends = self._active[key]
+        before = starts.searchsorted(position)
+        return bool(before and ends[before - 1] > position)
+
+    def _intervals(self, number: int, server: str) -> tuple[Any, Any]:
+        """Return the starts of the subscriptions to a pattern, and the last end up to each."""
+        import numpy as np
+
+        if server not in self._ranges:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        first, starts = self._ranges[server]
+        if server not in self._orders:
+            numbers = self.subscriptions["number"].slice(first, len(starts)).to_numpy()
+            order = np.argsort(numbers, kind="stable").astype(np.int32)
+            self._orders[server] = (order, numbers[order])
+        order, numbers = self._orders[server]
+        found = order[numbers.searchsorted(number) : numbers.searchsorted(number, side="right")]
+        rows = self.subscriptions["end"].take(found + first)
+        ends = rows.fill_null(np.iinfo(np.int64).max).to_numpy()
+        return starts[found], np.maximum.accumulate(ends)
 
 
 def index_files(subscriptions: pa.Table) -> Files:
@@ -137,25 +165,54 @@ def pattern_table(patterns: Sequence[str]) -> pa.Table:
 
 def index_of(files: Files) -> PatternIndex:
     """Return the index of files that are in memory."""
-    import pyarrow as pa
-
     image, *tables = (data for _, data in files)
-    return PatternIndex(image, *(pa.ipc.open_file(pa.py_buffer(t)).read_all() for t in tables))
+    return PatternIndex(image, *map(_table, tables))
 
 
 def open_files(image: str, *tables: str) -> PatternIndex:
     """Return the index in these files, opened on first use in this process."""
-    import pyarrow as pa
-
     key = os.path.basename(image)
     if key not in _opened:
         _opened.clear()
-        with open(image, "rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        _opened[key] = PatternIndex(
-            mapped, *(pa.ipc.open_file(pa.memory_map(table)).read_all() for table in tables)
-        )
+        mapped = _map(image)
+        _opened[key] = PatternIndex(mapped, *(_table(_map(table)) for table in tables))
+        _release(mapped)  # the checksum has read it all, and lookups read a part
     return _opened[key]
+
+
+def subscription_blocks(path: str) -> Iterator[pa.Table]:
+    """Yield the subscriptions in a file of an index, 65,536 at a time.
+
+    Memory: one block; the pages of the others are not kept.
+    """
+    mapped = _map(path)
+    table = _table(mapped)
+    for start in range(0, table.num_rows, _BLOCK):
+        yield table.slice(start, _BLOCK)
+        _release(mapped)
+
+
+def _map(path: str) -> mmap.mmap:
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _table(data: Any) -> pa.Table:
+    """Return the table of an Arrow file that is in memory or mapped, in place."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.py_buffer(data)).read_all()
+
+
+def _release(mapped: mmap.mmap) -> None:
+    """Return the pages of a mapped file to the system, which reads them again when needed."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; a column of one chunk is not copied."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _indexed(patterns: Sequence[str]) -> tuple[Any, list[str]]:

@@ -1,9 +1,10 @@
 """The audit: from trace logs, or from a table of events, to tables, on Spark.
 
-Two jobs. The first reads the logs and makes facts of them, which stay with the executors; the
-driver gets the subscriptions, the planes and the counts. The second matches the facts with the
-patterns of all subscriptions and writes the tables. No other row passes through the driver, except
-the tables of a result that has no output directory.
+Two steps. The first reads the logs and makes facts of them, which stay with the executors: a job
+for each group of ranges, while the driver divides the rest of the log. The driver gets the
+subscriptions, the planes and the counts. The second, one job, matches the facts with the patterns
+of all subscriptions and writes the tables. No other row passes through the driver, except the
+tables of a result that has no output directory.
 """
 
 from __future__ import annotations
@@ -33,23 +34,18 @@ from .._runs.run_folder import (
 )
 from .._runs.run_record import run_record
 from .._schema import TABLES, spark_schema
+from .._sessions.session_jobs import SessionJobs
 from .._slot_redaction import Redaction
 from .._table_of_messages import narrowed
 from .event_counts import event_counts
-from .facts import (
-    BUCKETS,
-    EVENT_COLUMNS,
-    FACT_ROWS,
-    FOR_DRIVER,
-    FactTables,
-    count_facts,
-    facts_of,
-)
-from .inputs import Part, Plan, plan, read_part
+from .fact_rows import BUCKETS, FACT_ROWS, FOR_DRIVER
+from .fact_tables import FactTables, count_facts
+from .facts import EVENT_COLUMNS, facts_of
+from .inputs import Part, Plan, in_groups, plan, read_part
 from .pattern_index import index_of
 from .table_writer import WRITTEN, all_rows, in_one_task, table_writer
 from .tables import TOTALS
-from .traffic import LINES, Traffic, partial_rows, read_traffic, traffic_of
+from .traffic import LINES, Traffic, facts_for_driver, partial_rows, read_traffic, traffic_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,6 +215,7 @@ def audit(
         raise ValueError("a table of events needs a session of Spark")
     folder = RunFolder(out)
     cached: list[DataFrame] = []
+    for_driver: list[pa.RecordBatch] | None = None
     try:
         if questions is not None:
             folder.more = answer_tables(spark, logs, questions, step, paths)
@@ -227,18 +224,20 @@ def audit(
         if inputs is None:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = None
+            cached.append(facts.persist())
         elif spark is not None:
-            tasks = 1 if len(inputs.parts) == 1 else max(2, -(-inputs.size // _SHUFFLED))
-            follow = inputs.logs > 1
-            facts = read_facts(spark, inputs.parts, window=window, follow=follow, redaction=hidden)
+            how = {"window": window, "follow": inputs.logs > 1, "redaction": hidden}
+            count, for_driver = read_groups(spark, in_groups(inputs.parts), cached, how)
+            tasks = 1 if count == 1 else max(2, -(-inputs.size // _SHUFFLED))
+            facts = functools.reduce(lambda one, other: one.union(other), cached)
         describe = functools.partial(run_record, None if inputs is None else inputs.digest, options)
         if spark is None and inputs is not None:
             summary = _run_here(inputs, folder, tuple(planes), window, hidden, describe, step)
             return Audit._of(summary, folder)
-        facts = facts.persist()
-        cached.append(facts)
         assert spark is not None
-        summary = write_tables(spark, facts, folder, tuple(planes), tasks, describe, step=step)
+        summary = write_tables(
+            spark, facts, folder, tuple(planes), tasks, describe, step=step, for_driver=for_driver
+        )
     except BaseException:
         folder.discard()
         folder.remove()
@@ -270,6 +269,34 @@ def _run_here(
     entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
                for row in batch.to_pylist()]  # fmt: skip
     return _committed(folder, traffic, entries, describe)
+
+
+def read_groups(
+    spark: SparkSession,
+    groups: Iterable[tuple[Part, ...]],
+    cached: list[DataFrame],
+    how: dict[str, Any],
+) -> tuple[int, list[pa.RecordBatch]]:
+    """Read groups of parts, each in a job that begins as soon as the group is known.
+
+    Args:
+        spark: The session.
+        groups: The groups.
+        cached: Receives the facts of each group, which stay with the executors.
+        how: The further arguments of ``read_facts``.
+
+    Returns:
+        The number of parts, and the facts for the driver.
+    """
+    import pyarrow as pa
+
+    count = 0
+    with SessionJobs[list[pa.RecordBatch]](spark) as jobs:
+        for group in groups:
+            count += len(group)
+            cached.append(read_facts(spark, group, **how).persist())
+            jobs.start(facts_for_driver, cached[-1])
+        return count, [batch for found in jobs.results() for batch in found]
 
 
 def read_facts(
@@ -346,6 +373,7 @@ def write_tables(
     *,
     step: Callable[..., None] = lambda *_: None,
     stream: dict[str, Any] | None = None,
+    for_driver: list[pa.RecordBatch] | None = None,
 ) -> dict[str, Any]:
     """Run both jobs, commit the result, and return the counts.
 
@@ -358,8 +386,10 @@ def write_tables(
         describe: Returns the row of the table ``runs`` for the counters of the run.
         step: Is called with the name of each step as it begins.
         stream: What a stream needs to go on, for the manifest.
+        for_driver: What ``facts_for_driver`` returns, if the first job has run.
     """
-    traffic = read_traffic(spark, facts, planes)
+    found = facts_for_driver(facts) if for_driver is None else for_driver
+    traffic = read_traffic(spark, found, planes)
     step("writing tables", traffic.lines)
     write = table_writer(folder, traffic.counts.get("published", 0))
     if tasks == 1:

@@ -23,7 +23,8 @@ from .._sessions.carried import register_source
 from .._sessions.classic_session import is_classic
 from .._slot_redaction import Redaction
 from .._sources.log_files import resolve_path, shown_path
-from .facts import FACT_ROWS, FactTables
+from .fact_rows import FACT_ROWS
+from .fact_tables import FactTables
 from .pipeline import Audit, write_tables
 
 if TYPE_CHECKING:

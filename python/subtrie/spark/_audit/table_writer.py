@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._runs.run_folder import RunFolder, TableFile, stage_file
-from .facts import FactTables
+from .fact_tables import FactTables
 from .merge import merged
 from .pattern_index import PatternIndex
 from .tables import TOTALS, rows_of, sorted_rows, subscription_rows
@@ -37,7 +37,7 @@ def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterat
     """Yield the rows of all tables, sorted by table and key."""
     import pyarrow as pa
 
-    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index)]
+    found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index.subscriptions)]
     batches = list(sorted_rows(found))
     if batches:
         rows = pa.Table.from_batches(batches)
@@ -56,6 +56,7 @@ def table_writer(folder: RunFolder, published: int) -> Task:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        pa.default_memory_pool().release_unused()  # an earlier task of this process kept it
         with tempfile.TemporaryDirectory() as local:
             files: dict[str, TableFile] = {}
             total = 0

@@ -14,7 +14,8 @@ from ... import classify
 from .._identity import is_host
 from .._schema import arrow_schema
 from .edges import edge_rows
-from .facts import FactTables, stream_bytes
+from .fact_rows import stream_bytes
+from .fact_tables import FactTables
 from .messages_between_servers import followed
 from .pattern_index import PatternIndex
 from .rows import Rows, add_up, filled, rows
@@ -74,11 +75,10 @@ def rows_of(facts: FactTables, index: PatternIndex, planes: Sequence[str]) -> li
     return found
 
 
-def subscription_rows(index: PatternIndex) -> list[Rows]:
-    """Return the rows of the subscriptions, and rows of ``coverage`` without any traffic."""
+def subscription_rows(table: pa.Table) -> list[Rows]:
+    """Return the rows of some subscriptions, and rows of ``coverage`` without any traffic."""
     import pyarrow as pa
 
-    table = index.subscriptions
     names = ["server", "conn", "sid", "started", "ended", "identity", "pattern", "queue", "start"]
     all_of = table.select(names).rename_columns(
         [*names[:3], "start", "end", "identity", "pattern", "queue", "position"]
@@ -234,7 +234,7 @@ def _coverage(publishes: pa.Table, deliveries: pa.Table, subjects: Subjects) -> 
     )
     place = _subscription_rows(deliveries, index)
     known = pa.array(place >= 0)
-    received = index.subscriptions.take(pa.array(place[place >= 0])).select(keys)
+    received = index.subscriptions.select(keys).take(pa.array(place[place >= 0]))
     received = received.append_column("delivered", deliveries["count"].filter(known))
     both = pa.concat_tables(
         [filled(each, [*keys, "matched", "delivered"], ("matched", "delivered"))
@@ -273,13 +273,13 @@ def _refused(facts: pa.Table) -> Rows:
 
 
 def _slow_consumers(facts: pa.Table) -> Rows:
-    """Return how many connections read too slowly, by who they are."""
+    """Return how often the server said that a client reads too slowly, by who it is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     who = pc.coalesce(facts["identity"], facts["conn"])
-    one = pa.repeat(pa.scalar(1, pa.int64()), facts.num_rows)
-    table = pa.table({"who": who, "count": one, "first": facts["first"], "last": facts["last"]})
+    columns = {name: facts[name] for name in ("count", "first", "last")}
+    table = pa.table({"who": who, **columns})
     return rows("slow_consumers", add_up(table, ("who",)), ("who",))
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from .._decode import plane_of_pattern
 from .._schema import spark_schema
 from .._sessions.shipped_files import send_file, worker_path
-from .facts import FOR_DRIVER, FactTables, by_buckets
-from .pattern_index import Files, PatternIndex, index_files, open_files
+from .fact_rows import FOR_DRIVER
+from .fact_tables import FactTables, by_buckets
+from .pattern_index import Files, PatternIndex, index_files, open_files, subscription_blocks
 from .subscriptions import subscriptions_of
 from .tables import TABLE_ROWS, rows_of, sorted_rows, subscription_rows
 
@@ -75,16 +76,24 @@ def traffic_of(facts: FactTables, planes: Sequence[str]) -> tuple[Traffic, Files
     return Traffic(facts.counts(), tuple(known), tuple(name for name, _ in files)), files
 
 
-def read_traffic(spark: SparkSession, facts: DataFrame, planes: Sequence[str]) -> Traffic:
-    """Run the job that reads all facts, and send the patterns to the workers.
+def facts_for_driver(facts: DataFrame) -> list[pa.RecordBatch]:
+    """Run the job that makes all facts, and return those that the driver reads."""
+    found: list[pa.RecordBatch] = facts.where(f"bucket = {FOR_DRIVER}").toArrow().to_batches()
+    return found
+
+
+def read_traffic(
+    spark: SparkSession, for_driver: Iterable[pa.RecordBatch], planes: Sequence[str]
+) -> Traffic:
+    """Return what every task needs, and send the patterns to the workers.
 
     Args:
         spark: The session.
-        facts: Rows of ``FACT_ROWS``.
+        for_driver: What ``facts_for_driver`` returned.
         planes: The planes to audit; none for those of the traffic.
     """
     found = FactTables()
-    found.add_rows(facts.where(f"bucket = {FOR_DRIVER}").toArrow().to_batches())
+    found.add_rows(for_driver)
     traffic, files = traffic_of(found, planes)
     for name, data in files:
         send_file(spark, name, data)
@@ -112,7 +121,8 @@ def partial_rows(
         """Make the rows of the subscriptions."""
         for batch in batches:
             if batch.num_rows:
-                yield from sorted_rows(subscription_rows(traffic.open_index()))
+                for block in subscription_blocks(worker_path(traffic.shipped[2])):
+                    yield from sorted_rows(subscription_rows(block))
 
     schema = spark_schema(TABLE_ROWS)
     others = facts.where(f"bucket > {FOR_DRIVER}")

@@ -39,10 +39,12 @@ def explained(
     for subject, start, end in zip(missed["subject"].to_pylist(), starts, ends, strict=True):
         matching = [int(n) for n in numbers[start:end]]
         if matching:
-            spans = [span for number in matching for span in index.spans(number)]
             nearest.append(index.patterns[min(matching)].as_py())
             differs.append(None)
-            inactive.append(not all(_active(spans, *p) for p in positions.get(subject, ())))
+            sent = positions.get(subject, ())
+            inactive.append(
+                not all(any(index.was_active(n, *place) for n in matching) for place in sent)
+            )
             continue
         pattern, token = near[subject]
         nearest.append(pattern)
@@ -53,14 +55,6 @@ def explained(
     for name, column in added.items():
         missed = missed.append_column(name, column)
     return missed
-
-
-def _active(spans: list[tuple[str, int, int | None]], server: str, position: int) -> bool:
-    """Whether one of the subscriptions was active at a position of the log of a server."""
-    return any(
-        where == server and start < position and (end is None or position < end)
-        for where, start, end in spans
-    )
 
 
 def _nearest(

@@ -1,8 +1,7 @@
 """Read trace logs as Arrow batches of events, in ranges that several processes can share.
 
-A log is divided once, by one pass that saves the state of the reader at the first line of each
-range; so the ranges have the same rows as the whole. Compressed logs are recognised by their first
-bytes and read as a whole. Paths are local files, or URIs that ``pyarrow.fs`` can open.
+Compressed logs are recognised by their first bytes and read as a whole. Paths are local files, or
+URIs that ``pyarrow.fs`` can open.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import importlib
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from .._schema import EVENTS, arrow_schema
@@ -161,25 +160,6 @@ def split_bytes_of(options: Mapping[str, str]) -> int:
     return split_bytes
 
 
-def divide(log: LogRange, split_bytes: int = SPLIT_BYTES) -> list[LogRange]:
-    """Divide a log into ranges of about ``split_bytes`` bytes, by one pass over it."""
-    count = -(-log.size // max(1, split_bytes))
-    if count < 2 or any(_is_compressed(path) for path, _ in log.files):
-        return [log]
-    divider = native().LogDivider([log.size * i // count for i in range(1, count)])
-    starts: list[tuple[int, bytes | None]] = [(0, None)]
-    for _, block in log_blocks(log):
-        done = divider.feed(block)
-        starts += [(at, zlib.compress(state, 1)) for at, state in divider.take()]
-        if done:
-            break
-    ends: list[int | None] = [at for at, _ in starts[1:]]
-    return [
-        replace(log, start=at, end=end, state=state)
-        for (at, state), end in zip(starts, [*ends, None], strict=True)
-    ]
-
-
 def read_range(
     part: LogRange,
     names: Sequence[str] | None = None,
@@ -218,12 +198,6 @@ def read_range(
     yield _batch(reader, part, bases, selected)
     if counts is not None:
         counts.update(reader.counts)
-
-
-def _is_compressed(path: str) -> bool:
-    stream, compressed = open_plain(path)
-    stream.close()
-    return compressed
 
 
 def _ends_in_line_feed(stream: BinaryIO, size: int) -> bool:

@@ -15,8 +15,9 @@ from ..._control_headers import MSG_ID, OP_CODE
 from ...wire.log import read_prefix
 from .._schema import arrow_schema, spark_schema
 from .capture_events import capture_payloads
+from .log_division import divide
 from .log_files import input_kind, log_files, resolve_path, shown_path
-from .log_reader import LogRange, divide, log_blocks, whole_logs
+from .log_reader import LogRange, log_blocks, whole_logs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,12 +21,13 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from .._audit.facts import FACT_ROWS
+from .._audit.fact_rows import FACT_ROWS
 from .._schema import EVENTS, spark_schema
 from .file_reader import FileReader
 from .file_source import damage_kept
+from .log_division import divide
 from .log_files import log_files
-from .log_reader import LogRange, divide, read_range, split_bytes_of, whole_logs
+from .log_reader import LogRange, read_range, split_bytes_of, whole_logs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from .._audit.facts import EVENT_COLUMNS, count_facts, facts_of, range_fact
+from .._audit.fact_tables import count_facts, range_fact
+from .._audit.facts import EVENT_COLUMNS, facts_of
 from .file_source import damage_kept, flag, given_paths, lower_keys, mode_of
 from .growing_log import advance, blocks, empty_offset, ranges
 from .log_files import resolve_path
