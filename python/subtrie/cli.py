@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 import warnings
+from typing import NoReturn
 
 #: Marks of the output, and what is written where the encoding lacks them.
 _WORDS = {"✓": "ok", "✗": "no", "→": "->", "…": "...", "⚠": "!"}
@@ -43,6 +45,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="subtrie.marks")  # not every encoding has the marks
+    if _only_subjects_to_check(sys.argv[1:]):
+        _check(tuple(sys.argv[2:]))
     try:
         import click
 
@@ -65,6 +69,28 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2) from None
+
+
+def _only_subjects_to_check(words: list[str]) -> bool:
+    """Tell whether the words are ``check SUBJECT…`` without options.
+
+    There is nothing to parse then, and importing click would take longer than all the rest.
+    """
+    return len(words) > 1 and words[0] == "check" and not any(w.startswith("-") for w in words)
+
+
+def _check(subjects: tuple[str, ...]) -> NoReturn:
+    """Check subjects, and exit as every command does when it is interrupted or its pipe closes."""
+    from ._cli.subject_check import subjects_are_valid
+
+    try:
+        raise SystemExit(0 if subjects_are_valid(subjects) else 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        print("subtrie: interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _marks(error: UnicodeError) -> tuple[str, int]:

@@ -69,7 +69,7 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
 def _rows(deployment: Deployment, file: str) -> Iterator[Row]:
     for each in deployment.unused():
         level = _LEVELS.get(each.code, "note")
-        yield Row(each.code, level, f"{each.account}: {each.message}", file, each.line)
+        yield Row(each.code, level, f"{each.account}: {each.message}", each.file or file, each.line)
     for message in deployment.ignored:
         yield Row("ignored", "warning", message, file)
     for message in deployment.unverified:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
-from typing import Any
-
 import click
 
-from .. import check_name, classify
-from .._errors import SubtrieError, shown
-from .._subject import Dialect, Pattern, Subject
+from .. import check_name
+from .._errors import shown
+from .._subject import Dialect
 from ..names import KINDS, LEVELS
 from .dialect import by_dialect
-from .stream import error_fields, inputs, print_json, say, say_accepted, say_rejected
+from .stream import inputs, print_json, say, say_accepted
+from .subject_check import subjects_are_valid
 
 
 @click.command()
@@ -53,38 +51,12 @@ def check(
     if kind is None:
         if level is not None or windows:
             raise click.UsageError("--level and --windows go with --kind")
-        raise SystemExit(0 if _subjects_are_valid(subjects, pattern, dialect, as_json) else 1)
+        raise SystemExit(0 if subjects_are_valid(subjects, pattern, dialect, as_json) else 1)
     if pattern or dialect != "strict":
         raise click.UsageError("--kind has rules of its own; leave out --pattern and --dialect")
     raise SystemExit(
         0 if _names_are_valid(subjects, kind, level or "adr6", windows, as_json) else 1
     )
-
-
-def _subjects_are_valid(
-    subjects: tuple[str, ...], pattern: bool, dialect: Dialect, as_json: bool
-) -> bool:
-    """Print the answer for each subject, and return whether all are valid."""
-    kind = Pattern if pattern else Subject
-    all_valid = True
-    for text in inputs(subjects):
-        try:
-            checked = kind(text, dialect=dialect)
-        except SubtrieError as error:
-            all_valid = False
-            if as_json:
-                print_json({"subject": text, "valid": False, **error_fields(error)})
-            else:
-                say_rejected(text, error)
-            continue
-        notes = warnings_of(checked)
-        family = None if pattern else classify(checked)
-        if as_json:
-            answer: dict[str, Any] = {"subject": text, "valid": True, "class": family}
-            print_json({**answer, "tokens": len(checked.tokens), "warnings": notes})
-        else:
-            say_accepted(text, ", ".join([family or "pattern", *notes]))
-    return all_valid
 
 
 def _names_are_valid(
@@ -113,19 +85,3 @@ def _names_are_valid(
             why = (f"  {report.reason}{place}", "red")
             say(("✗ ", "red"), shown(text), why, (f": valid: {report.legal}", "dim"))
     return all_valid
-
-
-def warnings_of(text: str) -> list[str]:
-    """List what is valid but risky: invisible, direction-changing and look-alike characters."""
-    # A36
-    notes = []
-    categories = {unicodedata.category(character) for character in text}
-    if "Cc" in categories:
-        notes.append("contains control characters")
-    if "Cf" in categories:
-        notes.append("contains invisible or direction-changing characters")
-    if not text.isascii():
-        notes.append("contains non-ASCII characters: not portable, and look-alikes are possible")
-    if any(len(token) > 1 and set("*>") & set(token) for token in text.split(".")):
-        notes.append("a wildcard character inside a token is literal text")
-    return notes

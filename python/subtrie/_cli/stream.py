@@ -1,14 +1,15 @@
-"""Input and output of the commands: subjects in, lines of text or JSON out."""
+"""Input and output of the commands: subjects in, lines of text or JSON out.
+
+Importing click takes longer than the rest of a short command, so only what needs it imports it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from .._errors import SubtrieError, shown
 from .._printable import printable as printable
@@ -33,6 +34,8 @@ def inputs(arguments: tuple[str, ...]) -> Iterator[str]:
         yield from arguments
         return
     if sys.stdin.isatty():
+        import click
+
         raise click.UsageError("give subjects as arguments, or one per line on standard input")
     stream = sys.stdin.buffer
     while line := stream.readline(MAX_LINE + 1):
@@ -66,18 +69,26 @@ def line_of_output(text: str) -> str:
     return f"./{text}" if text.lstrip().startswith("::") else text
 
 
+#: The numbers of the styles in escape sequences (ECMA-48, SGR).
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
 def say(*parts: str | tuple[str, str]) -> None:
     """Print one line; a part with a style (``red``, ``bold``, ``dim`` …) has it in a terminal."""
-    line = [part if isinstance(part, str) else _styled(*part) for part in parts]
-    click.echo("".join(line))
+    styled = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    line = "".join(
+        part if isinstance(part, str) else _styled(*part) if styled else part[0] for part in parts
+    )
+    if styled and os.name == "nt":  # click makes older consoles understand the sequences
+        import click
+
+        click.echo(line)
+    else:
+        print(line, flush=True)
 
 
 def _styled(text: str, style: str) -> str:
-    if "NO_COLOR" in os.environ:
-        return text
-    if style in ("bold", "dim"):
-        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
-    return click.style(text, fg=style)
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 #: Words of Python in messages, and what to write on the command line instead.
@@ -108,21 +119,29 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def in_words_of_the_command(text: str) -> str:
-    """Return a message with the options of the running command in place of words of Python."""
+def in_words_of_the_command(text: str, options: Collection[str] | None = None) -> str:
+    """Return a message with options in place of words of Python.
+
+    Args:
+        text: The message.
+        options: The names of the command's options; by default those of the running command.
+    """
     for words, instead in _WORDS.items():
         text = text.replace(words, instead)
-    context = click.get_current_context(silent=True)
-    options = {each.name for each in context.command.params} if context is not None else set()
+    if options is None:
+        import click
+
+        context = click.get_current_context(silent=True)
+        options = {each.name or "" for each in context.command.params} if context else ()
     for words, by_option in _OPTIONS.items():
         fitting = next((each for each in by_option if each in options), "")
         text = text.replace(words, by_option[fitting])
     return text
 
 
-def hint_of(error: SubtrieError) -> str:
+def hint_of(error: SubtrieError, options: Collection[str] | None = None) -> str:
     """Return the hint of an error in the words of the command line."""
-    return in_words_of_the_command(error.hint)
+    return in_words_of_the_command(error.hint, options)
 
 
 def say_accepted(text: str, note: str) -> None:
@@ -130,19 +149,19 @@ def say_accepted(text: str, note: str) -> None:
     say(("✓ ", "green"), printable(text), ("  " + note, "dim"))
 
 
-def say_rejected(text: str, error: SubtrieError) -> None:
+def say_rejected(text: str, error: SubtrieError, options: Collection[str] | None = None) -> None:
     """Print the line for an invalid input: the input, the reason, the position and a hint."""
     place = "" if error.position is None else f" at byte {error.position}"
     why = f"  {error.reason}{place}"
-    say(("✗ ", "red"), shown(text), (why, "red"), (f": {hint_of(error)}", "dim"))
+    say(("✗ ", "red"), shown(text), (why, "red"), (f": {hint_of(error, options)}", "dim"))
 
 
-def error_fields(error: SubtrieError) -> dict[str, Any]:
+def error_fields(error: SubtrieError, options: Collection[str] | None = None) -> dict[str, Any]:
     """Return the fields of an error, for JSON."""
     return {
         "reason": error.reason,
         "position": error.position,
         "field": error.field,
-        "hint": hint_of(error),
+        "hint": hint_of(error, options),
         "message": str(error),
     }

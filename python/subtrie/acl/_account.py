@@ -42,6 +42,7 @@ class Export:
     token: bool = False
     position: int = 0
     revoked: tuple[tuple[str, int], ...] = ()
+    file: str | None = None
 
     @property
     def public(self) -> bool:
@@ -101,6 +102,7 @@ class Import:
         activation: its activation token; None without one that holds.
         implied: True if it is the broker's own, which no input lists.
         ordered: False if the input does not tell which wildcard becomes which.
+        file: the configuration, or the file that it includes, in which it stands.
     """
 
     kind: str
@@ -111,6 +113,7 @@ class Import:
     activation: Activation | None = None
     implied: bool = False
     ordered: bool = True
+    file: str | None = None
 
     def arriving(self, subject: str) -> str | None:
         """Return the subject of a message at the other end; None if the import does not match.

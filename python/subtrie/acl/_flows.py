@@ -42,12 +42,13 @@ class Flow:
 
 
 class Unused(NamedTuple):
-    """An export or import that deserves a look, with its account and line."""
+    """An export or import that deserves a look, with its account, file and line."""
 
     account: str
     line: int | None
     code: str
     message: str
+    file: str | None = None
 
 
 class Users:
@@ -126,10 +127,10 @@ def unused(accounts: Mapping[str, Account], found: list[Flow]) -> list[Unused]:
         for export in account.exports:
             if export.public:
                 message = f"{export.kind} {export.subject} may be imported by any account"
-                rows.append(Unused(name, export.line, "public-export", message))
+                rows.append(Unused(name, export.line, "public-export", message, export.file))
             if not any(each.account == name and export.offers(each) for each in taken):
                 message = f"no account imports the {export.kind} {export.subject}"
-                rows.append(Unused(name, export.line, "unused-export", message))
+                rows.append(Unused(name, export.line, "unused-export", message, export.file))
     for flow in found:
         if flow.taken.implied or flow.undetermined:
             continue
@@ -140,7 +141,8 @@ def unused(accounts: Mapping[str, Account], found: list[Flow]) -> list[Unused]:
         ):
             if not users:
                 message = f"no user of {end} may {what} the {flow.kind} {flow.taken.subject}"
-                rows.append(Unused(importer, flow.taken.line, "unused-import", message))
+                at = (flow.taken.line, "unused-import", message, flow.taken.file)
+                rows.append(Unused(importer, *at))
     return rows
 
 

@@ -159,7 +159,8 @@ def _export(node: Node) -> Export:
     if "accounts" in found:
         accounts = tuple(each.value for each in texts(found["accounts"], "accounts"))
     position = of_kind(found["position"], NUMBER, "position") if "position" in found else 0
-    return Export(kind, _pattern(found[kind], kind), accounts, node.line, position=position)
+    pattern = _pattern(found[kind], kind)
+    return Export(kind, pattern, accounts, node.line, position=position, file=str(node.file))
 
 
 def _import(node: Node) -> Import:
@@ -180,7 +181,7 @@ def _import(node: Node) -> Import:
         local = _pattern(found["to"], "to")
     elif "prefix" in found and kind == "stream":
         local = f"{of_kind(found['prefix'], TEXT, 'prefix')}.{subject}"
-    return Import(kind, account, subject, local, node.line)
+    return Import(kind, account, subject, local, node.line, file=str(node.file))
 
 
 def _authorised(name: str, taken: Import, accounts: dict[str, Account], node: Node) -> None:
