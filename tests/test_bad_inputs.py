@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 import bad_inputs
+import counted_work
 import subtrie
 from subtrie import SubtrieError
 from subtrie._dispatcher import Dispatcher
 
 TABLE = Path(__file__).parent / "bad_inputs.jsonl"
 
-#: CPU time of a call, at most, on a slow machine and a debug build. The longest text has 1 MiB.
+#: CPU time of a call, at most, on a slow machine and a debug build: native code gives no events to
+#: count. The longest text has 1 MiB.
 SECONDS = 5.0
 
 
@@ -210,9 +212,9 @@ def test_a_published_wildcard_is_refused_and_a_plain_subject_is_matched_quickly(
         trie.add(".".join(["a"] * depth), depth)
     stars = ".".join(["*"] * 40)
     assert _raised(trie.match, stars)[:2] == ("SubjectError", "wildcard")
-    began = time.thread_time()
-    assert trie.match(stars.replace("*", "a")) == (40, 40)
-    assert time.thread_time() - began < 0.1
+    calls, found = counted_work.calls(lambda: trie.match(stars.replace("*", "a")))
+    assert found == (40, 40)
+    assert calls <= 16 * 40  # the native engine: tests/core/trie_hostile.rs
 
 
 @pytest.mark.requirement("T7")
@@ -234,9 +236,9 @@ def test_every_mixture_of_a_and_star_to_depth_ten(engine):
 def test_a_subject_of_65400_dots_is_refused_at_once(engine):
     dots = "." * 65_400
     for check in (engine.check_subject, engine.check_pattern, engine.decode):
-        began = time.thread_time()
-        assert _raised(check, dots)[1] == "too-long"
-        assert time.thread_time() - began < 0.1
+        calls, raised = counted_work.calls(lambda check=check: _raised(check, dots))
+        assert raised[1] == "too-long"
+        assert calls < 200
 
 
 @pytest.mark.requirement("T8")

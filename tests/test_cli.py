@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -220,6 +221,31 @@ def test_a_closed_pipe_is_quiet():
     )
     assert done.stdout.decode().startswith("✓ a.b")
     assert b"Traceback" not in done.stderr
+
+
+def test_subjects_without_options_are_checked_without_click():
+    """Importing click takes longer than the answer; with it, the answer is the same."""
+    subjects = [GET, "a.b", "a..b", "a.*", "caf\u00e9", "a\x1b[2J.b", "foo*"]
+    loads_click = "import sys; sys.modules['click'] = None; import subtrie.cli; subtrie.cli.main()"
+    plain = subprocess.run(
+        [sys.executable, "-c", loads_click, "check", *subjects],
+        capture_output=True, timeout=60, check=False, text=True,
+    )  # fmt: skip
+    assert (plain.returncode, plain.stdout, plain.stderr) == run(
+        "check", "--dialect", "strict", *subjects
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe of another kind")
+def test_a_pipe_that_is_closed_before_the_answer_is_quiet():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "subtrie", "check", "a.b", "c.d"],
+        stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_without_click_one_line_names_the_extra():

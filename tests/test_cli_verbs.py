@@ -219,12 +219,16 @@ def test_the_package_runs_as_a_module():
 def test_colours_end_where_nothing_shows_them(monkeypatch, capsys):
     from subtrie._cli import stream
 
+    def said(terminal):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+        stream.say(("a", "red"), ("b", "dim"), "c")
+        return capsys.readouterr().out
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert said(terminal=False) == "abc\n"
+    assert said(terminal=True) == click.style("a", "red") + click.style("b", dim=True) + "c\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert stream._styled("a", "red") == stream._styled("a", "dim") == "a"
-    monkeypatch.delenv("NO_COLOR")
-    assert stream._styled("a", "red") != "a"
-    stream.say(("a", "red"), "b")
-    assert capsys.readouterr().out == "ab\n"
+    assert said(terminal=True) == "abc\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,7 +13,8 @@ import subtrie
 from damaged_images import bytes_of, changed, repaired, words_of
 from engines import ENGINES
 
-#: No image of some hundred bytes may take longer, whatever it says.
+#: No image of some hundred bytes may take more CPU time, whatever it says: native code gives no
+#: events to count.
 SECONDS = 5.0
 
 
@@ -32,7 +33,7 @@ def image(request):
 
 def asked(engine, image, verify):
     """Open an image and asks all there is to ask: what came out, an error by its reason."""
-    began = time.perf_counter()
+    began = time.thread_time()
     said = []
     try:
         trie = engine.SubjectTrie.from_bytes(image, verify=verify)
@@ -60,7 +61,7 @@ def asked(engine, image, verify):
             said.append(error.reason)
         except OverflowError:  # ids beyond what a column holds
             said.append("overflow")
-    assert time.perf_counter() - began < SECONDS
+    assert time.thread_time() - began < SECONDS
     return said
 
 

@@ -280,15 +280,16 @@ def test_two_sets_of_a_thousand_rules_compare_in_under_50_ms(capsys):
     for left, right in ((one, other), (one, same)):
         best = float("inf")
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.thread_time()
             there = NATIVE.rules_witness(left, [], right, [])
             back = NATIVE.rules_witness(right, [], left, [])
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.thread_time() - began)
         took.append(best)
         assert (there is None) == (back is None) == (right is same)
     with capsys.disabled():
         print(f"  [1,000 rules against 1,000: {max(took) * 1000:.1f} ms, both ways]")
-    # The promise is 50 ms of an optimised build; a debug build and a busy machine get 40 times it.
+    # The promise is 50 ms of an optimised build. Native code gives no events to count, so this is
+    # CPU time, and a debug build on a slow machine gets 40 times it.
     assert max(took) < 2.0
 
 
@@ -306,10 +307,10 @@ def test_a_hostile_pair_finishes(capsys):
         return rows
 
     left, right = (hostile(700), hostile(300)), (hostile(700), hostile(300))
-    began = time.perf_counter()
+    began = time.thread_time()
     there, back = NATIVE.rules_witness(*left, *right), NATIVE.rules_witness(*right, *left)
     same = NATIVE.rules_witness(*left, left[0][::-1], left[1][::-1])
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     with capsys.disabled():
         print(f"  [700 allow and 300 deny of 16 tokens: {took:.2f} s for three comparisons]")
     for rule, unless, subject, queue in NATIVE.rules_difference(*left, *right):

@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import advisories  # noqa: E402
 
 #: Licences under which a dependency may be passed on with an Apache-2.0 package.
 ALLOWED = {
@@ -157,6 +160,41 @@ def test_every_package_of_an_extra_has_a_permitted_licence():
     found = {each.metadata["Name"]: licence_of(each) for each in required([*wanted, "nkeys"])}
     assert len(found) >= len(set(wanted))
     assert not {name: text for name, text in found.items() if not permits_quietly(text)}
+
+
+OSV = """\
+id: PYSEC-1
+affected:
+- package: {name: x, ecosystem: PyPI}
+  ranges:
+  - type: GIT
+    events: [{introduced: "0"}]
+  - type: ECOSYSTEM
+    events: [{introduced: "1.2"}, {fixed: 1.10.1}, {introduced: "3"}, {last_affected: "3.5"}]
+  versions: ["0.9"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "named"),
+    [
+        ("0.9", True), ("1.1", False), ("1.2", True), ("1.9", True), ("1.10.1", False),
+        ("2", False), ("3.5", True), ("3.6", False),
+    ],
+)  # fmt: skip
+def test_an_advisory_names_the_versions_in_its_ranges(tmp_path, version, named):
+    (tmp_path / "one.yaml").write_text(OSV)
+    (tmp_path / "withdrawn.yaml").write_text(OSV + "withdrawn: 2026-01-01T00:00:00Z\n")
+    assert list(advisories.advisories(tmp_path, version)) == ["PYSEC-1"] * named
+
+
+def test_a_database_of_advisories_that_is_missing_is_an_error(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["", "--rust-db", str(tmp_path), "--python-db", str(tmp_path)])
+    monkeypatch.setenv("PATH", "")
+    assert advisories.main() == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "cargo install --locked cargo-audit" in said[0]
+    assert said[1].endswith("is not a clone of https://github.com/pypa/advisory-database")
 
 
 def test_the_source_archive_is_the_same_bytes_from_another_folder(tmp_path):

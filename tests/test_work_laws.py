@@ -63,6 +63,15 @@ for part in ("-", "a", "\\n", "- ", "--- ", head):
     assert jwt_in_creds(head + part * 500_000) is None
     assert jwt_in_creds("-" * 500_000 + "BEGIN NATS USER JWT" + part * 500_000) is None
 """,
+    "key-files": """
+from subtrie import PermissionsError
+from subtrie.gencreds import seed_of
+for blank in (b"\\n", b"\\r\\n", b" \\n", b"\\t") * 4:
+    try:
+        seed_of(blank * 65_536)
+    except PermissionsError:
+        pass
+""",
     "durations": """
 from subtrie._nats.duration import parse_duration
 for text in ("1" * 1_000_000 + "x", "." * 1_000_000, "1.1" * 300_000):

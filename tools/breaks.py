@@ -65,8 +65,8 @@ def tests_of(row: dict[str, Any]) -> list[str]:
 
 
 def failures(folder: Path, tests: list[str]) -> list[str]:
-    """Run the tests in a folder and return the names of those that fail."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *tests]
+    """Run the tests in a folder up to the first that fails, and return its name."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import importlib
 import posixpath
 import re
 import sys
@@ -153,17 +152,16 @@ def command_line() -> str:
         "",
     ]
     for name in COMMANDS:
-        module = importlib.import_module(f"subtrie._cli.{name}")
-        command = getattr(module, name)
-        lines += _help_of(command, f"subtrie {name}", click.Context(app, info_name="subtrie"))
+        context = click.Context(app, info_name="subtrie", **app.context_settings)
+        command = app.get_command(context, name)
+        if command is not None:
+            lines += _help_of(command, f"subtrie {name}", context)
     return "\n".join(lines) + "\n"
 
 
 def _help_of(command: click.Command, title: str, parent: click.Context) -> list[str]:
-    context = click.Context(
-        command, info_name=title.rpartition(" ")[2], parent=parent, max_content_width=96
-    )
-    context.terminal_width = 96
+    context = click.Context(command, info_name=title.rpartition(" ")[2], parent=parent)
+    context.terminal_width = context.max_content_width = 88  # the width of a block of the site
     level = "##" if title.count(" ") == 1 else "###"
     lines = [f"{level} {title}", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):

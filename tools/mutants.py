@@ -26,6 +26,8 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import reliability_record
+import rust_mutants
+from rust_mutants import Stage
 
 ROOT = reliability_record.ROOT
 
@@ -35,7 +37,10 @@ class Part:
     """The files of a part, and the tests that are run for each of its mutants."""
 
     files: tuple[str, ...]
-    tests: tuple[str, ...]
+    #: Arguments of pytest.
+    tests: tuple[str, ...] = ()
+    #: Tests in Rust; the quickest first, as a mutant is judged by the first test that fails.
+    stages: tuple[Stage, ...] = ()
 
     @property
     def is_rust(self) -> bool:
@@ -46,13 +51,39 @@ class Part:
 PARTS = {
     "matcher": Part(
         ("src/trie/lookup/**/*.rs", "src/trie/pattern/**/*.rs", "src/grammar/relation.rs"),
-        ("--lib", "--test", "core", "--", "trie", "grammar"),
+        stages=(
+            Stage("core", ("trie_laws", "trie_hostile", "trie_prefix", "grammar", "match_vectors")),
+            Stage("core", ("trie_images",), cpu=15),
+            Stage("lib", ("trie", "grammar")),
+            Stage("core", ("trie_work",), cpu=80),
+        ),
     ),
     "codec": Part(
         ("src/microbus/*.rs",),
-        ("--lib", "--test", "core", "--", "microbus", "match_vectors"),
+        stages=(
+            Stage("core", ("microbus", "match_vectors")),
+            Stage(
+                "extension",
+                (
+                    *(
+                        f"tests/test_microbus_{name}.py"
+                        for name in (
+                            "vectors", "encode", "decode", "urls", "targets", "laws", "hosts",
+                        )
+                    ),
+                    "tests/connector/test_http_codec.py",
+                ),
+                cpu=240,
+            ),
+        ),
     ),
-    "algebra": Part(("src/permissions/*.rs",), ("--lib", "--test", "core", "--", "permission")),
+    "algebra": Part(
+        ("src/permissions/*.rs",),
+        stages=(
+            Stage("core", ("permission_queues", "permission_laws::every_set_of_two"), cpu=30),
+            Stage("core", ("permission_laws::a_million",), cpu=150),
+        ),
+    ),
     "connector": Part(
         tuple(
             f"python/subtrie/connector/_{name}.py"
@@ -62,7 +93,7 @@ PARTS = {
                 "runner", "runtime", "server", "settings", "url",
             )
         ),
-        ("tests/connector",),
+        tests=("tests/connector",),
     ),
     "delivery": Part(
         (
@@ -75,7 +106,7 @@ PARTS = {
             "python/subtrie/connector/_native/connection.py",
             "python/subtrie/connector/_native/session.py",
         ),
-        (
+        tests=(
             "tests/test_dispatcher.py",
             # The quickest first: the run of a mutant ends with the first test that fails.
             *(
@@ -113,6 +144,14 @@ class Result:
     not_run: int = 0
     possible: int = 0
 
+    def add(self, verdict: str, name: str) -> None:
+        """Count a mutant; ``name`` is written down if it survived."""
+        self.killed += verdict == "killed"
+        self.timeouts += verdict == "timeout"
+        self.not_viable += verdict == "not viable"
+        if verdict == "survived":
+            self.survivors.append(name)
+
     def figures(self, count: int, started: float) -> dict[str, object]:
         """Return what the record holds."""
         judged = self.killed + self.timeouts + len(self.survivors)
@@ -132,45 +171,22 @@ class Result:
 # --- Rust
 
 
-def _literal(name: str) -> str:
-    return "^" + re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", name) + "$"
-
-
 def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
     """Draw mutants of cargo-mutants and run them."""
-    program = [shutil.which("cargo-mutants") or "cargo-mutants", "mutants"]
-    files = [word for glob in part.files for word in ("--file", glob)]
-    listed = subprocess.run(
-        [*program, "--list", "--json", *files],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    names = sorted({each["name"] for each in json.loads(listed.stdout)})
-    drawn = Random(seed).sample(names, min(count, len(names)))
-    result = Result(possible=len(names))
-    with tempfile.TemporaryDirectory() as out:
-        command = [*program, *files, "--output", out, "--baseline", "skip", "--timeout", "300",
-                   "--no-shuffle", *(w for name in drawn for w in ("--re", _literal(name))),
-                   "--", *part.tests]  # fmt: skip
-        status = None
-        try:
-            left = max(1.0, ends - time.monotonic())
-            status = subprocess.run(command, cwd=ROOT, check=False, timeout=left).returncode
-        except subprocess.TimeoutExpired:
-            print("the time is up", file=sys.stderr)
-        written = Path(out) / "mutants.out" / "outcomes.json"
-        if not written.exists() and status is not None:
-            raise SystemExit(f"cargo-mutants judged no mutant: exit code {status}")
-        # The file is written with the first verdict; without one, no mutant was judged in time.
-        judged = json.loads(written.read_text())["outcomes"] if written.exists() else []
-    for each in judged:
-        name = each["scenario"]["Mutant"]["name"]
-        summary = each["summary"]
-        result.killed += summary == "CaughtMutant"
-        result.timeouts += summary == "Timeout"
-        result.not_viable += summary == "Unviable"
-        if summary == "MissedMutant":
-            result.survivors.append(name)
-    result.not_run = len(drawn) - len(judged)
+    possible = rust_mutants.possible(ROOT, part.files)
+    drawn = Random(seed).sample(possible, min(count, len(possible)))
+    result = Result(possible=len(possible))
+    judge = rust_mutants.Judge(*rust_mutants.tree_for(ROOT, copy_tree))
+    without = judge.verdict(None, part.stages)
+    if without != "survived":
+        raise SystemExit(f"the tests without a mutant: {without}")
+    for number, mutant in enumerate(drawn):
+        if time.monotonic() > ends:
+            result.not_run = len(drawn) - number
+            break
+        verdict = judge.verdict(mutant, part.stages)
+        print(f"{verdict:10} {mutant['name']}", flush=True)
+        result.add(verdict, mutant["name"])
     return result
 
 
@@ -248,10 +264,7 @@ def python_result(part: Part, count: int, seed: int, ends: float) -> Result:
             line = _first_difference(original, mutant)
             verdict = {True: "killed", False: "survived", None: "timeout"}[failed]
             print(f"{verdict:9} {file}:{line} {operator}", flush=True)
-            result.killed += failed is True
-            result.timeouts += failed is None
-            if failed is False:
-                result.survivors.append(f"{file}:{line} {operator} {mutant.splitlines()[line - 1]}")
+            result.add(verdict, f"{file}:{line} {operator} {mutant.splitlines()[line - 1]}")
     return result
 
 

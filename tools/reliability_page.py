@@ -49,6 +49,7 @@ def _fuzz(figures: dict[str, Any]) -> str:
         f"{len(runs)} target{'s' * (len(runs) > 1)}, {figures['seconds for each target']} s each, "
         f"{sum(runs.values()):,} inputs (fewest: {runs[least]:,}, `{least}`); "
         f"{len(failed)} failed"
+        + "".join(f"; `{target}`: {why}" for target, why in figures.get("ended early", {}).items())
     )
 
 
@@ -66,7 +67,11 @@ def _asan(figures: dict[str, Any]) -> str:
 
 def _breaks(figures: dict[str, Any]) -> str:
     silent = figures["not noticed"]
-    return f"{figures['breaks']} breaks, {len(silent)} not noticed; {figures['minutes']:g} minutes"
+    left = figures.get("not run", [])
+    return (
+        f"{figures['breaks']} breaks, {len(silent)} not noticed; {len(left)} not run; "
+        f"{figures['minutes']:g} minutes"
+    )
 
 
 _SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,

@@ -102,6 +102,14 @@ def test_flows_and_what_is_unused(path):
     assert "unused-import: WEB: no user of WEB may receive from the stream" in done.output
 
 
+def test_a_finding_names_the_included_file(path, tmp_path):
+    path.rename(tmp_path / "accounts.conf")
+    path.write_text("include accounts.conf\n")
+    done = CliRunner().invoke(app, ["acl", "flows", str(path)])
+    assert f"{tmp_path / 'accounts.conf'}:" in done.output
+    assert f"{path}:" not in done.output
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

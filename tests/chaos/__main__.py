@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--brokers", type=int, default=3)
-    parser.add_argument("--transport", choices=["nats-py", "native"], default="nats-py")
+    parser.add_argument("--transport", choices=["nats-py", "native"], default="native")
     parser.add_argument("--no-duplicates", dest="duplicates", action="store_false")
     parser.add_argument("--record", action="store_true", help="write docs/records/chaos-*.json")
     options = parser.parse_args()

@@ -84,6 +84,8 @@ def main() -> None:
         "subtrie.exe" if sys.platform == "win32" else "subtrie"
     )
     done = subprocess.run([command, "check", "a.b"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr  # needs no extra
+    done = subprocess.run([command, "decode", "a.b"], capture_output=True, text=True, check=False)
     assert (done.returncode, "subtrie[cli]" in done.stderr) == (2, True), done.stderr
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == subtrie.__version__

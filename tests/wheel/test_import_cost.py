@@ -95,3 +95,12 @@ def test_every_drawing_of_the_documentation_has_its_picture():
     pictures = {path.name for path in (ROOT / "docs" / "pictures").glob("mermaid-*.svg")}
     assert sources == pictures
     assert len(sources) > 3
+
+
+def test_the_page_of_the_command_line_is_what_a_terminal_prints():
+    page = docs_site.command_line()
+    assert "\\b" not in page  # how click marks lines that it does not wrap
+    assert "\n  Examples:\n    subtrie check --kind" in page.replace(
+        "    subtrie check orders.eu.new '$JS.API.INFO'\n", ""
+    )
+    assert "-h, --help" in page
