@@ -17,22 +17,31 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
 	    printf '  make %-15s %s\n' "$$name" "$$text"; done
 
+CARGO_TEST := cargo test --locked -p subtrie -p subtrie-fuzz --features subtrie/arrow
+
+.PHONY: core-tests
+core-tests:
+	$(CARGO_TEST) --no-run --quiet
+
 demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 	@tools/bootstrap demo
 	@$(PYTHON) -m examples.shop --seconds $(SECONDS) --out out/demo
 
 test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
-	cargo test --locked -p subtrie -p subtrie-fuzz --features subtrie/arrow
+	$(CARGO_TEST)
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
 # a change is most likely to break, in under a minute.
-QUICK := $(addprefix tests/,test_grammar.py test_names.py test_microbus_decode.py test_microbus_encode.py \
-    test_microbus_hosts.py test_microbus_urls.py test_trie_changes.py test_trie_matching.py test_trie_questions.py \
-    test_trie_refusals.py test_dispatcher.py test_subscription.py test_batch.py test_errors.py \
-    test_bad_inputs.py test_layers.py acl/test_permissions.py acl/test_microbus_rules.py acl/test_load_users.py \
-    gencreds/test_receivers.py wire/test_client_protocol.py wire/test_options.py)
+QUICK := $(addprefix tests/,test_grammar.py test_names.py test_names_productions.py test_microbus_decode.py \
+    test_microbus_canonical.py test_microbus_encode.py test_microbus_encode_refusals.py \
+    test_microbus_hosts.py test_microbus_urls.py test_trie_changes.py test_trie_matching.py \
+    test_trie_questions.py test_trie_refusals.py test_dispatcher.py test_subscription.py \
+    test_batch.py test_errors.py test_bad_inputs.py test_layers.py acl/test_permissions.py \
+    acl/test_lint_rules.py acl/test_microbus_rules.py acl/test_load_users.py \
+    gencreds/test_receivers.py wire/test_client_protocol.py wire/test_parser_errors.py \
+    wire/test_options.py)
 
 .PHONY: quick
 quick: ## run the tests that a change is most likely to break, in under a minute
@@ -70,8 +79,15 @@ breaks: ## break the product on purpose, and see that the tests of each row noti
 	@tools/bootstrap test
 	$(PYTHON) tools/breaks.py $(if $(ROW),--row $(ROW)) $(if $(RECORD),--record)
 
-check: ## check formatting, lints, spelling, wording, types, stubs, documentation
+check: lint ## check formatting, lints, spelling, wording, types, stubs, documentation
+	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/test_docs.py
+
+.PHONY: lint check-python check-rust
+lint: ## what make check does, without running the pages (make test runs them too)
 	@tools/bootstrap check
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-python check-rust
+
+check-python:
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m codespell_lib $$(git ls-files)
@@ -79,10 +95,11 @@ check: ## check formatting, lints, spelling, wording, types, stubs, documentatio
 	$(PYTHON) -m mypy
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)
+
+check-rust:
 	cargo fmt --all --check
 	cargo clippy --locked -- -D warnings
 	cargo clippy --locked --workspace --all-targets --features subtrie/bench -- -D warnings
-	@if [ -e tests/test_docs.py ]; then $(PYTHON) -m pytest -q tests/test_docs.py; fi
 
 bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
@@ -111,6 +128,12 @@ docs: ## build the documentation site into site/ (open site/index.html)
 	@tools/bootstrap docs
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
 	@echo "built: site/index.html"
+
+.PHONY: advisories
+advisories: ## look up known weaknesses of all dependencies (RUST_DB=folder PYTHON_DB=folder, else fetched)
+	@tools/bootstrap test
+	$(PYTHON) tools/advisories.py $(if $(RUST_DB),--rust-db $(RUST_DB)) \
+	    $(if $(PYTHON_DB),--python-db $(PYTHON_DB))
 
 .PHONY: interleavings
 interleavings: ## try every order of the steps of readers, writers and a fork on an index (loom)
