@@ -176,6 +176,8 @@ async def test_a_reply_goes_to_the_instance_that_asked_and_to_no_other_of_its_ho
         assert sorted(body for _, body in answered) == sorted(n + each.id for each, n in asked)
         assert all(body.endswith(instance) for instance, body in answered)
         assert {address.id for address, _ in replies} == {caller.id for caller in callers}
+        rejected = [caller.metrics.rejects for caller in callers]
+        assert not any(sum(each.values()) for each in rejected), "the reply of another instance"
 
 
 @pytest.mark.requirement("S0-127")

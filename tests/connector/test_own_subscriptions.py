@@ -54,6 +54,36 @@ async def test_an_endpoint_is_reached_by_any_replica_and_by_its_own_id(make_nats
         await client.close()
 
 
+@pytest.mark.requirement("S0-047", "S0-135")
+async def test_each_endpoint_is_subscribed_at_each_slot_of_its_instance(tmp_path, plane):
+    """Also those of other hosts, of events and of the control plane, as the broker logs them."""
+    log = tmp_path / "server.log"
+    server = NatsServer(tmp_path / "nats", log_file=str(log), trace=True).start()
+    options = {"plane": plane, "nats": server.url, "short_circuit": False}
+    try:
+        shop = Connector(HOST, deployment="LAB", locality="us-west", **options)
+        shop.endpoint("GET", "/x/{id}")(lambda id: id)
+        shop.endpoint("POST", "//other.example:666/y", queue=None)(lambda: None)
+        shop.endpoint("POST", ":417/event")(lambda: None)
+        async with shop:
+            pass
+    finally:
+        server.stop()
+    slots: dict[str, list[str]] = {}
+    for pattern in re.findall(rf"<<- \[SUB ({plane}\.[^r]\S*)", log.read_text()):
+        tokens = pattern.split(".")
+        slots.setdefault(".".join(tokens[1:5] + tokens[6:]), []).append(tokens[5])
+    assert {
+        "safe.443.*.shop_example.GET.x.*",
+        "danger.666.*.other_example.POST.y",
+        "safe.417.*.shop_example.POST.event",
+        "safe.888.*.shop_example.*.ping",
+        "safe.888.*.all.*.ping",
+    } <= set(slots)
+    for endpoint, found in slots.items():
+        assert sorted(found) == sorted(["_", shop.id, "loc-us", "loc-us-west"]), endpoint
+
+
 @pytest.mark.requirement("S0-136")
 async def test_the_reply_subscription_stands_before_the_configurator_is_asked(tmp_path, plane):
     log = tmp_path / "server.log"

@@ -67,6 +67,23 @@ async def test_a_refused_permission_fails_the_call_at_once(server):
             assert caught.value.status == 403
 
 
+@pytest.mark.requirement("S4-099")
+async def test_a_request_that_is_refused_leaves_those_around_it_alone(server, caplog):
+    async with connector(server, "shop.example", "shop") as shop:
+        stock = connector(server, "stock.example", "all")
+        stock.endpoint("GET", "/level")(lambda: 7)
+        async with stock:
+            results = await asyncio.gather(
+                *(shop.request(method, "https://stock.example/level")
+                  for method in ("GET", "POST") * 20),
+                return_exceptions=True,
+            )  # fmt: skip
+            assert [each.status for each in results] == [200, 403] * 20
+            assert (await shop.request("GET", "https://stock.example/level")).json() == 7
+    said = [record.getMessage() for record in caplog.records]
+    assert not [each for each in said if "the connection to the broker is lost" in each]
+
+
 async def test_refused_subscriptions_of_its_own_end_the_start(server):
     stock = connector(server, "stock.example", "shop")
     stock.endpoint("GET", "/level")(lambda: 7)

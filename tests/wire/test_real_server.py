@@ -9,6 +9,7 @@ from streams import read
 
 from engines import ENGINES
 from examples.shop.broker import running
+from subtrie.wire import ServerError
 
 STREAMS = [
     b"", b"\r\n", b" PING\r\n", b"PINGS\r\n", b"Px", b"ping\t x\n", b"+OKay\r\n", b"-Ex\r\n",
@@ -89,6 +90,12 @@ def test_an_error_arrives_beside_what_goes_on(address):
         address, b'CONNECT {"verbose":false,"pedantic":true}\r\n', b"SUB a 1\r\n",
         b"PUB a..b 1\r\nx\r\n", b"PUB a 2\r\nok\r\n",
     )  # fmt: skip
-    error, _, rest = said.partition(b"\r\n")
-    assert error.startswith(b"-ERR ")
-    assert rest == b"MSG a 1 2\r\nok\r\n"
+    for engine in ENGINES.values():
+        operations, fault, parser = read(engine, "server_to_client", [said])
+        assert fault is None
+        assert parser.complete
+        error, message = operations
+        assert (error.op, message.op, message.body) == ("-ERR", "MSG", b"ok")
+        found = ServerError.of(error.message)
+        assert found is ServerError.INVALID_PUBLISH_SUBJECT
+        assert not found.closes, "the server goes on"

@@ -91,26 +91,6 @@ def test_a_documented_field_survives_a_round_trip(name, field):
     assert getattr(kind(), field) == type(value)()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, id=name, marks=pytest.mark.requirement(f"S3-{number:03}"))
-        for number, name in enumerate(
-            [
-                "ConnectRequest", "ConnectResponse", "SubscriptionRequest", "SubscriptionResponse",
-                "UnsubscribeRequest", "PubMsg", "PubAck", "MsgProto", "Ack", "CloseRequest",
-                "CloseResp",
-            ],
-            9,
-        )
-    ],
-)  # fmt: skip
-def test_every_documented_message(name):
-    kind = getattr(streaming, name)
-    assert kind.decode(b"") == kind()
-    assert kind().encode() == b""
-
-
 @pytest.mark.requirement("S3-095", "A45")
 def test_two_names_of_one_message():
     assert streaming.CloseResp is streaming.CloseResponse
