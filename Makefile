@@ -77,7 +77,7 @@ mutants: ## run mutants of one part against its own tests (PART=algebra COUNT=15
 .PHONY: breaks
 breaks: ## break the product on purpose, and see that the tests of each row notice it (ROW=S0-040)
 	@tools/bootstrap test
-	$(PYTHON) tools/breaks.py $(if $(ROW),--row $(ROW)) $(if $(RECORD),--record)
+	$(PYTHON) tools/breaks.py $(if $(ROW),--row $(ROW)) --jobs $(JOBS) $(if $(RECORD),--record)
 
 check: lint ## check formatting, lints, spelling, wording, types, stubs, documentation
 	$(PYTHON) -m pytest -q -n $(JOBS) --dist load tests/test_docs.py

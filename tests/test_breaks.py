@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,21 @@ def test_a_text_that_is_not_there_once_is_refused():
     row = {**ROWS[0], "old": "e"}
     with pytest.raises(ValueError, match="times 'e'"):
         breaks.broken(row)
+
+
+def test_the_wheel_to_break_is_that_of_this_tree(tmp_path, monkeypatch):
+    row = {"file": "python/subtrie/one.py"}
+    monkeypatch.setattr(breaks, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="is missing: run make wheel"):
+        breaks.built_wheel([row])
+    (tmp_path / "target" / "wheel").mkdir(parents=True)
+    wheel = tmp_path / "target" / "wheel" / "subtrie-1-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr("subtrie/one.py", "a = 1\n")
+    (tmp_path / "python" / "subtrie").mkdir(parents=True)
+    file = tmp_path / row["file"]
+    file.write_text("a = 1\n")
+    assert breaks.built_wheel([row]) == wheel
+    file.write_text("a = 2\n")
+    with pytest.raises(SystemExit, match=r"another python/subtrie/one\.py: run make wheel"):
+        breaks.built_wheel([row])

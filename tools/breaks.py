@@ -1,11 +1,12 @@
 """Break the product on purpose, once for each row of a table, and see whether its tests fail.
 
-    python tools/breaks.py [--row S0-040 …] [--record]
+    python tools/breaks.py [--row S0-040 …] [--jobs 2] [--record]
 
 ``tests/breaks.toml`` names a requirement, a file, a text in it and what replaces it. The tests are
 those of the requirement in ``tests/requirements.csv``, or those that the row names. They run in a
-copy of the tree, so the original is never changed. Exit 1 if the tests of a row pass although the
-product is broken.
+copy of the tree, so the original is never changed; tests under ``tests/wheel/`` get the wheel of
+``make wheel`` with the break in it. With ``--jobs`` several rows run at a time, each in a copy of
+its own. Exit 1 if the tests of a row pass although the product is broken.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ import sys
 import tempfile
 import time
 import tomllib
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import mutants
+import plain_wheel
 import reliability_record
 
 ROOT = reliability_record.ROOT
 TABLE = ROOT / "tests" / "breaks.toml"
 _LIMIT = 600.0  # seconds for the tests of one row
+_WHEEL = Path("target") / "wheel"
 
 
 def breaks() -> list[dict[str, Any]]:
@@ -64,9 +70,45 @@ def tests_of(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def needs_wheel(row: dict[str, Any]) -> bool:
+    """Return whether tests of a row install the wheel."""
+    return any(test.startswith("tests/wheel/") for test in tests_of(row))
+
+
+def built_wheel(rows: list[dict[str, Any]]) -> Path:
+    """Return the wheel of this tree, for rows whose tests install it.
+
+    Raises:
+        SystemExit: There is none, or a file that is to be broken differs in it.
+    """
+    found = sorted((ROOT / _WHEEL).glob("*.whl"))
+    if not found:
+        raise SystemExit("the wheel is missing: run make wheel")
+    with zipfile.ZipFile(found[-1]) as opened:
+        for row in rows:
+            if (
+                opened.read(row["file"].removeprefix("python/"))
+                != (ROOT / row["file"]).read_bytes()
+            ):
+                raise SystemExit(f"the wheel has another {row['file']}: run make wheel")
+    return found[-1]
+
+
+def write_wheel(folder: Path, wheel: Path, row: dict[str, Any], text: str) -> None:
+    """Write the wheel with a break where the tests in a folder look for it."""
+    into = folder / _WHEEL
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as made:
+        plain_wheel.wheel("unpack", wheel, "--dest", made)
+        (unpacked,) = Path(made).iterdir()
+        (unpacked / row["file"].removeprefix("python/")).write_text(text, encoding="utf-8")
+        plain_wheel.wheel("pack", unpacked, "--dest-dir", into)  # with the hash of the new text
+
+
 def failures(folder: Path, tests: list[str]) -> list[str]:
     """Run the tests in a folder up to the first that fails, and return its name."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "-p", "no:cacheprovider", *tests]
+    command += ["-m", "not cluster"]  # those of the wheel too
     environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
@@ -82,32 +124,50 @@ def failures(folder: Path, tests: list[str]) -> list[str]:
     return list(dict.fromkeys(name.removeprefix("tests/") for name in found))
 
 
+def run(row: dict[str, Any], folder: Path, wheel: Path | None) -> dict[str, Any]:
+    """Break a copy of the tree, run the tests of the row there, and undo the break."""
+    path, text = folder / row["file"], broken(row)
+    path.write_text(text, encoding="utf-8")
+    if wheel is not None and needs_wheel(row):
+        write_wheel(folder, wheel, row, text)
+    failed = failures(folder, tests_of(row))
+    path.write_text((ROOT / row["file"]).read_text(encoding="utf-8"), encoding="utf-8")
+    print(f"{row['id']:7} {row['what']}: {', '.join(failed) or 'NOTHING FAILED'}", flush=True)
+    return {"id": row["id"], "break": row["what"], "failed": failed}
+
+
 def main() -> int:
     """Break, run, print, and write the record if one is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--row", action="append", help="only the breaks of this requirement")
+    parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
     parser.add_argument("--record", action="store_true", help="write docs/records/breaks-*.json")
     options = parser.parse_args()
     chosen = [row for row in breaks() if options.row is None or row["id"] in options.row]
-    results, started = [], time.monotonic()
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        mutants.copy_tree(folder)
-        for row in chosen:
-            path, text = folder / row["file"], broken(row)
-            path.write_text(text, encoding="utf-8")
-            failed = failures(folder, tests_of(row))
-            path.write_text((ROOT / row["file"]).read_text(encoding="utf-8"), encoding="utf-8")
-            print(
-                f"{row['id']:7} {row['what']}: {', '.join(failed) or 'NOTHING FAILED'}", flush=True
-            )
-            results.append({"id": row["id"], "break": row["what"], "failed": failed})
+    of_wheel = [row for row in chosen if needs_wheel(row)]
+    wheel = built_wheel(of_wheel) if of_wheel else None
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options.jobs) as pool:
+        idle: SimpleQueue[Path] = SimpleQueue()
+        for number in range(options.jobs):
+            mutants.copy_tree(Path(made) / str(number))
+            idle.put(Path(made) / str(number))
+
+        def run_idle(row: dict[str, Any]) -> dict[str, Any]:
+            folder = idle.get()
+            try:
+                return run(row, folder, wheel)
+            finally:
+                idle.put(folder)
+
+        results = list(pool.map(run_idle, chosen))
     silent = [each["id"] for each in results if not each["failed"]]
     print(f"{len(results)} breaks, {len(silent)} of them not noticed {' '.join(silent)}")
     if options.record:
         figures = {
             "breaks": len(results),
             "not noticed": silent,
+            "at a time": options.jobs,
             "results": results,
             "minutes": round((time.monotonic() - started) / 60, 1),
         }
