@@ -47,3 +47,14 @@ def test_the_wheel_to_break_is_that_of_this_tree(tmp_path, monkeypatch):
     file.write_text("a = 2\n")
     with pytest.raises(SystemExit, match=r"another python/subtrie/one\.py: run make wheel"):
         breaks.built_wheel([row])
+
+
+def test_a_test_that_fails_without_a_break_is_told(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text(
+        "import pytest\ndef test_good(): pass\ndef test_bad(): assert False\n"
+    )
+    good, bad = ({"failed": [f"test_it.py::test_{name}"]} for name in ("good", "bad"))
+    assert breaks.failing_anyway(tmp_path, [{"failed": ["(did not end)"]}], None) == []
+    assert breaks.failing_anyway(tmp_path, [good], None) == []
+    assert breaks.failing_anyway(tmp_path, [good, bad], None) == ["test_it.py::test_bad"]

@@ -6,7 +6,8 @@
 those of the requirement in ``tests/requirements.csv``, or those that the row names. They run in a
 copy of the tree, so the original is never changed; tests under ``tests/wheel/`` get the wheel of
 ``make wheel`` with the break in it. With ``--jobs`` several rows run at a time, each in a copy of
-its own. Exit 1 if the tests of a row pass although the product is broken.
+its own. Exit 1 if the tests of a row pass although the product is broken, or if a test that noticed
+a break fails without one too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,7 @@ import reliability_record
 ROOT = reliability_record.ROOT
 TABLE = ROOT / "tests" / "breaks.toml"
 _LIMIT = 600.0  # seconds for the tests of one row
+_CONTROL_LIMIT = 1800.0  # seconds for all tests that noticed a break, without one
 _WHEEL = Path("target") / "wheel"
 
 
@@ -105,7 +108,7 @@ def write_wheel(folder: Path, wheel: Path, row: dict[str, Any], text: str) -> No
         plain_wheel.wheel("pack", unpacked, "--dest-dir", into)  # with the hash of the new text
 
 
-def failures(folder: Path, tests: list[str]) -> list[str]:
+def failures(folder: Path, tests: list[str], *, limit: float = _LIMIT) -> list[str]:
     """Run the tests in a folder up to the first that fails, and return its name."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "-p", "no:cacheprovider", *tests]
     command += ["-m", "not cluster"]  # those of the wheel too
@@ -114,7 +117,7 @@ def failures(folder: Path, tests: list[str]) -> list[str]:
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False,
-            timeout=_LIMIT,
+            timeout=limit,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return ["(did not end)"]
@@ -134,6 +137,16 @@ def run(row: dict[str, Any], folder: Path, wheel: Path | None) -> dict[str, Any]
     path.write_text((ROOT / row["file"]).read_text(encoding="utf-8"), encoding="utf-8")
     print(f"{row['id']:7} {row['what']}: {', '.join(failed) or 'NOTHING FAILED'}", flush=True)
     return {"id": row["id"], "break": row["what"], "failed": failed}
+
+
+def failing_anyway(folder: Path, results: list[dict[str, Any]], wheel: Path | None) -> list[str]:
+    """Run the tests that noticed a break in a copy without one; return the first that fails."""
+    noticed = {name for each in results for name in each["failed"] if ".py" in name}
+    if wheel is not None:
+        (folder / _WHEEL).mkdir(parents=True, exist_ok=True)
+        shutil.copy(wheel, folder / _WHEEL)
+    tests = [f"tests/{name}" for name in sorted(noticed)]
+    return failures(folder, tests, limit=_CONTROL_LIMIT) if tests else []
 
 
 def main() -> int:
@@ -161,18 +174,22 @@ def main() -> int:
                 idle.put(folder)
 
         results = list(pool.map(run_idle, chosen))
+        anyway = failing_anyway(idle.get(), results, wheel)
     silent = [each["id"] for each in results if not each["failed"]]
     print(f"{len(results)} breaks, {len(silent)} of them not noticed {' '.join(silent)}")
+    if anyway:
+        print(f"without a break too: {' '.join(anyway)}")
     if options.record:
         figures = {
             "breaks": len(results),
+            "fail without a break too": anyway,
             "not noticed": silent,
             "at a time": options.jobs,
             "results": results,
             "minutes": round((time.monotonic() - started) / 60, 1),
         }
         print(reliability_record.write("breaks", "make breaks", None, figures))
-    return int(bool(silent))
+    return int(bool(silent or anyway))
 
 
 if __name__ == "__main__":

@@ -68,9 +68,11 @@ def _asan(figures: dict[str, Any]) -> str:
 def _breaks(figures: dict[str, Any]) -> str:
     silent = figures["not noticed"]
     left = figures.get("not run", [])
+    anyway = figures.get("fail without a break too")
     return (
         f"{figures['breaks']} breaks, {len(silent)} not noticed; {len(left)} not run; "
-        f"{figures['minutes']:g} minutes"
+        + ("" if anyway is None else f"{len(anyway)} tests that fail without a break too; ")
+        + f"{figures['minutes']:g} minutes"
     )
 
 
