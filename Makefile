@@ -49,7 +49,7 @@ quick: ## run the tests that a change is most likely to break, in under a minute
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile $(QUICK)
 
 cluster: ## run the tests on a standalone Spark cluster and on Spark Connect
-	@tools/bootstrap test
+	@tools/bootstrap cluster
 	$(PYTHON) -m pytest tests/cluster -m "cluster or not cluster"
 
 LAKES = target/lakes

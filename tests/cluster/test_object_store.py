@@ -1,4 +1,4 @@
-"""Logs and results in an object store: an S3 service on loopback (moto, which is not required)."""
+"""Logs and results in an object store: an S3 service on loopback (moto)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +20,17 @@ from subtrie.spark import TABLES, audit, local_session, open_audit
 
 pytestmark = pytest.mark.cluster
 
+#: The pinned one beside this interpreter: others answer the end of an upload with an element of
+#: another name than S3's (moto 5.2.1), which pyarrow takes for an error.
+SERVER = Path(sys.executable).with_name("moto_server")
+
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of an S3 service with the bucket ``logs``."""
-    program = os.environ.get("SUBTRIE_TEST_MOTO_SERVER") or shutil.which("moto_server")
-    if program is None:
-        pytest.skip("needs moto_server: pip install 'moto[s3,server]'")
+    program = os.environ.get("SUBTRIE_TEST_MOTO_SERVER") or str(SERVER)
+    if shutil.which(program) is None:
+        pytest.skip("needs moto_server: pip install -r tools/requirements/cluster.txt")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number = int(probe.getsockname()[1])
