@@ -3,8 +3,9 @@
 Each table is one file, written by one task; its name has a digest of its content. The files of a
 run are written to a hidden folder, and moved when all are complete; the manifest is replaced last.
 A run that fails leaves no files, and an earlier result stays readable until the new one is
-complete. The same rows give the same bytes: rows are sorted, row groups have a fixed length, and
-nothing in a file depends on the time or on the process.
+complete. What a killed run leaves is not published; a later run removes it after a day. The same
+rows give the same bytes: rows are sorted, row groups have a fixed length, and nothing in a file
+depends on the time or on the process.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 MANIFEST = "audit.json"
 _ROW_GROUP = 50_000
 _STAGING = ".staging-"
+_OWN = re.compile(
+    rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|facts)-[0-9a-f]{{12}}\.parquet"
+    rf"|{re.escape(_STAGING)}.*"
+)
+#: Longer than any run writes its tables; a run that does take longer fails, and harms no result.
+_LEFT_AFTER = 24 * 3600 * 10**9
 #: Makes entries of tables from a function that reads a table by its name, and the counts.
 More = Callable[[Callable[[str], "pa.Table"], dict[str, Any]], Sequence[dict[str, Any]]]
 #: The name of a file with the facts of a stream; the digits are random.
@@ -171,6 +178,7 @@ class RunFolder:
         for name in earlier - {entry["file"] for entry in entries.values()} - set(facts):
             self.files.delete_file(self._at(name))
         self.discard()
+        self._remove_leftovers()
 
     def summary(self) -> dict[str, Any]:
         """Return the counts of the result.
@@ -266,6 +274,31 @@ class RunFolder:
             self.discard()
             raise
 
+    def _remove_leftovers(self) -> None:
+        """Remove what runs that were killed left: not published, and unchanged for a day.
+
+        The time is that of the manifest, as the clock of a store may differ from this machine's.
+        """
+        from pyarrow import fs
+
+        now = self.files.get_file_info(self._at(MANIFEST)).mtime_ns
+        published = self._files_of_manifest()
+        if now is None or not published:
+            return
+        for entry in self.files.get_file_info(fs.FileSelector(self.root)):
+            name = entry.base_name
+            if name in published or name == MANIFEST or not _OWN.fullmatch(name):
+                continue
+            with contextlib.suppress(OSError):  # another run removed it meanwhile
+                is_folder = entry.type == fs.FileType.Directory
+                inside = fs.FileSelector(entry.path, recursive=True)
+                parts = [entry, *(self.files.get_file_info(inside) if is_folder else ())]
+                # A store has no times of folders.
+                times = [part.mtime_ns for part in parts if part.mtime_ns is not None]
+                if times and now - max(times) > _LEFT_AFTER:
+                    remove = self.files.delete_dir if is_folder else self.files.delete_file
+                    remove(entry.path)
+
     def _files_of_manifest(self) -> set[str]:
         try:
             manifest = read_manifest(self.path)
@@ -285,11 +318,7 @@ class RunFolder:
         if info.type == fs.FileType.Directory:
             found = self.files.get_file_info(fs.FileSelector(self.root))
             names = {each.base_name for each in found}
-        own = re.compile(
-            rf"{re.escape(MANIFEST)}|(?:{'|'.join(TABLE_COLUMNS)}|facts)-[0-9a-f]{{12}}\.parquet"
-            rf"|{re.escape(_STAGING)}.*"
-        )
-        if names is None or not all(own.fullmatch(name) for name in names):
+        if names is None or not all(_OWN.fullmatch(name) for name in names):
             raise OutputFolderError(
                 f"{shown_path(self.path)} exists and is not an audit result; choose "
                 "another output directory"
