@@ -91,6 +91,38 @@ def test_decode_batch_has_one_schema(engine):
         assert pa.array(engine.decode_batch(rows)).type == wanted
 
 
+def test_decode_batch_makes_the_fields_that_are_asked_for(engine):
+    whole = pa.array(engine.decode_batch(SUBJECTS))
+    for fields in [("port", "kind"), ["reason"], ("path",), ["host", "kind", "trust"]]:
+        batch = engine.decode_batch(SUBJECTS, fields=fields)
+        found = pa.array(batch)
+        assert [field.name for field in found.type] == list(fields)
+        assert found.is_null().equals(whole.is_null())
+        assert all(found.field(name).equals(whole.field(name)) for name in fields)
+        assert [None if row is None else list(row) for row in batch] == [
+            None if row is None else list(fields) for row in whole.to_pylist()
+        ]
+    assert pa.array(engine.decode_batch([], fields=iter(["kind"]))).type == pa.struct(
+        [("kind", pa.int8())]
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "said"),
+    [
+        ("kind", TypeError, "fields are several names, not one str"),
+        (7, TypeError, "not iterable"),
+        (["kind", "family"], ValueError, "no field 'family'; the fields are kind, plane, trust, "),
+        (["kind", 3], ValueError, "no field 3; the fields are kind, "),
+        (["kind", "port", "kind"], ValueError, "the field 'kind' twice; the fields are kind, "),
+        ((), ValueError, "no field at all; the fields are kind, "),
+    ],
+)
+def test_fields_that_do_not_exist_are_refused(engine, fields, error, said):
+    with pytest.raises(error, match=said):
+        engine.decode_batch(SUBJECTS, fields=fields)
+
+
 def make_trie(engine):
     trie = engine.SubjectTrie(dialect="server")
     for number, pattern in enumerate(["p.>", "p.safe.443.*.orders_shop._.GET.>", "é", "foo.*"]):

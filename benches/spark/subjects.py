@@ -113,7 +113,7 @@ def steps(spark: Any, path: str, few: str, image: str) -> Steps:
 
         for batch in batches:
             column = batch.column(0)
-            decoded = pa.array(microbus.decode_batch(column))
+            decoded = pa.array(microbus.decode_batch(column, fields=("kind", "port")))
             ids = pa.array(trie().match_batch(column))
             first = pc.list_element(ids.cast(pa.list_(pa.int32())), 0)
             kind = decoded.field("kind").cast(pa.int32())
@@ -126,7 +126,7 @@ def steps(spark: Any, path: str, few: str, image: str) -> Steps:
 
         for batch in batches:
             column = batch.column(0)
-            decoded = pa.array(microbus.decode_batch(column))
+            decoded = pa.array(microbus.decode_batch(column, fields=("port", *SLOTS)))
             ids = pa.array(trie().match_batch(column))
             first = pc.list_element(ids.cast(pa.list_(pa.int32())), 0)
             texts = [decoded.field(name).cast(pa.string()) for name in SLOTS]

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{Int8Builder, Int32Builder, NullBufferBuilder, StringBuilder};
+use arrow_array::builder::{
+    ArrayBuilder, Int8Builder, Int32Builder, NullBufferBuilder, StringBuilder,
+};
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use super::texts::{Last, Texts};
 use super::{Column, Text};
-use crate::microbus::{Address, HostToken, decode};
+use crate::microbus::{Address, HostToken, PathTokens, decode};
 
 /// Values of `kind`: a request, a reply, and neither.
 const REQUEST: i8 = 1;
@@ -50,10 +53,11 @@ pub fn decoded_fields() -> Fields {
     .into()
 }
 
-/// Decode the rows of consecutive columns.
+/// Decode the rows of consecutive columns to some of the [`decoded_fields`].
 ///
 /// A null row stays null. A row that is not an address has `kind` 0 and its `reason`; everything else
-/// is null. The id of a reply is in `slot`. Cost: one decode for each row.
+/// is null. The id of a reply is in `slot`. Cost: one decode for each row, and for each row and field
+/// of text one search.
 ///
 /// # Errors
 ///
@@ -65,15 +69,15 @@ pub fn decoded_fields() -> Fields {
 /// use arrow_array::cast::AsArray;
 /// use arrow_array::types::Int8Type;
 /// use arrow_array::{Array, StringArray};
-/// use subtrie::arrow::{Column, decode_columns};
+/// use subtrie::arrow::{Column, decode_columns, decoded_fields};
 ///
 /// let subjects = StringArray::from(vec!["prod.safe.443.web_shop.orders_shop._.GET.a", "a.b"]);
-/// let rows = decode_columns(&[Column::new(subjects.into_data())?])?;
+/// let rows = decode_columns(&[Column::new(subjects.into_data())?], &decoded_fields())?;
 /// assert_eq!(rows.column(0).as_primitive::<Int8Type>().values(), &[1, 0]);
 /// # Ok::<(), arrow_schema::ArrowError>(())
 /// ```
-pub fn decode_columns(columns: &[Column]) -> Result<StructArray, ArrowError> {
-    let mut rows = RowBuilder::default();
+pub fn decode_columns(columns: &[Column], fields: &Fields) -> Result<StructArray, ArrowError> {
+    let mut rows = RowBuilder::new(fields);
     for column in columns {
         for row in 0..column.len() {
             rows.append(
@@ -83,24 +87,36 @@ pub fn decode_columns(columns: &[Column]) -> Result<StructArray, ArrowError> {
             )?;
         }
     }
-    rows.finish()
+    rows.finish(fields)
 }
 
-/// The columns as they grow, row by row.
-#[derive(Default)]
+/// The columns as they grow, row by row. A column that is not asked for is `None`.
 struct RowBuilder {
-    present: Vec<bool>,
+    present: NullBufferBuilder,
     bytes: usize,
     path_buffer: String,
-    kind: Int8Builder,
-    port: Int32Builder,
-    path: StringBuilder,
-    names: [NameColumn; NAMES.len()],
+    kind: Option<Int8Builder>,
+    port: Option<Int32Builder>,
+    path: Option<StringBuilder>,
+    names: [Option<NameColumn>; NAMES.len()],
 }
 
 impl RowBuilder {
+    fn new(fields: &Fields) -> Self {
+        let asked = |name| fields.find(name).is_some();
+        Self {
+            present: NullBufferBuilder::new(0),
+            bytes: 0,
+            path_buffer: String::new(),
+            kind: asked("kind").then(Int8Builder::new),
+            port: asked("port").then(Int32Builder::new),
+            path: asked("path").then(StringBuilder::new),
+            names: NAMES.map(|name| asked(name).then(NameColumn::default)),
+        }
+    }
+
     fn append(&mut self, row: Text<'_>) -> Result<(), ArrowError> {
-        self.present.push(row != Text::Null);
+        self.present.append(row != Text::Null);
         match row {
             Text::Null => self.append_without_address(None, None),
             Text::Invalid(reason, _) => self.append_without_address(Some(NEITHER), Some(reason)),
@@ -125,9 +141,8 @@ impl RowBuilder {
         kind: Option<i8>,
         reason: Option<&str>,
     ) -> Result<(), ArrowError> {
-        self.kind.append_option(kind);
-        self.port.append_null();
-        self.path.append_null();
+        self.append_codes(kind, None);
+        self.append_path(None);
         let reason = reason.map(Name::Text);
         self.append_names([None, None, None, None, None, None, reason])
     }
@@ -135,11 +150,8 @@ impl RowBuilder {
     fn append_address(&mut self, address: Address<'_>) -> Result<(), ArrowError> {
         match address {
             Address::Request(request) => {
-                self.kind.append_value(REQUEST);
-                self.port.append_value(i32::from(request.port));
-                self.path_buffer.clear();
-                request.path.push_to(&mut self.path_buffer);
-                self.path.append_value(&self.path_buffer);
+                self.append_codes(Some(REQUEST), Some(i32::from(request.port)));
+                self.append_path(Some(request.path));
                 self.append_names([
                     Some(Name::Text(request.plane)),
                     Some(Name::Text(request.trust.name())),
@@ -151,9 +163,8 @@ impl RowBuilder {
                 ])
             }
             Address::Reply(reply) => {
-                self.kind.append_value(REPLY);
-                self.port.append_null();
-                self.path.append_null();
+                self.append_codes(Some(REPLY), None);
+                self.append_path(None);
                 self.append_names([
                     Some(Name::Text(reply.plane)),
                     Some(Name::Text("reply")),
@@ -167,32 +178,66 @@ impl RowBuilder {
         }
     }
 
+    fn append_codes(&mut self, kind: Option<i8>, port: Option<i32>) {
+        if let Some(column) = &mut self.kind {
+            column.append_option(kind);
+        }
+        if let Some(column) = &mut self.port {
+            column.append_option(port);
+        }
+    }
+
+    fn append_path(&mut self, path: Option<PathTokens<'_>>) {
+        let Some(column) = &mut self.path else {
+            return;
+        };
+        let Some(path) = path else {
+            column.append_null();
+            return;
+        };
+        self.path_buffer.clear();
+        path.push_to(&mut self.path_buffer);
+        column.append_value(&self.path_buffer);
+    }
+
     fn append_names(&mut self, row: [Option<Name<'_>>; NAMES.len()]) -> Result<(), ArrowError> {
         for (column, name) in self.names.iter_mut().zip(row) {
-            column.append(name)?;
+            if let Some(column) = column {
+                column.append(name)?;
+            }
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<StructArray, ArrowError> {
-        let mut nulls = NullBufferBuilder::new(self.present.len());
-        for present in self.present {
-            nulls.append(present);
-        }
-        let fields = decoded_fields();
+    fn finish(mut self, fields: &Fields) -> Result<StructArray, ArrowError> {
+        let rows = self.present.len();
+        let present: Option<NullBuffer> = self.present.finish();
         let columns = fields
             .iter()
-            .map(|field| -> Result<ArrayRef, ArrowError> {
-                match NAMES.iter().position(|name| name == field.name()) {
-                    Some(name) => std::mem::take(&mut self.names[name]).finish(),
-                    None if field.name() == "kind" => Ok(Arc::new(self.kind.finish())),
-                    None if field.name() == "port" => Ok(Arc::new(self.port.finish())),
-                    None => Ok(Arc::new(self.path.finish())),
-                }
-            })
+            .map(|field| self.finish_column(field.name()))
             .collect::<Result<Vec<_>, _>>()?;
-        StructArray::try_new(fields, columns, nulls.finish())
+        StructArray::try_new_with_length(fields.clone(), columns, present, rows)
     }
+
+    fn finish_column(&mut self, name: &str) -> Result<ArrayRef, ArrowError> {
+        let names = NAMES.iter().position(|known| *known == name);
+        let column = match (name, names) {
+            ("kind", _) => self.kind.take().map(finished),
+            ("port", _) => self.port.take().map(finished),
+            ("path", _) => self.path.take().map(finished),
+            (_, Some(at)) => self.names[at].take().map(NameColumn::finish).transpose()?,
+            _ => None,
+        };
+        column.ok_or_else(|| {
+            ArrowError::InvalidArgumentError(format!(
+                "a field, once: one of decoded_fields(), not {name}"
+            ))
+        })
+    }
+}
+
+fn finished(mut column: impl ArrayBuilder) -> ArrayRef {
+    column.finish()
 }
 
 /// A value of a dictionary-encoded column.

@@ -4,10 +4,10 @@
 //!
 //! ```
 //! use arrow_array::{Array, StringArray};
-//! use subtrie::arrow::{Column, decode_columns};
+//! use subtrie::arrow::{Column, decode_columns, decoded_fields};
 //!
 //! let subjects = StringArray::from(vec!["p.reply._.orders_shop.web_shop.id-1", "a..b"]);
-//! let rows = decode_columns(&[Column::new(subjects.into_data())?])?;
+//! let rows = decode_columns(&[Column::new(subjects.into_data())?], &decoded_fields())?;
 //! assert_eq!((rows.len(), rows.column_names()[0]), (2, "kind"));
 //! # Ok::<(), arrow_schema::ArrowError>(())
 //! ```

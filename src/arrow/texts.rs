@@ -1,9 +1,11 @@
 //! Distinct texts, numbered in the order in which they were added.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// The number of the null text.
 pub const NULL: u32 = u32::MAX;
@@ -15,43 +17,44 @@ pub const NULL: u32 = u32::MAX;
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
-    /// The first text of each hash.
-    first: HashMap<u64, u32, RandomState>,
-    /// The text before it of the same hash, for each text.
-    before: Vec<u32>,
+    table: HashTable<Slot>,
     hasher: RandomState,
+}
+
+/// The number of a text and a half of its hash, so that neither a search nor a larger table reads
+/// other texts.
+struct Slot {
+    hash: u32,
+    number: u32,
 }
 
 impl Texts {
     /// Return the number of a text, which is added if it is new.
     pub fn number(&mut self, text: Option<&[u8]>) -> u32 {
+        self.number_of(text.map(valid).as_deref())
+    }
+
+    /// Return the number of a text that is known to be valid, which is added if it is new.
+    pub fn number_of(&mut self, text: Option<&str>) -> u32 {
         let Some(text) = text else {
             return NULL;
         };
-        let hash = self.hasher.hash_one(text);
-        let before = match self.first.get(&hash) {
-            Some(&before) => {
-                let mut at = before;
-                while at != NULL {
-                    if slice(&self.text, &self.ends, at).as_bytes() == text {
-                        return at;
-                    }
-                    at = self.before.get(at as usize).copied().unwrap_or(NULL);
-                }
-                before
+        let hash = (self.hasher.hash_one(text) >> 32) as u32;
+        let (texts, ends) = (&self.text, &self.ends);
+        let equal = |slot: &Slot| slot.hash == hash && slice(texts, ends, slot.number) == text;
+        match self
+            .table
+            .entry(spread(hash), equal, |slot| spread(slot.hash))
+        {
+            Entry::Occupied(known) => known.get().number,
+            Entry::Vacant(place) => {
+                let number = u32::try_from(self.ends.len()).unwrap_or(NULL - 1);
+                place.insert(Slot { hash, number });
+                self.text.push_str(text);
+                self.ends.push(self.text.len());
+                number
             }
-            None => NULL,
-        };
-        // Invalid bytes are stored replaced, so they are looked for in that form.
-        let Ok(valid) = std::str::from_utf8(text) else {
-            return self.number(Some(String::from_utf8_lossy(text).as_bytes()));
-        };
-        let new = u32::try_from(self.ends.len()).unwrap_or(NULL - 1);
-        self.first.insert(hash, new);
-        self.text.push_str(valid);
-        self.ends.push(self.text.len());
-        self.before.push(before);
-        new
+        }
     }
 
     /// Return a text by its number; `None` for null.
@@ -66,6 +69,17 @@ impl Texts {
     pub fn len(&self) -> usize {
         self.ends.len()
     }
+}
+
+/// Return bytes as text, with U+FFFD in place of those that are not UTF-8.
+pub fn valid(bytes: &[u8]) -> Cow<'_, str> {
+    // Most texts are valid, and `from_utf8_lossy` finds that out byte by byte.
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// The hash by which the table is ordered, which uses its highest bits too.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn slice<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {

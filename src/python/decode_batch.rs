@@ -1,12 +1,14 @@
 //! Bindings of `decode_batch`: from a column of subjects to an Arrow struct.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{Array, StructArray};
-use arrow_schema::DataType;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use arrow_schema::{DataType, FieldRef, Fields};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 
 use super::arrow::{arrow_error, columns, export, export_schema, row_index};
 use super::display::shown;
@@ -15,22 +17,58 @@ use crate::arrow::{decode_columns, decoded_fields};
 /// Decoded subjects, as a sequence of dictionaries and as an Arrow struct (Arrow C interface).
 ///
 /// `batch[i]` has the keys `kind`, `plane`, `trust`, `port`, `source`, `host`, `slot`, `method`,
-/// `path` and `reason`, or is None if the input was null.
+/// `path` and `reason`, or those that were asked for, or is None if the input was null.
 #[pyclass(frozen, module = "subtrie._subtrie")]
 pub struct Batch(StructArray);
 
 /// Decode a column: an Arrow string array, a stream of them, or an iterable of `str`.
 ///
 /// Each row is a request (`kind` 1), a reply (2; its id is in `slot`), or neither (0): then `reason` is
-/// the code of the error and everything else is null. A null row gives None. Runs without the GIL.
+/// the code of the error and everything else is null. A null row gives None. Only the `fields` that
+/// are asked for are made, in that order. Runs without the GIL.
 #[pyfunction]
-pub fn decode_batch(subjects: &Bound<'_, PyAny>) -> PyResult<Batch> {
+#[pyo3(signature = (subjects, fields=None))]
+pub fn decode_batch(
+    subjects: &Bound<'_, PyAny>,
+    fields: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Batch> {
+    let fields = fields.map_or_else(|| Ok(decoded_fields()), chosen)?;
     let columns = columns(subjects)?;
     let rows = subjects
         .py()
-        .detach(|| decode_columns(&columns))
+        .detach(|| decode_columns(&columns, &fields))
         .map_err(arrow_error)?;
     Ok(Batch(rows))
+}
+
+/// Return the fields with these names, each of which is named once.
+fn chosen(names: &Bound<'_, PyAny>) -> PyResult<Fields> {
+    if names.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(
+            "fields are several names, not one str",
+        ));
+    }
+    let all = decoded_fields();
+    let refused = |what: String| {
+        let known: Vec<_> = all.iter().map(|field| field.name().as_str()).collect();
+        PyValueError::new_err(format!("{what}; the fields are {}", known.join(", ")))
+    };
+    let mut found: Vec<FieldRef> = Vec::new();
+    for name in names.try_iter()? {
+        let name = name?;
+        let text = name.extract::<&str>().unwrap_or_default();
+        let Some((_, field)) = all.find(text) else {
+            return Err(refused(format!("no field {}", name.repr()?)));
+        };
+        if found.iter().any(|other| other.name() == text) {
+            return Err(refused(format!("the field {} twice", name.repr()?)));
+        }
+        found.push(Arc::clone(field));
+    }
+    if found.is_empty() {
+        return Err(refused("no field at all".into()));
+    }
+    Ok(found.into())
 }
 
 #[pymethods]
@@ -69,10 +107,9 @@ impl Batch {
         shown(slf, "batch_html")
     }
 
-    /// Return the Arrow type, a struct of ten columns.
-    #[allow(clippy::unused_self)] // the interface requires a method
+    /// Return the Arrow type, a struct.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_schema(py, &DataType::Struct(decoded_fields()))
+        export_schema(py, self.0.data_type())
     }
 
     /// Return the Arrow array; `requested_schema` is ignored, as the interface permits.

@@ -14,6 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from subtrie import PatternError
 from subtrie.spark import audit, decode, match
 from subtrie.spark import events as as_events
+from subtrie.spark._decode import FIELDS
 from subtrie.spark._schema import EVENTS
 from subtrie.spark._sources.monitor_source import SCHEMA as MONITOR
 from subtrie.spark._sources.monitor_source import MonitorReader
@@ -338,6 +339,27 @@ def test_a_table_of_messages_becomes_events(session):
         decode(df, "size")
     with pytest.raises(ValueError, match=r"not a table of events.*events\(df, subject="):
         audit(session, df)
+
+
+def test_every_slot_of_a_subject_is_a_field(session):
+    subjects = [
+        "prod.safe.443.web_shop.orders_shop.id-7f.GET.a.b%20c",
+        "prod.danger.666.web_shop.orders_shop._.POST._",
+        "prod.reply._.orders_shop.web_shop.id-7f",
+        "prod.safe.666.web_shop.orders_shop._.GET.a",
+        None,
+    ]
+    df = session.createDataFrame([(n, text) for n, text in enumerate(subjects)], "n int, s string")
+    rows = [row.address for row in decode(df, "s").orderBy("n").collect()]
+    assert list(rows[0].asDict()) == [name for name, _ in FIELDS]
+    request = ("request", "prod", "safe", 443, "web.shop", "orders.shop", "id-7f", "GET", "/a/b c")
+    assert rows[0] == (*request, None, "microbus-request")
+    root = ("request", "prod", "danger", 666, "web.shop", "orders.shop", "", "POST", "/")
+    assert rows[1] == (*root, None, "microbus-request")
+    reply = ("reply", "prod", "reply", None, "orders.shop", "web.shop", "id-7f", None, None)
+    assert rows[2] == (*reply, None, "microbus-reply")
+    assert rows[3] == (None,) * 9 + ("trust", "other")
+    assert rows[4] is None
 
 
 def test_patterns_may_be_a_list_and_are_checked_first(session):

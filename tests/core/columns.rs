@@ -11,7 +11,9 @@ use arrow_array::{Array, DictionaryArray, Int32Array, LargeStringArray, StringAr
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
-use subtrie::arrow::{Column, Offsets, Text, decode_columns, match_columns, nearest_columns};
+use subtrie::arrow::{
+    Column, Offsets, Text, decode_columns, decoded_fields, match_columns, nearest_columns,
+};
 use subtrie::grammar::Dialect;
 use subtrie::trie::{Index, Scratch};
 
@@ -101,7 +103,7 @@ fn matching_a_column_equals_matching_its_rows() {
 #[test]
 fn decoding_a_column() {
     let column = Column::new(StringArray::from(rows()).into_data()).unwrap();
-    let decoded = decode_columns(&[column]).unwrap();
+    let decoded = decode_columns(&[column], &decoded_fields()).unwrap();
     let kinds = decoded
         .column(0)
         .as_primitive::<arrow_array::types::Int8Type>();

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FIELDS: tuple[tuple[str, str], ...] = (
     ("kind", "string"),
     ("plane", "string"),
+    ("trust", "string"),
     ("port", "int"),
     ("source", "string"),
     ("host", "string"),
@@ -32,10 +33,10 @@ FIELDS: tuple[tuple[str, str], ...] = (
 def decode(df: DataFrame, subject: str = "subject") -> DataFrame:
     """Add the struct column ``address``: the decoded subject, or the reason why it is malformed.
 
-    The fields are ``kind``, ``plane``, ``port``, ``source``, ``host``, ``slot``, ``method``,
-    ``path``, ``reason`` and ``family``. For a reply, ``slot`` is the id of the caller's instance.
-    Null subjects give null addresses. Cost: one pass through Python, with every column of ``df``:
-    select the columns you need first.
+    The fields are ``kind``, ``plane``, ``trust``, ``port``, ``source``, ``host``, ``slot``,
+    ``method``, ``path``, ``reason`` and ``family``. For a reply, ``slot`` is the id of the caller's
+    instance. Null subjects give null addresses. Cost: one pass through Python, with every column of
+    ``df``: select the columns you need first.
 
     Args:
         df: The rows.

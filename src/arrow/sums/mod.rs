@@ -21,7 +21,7 @@ use self::entries::{DeliveryKey, Entries, Sender};
 use self::events::Events;
 use self::input::Input;
 pub use self::output::{Numbered, Taken};
-use super::texts::{Last, NULL, Texts};
+use super::texts::{Last, NULL, Texts, valid};
 use crate::microbus::{Address, decode};
 
 /// A message that no client received.
@@ -67,6 +67,7 @@ pub struct TrafficSums {
     /// For each of `names` that is a connection: whether it is that of a client.
     clients: HashMap<u32, bool, RandomState>,
     senders: Entries<Sender, ()>,
+    last_sender: Option<(Sender, u32)>,
     /// The subjects, by the checksum of their texts.
     buckets: Vec<Bucket>,
     /// The planes of subjects that were accepted or delivered.
@@ -85,6 +86,7 @@ impl TrafficSums {
             names: Texts::default(),
             clients: HashMap::default(),
             senders: Entries::default(),
+            last_sender: None,
             buckets: (0..buckets.max(1)).map(|_| Bucket::default()).collect(),
             planes: Vec::new(),
         }
@@ -115,8 +117,9 @@ impl TrafficSums {
         let events = Events::new(&input)?;
         let mut found = Vec::new();
         let mut last: [Last; 5] = Default::default();
-        for row in 0..input.len() {
-            let flags = events.flags(row) | self.add_event(&events, row, &mut last);
+        let placed = self.placed(&events.subject, input.len());
+        for row in by_bucket(&placed, self.buckets.len()) {
+            let flags = events.flags(row) | self.add_event(&events, row, &placed[row], &mut last);
             if flags != 0 {
                 if found.is_empty() {
                     found.resize(input.len(), 0);
@@ -128,7 +131,13 @@ impl TrafficSums {
     }
 
     /// Add a row if it is a message or a delivery; return what it is beside that.
-    fn add_event(&mut self, events: &Events, row: usize, last: &mut [Last; 5]) -> u8 {
+    fn add_event(
+        &mut self,
+        events: &Events,
+        row: usize,
+        placed: &Placed<'_>,
+        last: &mut [Last; 5],
+    ) -> u8 {
         let op = events.op.get(row).unwrap_or_default();
         let direction = events.direction.get(row).unwrap_or_default();
         let publishes = direction == b"in" && matches!(op, b"PUB" | b"HPUB");
@@ -145,7 +154,10 @@ impl TrafficSums {
             return 0;
         }
         let server = last[1].number(&mut self.names, events.server.get(row));
-        let (bucket, subject) = self.subject(events.subject.get(row));
+        let bucket = placed.bucket;
+        let subject = self.buckets[bucket]
+            .subjects
+            .number_of(placed.text.as_deref());
         let window = self.period(events.time.get(row));
         if delivers {
             let sid = last[3].number(&mut self.names, events.sid.get(row));
@@ -203,7 +215,8 @@ impl TrafficSums {
         let firsts = numbers(&input, SPANS.map(|[first, _]| first))?;
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
         let mut last: [Last; 3] = Default::default();
-        for row in 0..input.len() {
+        let placed = self.placed(&subject, input.len());
+        for row in by_bucket(&placed, self.buckets.len()) {
             let sender = Sender {
                 server: last[0].number(&mut self.names, server.get(row)),
                 conn: last[1].number(&mut self.names, conn.get(row)),
@@ -211,8 +224,8 @@ impl TrafficSums {
                 window: window.get(row),
             };
             let sender = self.sender(sender);
-            let (bucket, subject) = self.subject(subject.get(row));
-            let bucket = &mut self.buckets[bucket];
+            let bucket = &mut self.buckets[placed[row].bucket];
+            let subject = bucket.subjects.number_of(placed[row].text.as_deref());
             let at = bucket.row(subject, sender);
             for (which, column) in counts.iter().enumerate() {
                 bucket
@@ -238,8 +251,11 @@ impl TrafficSums {
             texts(&input, ["server", "conn", "sid", "queue", "subject"])?;
         let [window, subscription, count] = numbers(&input, ["window", "subscription", "count"])?;
         let mut last: [Last; 4] = Default::default();
-        for row in 0..input.len() {
-            let (bucket, subject) = self.subject(subject.get(row));
+        let placed = self.placed(&subject, input.len());
+        for row in by_bucket(&placed, self.buckets.len()) {
+            let bucket = placed[row].bucket;
+            let subjects = &mut self.buckets[bucket].subjects;
+            let subject = subjects.number_of(placed[row].text.as_deref());
             let key = DeliveryKey {
                 server: last[0].number(&mut self.names, server.get(row)),
                 conn: last[1].number(&mut self.names, conn.get(row)),
@@ -295,26 +311,30 @@ impl TrafficSums {
         Some(time.div_euclid(window) * window)
     }
 
-    /// Return the bucket of a subject, and its number there.
-    fn subject(&mut self, subject: Option<&[u8]>) -> (usize, u32) {
-        let Some(subject) = subject else {
-            return (0, NULL);
+    /// Return the text and the bucket of each subject, which is the same in every process.
+    fn placed<'a>(&self, subjects: &'a input::TextColumn, rows: usize) -> Vec<Placed<'a>> {
+        let count = self.buckets.len();
+        let place = |row| {
+            let text = subjects.get(row).map(valid);
+            let bucket = match &text {
+                Some(text) if count > 1 => crc32fast::hash(text.as_bytes()) as usize % count,
+                _ => 0,
+            };
+            Placed { text, bucket }
         };
-        let text = str::from_utf8(subject).map_or_else(
-            |_| Cow::Owned(String::from_utf8_lossy(subject).into_owned()),
-            Cow::Borrowed,
-        );
-        let bucket = match self.buckets.len() {
-            1 => 0,
-            count => crc32fast::hash(text.as_bytes()) as usize % count,
-        };
-        let number = self.buckets[bucket].subjects.number(Some(text.as_bytes()));
-        (bucket, number)
+        (0..rows).map(place).collect()
     }
 
     /// Return the number of a sender.
     fn sender(&mut self, sender: Sender) -> u32 {
-        u32::try_from(self.senders.place(sender).0).unwrap_or(NULL)
+        if let Some((known, number)) = self.last_sender
+            && known == sender
+        {
+            return number;
+        }
+        let number = u32::try_from(self.senders.place(sender).0).unwrap_or(NULL);
+        self.last_sender = Some((sender, number));
+        number
     }
 
     fn deliver(&mut self, bucket: usize, key: DeliveryKey, count: i64) {
@@ -337,6 +357,30 @@ impl TrafficSums {
             self.planes.push(plane.to_owned());
         }
     }
+}
+
+/// A subject, with U+FFFD in place of bytes that are not UTF-8, and its bucket.
+struct Placed<'a> {
+    text: Option<Cow<'a, str>>,
+    bucket: usize,
+}
+
+/// Return the rows in the order of their buckets, so that a table of one is used while it is cached.
+fn by_bucket(placed: &[Placed<'_>], count: usize) -> Vec<usize> {
+    let mut next = vec![0; count];
+    for row in placed {
+        next[row.bucket] += 1;
+    }
+    let mut before = 0;
+    for start in &mut next {
+        before += std::mem::replace(start, before);
+    }
+    let mut rows = vec![0; placed.len()];
+    for (row, Placed { bucket, .. }) in placed.iter().enumerate() {
+        rows[next[*bucket]] = row;
+        next[*bucket] += 1;
+    }
+    rows
 }
 
 fn texts<const N: usize>(

@@ -112,7 +112,8 @@ class Description:
         import pyarrow.compute as pc
 
         texts = uses["subject"].combine_chunks()
-        decoded = pa.array(microbus.decode_batch(texts))
+        fields = ("kind", "plane", "port", "source")
+        decoded = pa.array(microbus.decode_batch(texts, fields=fields))
         address = {name: decoded.field(name).cast(pa.string()) for name in ("plane", "source")}
         code = pc.fill_null(decoded.field("kind").cast(pa.int64()), 0)
         is_request, is_reply = pc.equal(code, 1), pc.equal(code, 2)
