@@ -310,6 +310,12 @@ def test_input_that_cannot_be_read_is_exit_2(run, arguments) -> None:
     assert "Traceback" not in done.output
 
 
+def test_standard_input_is_refused_with_what_to_do(run) -> None:
+    done = run("-")
+    assert done.exit_code == 2
+    assert "standard input cannot be read as a log: write it to a file" in done.stderr
+
+
 def test_an_invalid_plane_is_exit_2(run, mixed) -> None:
     assert run(mixed, "--plane", "a.b").exit_code == 2
 

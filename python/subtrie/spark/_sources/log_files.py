@@ -99,11 +99,13 @@ def log_files(paths: Sequence[str]) -> list[str]:
     A directory that ``subtrie tap`` wrote stays as it is: its files are one capture.
 
     Raises:
-        FileNotFoundError: A directory has no file, or a pattern matches none.
+        FileNotFoundError: A directory has no file, a pattern matches none, or a path is ``-``.
     """
     found: list[str] = []
     for path in paths:
         files = [path]
+        if path == "-" and not os.path.exists(path):
+            raise FileNotFoundError("standard input cannot be read as a log: write it to a file")
         if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
             files = sorted(glob.glob(path))
         elif "://" not in path and os.path.isdir(path) and not _is_capture_folder(path):
