@@ -20,8 +20,7 @@ from subtrie.spark import TABLES, audit, local_session, open_audit
 
 pytestmark = pytest.mark.cluster
 
-#: The pinned one beside this interpreter: others answer the end of an upload with an element of
-#: another name than S3's (moto 5.2.1), which pyarrow takes for an error.
+#: The pinned one, which is installed beside this interpreter.
 SERVER = Path(sys.executable).with_name("moto_server")
 
 
