@@ -49,7 +49,7 @@ fn chosen(names: &Bound<'_, PyAny>) -> PyResult<Fields> {
         ));
     }
     let all = decoded_fields();
-    let refused = |what: String| {
+    let wrong = |what: String| {
         let known: Vec<_> = all.iter().map(|field| field.name().as_str()).collect();
         PyValueError::new_err(format!("{what}; the fields are {}", known.join(", ")))
     };
@@ -58,15 +58,15 @@ fn chosen(names: &Bound<'_, PyAny>) -> PyResult<Fields> {
         let name = name?;
         let text = name.extract::<&str>().unwrap_or_default();
         let Some((_, field)) = all.find(text) else {
-            return Err(refused(format!("no field {}", name.repr()?)));
+            return Err(wrong(format!("no field {}", name.repr()?)));
         };
         if found.iter().any(|other| other.name() == text) {
-            return Err(refused(format!("the field {} twice", name.repr()?)));
+            return Err(wrong(format!("the field {} twice", name.repr()?)));
         }
         found.push(Arc::clone(field));
     }
     if found.is_empty() {
-        return Err(refused("no field at all".into()));
+        return Err(wrong("no field at all".into()));
     }
     Ok(found.into())
 }
