@@ -181,6 +181,11 @@ wheel: ## build the wheel of this machine, and use it in a bare environment
 	.venv/bin/maturin build --quiet --release --locked --out target/wheel
 	$(PYTHON) -m pytest -q -m wheel tests/wheel/test_built_wheel.py
 
+.PHONY: wheel-twice
+wheel-twice: ## build the wheel and the source archive twice, in two folders, and compare their bytes
+	@tools/bootstrap build
+	$(PYTHON) tools/wheel_twice.py $(if $(RECORD),--record)
+
 wheels: ## build the wheels of every platform into dist/ (TARGETS=x86_64-unknown-linux-gnu)
 	@tools/wheels $(TARGETS)
 

@@ -78,7 +78,45 @@ def section() -> list[str]:
             value = subjects[key]
             shown = f"{value:,}" if value >= wanted else f"**{value:,}**"
             lines.append(f"| {name} | at least {wanted:,} | {shown} |")
+    lines += _scale()
     return [*lines, ""] if len(lines) > 1 else []
+
+
+def _scale() -> list[str]:
+    """Return the table of how the audit scales; targets that were missed are bold."""
+    rows = []
+    if (linear := _newest("spark-linear-*.json")) is not None:
+        small, large = (int(rows) for rows in linear["nanoseconds_a_row"])
+        rows.append(
+            (f"a row of {large:,} events, as a multiple of one of {small:,}, which start as well",
+             f"{linear['large_to_small']}", "at most 1.2", linear["large_to_small"] <= 1.2)
+        )  # fmt: skip
+    if (held := _newest("spark-subscriptions-*.json")) is not None:
+        rows.append(
+            (f"the largest worker with {held['patterns']:,} subscriptions",
+             f"{held['worker_mib']} MiB", "under 400", held["worker_mib"] < 400)
+        )  # fmt: skip
+    if (workers := _newest("spark-workers-*.json")) is not None:
+        one, two = (workers["workers"][count] for count in ("1", "2"))
+        rows.append(
+            (f"one worker of one core, in the time of two ({workers['log_mib']:,} MiB of log; "
+             f"{one['seconds']} s and {two['seconds']} s, with {one['cpu_seconds_with_start']} s "
+             f"and {two['cpu_seconds_with_start']} s of CPU for all runs, the start included)",
+             f"{workers['two_times_one']}", "at least 1.4", workers["two_times_one"] >= 1.4)
+        )  # fmt: skip
+    if (small := _newest("spark-small-*.json")) is not None:
+        seconds = small["median_seconds"]["command"]
+        rows.append(
+            (f"the command on a log of {small['log_mib']} MiB, the start included",
+             f"{seconds} s", "within 10 s", seconds <= 10)
+        )  # fmt: skip
+    if not rows:
+        return []
+    lines = ["", "How the audit scales, by `benches/spark/scale.py`:", ""]
+    lines += ["| | measured | wanted |", "|---|---|---|"]
+    for name, value, wanted, reached in rows:
+        lines.append(f"| {name} | {value if reached else f'**{value}**'} | {wanted} |")
+    return lines
 
 
 def _newest(pattern: str) -> dict[str, Any] | None:

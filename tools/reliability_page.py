@@ -76,8 +76,15 @@ def _breaks(figures: dict[str, Any]) -> str:
     )
 
 
+def _rebuild(figures: dict[str, Any]) -> str:
+    return (
+        f"{len(figures['sha256'])} archives, {len(figures['different'])} of them different; "
+        f"{figures['minutes']:g} minutes"
+    )
+
+
 _SHOWN = {"chaos": _chaos, "fuzz": _fuzz, "leaks": _leaks, "asan": _asan, "mutants": _mutants,
-          "breaks": _breaks}  # fmt: skip
+          "breaks": _breaks, "rebuild": _rebuild}  # fmt: skip
 
 
 def _shown(record: dict[str, Any]) -> str:
