@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import reliability_record
 import rust_mutants
 from rust_mutants import Stage
+from tree_copy import copy_files
 
 ROOT = reliability_record.ROOT
 
@@ -209,14 +209,8 @@ def python_mutants(files: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
 
 def copy_tree(folder: Path) -> None:
     """Copy the tree with its extension, so that mutants never touch the original."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
     extension = [str(path.relative_to(ROOT)) for path in ROOT.glob("python/subtrie/_subtrie*.so")]
-    for name in [*filter(None, listed.stdout.split("\0")), *extension]:
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    copy_files(folder, extension)
 
 
 def _failed(folder: Path, tests: tuple[str, ...], limit: float) -> bool | None:

@@ -25,23 +25,10 @@ from urllib.parse import quote
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import reliability_record
+from tree_copy import copy_files
 
-ROOT = reliability_record.ROOT
 #: The time of the files in the archives, the same in both builds.
 _EPOCH = "1700000000"
-
-
-def copy_files(folder: Path, time_of_files: int) -> None:
-    """Copy the files of git, as they are in the tree, into a folder."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
-            shutil.copymode(ROOT / name, folder / name)
-            os.utime(folder / name, (time_of_files,) * 2)
 
 
 def built(folder: Path) -> dict[str, Path]:
@@ -93,7 +80,7 @@ def main() -> int:
         folders = (Path(made) / "one", Path(made) / "a longer name" / "two")
         archives = []
         for number, folder in enumerate(folders):
-            copy_files(folder, 1_600_000_000 + number * 86_400)
+            copy_files(folder, time=1_600_000_000 + number * 86_400)
             archives.append(built(folder))
         one, other = archives
         differ = sorted(one.keys() ^ other.keys())
