@@ -1,4 +1,4 @@
-"""Addresses to subjects and patterns: layout, escaping, refusals."""
+"""Addresses to subjects and patterns: layout and escaping."""
 
 from __future__ import annotations
 
@@ -7,19 +7,9 @@ import warnings
 import pytest
 
 import subtrie
+from address_parts import REPLY, REQUEST, SUBSCRIPTION
 from subtrie import microbus
 from subtrie._errors import UnheardPort
-
-REQUEST = {
-    "plane": "microbus",
-    "port": 443,
-    "source": "by.com",
-    "host": "example.com",
-    "method": "GET",
-    "path": "/path",
-}
-SUBSCRIPTION = {key: value for key, value in REQUEST.items() if key != "source"}
-REPLY = {"plane": "microbus", "source": "by.com", "host": "example.com", "id": "id-1234"}
 
 
 @pytest.mark.parametrize(

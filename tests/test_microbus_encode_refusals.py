@@ -5,21 +5,7 @@ from __future__ import annotations
 import pytest
 
 import subtrie
-
-REQUEST = {
-    "plane": "microbus",
-    "port": 443,
-    "source": "by.com",
-    "host": "example.com",
-    "method": "GET",
-    "path": "/path",
-}
-
-
-SUBSCRIPTION = {key: value for key, value in REQUEST.items() if key != "source"}
-
-
-REPLY = {"plane": "microbus", "source": "by.com", "host": "example.com", "id": "id-1234"}
+from address_parts import REPLY, REQUEST, SUBSCRIPTION
 
 
 @pytest.mark.parametrize(
