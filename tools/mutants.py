@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from random import Random
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import python_mutants
 import reliability_record
 import rust_mutants
 from rust_mutants import Stage
@@ -121,17 +121,6 @@ PARTS = {
     ),
 }  # fmt: skip
 
-#: The operators of cosmic-ray whose mutants change what a program does.
-_OPERATORS = re.compile(
-    r"core/(ReplaceComparisonOperator_\w+|ReplaceAndWithOr|ReplaceOrWithAnd|AddNot|NumberReplacer"
-    r"|ReplaceTrueWithFalse|ReplaceFalseWithTrue|ReplaceBreakWithContinue"
-    r"|ReplaceContinueWithBreak|ZeroIterationForLoop|ReplaceUnaryOperator_\w+|ExceptionReplacer"
-    r"|ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Add|BitAnd_BitOr|BitOr_BitAnd))"
-)
-
-#: A mutant may take so many times as long as the tests without one, and at least so many seconds.
-_SLOWER, _LEAST = 4, 60
-
 
 @dataclass
 class Result:
@@ -149,6 +138,7 @@ class Result:
         self.killed += verdict == "killed"
         self.timeouts += verdict == "timeout"
         self.not_viable += verdict == "not viable"
+        self.not_run += verdict == "not run"
         if verdict == "survived":
             self.survivors.append(name)
 
@@ -193,78 +183,90 @@ def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
 # --- Python
 
 
-def python_mutants(files: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
-    """Yield each mutant of the files: its file, operator and place among those of the operator."""
-    from cosmic_ray import plugins
-    from cosmic_ray.ast import ast_nodes, get_ast_from_path
-
-    operators = {name: plugins.get_operator(name) for name in sorted(plugins.operator_names())}
-    chosen = {name: made() for name, made in operators.items() if _OPERATORS.fullmatch(name)}
-    for file in files:
-        nodes = list(ast_nodes(get_ast_from_path(ROOT / file)))
-        for name, operator in chosen.items():
-            places = sum(len(list(operator.mutation_positions(node))) for node in nodes)
-            yield from ((file, name, place) for place in range(places))
-
-
 def copy_tree(folder: Path) -> None:
     """Copy the tree with its extension, so that mutants never touch the original."""
     extension = [str(path.relative_to(ROOT)) for path in ROOT.glob("python/subtrie/_subtrie*.so")]
     copy_files(folder, extension)
 
 
-def _failed(folder: Path, tests: tuple[str, ...], limit: float) -> bool | None:
-    """Run the tests: whether one failed, or None if they did not end."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, check=False, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.returncode != 0
-
-
-def python_result(part: Part, count: int, seed: int, ends: float) -> Result:
-    """Draw mutants of cosmic-ray and run them, each in a copy of the tree."""
-    from cosmic_ray import plugins
-    from cosmic_ray.mutating import mutate_code
-
-    possible = list(python_mutants(part.files))
+def python_result(part: Part, count: int, seed: int, ends: float, jobs: int) -> Result:
+    """Draw mutants of cosmic-ray and run them, each in one of a few copies of the tree."""
+    possible = list(python_mutants.possible(ROOT, part.files))
     drawn = Random(seed).sample(possible, min(count, len(possible)))
     result = Result(possible=len(possible))
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        copy_tree(folder)
-        began = time.monotonic()
-        if _failed(folder, part.tests, ends - began) is not False:
-            raise SystemExit("the tests fail without a mutant")
-        limit = max(_LEAST, _SLOWER * (time.monotonic() - began))
-        for number, (file, operator, place) in enumerate(drawn):
-            if time.monotonic() > ends:
-                result.not_run = len(drawn) - number
-                break
-            path = folder / file
-            original = path.read_text(encoding="utf-8")
-            mutant = mutate_code(original, plugins.get_operator(operator)(), place)
-            if mutant is None:
-                result.not_viable += 1
-                continue
-            path.write_text(mutant, encoding="utf-8")
-            failed = _failed(folder, part.tests, limit)
-            path.write_text(original, encoding="utf-8")
-            line = _first_difference(original, mutant)
-            verdict = {True: "killed", False: "survived", None: "timeout"}[failed]
-            print(f"{verdict:9} {file}:{line} {operator}", flush=True)
-            result.add(verdict, f"{file}:{line} {operator} {mutant.splitlines()[line - 1]}")
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(jobs) as pool:
+        idle: SimpleQueue[python_mutants.Tree] = SimpleQueue()
+        for number in range(jobs):
+            folder = Path(made).resolve() / str(number)
+            copy_tree(folder)
+            idle.put(python_mutants.Tree(folder))
+        tree = idle.get()
+        coverage = tree.cover(part.tests, part.files)
+        idle.put(tree)
+        print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)
+        each = PythonMutants(coverage, idle, ends)
+        first = list(pool.map(each.first, drawn))
+        for judged in pool.map(each.rest, first):
+            result.add(judged.verdict, judged.name)
     return result
 
 
-def _first_difference(one: str, other: str) -> int:
-    lines = zip(one.splitlines(), other.splitlines(), strict=False)
-    return next((row for row, (a, b) in enumerate(lines, 1) if a != b), 1)
+class Judged(NamedTuple):
+    """A mutant and what became of it so far."""
+
+    verdict: str
+    name: str
+    mutant: python_mutants.Mutant
+    #: The changed text of the file, and the tests that the mutant was not given yet.
+    changed: str = ""
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PythonMutants:
+    """Judges mutants: all with the shortest tests first, then the survivors with the others."""
+
+    coverage: python_mutants.Coverage
+    trees: SimpleQueue[python_mutants.Tree]
+    #: The time at which no further tests are started.
+    ends: float
+
+    def first(self, mutant: python_mutants.Mutant) -> Judged:
+        """Judge a mutant with the shortest tests that execute its statement."""
+        original = (ROOT / mutant.file).read_text(encoding="utf-8")
+        changed = mutant.text(original)
+        if changed is None:
+            return Judged("not viable", str(mutant), mutant)
+        line = python_mutants.first_difference(original, changed)
+        shown = changed.splitlines()[line - 1].strip()
+        name = f"{mutant.file}:{line} {mutant.operator} {shown}"
+        if time.monotonic() > self.ends:
+            return Judged("not run", name, mutant)
+        executing = self.coverage.tests_for(mutant.file, python_mutants.statement(original, line))
+        tests = self.coverage.first(executing)
+        verdict = self._verdict(mutant, changed, tests)
+        print(f"{verdict:9} {len(executing):4} {name}", flush=True)
+        left = {*executing, *self.coverage.programs}.difference(tests)
+        return Judged(verdict, name, mutant, changed, tuple(self.coverage.shortest(left)))
+
+    def rest(self, judged: Judged) -> Judged:
+        """Judge a survivor with the other tests that execute it or may do so."""
+        if judged.verdict != "survived" or not judged.left:
+            return judged
+        if time.monotonic() > self.ends:
+            print(f"not given {len(judged.left)} tests that take long: {judged.name}", flush=True)
+            return judged
+        verdict = self._verdict(judged.mutant, judged.changed, list(judged.left))
+        print(f"{verdict:9} at last {judged.name}", flush=True)
+        return judged._replace(verdict=verdict)
+
+    def _verdict(self, mutant: python_mutants.Mutant, changed: str, tests: list[str]) -> str:
+        took = sum(self.coverage.seconds[test] for test in tests)
+        tree = self.trees.get()
+        try:
+            return tree.verdict(mutant, changed, tests, took)
+        finally:
+            self.trees.put(tree)
 
 
 def main() -> int:
@@ -274,11 +276,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at a time, in Python")
     parser.add_argument("--record", action="store_true", help="write docs/records/mutants-*.json")
     options = parser.parse_args()
     part, started = PARTS[options.part], time.monotonic()
-    run = rust_result if part.is_rust else python_result
-    result = run(part, options.count, options.seed, started + 60 * options.minutes)
+    drawn = (options.count, options.seed, started + 60 * options.minutes)
+    if part.is_rust:
+        result = rust_result(part, *drawn)
+    else:
+        result = python_result(part, *drawn, options.jobs)
     figures = result.figures(options.count, started)
     print(json.dumps(figures, indent=1))
     if options.record:
