@@ -127,7 +127,7 @@ class Coverage:
     seconds: dict[str, float]
     #: By file and line, the tests that execute it.
     lines: dict[str, dict[int, set[str]]]
-    #: Tests in files that start programs.
+    #: Tests whose lines are not known: they fork, or are in files that start programs.
     programs: frozenset[str]
 
     def tests_for(self, file: str, lines: range | None) -> list[str]:
@@ -163,8 +163,10 @@ class Tree:
             "COVERAGE_FILE": str(folder / ".coverage"),
         }
 
-    def cover(self, tests: Iterable[str], files: tuple[str, ...]) -> Coverage:
-        """Run the tests under coverage.
+    def cover(
+        self, tests: Iterable[str], files: tuple[str, ...], without: tuple[str, ...]
+    ) -> Coverage:
+        """Run the tests under coverage, but for those that do not end there.
 
         Raises:
             SystemExit: One fails.
@@ -175,7 +177,8 @@ class Tree:
         code, output = self._pytest(
             [
                 "-v", "--durations=0", "--durations-min=0", "--cov-context=test", "--cov-report=",
-                *(f"--cov={folder}" for folder in folders), *tests,
+                *(f"--cov={folder}" for folder in folders),
+                *(f"--deselect={test}" for test in without), *tests,
             ],
             _ALL,
         )  # fmt: skip
@@ -199,8 +202,9 @@ class Tree:
             for name in sources
             if _STARTS.search((self.folder / name).read_text(encoding="utf-8"))
         }
-        programs = frozenset(test for test in seconds if test.partition("::")[0] in starting)
-        return Coverage(seconds, lines, programs)
+        seconds |= dict.fromkeys(without, 1.0)
+        programs = {test for test in seconds if test.partition("::")[0] in starting}
+        return Coverage(seconds, lines, frozenset({*programs, *without}))
 
     def verdict(self, mutant: Mutant, changed: str, tests: list[str], took: float) -> str:
         """Return ``killed``, ``timeout`` or ``survived``.
