@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -56,14 +57,18 @@ class Mutant(NamedTuple):
     place: int
 
     def text(self, original: str) -> str | None:
-        """Return the changed file, or None if nothing changes."""
+        """Return the changed file, or None if nothing changes or it is not Python."""
         from cosmic_ray import plugins
         from cosmic_ray.mutating import mutate_code
 
         changed: str | None = mutate_code(
             original, plugins.get_operator(self.operator)(), self.place
         )
-        return None if changed == original else changed
+        # A star that makes parameters keyword-only is taken for a multiplication.
+        with suppress(SyntaxError):
+            compile(changed or "", self.file, "exec")
+            return None if changed == original else changed
+        return None
 
 
 def possible(root: Path, files: Iterable[str]) -> Iterator[Mutant]:
