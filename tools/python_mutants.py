@@ -126,7 +126,7 @@ def _extent(node: ast.AST) -> range:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What one run of the tests without a mutant showed."""
+    """The duration of each test, and which tests execute which line."""
 
     #: The seconds of each test.
     seconds: dict[str, float]
@@ -171,7 +171,7 @@ class Tree:
     def cover(
         self, tests: Iterable[str], files: tuple[str, ...], without: tuple[str, ...]
     ) -> Coverage:
-        """Run the tests under coverage, but for those that do not end there.
+        """Run the tests under coverage, without those that do not end there.
 
         Raises:
             SystemExit: One fails.
@@ -253,7 +253,7 @@ class Tree:
                 if not ended:
                     # pytest then stops the brokers that it started.
                     run.send_signal(signal.SIGINT)
-                    if not _wait(run, 20.0, math.inf):
+                    if not _wait(run, 8.0, math.inf):
                         run.kill()
             output.seek(0)
             return run.returncode if ended else None, output.read()

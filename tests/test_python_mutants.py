@@ -1,0 +1,66 @@
+"""The judgement of `make mutants` on a mutant in Python: which tests it gets, what they say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+
+import python_mutants
+
+_SOURCE = """\
+LIMIT = 1
+@staticmethod
+def one(first=2,
+        second=3):
+    if (first and
+            second):
+        return 1
+    try:
+        return 2
+    except ValueError:
+        return (3 +
+                4)
+class Kind:
+    size = 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "statement"),
+    [((1, 2, 3, 4, 13, 14), None), ((5, 6), (5, 7)), ((8,), (8, 9)), ((9,), (9, 10)),
+     ((10,), (10, 11)), ((11, 12), (11, 13))],
+)  # fmt: skip
+def test_a_statement_is_known_by_its_lines_unless_it_is_executed_at_import(lines, statement):
+    expected = statement and range(*statement)
+    assert [python_mutants.statement(_SOURCE, line) for line in lines] == [expected] * len(lines)
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [("x = 2\n", "killed"), ("x = 1 \n", "survived"), ("while True: pass\n", "timeout")],
+)
+def test_a_mutant_is_killed_by_a_test_that_fails_each_time(changed, verdict, tmp_path, monkeypatch):
+    monkeypatch.setattr(python_mutants, "_LEAST_CPU", 3.0)
+    (tmp_path / "part.py").write_text("x = 1\n")
+    test = tmp_path / "test_part.py"
+    test.write_text("def test_x():\n    from part import x\n    assert x == 1\n")
+    tree = python_mutants.Tree(tmp_path)
+    mutant = python_mutants.Mutant("part.py", "", 0)
+    assert tree.verdict(mutant, changed, ["test_part.py::test_x"], 0.0) == verdict
+    assert (tmp_path / "part.py").read_text() == "x = 1\n"
+
+
+def test_a_test_that_fails_once_kills_nothing(tmp_path):
+    (tmp_path / "part.py").write_text("x = 1\n")
+    (tmp_path / "test_part.py").write_text(
+        "from pathlib import Path\n"
+        "def test_x():\n    seen = Path('seen')\n    if not seen.exists():\n"
+        "        seen.touch()\n        raise AssertionError\n"
+    )
+    mutant = python_mutants.Mutant("part.py", "", 0)
+    tree = python_mutants.Tree(tmp_path)
+    assert tree.verdict(mutant, "x = 2\n", ["test_part.py::test_x"], 0.0) == "survived"
