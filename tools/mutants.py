@@ -110,13 +110,14 @@ PARTS = {
         ),
         tests=(
             "tests/test_dispatcher.py",
-            # The quickest first: the run of a mutant ends with the first test that fails.
             *(
                 f"tests/connector/test_{name}.py"
                 for name in (
                     "short_circuit", "short_circuit_programs", "routing", "own_subscriptions",
                     "fragments", "limits", "refused", "on_the_bus", "native_connection", "attacks",
-                    "faults", "outcomes",
+                    "faults", "outcomes", "locality", "peer_cache", "calls", "as_in_go", "services",
+                    "native_acknowledgements", "error_responses", "request_path", "bodies",
+                    "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
                 )
             ),
         ),
