@@ -82,7 +82,12 @@ PARTS = {
     "algebra": Part(
         ("src/permissions/*.rs",),
         stages=(
-            Stage("core", ("permission_queues", "permission_laws::every_set_of_two"), cpu=30),
+            Stage(
+                "core",
+                (*(f"permission_{name}" for name in ("answers", "work", "queues", "pairs")),
+                 "permission_laws::every_set_of_two"),
+                cpu=60,
+            ),
             Stage("core", ("permission_laws::a_million",), cpu=150),
         ),
     ),

@@ -5,7 +5,7 @@
 //! accept it, and the rules that cover a pattern are the intersection along its tokens.
 //!
 //! A [`PatternTable`] holds one pattern of each rule (its subject, or its queue), a
-//! [`CoverageTable`] both. Memory: the tokens of the rules, and three bits of a rule for each position
+//! [`CoverageTable`] both. Memory: the tokens of the rules, and two bits of a rule for each position
 //! of the longest one.
 
 use std::collections::HashMap;
@@ -33,6 +33,18 @@ pub(super) fn is_empty(bits: &[u64]) -> bool {
     bits.iter().all(|&word| word == 0)
 }
 
+/// Set `both` to the rules that are in both sets.
+fn intersect(both: &mut [u64], one: &[u64], other: &[u64]) {
+    for (word, (one, other)) in both.iter_mut().zip(one.iter().zip(other)) {
+        *word = one & other;
+    }
+}
+
+/// The entry at an index, the last one for all beyond.
+fn at_or_last(entries: &[RuleBits], index: usize) -> &RuleBits {
+    &entries[index.min(entries.len() - 1)]
+}
+
 /// Iterate over the rules of a set in ascending order.
 pub(super) fn rules_in(bits: &[u64]) -> impl Iterator<Item = usize> {
     bits.iter().enumerate().flat_map(|(index, &word)| {
@@ -44,14 +56,12 @@ pub(super) fn rules_in(bits: &[u64]) -> impl Iterator<Item = usize> {
 
 /// One pattern of each rule, by position and token.
 struct PatternTable {
-    /// Maximum number of tokens of a pattern, without its tail.
-    longest: usize,
-    /// By position: patterns with `*` there.
-    stars: Vec<RuleBits>,
-    /// By position: patterns whose tail begins there or before.
-    tails: Vec<RuleBits>,
-    /// By number of tokens: patterns without a tail.
-    exact: Vec<RuleBits>,
+    /// By position: patterns with `*` there, or whose tail begins there or before. The last is that
+    /// of all further positions.
+    any_token: Vec<RuleBits>,
+    /// By number of tokens: patterns that match sequences so long. The last is that of all further
+    /// numbers.
+    of_length: Vec<RuleBits>,
     /// By position and token: patterns with that token there.
     literals: HashMap<(usize, u32), Vec<usize>, foldhash::fast::RandomState>,
     /// All patterns of the table.
@@ -65,10 +75,8 @@ impl PatternTable {
             .max()
             .unwrap_or(0);
         let mut table = Self {
-            longest,
-            stars: vec![vec![0; words]; longest],
-            tails: vec![vec![0; words]; longest + 1],
-            exact: vec![vec![0; words]; longest + 1],
+            any_token: vec![vec![0; words]; longest + 1],
+            of_length: vec![vec![0; words]; longest + 2],
             literals: HashMap::default(),
             all: vec![0; words],
         };
@@ -76,18 +84,20 @@ impl PatternTable {
             insert(&mut table.all, rule);
             for (position, &token) in pattern.tokens.iter().enumerate() {
                 if token == STAR {
-                    insert(&mut table.stars[position], rule);
+                    insert(&mut table.any_token[position], rule);
                 } else {
                     let key = (position, token);
                     table.literals.entry(key).or_default().push(rule);
                 }
             }
             if pattern.tail {
-                for bits in &mut table.tails[pattern.tokens.len()..] {
+                let open = &mut table.any_token[pattern.tokens.len()..];
+                let longer = &mut table.of_length[pattern.shortest()..];
+                for bits in open.iter_mut().chain(longer) {
                     insert(bits, rule);
                 }
             } else {
-                insert(&mut table.exact[pattern.tokens.len()], rule);
+                insert(&mut table.of_length[pattern.tokens.len()], rule);
             }
         }
         table
@@ -95,12 +105,7 @@ impl PatternTable {
 
     /// Keep in `candidates` the patterns that accept `token` at `position`; `next` is scratch space.
     fn step(&self, candidates: &mut RuleBits, next: &mut RuleBits, position: usize, token: u32) {
-        let tails = &self.tails[position.min(self.longest)];
-        let stars = self.stars.get(position);
-        for (index, word) in next.iter_mut().enumerate() {
-            let star = stars.map_or(0, |bits| bits[index]);
-            *word = candidates[index] & (star | tails[index]);
-        }
+        intersect(next, candidates, at_or_last(&self.any_token, position));
         if token != STAR {
             for &rule in self.literals.get(&(position, token)).into_iter().flatten() {
                 if contains(candidates, rule) {
@@ -113,11 +118,7 @@ impl PatternTable {
 
     /// Set `found` to the candidates that match sequences of exactly `length` tokens.
     fn matching_at(&self, candidates: &[u64], length: usize, found: &mut RuleBits) {
-        let tails = &self.tails[(length - 1).min(self.longest)];
-        let exact = self.exact.get(length);
-        for (index, word) in found.iter_mut().enumerate() {
-            *word = candidates[index] & (exact.map_or(0, |bits| bits[index]) | tails[index]);
-        }
+        intersect(found, candidates, at_or_last(&self.of_length, length));
     }
 }
 
@@ -239,9 +240,7 @@ impl CoverageTable {
             }
             self.subjects.matching_at(&candidates, length, &mut found);
             for (queue_length, bits) in &queues {
-                for (index, word) in both.iter_mut().enumerate() {
-                    *word = found[index] & bits[index];
-                }
+                intersect(&mut both, &found, bits);
                 visit(length, *queue_length, &both)?;
             }
         }

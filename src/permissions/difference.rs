@@ -20,9 +20,9 @@ const MAX_EXCEPTION_WORK: usize = 1 << 32;
 /// ```
 /// use subtrie::permissions::{RuleSet, difference};
 ///
-/// let left = RuleSet { allow: &["a"], deny: &[], max_tokens: usize::MAX };
-/// let right = RuleSet { allow: &[], deny: &[], max_tokens: usize::MAX };
-/// let grant = &difference(left, right)?[0];
+/// let left = RuleSet { allow: &["a"], deny: &[] };
+/// let right = RuleSet { allow: &[], deny: &[] };
+/// let grant = &difference(left, right, usize::MAX)?[0];
 /// assert_eq!((grant.rule.as_str(), grant.witness.subject.as_str()), ("a", "a"));
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
@@ -51,19 +51,23 @@ pub struct Grant {
 /// ```
 /// use subtrie::permissions::{RuleSet, difference};
 ///
-/// let left = RuleSet { allow: &["a.*"], deny: &[], max_tokens: usize::MAX };
-/// let right = RuleSet { allow: &["a.b"], deny: &[], max_tokens: usize::MAX };
-/// let grants = difference(left, right)?;
+/// let left = RuleSet { allow: &["a.*"], deny: &[] };
+/// let right = RuleSet { allow: &["a.b"], deny: &[] };
+/// let grants = difference(left, right, usize::MAX)?;
 /// assert_eq!((grants[0].rule.as_str(), &grants[0].unless[..]), ("a.*", &["a.b".to_owned()][..]));
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
-pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, Error> {
-    let sets = Comparison::parse(left, right)?;
+pub fn difference(
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    max_tokens: usize,
+) -> Result<Vec<Grant>, Error> {
+    let sets = Comparison::parse(left, right, max_tokens)?;
     let mut not_allowed: Vec<(Rule, Witness)> = Vec::new();
     let table = sets.right_allow_and_left_deny();
     for rule in &sets.left.allow {
         let mut shortest = ShortestWitness::new(&sets.interner);
-        sets.find_uncovered(&table, rule, true, &mut shortest);
+        sets.find_uncovered(&table, rule, &mut shortest);
         if let Some(witness) = shortest.into_witness() {
             not_allowed.push((rule.clone(), witness));
         }
@@ -83,7 +87,7 @@ pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, E
                 continue;
             }
             let mut shortest = ShortestWitness::new(&sets.interner);
-            sets.find_uncovered(&table, &both, false, &mut shortest);
+            sets.find_uncovered(&table, &both, &mut shortest);
             if let Some(witness) = shortest.into_witness() {
                 not_denied.push((both, witness));
             }
@@ -96,13 +100,7 @@ pub fn difference(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Vec<Grant>, E
     if grants > MAX_GRANTS || (grants * rules).saturating_mul(rules) > MAX_EXCEPTION_WORK {
         return Err(too_much_work());
     }
-    // If the left set has longer subjects, the right allow rules do not take a whole pattern out.
-    let right_allow: &[Rule] = if sets.left.max_tokens > sets.right.max_tokens {
-        &[]
-    } else {
-        &sets.right.allow
-    };
-    let excluded: Vec<&Rule> = right_allow.iter().chain(&sets.left.deny).collect();
+    let excluded: Vec<&Rule> = (sets.right.allow.iter()).chain(&sets.left.deny).collect();
     let mut grants = to_grants(&drop_covered(not_allowed), &excluded, &sets.interner);
     let excluded: Vec<&Rule> = sets.left.deny.iter().collect();
     grants.extend(to_grants(

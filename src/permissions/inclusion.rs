@@ -22,7 +22,7 @@ pub(super) const fn too_much_work() -> Error {
 /// ```
 /// use subtrie::permissions::RuleSet;
 ///
-/// let set = RuleSet { allow: &["orders.>"], deny: &["orders.eu.>"], max_tokens: usize::MAX };
+/// let set = RuleSet { allow: &["orders.>"], deny: &["orders.eu.>"] };
 /// assert_eq!(set.allow.len(), 1);
 /// ```
 #[derive(Clone, Copy)]
@@ -31,8 +31,6 @@ pub struct RuleSet<'a> {
     pub allow: &'a [&'a str],
     /// The same for what is denied; deny takes precedence.
     pub deny: &'a [&'a str],
-    /// Maximum number of tokens of a subject, `usize::MAX` for no bound.
-    pub max_tokens: usize,
 }
 
 /// A subject that proves an answer, with a queue if one is needed.
@@ -42,8 +40,8 @@ pub struct RuleSet<'a> {
 /// ```
 /// use subtrie::permissions::{RuleSet, refused_witness};
 ///
-/// let set = RuleSet { allow: &["orders.> workers"], deny: &[], max_tokens: usize::MAX };
-/// let witness = refused_witness(set, "orders.new", None)?.unwrap();
+/// let set = RuleSet { allow: &["orders.> workers"], deny: &[] };
+/// let witness = refused_witness(set, "orders.new", None, usize::MAX)?.unwrap();
 /// assert_eq!((witness.subject.as_str(), witness.queue), ("orders.new", None));
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
@@ -59,7 +57,6 @@ pub struct Witness {
 pub(super) struct ParsedSet {
     pub(super) allow: Vec<Rule>,
     pub(super) deny: Vec<Rule>,
-    pub(super) max_tokens: usize,
 }
 
 impl ParsedSet {
@@ -73,7 +70,6 @@ impl ParsedSet {
         Self {
             allow: parse(set.allow),
             deny: parse(set.deny),
-            max_tokens: set.max_tokens,
         }
     }
 }
@@ -84,18 +80,29 @@ pub(super) struct Comparison<'a> {
     pub(super) left: ParsedSet,
     pub(super) right: ParsedSet,
     pub(super) max_lengths: MaxLengths,
+    /// Maximum number of tokens of a subject.
+    pub(super) max_tokens: usize,
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn parse(left: RuleSet<'a>, right: RuleSet<'a>) -> Result<Self, Error> {
+    pub(super) fn parse(
+        left: RuleSet<'a>,
+        right: RuleSet<'a>,
+        max_tokens: usize,
+    ) -> Result<Self, Error> {
         let mut interner = TokenInterner::default();
         let left = ParsedSet::parse(left, &mut interner);
         let right = ParsedSet::parse(right, &mut interner);
-        Self::new(interner, left, right)
+        Self::new(interner, left, right, max_tokens)
     }
 
     /// Reject sets whose comparison exceeds the maximum work.
-    fn new(interner: TokenInterner<'a>, left: ParsedSet, right: ParsedSet) -> Result<Self, Error> {
+    fn new(
+        interner: TokenInterner<'a>,
+        left: ParsedSet,
+        right: ParsedSet,
+        max_tokens: usize,
+    ) -> Result<Self, Error> {
         let rules =
             (left.allow.iter().chain(&left.deny)).chain(right.allow.iter().chain(&right.deny));
         let max_lengths = MaxLengths::of(rules);
@@ -111,6 +118,7 @@ impl<'a> Comparison<'a> {
             left,
             right,
             max_lengths,
+            max_tokens,
         })
     }
 
@@ -124,46 +132,24 @@ impl<'a> Comparison<'a> {
         CoverageTable::new(self.left.deny.iter())
     }
 
-    /// Remove the right allow rules from a set if subjects of `length` tokens exceed the right
-    /// maximum.
-    pub(super) fn within_right_bound(&self, length: usize, bits: &[u64]) -> Vec<u64> {
-        let allowed = self.right.allow.len();
-        if length <= self.right.max_tokens {
-            return bits.to_vec();
-        }
-        (bits.iter().enumerate())
-            .map(|(index, &word)| match allowed.saturating_sub(index * 64) {
-                0 => word,
-                64.. => 0,
-                low => word >> low << low,
-            })
-            .collect()
-    }
-
     /// Find the shortest part of `rule` that no rule of the table covers, and keep it in `shortest` if
-    /// it is shorter. `right`: the table begins with the right allow rules.
+    /// it is shorter.
     pub(super) fn find_uncovered(
         &self,
         table: &CoverageTable,
         rule: &Rule,
-        right: bool,
         shortest: &mut ShortestWitness,
     ) {
-        let max_tokens = self.left.max_tokens.min(shortest.length);
+        let max_tokens = self.max_tokens.min(shortest.length);
         let found = table.for_each_length(
             rule,
             self.max_lengths,
             max_tokens,
             |length, queue_length, bits| {
-                let covered = if right && length > self.right.max_tokens {
-                    !is_empty(&self.within_right_bound(length, bits))
-                } else {
-                    !is_empty(bits)
-                };
-                if covered {
-                    ControlFlow::Continue(())
-                } else {
+                if is_empty(bits) {
                     ControlFlow::Break((length, queue_length))
+                } else {
+                    ControlFlow::Continue(())
                 }
             },
         );
@@ -242,24 +228,28 @@ impl ShortestWitness {
 /// ```
 /// use subtrie::permissions::{RuleSet, witness};
 ///
-/// let left = RuleSet { allow: &["a.*", "b"], deny: &[], max_tokens: usize::MAX };
-/// let right = RuleSet { allow: &["a.>"], deny: &[], max_tokens: usize::MAX };
-/// assert_eq!(witness(left, right)?.unwrap().subject, "b");
+/// let left = RuleSet { allow: &["a.*", "b"], deny: &[] };
+/// let right = RuleSet { allow: &["a.>"], deny: &[] };
+/// assert_eq!(witness(left, right, usize::MAX)?.unwrap().subject, "b");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
-pub fn witness(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Witness>, Error> {
-    let sets = Comparison::parse(left, right)?;
+pub fn witness(
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    max_tokens: usize,
+) -> Result<Option<Witness>, Error> {
+    let sets = Comparison::parse(left, right, max_tokens)?;
     let mut shortest = ShortestWitness::new(&sets.interner);
     let table = sets.right_allow_and_left_deny();
     for rule in &sets.left.allow {
-        sets.find_uncovered(&table, rule, true, &mut shortest);
+        sets.find_uncovered(&table, rule, &mut shortest);
     }
     if !sets.right.deny.is_empty() {
         let table = sets.left_deny();
         for rule in &sets.left.allow {
             for denied in &sets.right.deny {
                 if let Some(both) = rule.intersection(denied) {
-                    sets.find_uncovered(&table, &both, false, &mut shortest);
+                    sets.find_uncovered(&table, &both, &mut shortest);
                 }
             }
         }
@@ -280,32 +270,33 @@ pub fn witness(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Witness>,
 /// ```
 /// use subtrie::permissions::{RuleSet, overlap};
 ///
-/// let left = RuleSet { allow: &["a.*.c"], deny: &[], max_tokens: usize::MAX };
-/// let right = RuleSet { allow: &["a.b.*"], deny: &[], max_tokens: usize::MAX };
-/// assert_eq!(overlap(left, right)?.unwrap().subject, "a.b.c");
+/// let left = RuleSet { allow: &["a.*.c"], deny: &[] };
+/// let right = RuleSet { allow: &["a.b.*"], deny: &[] };
+/// assert_eq!(overlap(left, right, usize::MAX)?.unwrap().subject, "a.b.c");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
-pub fn overlap(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Witness>, Error> {
+pub fn overlap(
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    max_tokens: usize,
+) -> Result<Option<Witness>, Error> {
     // The intersection: each left allow rule within each right one, without both sets of denies.
     let denied: Vec<&str> = left.deny.iter().chain(right.deny).copied().collect();
-    let max_tokens = left.max_tokens.min(right.max_tokens);
     let one = RuleSet {
+        allow: left.allow,
         deny: &denied,
-        max_tokens,
-        ..left
     };
     let other = RuleSet {
         allow: &[],
         deny: right.allow,
-        max_tokens,
     };
-    let sets = Comparison::parse(one, other)?;
+    let sets = Comparison::parse(one, other, max_tokens)?;
     let mut shortest = ShortestWitness::new(&sets.interner);
     let table = sets.left_deny();
     for rule in &sets.left.allow {
         for shared in &sets.right.deny {
             if let Some(both) = rule.intersection(shared) {
-                sets.find_uncovered(&table, &both, false, &mut shortest);
+                sets.find_uncovered(&table, &both, &mut shortest);
             }
         }
     }
@@ -326,15 +317,16 @@ pub fn overlap(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Witness>,
 /// ```
 /// use subtrie::permissions::{RuleSet, refused_witness};
 ///
-/// let set = RuleSet { allow: &["orders.>"], deny: &["orders.eu"], max_tokens: usize::MAX };
-/// assert_eq!(refused_witness(set, "orders.*.new", None)?, None);
-/// assert_eq!(refused_witness(set, "orders.*", None)?.unwrap().subject, "orders.eu");
+/// let set = RuleSet { allow: &["orders.>"], deny: &["orders.eu"] };
+/// assert_eq!(refused_witness(set, "orders.*.new", None, usize::MAX)?, None);
+/// assert_eq!(refused_witness(set, "orders.*", None, usize::MAX)?.unwrap().subject, "orders.eu");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn refused_witness(
     set: RuleSet<'_>,
     pattern: &str,
     queue: Option<&str>,
+    max_tokens: usize,
 ) -> Result<Option<Witness>, Error> {
     let mut interner = TokenInterner::default();
     let question = Rule::question(pattern, queue, &mut interner);
@@ -342,16 +334,15 @@ pub fn refused_witness(
     let left = ParsedSet {
         allow: vec![question],
         deny: Vec::new(),
-        max_tokens: set.max_tokens,
     };
-    let sets = Comparison::new(interner, left, right)?;
+    let sets = Comparison::new(interner, left, right, max_tokens)?;
     let mut shortest = ShortestWitness::new(&sets.interner);
     let (table, no_rules) = (sets.right_allow_and_left_deny(), sets.left_deny());
     for rule in &sets.left.allow {
-        sets.find_uncovered(&table, rule, true, &mut shortest);
+        sets.find_uncovered(&table, rule, &mut shortest);
         for denied in &sets.right.deny {
             if let Some(both) = rule.intersection(denied) {
-                sets.find_uncovered(&no_rules, &both, false, &mut shortest);
+                sets.find_uncovered(&no_rules, &both, &mut shortest);
             }
         }
     }

@@ -7,6 +7,7 @@
 //! saves a rule, as narrow as possible. Ties: the narrowest, then by text. The rules of each queue
 //! name are minimised separately, given what wider queues allow.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -33,13 +34,13 @@ const MAX_WORK: u64 = 1 << 34;
 /// ```
 /// use subtrie::permissions::{RuleSet, minimised};
 ///
-/// let set = RuleSet { allow: &["a.b", "a.*", "c"], deny: &["d"], max_tokens: usize::MAX };
-/// let (allow, deny) = minimised(set)?;
+/// let set = RuleSet { allow: &["a.b", "a.*", "c"], deny: &["d"] };
+/// let (allow, deny) = minimised(set, usize::MAX)?;
 /// assert_eq!(allow, ["a.*", "c"]);
 /// assert!(deny.is_empty());
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
-pub fn minimised(set: RuleSet<'_>) -> Result<(Vec<String>, Vec<String>), Error> {
+pub fn minimised(set: RuleSet<'_>, max_tokens: usize) -> Result<(Vec<String>, Vec<String>), Error> {
     let mut interner = TokenInterner::default();
     let set = ParsedSet::parse(set, &mut interner);
     let max_lengths = MaxLengths::of(set.allow.iter().chain(&set.deny));
@@ -58,9 +59,15 @@ pub fn minimised(set: RuleSet<'_>) -> Result<(Vec<String>, Vec<String>), Error> 
         .collect();
     let mut allow: Vec<Rule> = Vec::new();
     for group in &groups {
-        allow.extend(minimise_queue(group, &set, max_lengths, &interner));
+        allow.extend(minimise_queue(
+            group,
+            &set,
+            max_lengths,
+            max_tokens,
+            &interner,
+        ));
     }
-    let deny = required_denies(&allow, &set, max_lengths, &interner);
+    let deny = required_denies(&allow, &set, max_lengths, max_tokens, &interner);
     Ok((
         sorted_texts(&allow, &interner),
         sorted_texts(&deny, &interner),
@@ -88,6 +95,7 @@ fn minimise_queue(
     group: &str,
     set: &ParsedSet,
     max_lengths: MaxLengths,
+    max_tokens: usize,
     interner: &TokenInterner<'_>,
 ) -> Vec<Rule> {
     let (own, others): (Vec<&Rule>, Vec<&Rule>) =
@@ -107,15 +115,15 @@ fn minimise_queue(
     let own = plain(&own);
     let others = plain(&others);
     let deny = plain(&set.deny.iter().collect::<Vec<_>>());
-    let last = max_lengths.subject.min(set.max_tokens);
+    let last = max_lengths.subject.min(max_tokens);
     let max_lengths = MaxLengths {
         queue: 0,
         ..max_lengths
     };
     // At `last`, a tail stands for all larger numbers of tokens.
-    let unbounded = set.max_tokens > max_lengths.subject;
+    let unbounded = max_tokens > max_lengths.subject;
 
-    let chains = required_chains(&own, &others, &deny, max_lengths, set.max_tokens);
+    let chains = required_chains(&own, &others, &deny, max_lengths, max_tokens);
     let table = CoverageTable::new(own.iter().chain(&others).chain(&deny));
     let mut rules = Vec::new();
     for (root, stars) in &chains {
@@ -203,6 +211,7 @@ fn required_denies(
     allow: &[Rule],
     set: &ParsedSet,
     max_lengths: MaxLengths,
+    max_tokens: usize,
     interner: &TokenInterner<'_>,
 ) -> Vec<Rule> {
     let mut by_text: BTreeMap<String, &Rule> = BTreeMap::new();
@@ -212,7 +221,7 @@ fn required_denies(
     let mut deny: Vec<(String, &Rule)> = by_text.into_iter().collect();
     deny.sort_by_key(|(text, rule)| {
         let tokens = rule.subject.shortest() + rule.queue.shortest();
-        (usize::MAX - tokens, usize::MAX - text.len())
+        Reverse((tokens, text.len()))
     });
     let table = CoverageTable::new(deny.iter().map(|&(_, rule)| rule));
     let mut kept = vec![true; deny.len()];
@@ -223,7 +232,7 @@ fn required_denies(
             .filter_map(|allowed| allowed.intersection(tried)))
         .all(|both| {
             table
-                .for_each_length(&both, max_lengths, set.max_tokens, |_, _, bits| {
+                .for_each_length(&both, max_lengths, max_tokens, |_, _, bits| {
                     if (0..deny.len()).any(|other| kept[other] && contains(bits, other)) {
                         ControlFlow::Continue(())
                     } else {

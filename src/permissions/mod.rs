@@ -12,15 +12,17 @@
 //! A rule is validated text: `pattern`, or `pattern queue`; a rule without a queue applies to every
 //! queue and to no queue. A queue name is a sequence of tokens, as a subject is.
 //!
+//! Every question takes the maximum number of tokens of a subject, `usize::MAX` for no bound.
+//!
 //! # Examples
 //!
 //! ```
 //! use subtrie::permissions::{RuleSet, witness};
 //!
-//! let set = |allow, deny| RuleSet { allow, deny, max_tokens: usize::MAX };
+//! let set = |allow, deny| RuleSet { allow, deny };
 //! let (wide, narrow) = (set(&["orders.>"], &[]), set(&["orders.>"], &["orders.eu.>"]));
-//! assert_eq!(witness(narrow, wide)?, None);
-//! assert_eq!(witness(wide, narrow)?.unwrap().subject, "orders.eu.x");
+//! assert_eq!(witness(narrow, wide, usize::MAX)?, None);
+//! assert_eq!(witness(wide, narrow, usize::MAX)?.unwrap().subject, "orders.eu.x");
 //! # Ok::<(), subtrie::error::Error>(())
 //! ```
 // A67, A69

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use super::coverage::{CoverageTable, contains, rules_in};
+use super::coverage::{CoverageTable, contains, is_empty, rules_in};
 use super::inclusion::{Comparison, RuleSet};
 use super::rule::Rule;
 use crate::error::Error;
@@ -19,8 +19,8 @@ use crate::error::Error;
 /// ```
 /// use subtrie::permissions::{RuleSet, proof};
 ///
-/// let set = RuleSet { allow: &["a.b", "a.*"], deny: &[], max_tokens: usize::MAX };
-/// assert_eq!(proof(set, set)?.unwrap().allow_claims.len(), 2);
+/// let set = RuleSet { allow: &["a.b", "a.*"], deny: &[] };
+/// assert_eq!(proof(set, set, usize::MAX)?.unwrap().allow_claims.len(), 2);
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +45,18 @@ pub struct Proof {
 /// ```
 /// use subtrie::permissions::{RuleSet, proof};
 ///
-/// let left = RuleSet { allow: &["a.b"], deny: &[], max_tokens: usize::MAX };
-/// let right = RuleSet { allow: &["a.*", "c"], deny: &[], max_tokens: usize::MAX };
-/// let proof = proof(left, right)?.unwrap();
+/// let left = RuleSet { allow: &["a.b"], deny: &[] };
+/// let right = RuleSet { allow: &["a.*", "c"], deny: &[] };
+/// let proof = proof(left, right, usize::MAX)?.unwrap();
 /// assert_eq!(proof.allow_claims, [("a.b".to_owned(), vec!["a.*".to_owned()])]);
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
-pub fn proof(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Proof>, Error> {
-    let sets = Comparison::parse(left, right)?;
+pub fn proof(
+    left: RuleSet<'_>,
+    right: RuleSet<'_>,
+    max_tokens: usize,
+) -> Result<Option<Proof>, Error> {
+    let sets = Comparison::parse(left, right, max_tokens)?;
     let mut proof = Proof {
         allow_claims: Vec::new(),
         deny_claims: Vec::new(),
@@ -60,7 +64,7 @@ pub fn proof(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Proof>, Err
     let table = sets.right_allow_and_left_deny();
     let texts: Vec<&str> = right.allow.iter().chain(left.deny).copied().collect();
     for (rule, &text) in sets.left.allow.iter().zip(left.allow) {
-        let Some(cover) = find_cover(&sets, &table, rule, true, &texts) else {
+        let Some(cover) = find_cover(&sets, &table, rule, &texts) else {
             return Ok(None);
         };
         proof.allow_claims.push((text.to_owned(), cover));
@@ -71,7 +75,7 @@ pub fn proof(left: RuleSet<'_>, right: RuleSet<'_>) -> Result<Option<Proof>, Err
             let Some(both) = rule.intersection(denied) else {
                 continue;
             };
-            let Some(cover) = find_cover(&sets, &table, &both, false, left.deny) else {
+            let Some(cover) = find_cover(&sets, &table, &both, left.deny) else {
                 return Ok(None);
             };
             let claim = (text.to_owned(), denial.to_owned(), cover);
@@ -89,27 +93,16 @@ fn find_cover(
     sets: &Comparison<'_>,
     table: &CoverageTable,
     rule: &Rule,
-    right: bool,
     texts: &[&str],
 ) -> Option<Vec<String>> {
     let mut by_length: Vec<Vec<u64>> = Vec::new();
-    let found = table.for_each_length(
-        rule,
-        sets.max_lengths,
-        sets.left.max_tokens,
-        |length, _, bits| {
-            let bits = if right {
-                sets.within_right_bound(length, bits)
-            } else {
-                bits.to_vec()
-            };
-            if bits.iter().all(|&word| word == 0) {
-                return ControlFlow::Break(());
-            }
-            by_length.push(bits);
-            ControlFlow::Continue(())
-        },
-    );
+    let found = table.for_each_length(rule, sets.max_lengths, sets.max_tokens, |_, _, bits| {
+        if is_empty(bits) {
+            return ControlFlow::Break(());
+        }
+        by_length.push(bits.to_vec());
+        ControlFlow::Continue(())
+    });
     if found.is_break() {
         return None;
     }

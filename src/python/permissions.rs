@@ -42,21 +42,19 @@ impl TwoSets {
     fn compare<T: Send>(
         &self,
         py: Python<'_>,
-        compare: impl Fn(RuleSet<'_>, RuleSet<'_>) -> Result<T, Error> + Send + Sync,
+        compare: impl Fn(RuleSet<'_>, RuleSet<'_>, usize) -> Result<T, Error> + Send + Sync,
     ) -> PyResult<T> {
         let result = py.detach(|| {
             let [allow, deny, other_allow, other_deny] = self.texts.each_ref().map(|t| borrowed(t));
             let left = RuleSet {
                 allow: &allow,
                 deny: &deny,
-                max_tokens: self.max_tokens,
             };
             let right = RuleSet {
                 allow: &other_allow,
                 deny: &other_deny,
-                max_tokens: self.max_tokens,
             };
-            compare(left, right)
+            compare(left, right, self.max_tokens)
         });
         result.map_err(|error| {
             let rules = pyo3::types::PyString::new(py, "the comparison").into_any();
@@ -149,7 +147,9 @@ pub fn rules_minimised(
     max_tokens: Option<usize>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
-    sets.compare(py, |set, _| permissions::minimised(set))
+    sets.compare(py, |set, _, max_tokens| {
+        permissions::minimised(set, max_tokens)
+    })
 }
 
 /// Return the shortest subject of a subscription, in a queue or without one, that is not in the set; None
@@ -166,8 +166,8 @@ pub fn rules_admit(
     max_tokens: Option<usize>,
 ) -> PyResult<WitnessParts> {
     let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
-    let witness = sets.compare(py, |set, _| {
-        permissions::refused_witness(set, &pattern, queue.as_deref())
+    let witness = sets.compare(py, |set, _, max_tokens| {
+        permissions::refused_witness(set, &pattern, queue.as_deref(), max_tokens)
     });
     witness.map(witness_parts)
 }

@@ -1,126 +1,13 @@
 //! The comparison of rule sets against exhaustive enumeration: one bit for every subject of a universe.
-//!
-//! The universe has all subjects over the named tokens and `x`, which no rule names, up to one token
-//! more than the patterns; longer subjects give no other answers.
 
 #![allow(clippy::unwrap_used)]
 
 use subtrie::grammar;
 use subtrie::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
 
-/// All texts of up to `depth` tokens from `alphabet`.
-fn texts(alphabet: &[&str], depth: usize) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut level: Vec<String> = vec![String::new()];
-    for _ in 0..depth {
-        level = (level.iter())
-            .flat_map(|start| {
-                alphabet.iter().map(move |token| match start.as_str() {
-                    "" => (*token).to_owned(),
-                    start => format!("{start}.{token}"),
-                })
-            })
-            .collect();
-        all.extend(level.iter().cloned());
-    }
-    all
-}
-
-fn patterns(named: &[&str], depth: usize) -> Vec<String> {
-    let alphabet: Vec<&str> = named.iter().copied().chain(["*", ">"]).collect();
-    let mut all = texts(&alphabet, depth);
-    all.retain(|text| !text.trim_end_matches('>').contains('>'));
-    all
-}
-
-type Mask = [u64; 6];
-
-/// A universe: its subjects, shortest first, and the subjects that each pattern matches.
-struct Universe {
-    subjects: Vec<String>,
-    patterns: Vec<String>,
-    masks: Vec<Mask>,
-}
-
-impl Universe {
-    fn new(named: &[&str], depth: usize) -> Self {
-        let alphabet: Vec<&str> = named.iter().copied().chain(["x"]).collect();
-        let subjects = texts(&alphabet, depth + 1);
-        assert!(subjects.len() <= 384);
-        let patterns = patterns(named, depth);
-        let masks = (patterns.iter())
-            .map(|pattern| {
-                let mut mask = [0; 6];
-                for (number, subject) in subjects.iter().enumerate() {
-                    if grammar::matches(pattern, subject) {
-                        mask[number / 64] |= 1 << (number % 64);
-                    }
-                }
-                mask
-            })
-            .collect();
-        Self {
-            subjects,
-            patterns,
-            masks,
-        }
-    }
-
-    fn mask(&self, allow: &[usize], deny: &[usize]) -> Mask {
-        let mut mask = [0; 6];
-        for &rule in allow {
-            for (word, other) in mask.iter_mut().zip(self.masks[rule]) {
-                *word |= other;
-            }
-        }
-        for &rule in deny {
-            for (word, other) in mask.iter_mut().zip(self.masks[rule]) {
-                *word &= !other;
-            }
-        }
-        mask
-    }
-
-    /// Number of tokens of the shortest subject in the mask.
-    fn shortest(&self, mask: Mask) -> Option<usize> {
-        (mask.iter().enumerate())
-            .find(|&(_, &word)| word != 0)
-            .map(|(index, word)| index * 64 + word.trailing_zeros() as usize)
-            .map(|number| tokens(&self.subjects[number]))
-    }
-
-    fn texts(&self, rules: &[usize]) -> Vec<&str> {
-        rules
-            .iter()
-            .map(|&rule| self.patterns[rule].as_str())
-            .collect()
-    }
-}
-
-fn tokens(text: &str) -> usize {
-    text.split('.').count()
-}
-
-fn minus(left: Mask, right: Mask) -> Mask {
-    std::array::from_fn(|index| left[index] & !right[index])
-}
-
-fn both(left: Mask, right: Mask) -> Mask {
-    std::array::from_fn(|index| left[index] & right[index])
-}
-
-const fn rules<'a>(allow: &'a [&'a str], deny: &'a [&'a str]) -> RuleSet<'a> {
-    RuleSet {
-        allow,
-        deny,
-        max_tokens: usize::MAX,
-    }
-}
-
-fn holds(set: RuleSet<'_>, subject: &str) -> bool {
-    let matched = |rules: &[&str]| rules.iter().any(|rule| grammar::matches(rule, subject));
-    matched(set.allow) && !matched(set.deny)
-}
+use crate::permission_universe::{
+    Mask, Random, Universe, both, holds, minus, patterns, rules, tokens,
+};
 
 /// Assert that `witness` agrees with the enumeration: whether there is one, its number of tokens, and
 /// that it is one.
@@ -131,7 +18,7 @@ fn assert_witness(
     left_mask: Mask,
     right_mask: Mask,
 ) {
-    let found = witness(left, right).unwrap();
+    let found = witness(left, right, usize::MAX).unwrap();
     let wanted = universe.shortest(minus(left_mask, right_mask));
     let got = found.as_ref().map(|found| tokens(&found.subject));
     assert_eq!(
@@ -226,21 +113,6 @@ fn every_pair_of_one_allow_and_one_deny_to_depth_four() {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).unwrap()
-    }
-}
-
 // requirement: T14
 /// Sets of at most two allow rules and one deny rule to depth 3 over `{a, *, >}`: all their smallest
 /// forms, and each left set against each right list of allow rules, then each right deny rule.
@@ -283,26 +155,26 @@ fn every_set_of_two_allows_and_one_deny_to_depth_three() {
 /// Assert that the minimised set is equal, has as few allow rules as any equal list of patterns under
 /// these deny rules, and is its own minimised form.
 fn assert_minimised(universe: &Universe, set: RuleSet<'_>, mask: Mask) {
-    let (allow, deny) = minimised(set).unwrap();
+    let (allow, deny) = minimised(set, usize::MAX).unwrap();
     let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
     let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
     let small = rules(&allow, &deny);
     assert_eq!(
-        witness(set, small).unwrap(),
+        witness(set, small, usize::MAX).unwrap(),
         None,
         "{:?} {:?}",
         set.allow,
         set.deny
     );
     assert_eq!(
-        witness(small, set).unwrap(),
+        witness(small, set, usize::MAX).unwrap(),
         None,
         "{:?} {:?} to {allow:?}",
         set.allow,
         set.deny
     );
     assert!(deny.iter().all(|rule| set.deny.contains(rule)));
-    let (again, less) = minimised(small).unwrap();
+    let (again, less) = minimised(small, usize::MAX).unwrap();
     assert!(
         again == allow && less == deny,
         "{again:?} {less:?} after {allow:?} {deny:?}"
@@ -323,8 +195,8 @@ fn assert_minimised(universe: &Universe, set: RuleSet<'_>, mask: Mask) {
                 std::slice::from_ref(&one.as_str()).to_vec().leak(),
                 set.deny,
             );
-            let same =
-                witness(set, other).unwrap().is_none() && witness(other, set).unwrap().is_none();
+            let same = witness(set, other, usize::MAX).unwrap().is_none()
+                && witness(other, set, usize::MAX).unwrap().is_none();
             assert!(!same, "{one} alone does for {allow:?} {:?}", set.deny);
         }
     }
@@ -337,7 +209,11 @@ fn assert_minimised(universe: &Universe, set: RuleSet<'_>, mask: Mask) {
             .filter(|other| other != &rule)
             .copied()
             .collect();
-        assert!(witness(rules(&allow, &less), small).unwrap().is_some());
+        assert!(
+            witness(rules(&allow, &less), small, usize::MAX)
+                .unwrap()
+                .is_some()
+        );
     }
 }
 
@@ -412,15 +288,18 @@ fn assert_other_answers(
     left_mask: Mask,
     right_mask: Mask,
 ) {
-    let shared = overlap(left, right).unwrap();
+    let shared = overlap(left, right, usize::MAX).unwrap();
     let got = shared.as_ref().map(|found| tokens(&found.subject));
     assert_eq!(got, universe.shortest(both(left_mask, right_mask)));
     if let Some(found) = shared {
         assert!(holds(left, &found.subject) && holds(right, &found.subject));
     }
     let only = minus(left_mask, right_mask);
-    assert_eq!(proof(left, right).unwrap().is_some(), only == [0; 6]);
-    let grants = difference(left, right).unwrap();
+    assert_eq!(
+        proof(left, right, usize::MAX).unwrap().is_some(),
+        only == [0; 6]
+    );
+    let grants = difference(left, right, usize::MAX).unwrap();
     for (number, subject) in universe.subjects.iter().enumerate() {
         let granted = grants.iter().any(|grant| {
             grammar::matches(&grant.rule, subject)
@@ -432,19 +311,19 @@ fn assert_other_answers(
         let wanted = only[number / 64] >> (number % 64) & 1 == 1;
         assert_eq!(granted, wanted, "{subject} {grants:?}");
     }
-    let (allow, deny) = minimised(left).unwrap();
+    let (allow, deny) = minimised(left, usize::MAX).unwrap();
     let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
     let deny: Vec<&str> = deny.iter().map(String::as_str).collect();
     let small = rules(&allow, &deny);
     assert_eq!(
-        witness(left, small).unwrap(),
+        witness(left, small, usize::MAX).unwrap(),
         None,
         "{:?} {:?}",
         left.allow,
         left.deny
     );
     assert_eq!(
-        witness(small, left).unwrap(),
+        witness(small, left, usize::MAX).unwrap(),
         None,
         "{:?} {:?}",
         left.allow,
@@ -452,12 +331,12 @@ fn assert_other_answers(
     );
     let mut turned: Vec<&str> = left.allow.to_vec();
     turned.reverse();
-    let (again, less) = minimised(rules(&turned, left.deny)).unwrap();
+    let (again, less) = minimised(rules(&turned, left.deny), usize::MAX).unwrap();
     assert!(
         again == allow && less == deny,
         "order changes the smallest form"
     );
-    let (again, less) = minimised(small).unwrap();
+    let (again, less) = minimised(small, usize::MAX).unwrap();
     assert!(
         again == allow && less == deny,
         "{:?} {:?}",

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use subtrie::permissions::{RuleSet, minimised, witness};
+use subtrie::permissions::{minimised, witness};
+
+use crate::permission_universe::rules;
 
 #[test]
 fn the_queues_of_a_tail_are_compared_beyond_the_longest_name() {
@@ -13,28 +15,22 @@ fn the_queues_of_a_tail_are_compared_beyond_the_longest_name() {
         (&["foo q.>", "foo q.a.>", "foo q.*.*"], &["foo q.>"]),
         (&["foo", "foo >"], &["foo"]),
     ] {
-        let set = RuleSet {
-            allow,
-            deny: &[],
-            max_tokens: usize::MAX,
-        };
-        assert_eq!(minimised(set).unwrap().0, kept, "{allow:?}");
+        assert_eq!(
+            minimised(rules(allow, &[]), usize::MAX).unwrap().0,
+            kept,
+            "{allow:?}"
+        );
     }
 }
 
 #[test]
 fn a_queue_of_a_tail_is_compared_at_every_length() {
-    let set = |allow| RuleSet {
-        allow,
-        deny: &[],
-        max_tokens: usize::MAX,
-    };
     for (left, right, queue) in [
         (&["foo q.>"], &["foo q.*"], Some("q.x.x")),
         (&["foo >"], &["foo *"], Some("x.x")),
         (&["foo q.>"], &["foo >"], None),
     ] {
-        let found = witness(set(left), set(right)).unwrap();
+        let found = witness(rules(left, &[]), rules(right, &[]), usize::MAX).unwrap();
         assert_eq!(
             found.and_then(|found| found.queue).as_deref(),
             queue,
