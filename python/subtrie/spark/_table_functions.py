@@ -214,12 +214,12 @@ def _table(
     spark = events.sparkSession
     facts = event_facts(events, window=window)
     traffic = read_traffic(spark, facts_for_driver(facts), planes)
-    published = traffic.counts.get("published", 0)
 
     def complete(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add up the rows of the table, which are all in one task."""
-        for _, table in merged(batches, published):
-            yield from table.to_batches()
+        for _, table in merged(batches, traffic):
+            if table is not None:
+                yield from table.to_batches()
 
     rows = partial_rows(spark, facts, traffic, None).where(F.col("table") == name)
     together = rows.repartition(1, "table").sortWithinPartitions("table", "key")

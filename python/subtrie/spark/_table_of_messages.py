@@ -121,31 +121,46 @@ def narrowed(
     if found is None:
         return events.select(*names), lambda batch: batch
     constants, kinds = found.constants, dict(EVENTS)
+    same: dict[str, pa.Array] = {}
+
+    def repeated(name: str, rows: int) -> pa.Array:
+        """Return a column that says nothing, or the same in each row."""
+        import pyarrow as pa
+
+        if name not in same or len(same[name]) < rows:
+            value = pa.scalar(constants.get(name), arrow_type(kinds[name]))
+            same[name] = pa.repeat(value, rows)
+        return same[name].slice(0, rows)
 
     def widened(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Add the columns that Spark did not hand over."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        missing = pc.is_null(batch.column("subject"))
+        subjects = batch.column("subject")
 
         def column(name: str) -> pa.Array:
             if name in batch.schema.names:
                 return batch.column(name)
-            kind = arrow_type(kinds[name])
-            nothing = pa.scalar(None, kind)
-            if name == "reason":
-                return pc.if_else(missing, pa.scalar(_NO_SUBJECT), nothing)
-            if name not in constants:
-                return pa.nulls(batch.num_rows, kind)
-            value = pa.scalar(constants[name], kind)
-            if name == "op":
-                return pc.if_else(missing, nothing, value)
-            return pa.repeat(value, batch.num_rows)
+            known = repeated(name, batch.num_rows)
+            if subjects.null_count and name == "reason":
+                return pc.if_else(pc.is_null(subjects), _NO_SUBJECT, known)
+            if subjects.null_count and name == "op":
+                return pc.if_else(pc.is_null(subjects), pa.scalar(None, pa.string()), known)
+            return known
 
         return pa.record_batch([column(name) for name in names], list(names))
 
     return found.rows, widened
+
+
+def only_published(events: DataFrame) -> bool:
+    """Whether a table of events is one that ``events`` returned, in which every row is a publish.
+
+    It then says nothing of deliveries, of refusals and of subscriptions.
+    """
+    found = _narrow.get(events)
+    return found is not None and "op" in found.constants
 
 
 def _column(df: DataFrame, given: str | Column | None) -> Column:

@@ -81,7 +81,7 @@ def facts_of(
     sums = native().TrafficSums(window=window, follow=follow, buckets=buckets)
     found = FactTables()
     for batch in events:
-        _list_others(found, batch, sums.add_events(batch), window)
+        list_others(found, batch, sums.add_events(batch), window)
         if len(sums) + found.held > _HELD:
             yield _passed_on(sums, found, redaction)
             found = FactTables()
@@ -91,9 +91,7 @@ def facts_of(
     yield _passed_on(sums, found, redaction)
 
 
-def _list_others(
-    found: FactTables, batch: pa.RecordBatch, flags: bytes, window: int | None
-) -> None:
+def list_others(found: FactTables, batch: pa.RecordBatch, flags: bytes, window: int | None) -> None:
     """Add the rows of a batch that are facts by themselves."""
     import numpy as np
     import pyarrow as pa

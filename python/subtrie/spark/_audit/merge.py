@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._schema import TABLE_COLUMNS, arrow_schema, arrow_type
-from .tables import HOTTEST
+from .hottest import HOT, hottest
+from .outside import OUTSIDE, outside_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .traffic import Traffic
 
 #: The rows that are added up together; fewer need more calls.
 _BATCH = 32_768
@@ -21,22 +23,32 @@ _SUMS: dict[str, tuple[str, ...]] = {
     "coverage": ("matched", "delivered"),
     "cross_plane": ("count",),
     "refused": ("count",),
+    "spoofed": ("accepted", "count"),
 }
 
 
-def merged(batches: Iterable[pa.RecordBatch], published: int) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of each table, in order and without gaps between tables.
+def merged(
+    batches: Iterable[pa.RecordBatch], traffic: Traffic
+) -> Iterator[tuple[str, pa.Table | None]]:
+    """Yield the rows of each table, in order.
+
+    None in place of ``hot_subjects``: the rows do not tell which they are.
 
     Memory: about 32,768 rows, or twice a piece of each bucket.
 
     Args:
-        batches: Rows of ``_tables.TABLE_ROWS``, sorted by ``table`` and ``key``.
-        published: The number of accepted messages, of which ``hot_subjects`` has the share.
+        batches: Rows of ``TABLE_ROWS``, sorted by ``table`` and ``key``.
+        traffic: The counts and the planes of the whole input.
     """
     for name, pieces in _by_table(batches):
         tables = _in_order(pieces)
-        if name == "hot_subjects":
-            yield name, _hottest(tables, published)
+        if name == HOT:
+            counts = traffic.counts
+            yield name, hottest(tables, counts.get("published", 0), counts.get("unnamed", 0))
+        elif name == OUTSIDE:
+            for each in tables:
+                found = outside_tables(each, traffic.planes).items()
+                yield from ((table, _columns(table, rows)) for table, rows in found)
         elif name == "cross_plane":
             yield from ((name, _planes(name, each)) for each in _complete(tables, "identity"))
         elif name not in TABLE_COLUMNS:
@@ -160,25 +172,6 @@ def _planes(name: str, rows: pa.Table) -> pa.Table:
     added = added.set_column(place, "home_plane", pa.array(homes, pa.string()))
     foreign = [p != h for p, h in zip(added["plane"].to_pylist(), homes, strict=True)]
     return added.filter(pa.array(foreign, pa.bool_()))
-
-
-def _hottest(tables: Iterable[pa.Table], published: int) -> pa.Table:
-    """Return the subjects with the most messages, sorted by subject."""
-    import pyarrow as pa
-
-    def ranked() -> Iterator[tuple[int, str, int]]:
-        for table in tables:
-            columns = (table[name].to_pylist() for name in ("published", "subject", "bytes"))
-            yield from ((-count, text, size) for count, text, size in zip(*columns, strict=True))
-
-    found = sorted((text, -count, size) for count, text, size in heapq.nsmallest(HOTTEST, ranked()))
-    schema = arrow_schema(TABLE_COLUMNS["hot_subjects"])
-    rows = [(text, count, size, count / published) for text, count, size in found]
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )
 
 
 def _columns(name: str, rows: pa.Table) -> pa.Table:

@@ -30,22 +30,22 @@ from .._runs.run_folder import (
     read_columns,
     read_manifest,
     rows_of_table,
-    table_bytes,
 )
 from .._runs.run_record import run_record
 from .._schema import TABLES, spark_schema
 from .._sessions.session_jobs import SessionJobs
 from .._slot_redaction import Redaction
-from .._table_of_messages import narrowed
+from .._table_of_messages import narrowed, only_published
 from .event_counts import event_counts
 from .fact_rows import BUCKETS, FACT_ROWS, FOR_DRIVER
 from .fact_tables import FactTables, count_facts
 from .facts import EVENT_COLUMNS, facts_of
 from .inputs import Part, Plan, in_groups, plan, read_part
+from .message_rows import message_rows
 from .pattern_index import index_of
-from .table_writer import WRITTEN, all_rows, in_one_task, table_writer
-from .tables import TOTALS
-from .traffic import LINES, Traffic, facts_for_driver, partial_rows, read_traffic, traffic_of
+from .table_jobs import committed, write_tables
+from .table_writer import all_rows, table_writer
+from .traffic import facts_for_driver, traffic_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 #: The facts of this many bytes of log come to one task.
 _SHUFFLED = 64 * 1024 * 1024
-#: More tasks than this do not write tables faster: each table is written by one.
-_WRITERS = 4
 _QUESTIONS = ("subject", "time", "min_days", "min_sources", "window")
 
 
@@ -221,7 +219,11 @@ def audit(
             folder.more = answer_tables(spark, logs, questions, step, paths)
         step("reading lines")
         inputs = plan(logs, split_bytes) if of_paths else None  # type: ignore[arg-type]
-        if inputs is None:
+        alone = None
+        if inputs is None and hidden is None and only_published(logs):  # type: ignore[arg-type]
+            alone = message_rows(logs, planes, window, cached)  # type: ignore[arg-type]
+            facts, tasks = alone.facts, None
+        elif inputs is None:
             facts = event_facts(logs, window=window, redaction=hidden)  # type: ignore[arg-type]
             tasks = None
             cached.append(facts.persist())
@@ -236,8 +238,9 @@ def audit(
             return Audit._of(summary, folder)
         assert spark is not None
         summary = write_tables(
-            spark, facts, folder, tuple(planes), tasks, describe, step=step, for_driver=for_driver
-        )
+            spark, facts, folder, tuple(planes), tasks, describe, step=step, alone=alone,
+            for_driver=for_driver,
+        )  # fmt: skip
     except BaseException:
         folder.discard()
         folder.remove()
@@ -265,10 +268,10 @@ def _run_here(
             others.add_rows([rows], (FOR_DRIVER + 1, BUCKETS))
     traffic, files = traffic_of(for_driver, planes)
     step("writing tables", traffic.lines)
-    write = table_writer(folder, traffic.counts.get("published", 0))
+    write = table_writer(folder, traffic)
     entries = [row for batch in write(all_rows(others, traffic, index_of(files)))
                for row in batch.to_pylist()]  # fmt: skip
-    return _committed(folder, traffic, entries, describe)
+    return committed(folder, traffic, entries, describe)
 
 
 def read_groups(
@@ -361,67 +364,3 @@ def event_facts(
         yield count_facts(counts)
 
     return given.mapInArrow(read, spark_schema(FACT_ROWS))
-
-
-def write_tables(
-    spark: SparkSession,
-    facts: DataFrame,
-    folder: RunFolder,
-    planes: tuple[str, ...],
-    tasks: int | None,
-    describe: Callable[[Mapping[str, int]], dict[str, Any]],
-    *,
-    step: Callable[..., None] = lambda *_: None,
-    stream: dict[str, Any] | None = None,
-    for_driver: list[pa.RecordBatch] | None = None,
-) -> dict[str, Any]:
-    """Run both jobs, commit the result, and return the counts.
-
-    Args:
-        spark: The session.
-        facts: All facts; they are read twice.
-        folder: Where the tables go.
-        planes: The planes to audit; none for those of the traffic.
-        tasks: The number of tasks that share the subjects.
-        describe: Returns the row of the table ``runs`` for the counters of the run.
-        step: Is called with the name of each step as it begins.
-        stream: What a stream needs to go on, for the manifest.
-        for_driver: What ``facts_for_driver`` returns, if the first job has run.
-    """
-    found = facts_for_driver(facts) if for_driver is None else for_driver
-    traffic = read_traffic(spark, found, planes)
-    step("writing tables", traffic.lines)
-    write = table_writer(folder, traffic.counts.get("published", 0))
-    if tasks == 1:
-        others = facts.where(f"bucket > {FOR_DRIVER}")
-        written = others.mapInArrow(in_one_task(traffic, write), WRITTEN)
-    else:
-        rows = partial_rows(spark, facts, traffic, tasks)
-        writers = rows.repartition(min(_WRITERS, tasks or _WRITERS), "table")
-        written = writers.sortWithinPartitions("table", "key").mapInArrow(write, WRITTEN)
-    entries = [row.asDict() for row in written.collect()]
-    return _committed(folder, traffic, entries, describe, stream)
-
-
-def _committed(
-    folder: RunFolder,
-    traffic: Traffic,
-    entries: Sequence[dict[str, Any]],
-    describe: Callable[[Mapping[str, int]], dict[str, Any]],
-    stream: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Commit the files that were written, and return the counts."""
-    counts = traffic.counts
-    summary = {
-        "lines": traffic.lines,
-        **{name: counts.get(name, 0) for name in LINES},
-        "planes": list(traffic.planes),
-        "ambiguous": counts.get("ambiguous", 0),
-        "unmatched": traffic.unmatched,
-        "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
-    }
-    counters = {name: count for name, count in summary.items() if isinstance(count, int)}
-    counters["published"] = counts.get("published", 0)
-    written_files = [row for row in entries if row["table"] != TOTALS]
-    folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
-    return summary

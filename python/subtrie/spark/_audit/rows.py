@@ -15,15 +15,44 @@ Rows = tuple[str, "pa.Table"]
 
 
 def add_up(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Sum the rows with equal keys: times by their least and greatest, numbers by their sum."""
+    """Sum the rows with equal keys: times by their least and greatest, numbers by their sum.
+
+    Cost: that of the columns that vary. Keys with one value, and numbers that are all 0 or null,
+    are neither compared nor added.
+    """
+    import pyarrow as pa
 
     def how(name: str) -> str:
         return "min" if name.startswith("first") else "max" if name.startswith("last") else "sum"
 
     values = [name for name in rows.column_names if name not in keys]
-    found = rows.group_by(list(keys)).aggregate([(name, how(name)) for name in values])
-    names = [*keys, *values]
-    return found.select([*keys, *(f"{n}_{how(n)}" for n in values)]).rename_columns(names)
+    constant = {name: value for name in rows.column_names if (value := _constant(rows[name]))}
+    constant = {name: value for name, value in constant.items()
+                if name in keys or not value.is_valid or value.as_py() == 0}  # fmt: skip
+    by = [name for name in keys if name not in constant] or list(keys[:1])
+    added = [name for name in values if name not in constant]
+    found = rows.group_by(by).aggregate([(name, how(name)) for name in added])
+    found = found.select([*by, *(f"{n}_{how(n)}" for n in added)]).rename_columns([*by, *added])
+    return pa.table(
+        {
+            name: found[name] if name in by or name in added
+            else pa.repeat(constant[name], found.num_rows)
+            for name in (*keys, *values)
+        }
+    )  # fmt: skip
+
+
+def _constant(column: pa.ChunkedArray) -> pa.Scalar | None:
+    """Return the value of a column of numbers or times that are all equal, or all null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count or not len(column):
+        return pa.scalar(None, column.type) if column.null_count == len(column) else None
+    if not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)):
+        return None
+    ends = pc.min_max(column)
+    return ends["min"] if ends["min"] == ends["max"] else None
 
 
 def filled(table: pa.Table, names: Sequence[str], counted: Sequence[str]) -> pa.Table:
@@ -54,7 +83,8 @@ def rows(table: str, values: pa.Table, keys: Sequence[str], more: Sequence[str] 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    parts = []
+    # Null is before every text, and the columns are joined at once.
+    parts: list[Any] = []
     for name in keys:
         column = values[name]
         if pa.types.is_timestamp(column.type):
@@ -62,12 +92,18 @@ def rows(table: str, values: pa.Table, keys: Sequence[str], more: Sequence[str] 
         text = column.cast(pa.string())
         if pa.types.is_integer(column.type):
             text = pc.utf8_lpad(text, 20, "0")
-        # Null is before every text.
-        parts.append(pc.if_else(pc.is_null(text), "", pc.binary_join_element_wise("~", text, "")))
+        if column.null_count == 0:
+            parts += ["~", text]
+        elif column.null_count < len(column):
+            marked = pc.binary_join_element_wise("~", text, "")
+            parts.append(pc.fill_null(marked, ""))
+        parts.append("\x01")
     length = values.num_rows
-    columns = {
-        "key": pc.binary_join_element_wise(*parts, "\x01") if length else pa.array([], pa.string())
-    }
+    if all(isinstance(part, str) for part in parts):
+        key = pa.repeat("".join(parts[:-1]), length)
+    else:
+        key = pc.binary_join_element_wise(*parts[:-1], "")
+    columns = {"key": key}
     for name, kind in (*TABLE_COLUMNS[table], *((name, "string") for name in more)):
         if name in values.column_names:
             columns[name] = values[name].cast(arrow_type(kind))

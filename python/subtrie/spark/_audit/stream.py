@@ -25,7 +25,8 @@ from .._slot_redaction import Redaction
 from .._sources.log_files import resolve_path, shown_path
 from .fact_rows import FACT_ROWS
 from .fact_tables import FactTables
-from .pipeline import Audit, write_tables
+from .pipeline import Audit
+from .table_jobs import write_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

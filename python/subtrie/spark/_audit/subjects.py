@@ -18,8 +18,10 @@ class Subjects:
         texts: The subjects.
         address: The row of the address of each subject in ``addresses``.
         addresses: The distinct addresses: kind, port, plane, source, host, method, reason.
-        request: Which subjects are requests of a known plane.
-        reply: Which are replies of one.
+        planes: The known planes.
+        requests: Which addresses are those of requests of a known plane.
+        replies: Which are those of replies of one.
+        addressed: Which subjects have such an address.
     """
 
     def __init__(
@@ -37,14 +39,14 @@ class Subjects:
         self.address = subjects.column("address")
         self.addresses = addresses
         self.index = index
+        self.planes = planes
         known = pa.array(list(planes), pa.string())
         canonical = pc.is_in(addresses.column("plane"), value_set=known)
         kind = addresses.column("kind")
         self.kind = kind.take(self.address)
-        self.request = pc.and_(canonical, pc.equal(kind, 1)).take(self.address)
-        self.reply = pc.and_(canonical, pc.equal(kind, 2)).take(self.address)
-        inside = canonical.take(self.address)
-        self.malformed, self.other = self._outside(inside, pc.greater(self.kind, 0), known)
+        self.requests = pc.and_(canonical, pc.equal(kind, 1))
+        self.replies = pc.and_(canonical, pc.equal(kind, 2))
+        self.addressed = pc.or_(self.requests, self.replies).take(self.address)
         if not len(index.patterns):
             self.rows, self.numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
             self.rank = pa.nulls(len(self.texts), pa.int64())
@@ -59,23 +61,6 @@ class Subjects:
         #: The rank of the most specific route of each subject, null if none matches.
         self.rank = pa.array(best, mask=best == len(index.patterns))
 
-    def _outside(
-        self, canonical: pa.Array, address: pa.Array, planes: pa.Array
-    ) -> tuple[pa.Array, pa.Array]:
-        """Return which subjects begin with a plane and are not an address, and which do not."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        # The plane of an address is its first token: only the other subjects are cut.
-        inside = pc.fill_null(canonical, False)
-        rest = pc.indices_nonzero(pc.invert(inside))
-        firsts = pc.replace_substring_regex(self.texts.take(rest), r"(?s)\..*", "")
-        begins = np.array(inside.to_numpy(zero_copy_only=False), dtype=bool)
-        begins[rest] = pc.is_in(firsts, value_set=planes).to_numpy(zero_copy_only=False)
-        inside = pa.array(begins)
-        return pc.and_(pc.invert(address), inside), pc.invert(inside)
-
-    def text(self, name: str) -> pa.Array:
-        """Return a part of the address of each subject."""
-        return self.addresses.column(name).take(self.address)
+    def text(self, name: str, at: pa.Array) -> pa.Array:
+        """Return a part of the addresses of some subjects."""
+        return self.addresses.column(name).take(self.address.take(at))

@@ -33,6 +33,28 @@ def in_one_task(traffic: Traffic, write: Task) -> Task:
     return run
 
 
+def sorted_first(write: Task) -> Task:
+    """Return a task that sorts the rows of all tables and writes them."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Sort the rows by table and key, and write them."""
+        import pyarrow as pa
+
+        found = list(batches)
+        if found:
+            yield from write(_sorted(pa.Table.from_batches(found)))
+
+    return run
+
+
+def _sorted(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Return rows of tables, sorted by table and key."""
+    batches: list[pa.RecordBatch] = rows.sort_by(
+        [("table", "ascending"), ("key", "ascending")]
+    ).to_batches()
+    return batches
+
+
 def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all tables, sorted by table and key."""
     import pyarrow as pa
@@ -40,13 +62,13 @@ def all_rows(facts: FactTables, traffic: Traffic, index: PatternIndex) -> Iterat
     found = [*rows_of(facts, index, traffic.planes), *subscription_rows(index.subscriptions)]
     batches = list(sorted_rows(found))
     if batches:
-        rows = pa.Table.from_batches(batches)
-        yield from rows.sort_by([("table", "ascending"), ("key", "ascending")]).to_batches()
+        yield from _sorted(pa.Table.from_batches(batches))
 
 
-def table_writer(folder: RunFolder, published: int) -> Task:
+def table_writer(folder: RunFolder, traffic: Traffic) -> Task:
     """Return the task that writes tables, from rows sorted by table and key.
 
+    A table without a file is one that the rows do not tell.
     The bytes of a temporary result come back to the driver, as workers may share no folder with it.
     """
     path, staging, returned = folder.path, folder.staging, folder.temporary
@@ -59,15 +81,18 @@ def table_writer(folder: RunFolder, published: int) -> Task:
         pa.default_memory_pool().release_unused()  # an earlier task of this process kept it
         with tempfile.TemporaryDirectory() as local:
             files: dict[str, TableFile] = {}
-            total = 0
-            for name, table in merged(batches, published):
+            total, untold = 0, list[Any]()
+            for name, table in merged(batches, traffic):
+                if table is None:
+                    untold.append((name, "", 0, "", None))
+                    continue
                 if name == TOTALS:
                     total += pc.sum(table["forwarded"]).as_py()
                     continue
                 if name not in files:
                     files[name] = TableFile(local, name)
                 files[name].add(table)
-            done: list[Any] = [(TOTALS, "", total, "", None)]
+            done: list[Any] = [(TOTALS, "", total, "", None), *untold]
             for name, file in files.items():
                 made, target, digest = file.finish()
                 data = None

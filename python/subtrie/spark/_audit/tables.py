@@ -1,7 +1,7 @@
 """The rows of the tables, from the facts about some subjects.
 
 All facts about a subject come to one task, so rows whose key holds the subject are final. Rows of
-the other tables are partial sums, which ``_merge`` adds up. What Spark moves is a row for each
+the other tables are partial sums, which ``merge`` adds up. What Spark moves is a row for each
 2,048 rows of a table, in the order of their keys.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import classify
 from .._identity import is_host
 from .._schema import arrow_schema
 from .edges import edge_rows
 from .fact_rows import stream_bytes
 from .fact_tables import FactTables
+from .hottest import HOTTEST, most_published
 from .messages_between_servers import followed
+from .outside import outside_rows, outside_tables
 from .pattern_index import PatternIndex
 from .rows import Rows, add_up, filled, rows
 from .subjects import Subjects
@@ -33,8 +34,6 @@ TABLE_ROWS: tuple[tuple[str, str], ...] = (
 )
 #: The name under which sums over all subjects stand among the rows.
 TOTALS = "~totals"
-#: The number of rows of ``hot_subjects``.
-HOTTEST = 100
 #: Small, as the task that merges the pieces holds one of each bucket.
 _PIECE = 2_048
 
@@ -66,12 +65,12 @@ def rows_of(facts: FactTables, index: PatternIndex, planes: Sequence[str]) -> li
         found += _by_subject(publishes, deliveries, lost, subjects)
         if len(index.patterns):
             found.append(_coverage(publishes, deliveries, subjects))
-        found += _identities(publishes, subjects)
+        found += identity_rows(publishes, subjects)
         totals = pa.table({"forwarded": [pc.sum(publishes["forwarded"]).as_py() or 0]})
         found.append((TOTALS, totals.append_column("key", pa.array([""]))))
     found.append(_refused(facts.table("refused")))
     found.append(_slow_consumers(facts.table("slow")))
-    found.append(_unparseable(facts.table("unparseable")))
+    found.append(unparseable_rows(facts.table("unparseable")))
     return found
 
 
@@ -114,14 +113,9 @@ def _by_subject(
     publishes: pa.Table, deliveries: pa.Table, lost: pa.Table, subjects: Subjects
 ) -> list[Rows]:
     """Return the tables whose key is the subject."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = ["published", "taken", "undelivered", "bytes"]
-    names += [f"{end}_{what}" for end in ("first", "last") for what in ("accepted", "undelivered")]
-    summed = publishes.select(["at", *names])
-    if not _ascending(summed["at"]):  # a subject has several rows
-        summed = add_up(summed, ("at",))
+    summed = sums_by_subject(publishes)
     at = summed["at"].combine_chunks()
     published = pc.greater(summed["published"], 0)
 
@@ -130,27 +124,26 @@ def _by_subject(
         where = at.filter(mask)
         return table.add_column(0, "subject", subjects.texts.take(where)), where
 
-    addressed = pc.take(pc.or_(subjects.request, subjects.reply), at)
+    addressed = subjects.addressed.take(at)
     missed, where = some(
         pc.and_(addressed, pc.greater(summed["undelivered"], 0)).combine_chunks(),
         {"undelivered": "count", "first_undelivered": "first", "last_undelivered": "last"},
     )
     missed = explained(missed, where, lost, subjects.index, subjects.rows, subjects.numbers)
-    malformed, where = some(
-        pc.and_(pc.take(subjects.malformed, at), published).combine_chunks(),
-        {"published": "count", "taken": "delivered",
-         "first_accepted": "first", "last_accepted": "last"},
-    )  # fmt: skip
-    reasons = pc.take(subjects.text("reason"), where)
-    malformed = malformed.append_column("reason", reasons)
-    outside = pc.and_(pc.take(subjects.other, at), published).combine_chunks()
-    other, _ = some(outside, {"published": "count"})
-    classes = pa.array([classify(text) for text in other["subject"].to_pylist()], pa.string())
-    other = other.append_column("class", classes)
-    hot = _hottest(summed.filter(published), subjects)
-    tables = {"undelivered": missed, "malformed": malformed, "other_traffic": other,
+    _, outside = outside_rows(summed, subjects)
+    hot, _ = most_published(summed.filter(published), subjects, HOTTEST)
+    tables = {"undelivered": missed, **outside_tables(outside, subjects.planes),
               "fan_out": _fan_out(deliveries, subjects), "hot_subjects": hot}  # fmt: skip
     return [rows(name, table, ("subject",)) for name, table in tables.items()]
+
+
+def sums_by_subject(publishes: pa.Table) -> pa.Table:
+    """Return the sums of messages by the number of their subject."""
+    names = ["published", "taken", "undelivered", "bytes"]
+    names += [f"{end}_{what}" for end in ("first", "last") for what in ("accepted", "undelivered")]
+    summed = publishes.select(["at", *names])
+    # A subject can have several rows.
+    return summed if _ascending(summed["at"]) else add_up(summed, ("at",))
 
 
 def _ascending(numbers: pa.ChunkedArray) -> bool:
@@ -158,24 +151,6 @@ def _ascending(numbers: pa.ChunkedArray) -> bool:
     import numpy as np
 
     return bool(np.all(np.diff(numbers.to_numpy()) > 0))
-
-
-def _hottest(summed: pa.Table, subjects: Subjects) -> pa.Table:
-    """Return the subjects of this task that can be among those with the most messages."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if summed.num_rows > HOTTEST:
-        counts = summed["published"].to_numpy()
-        least = np.partition(counts, len(counts) - HOTTEST)[len(counts) - HOTTEST]
-        summed = summed.filter(pc.greater_equal(summed["published"], int(least)))
-    texts = subjects.texts.take(summed["at"].combine_chunks())
-    found = pa.table({"subject": texts, "published": summed["published"], "bytes": summed["bytes"]})
-    if found.num_rows > HOTTEST:  # subjects with as many messages as the last of them
-        order = [("published", "descending"), ("subject", "ascending")]
-        found = found.take(pc.select_k_unstable(found, HOTTEST, order))
-    return found
 
 
 def _fan_out(deliveries: pa.Table, subjects: Subjects) -> pa.Table:
@@ -283,7 +258,7 @@ def _slow_consumers(facts: pa.Table) -> Rows:
     return rows("slow_consumers", add_up(table, ("who",)), ("who",))
 
 
-def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
+def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     """Return spoofed sources, and partial sums of the planes of each identity."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -293,8 +268,8 @@ def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     known = publishes.filter(pc.is_in(publishes["identity"], value_set=hosts))
     at = known["at"].combine_chunks()
     identity = known["identity"].combine_chunks()
-    source = subjects.text("source").take(at)
-    inside = pc.take(pc.or_(subjects.request, subjects.reply), at)
+    source = subjects.text("source", at)
+    inside = subjects.addressed.take(at)
     false = pc.and_(inside, pc.fill_null(pc.not_equal(source, identity), False))
     accused = known.filter(false)
     table = pa.table(
@@ -330,7 +305,7 @@ def _identities(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
     return [spoofed, rows("cross_plane", summed, ("identity", "plane"))]
 
 
-def _unparseable(facts: pa.Table) -> Rows:
+def unparseable_rows(facts: pa.Table) -> Rows:
     """Return the lines that could not be parsed."""
     table = facts.rename_columns(["server", "file", "offset", "reason", "text"])
     return rows("unparseable", table, ("server", "file", "offset"))

@@ -1,0 +1,158 @@
+"""The rows of a table of messages alone, made in the tasks that read it.
+
+Messages without subscriptions and deliveries need no match and no settling, and every plane of an
+address is a plane of the traffic. So each task makes partial rows of the tables, and no facts about
+single subjects are moved.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._schema import arrow_schema, spark_schema
+from .._sources.log_reader import native
+from .._table_of_messages import narrowed
+from .edges import edge_rows
+from .fact_kinds import complete
+from .fact_rows import FACT_ROWS, FOR_DRIVER
+from .fact_tables import FactTables
+from .facts import EVENT_COLUMNS, list_others
+from .hottest import NAMED, hottest_counted, most_published
+from .outside import outside_rows
+from .pattern_index import PatternIndex, index_files, index_of
+from .rows import Rows, rows
+from .subjects import Subjects
+from .subscriptions import subscriptions_of
+from .tables import identity_rows, sorted_rows, sums_by_subject, unparseable_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+#: The distinct keys and subjects that a task holds before it makes rows of them: about 1 KB each.
+_HELD = 400_000
+#: The bucket of rows that are made.
+_MADE = 0
+
+
+@dataclass(frozen=True)
+class MessageRows:
+    """The rows and facts of a table of messages.
+
+    Attributes:
+        facts: The facts for the driver, as ``FACT_ROWS``.
+        rows: The rows of the tables, as ``TABLE_ROWS``.
+        hottest: Counts the subjects, for ``hot_subjects``; takes the number of messages.
+    """
+
+    facts: DataFrame
+    rows: DataFrame
+    hottest: Callable[[int], pa.Table]
+
+
+def message_rows(
+    events: DataFrame, planes: Sequence[str], window: int | None, cached: list[DataFrame]
+) -> MessageRows:
+    """Return what a table of messages alone becomes.
+
+    Args:
+        events: The table, for which ``only_published`` is true.
+        planes: The planes to audit; none for those of the traffic.
+        window: The length of a period, in seconds.
+        cached: Receives what is kept by the executors.
+    """
+    micros = None if window is None else window * 1_000_000
+    given, whole = narrowed(events, EVENT_COLUMNS)
+    maker = _RowMaker(tuple(planes), micros)
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make rows of the batches of a task."""
+        yield from maker.rows(map(whole, batches))
+
+    made = given.mapInArrow(read, spark_schema((*FACT_ROWS, ("key", "string")))).persist()
+    cached.append(made)
+    rows = made.where(f"bucket = {_MADE}").selectExpr("fact AS `table`", "key", "data")
+    names = [name for name in ("subject", "size") if name in given.columns]
+    counted = given.select(*names)
+    return MessageRows(made, rows, lambda published: hottest_counted(counted, published))
+
+
+@dataclass(frozen=True)
+class _RowMaker:
+    """Makes the rows of the events of a task."""
+
+    planes: tuple[str, ...]
+    #: The length of a period in microseconds.
+    window: int | None
+    held: int = field(default_factory=lambda: _HELD)
+    named: int = field(default_factory=lambda: NAMED)
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of the tables, and the facts for the driver."""
+        sums = native().TrafficSums(window=self.window, follow=False, buckets=1)
+        found, count, missing = FactTables(), 0, 0
+        for batch in batches:
+            count += batch.num_rows
+            missing += batch.column("subject").null_count
+            list_others(found, batch, sums.add_events(batch), self.window)
+            if len(sums) + found.held > self.held:
+                yield from self._passed_on(sums, found)
+                found = FactTables()
+        found.add_counts({"operations": count - missing, "unparseable_lines": missing})
+        yield from self._passed_on(sums, found)
+
+    def _passed_on(self, sums: Any, found: FactTables) -> Iterator[pa.RecordBatch]:
+        """Yield the sums and the other facts as rows, and begin again."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        made = [unparseable_rows(found.table("unparseable"))]
+        if len(sums):
+            publishes, deliveries, subjects, addresses = map(pa.array, sums.take_numbered())
+            publishes = complete("publish", pa.Table.from_struct_array(publishes), "at")
+            deliveries = complete("delivery", pa.Table.from_struct_array(deliveries), "at")
+            subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
+            seen = pc.unique(addresses.column("plane").drop_null())
+            known = Subjects(subjects, addresses, _no_patterns(), self.planes or seen.to_pylist())
+            found.add("plane", pa.table({"subject": seen}))
+            made += edge_rows(publishes, deliveries, known)
+            made += identity_rows(publishes, known)
+            by_subject, unnamed = _by_subject(publishes, known, self.named)
+            made += by_subject
+            totals = {name: pc.sum(publishes[name]).as_py() for name in ("published", "ambiguous")}
+            found.add_counts(totals | {"unnamed": unnamed})
+        size = 0
+        for batch in sorted_rows(made):
+            size += batch.nbytes
+            count = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
+            bucket = pa.repeat(pa.scalar(_MADE, pa.int32()), batch.num_rows)
+            table, key, data = batch.columns
+            yield pa.record_batch([table, bucket, count, data, key], schema=_schema())
+        found.add_counts({"made": size})
+        for_driver = found.rows()
+        keys = pa.nulls(for_driver.num_rows, pa.string())
+        driven = pa.record_batch([*for_driver.columns, keys], schema=_schema())
+        yield driven.filter(pc.equal(driven.column("bucket"), FOR_DRIVER))
+
+
+def _by_subject(publishes: pa.Table, subjects: Subjects, named: int) -> tuple[list[Rows], int]:
+    """Return partial rows by subject, and how many messages one has at most that is not named."""
+    import pyarrow as pa
+
+    summed = sums_by_subject(publishes)
+    hot, unnamed = most_published(summed, subjects, named)
+    name, table = rows("hot_subjects", hot, ("subject",))
+    told = pa.repeat(pa.scalar(unnamed, pa.int64()), table.num_rows)
+    return [(name, table.append_column("unnamed", told)), outside_rows(summed, subjects)], unnamed
+
+
+@functools.cache
+def _no_patterns() -> PatternIndex:
+    return index_of(index_files(subscriptions_of(FactTables().table("subscription"))))
+
+
+def _schema() -> pa.Schema:
+    return arrow_schema((*FACT_ROWS, ("key", "string")))
