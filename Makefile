@@ -72,7 +72,8 @@ mutants: ## run mutants of one part against its own tests (PART=algebra COUNT=15
 	@tools/bootstrap mutants
 	@command -v cargo-mutants >/dev/null || cargo install --locked cargo-mutants --version 27.1.0
 	$(PYTHON) tools/mutants.py --part $(or $(PART),algebra) --count $(or $(COUNT),150) \
-	    --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) $(if $(RECORD),--record)
+	    --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) $(if $(RECORD),--record) \
+	    $(if $(RESUME),--resume $(RESUME))
 
 .PHONY: breaks
 breaks: ## break the product on purpose, and see that the tests of each row notice it (ROW=S0-040)

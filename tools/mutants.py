@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -55,8 +55,8 @@ PARTS = {
         ("src/trie/lookup/**/*.rs", "src/trie/pattern/**/*.rs", "src/grammar/relation.rs"),
         stages=(
             Stage("core", ("trie_laws", "trie_hostile", "trie_prefix", "grammar", "match_vectors")),
-            Stage("core", ("trie_images",), cpu=15),
-            Stage("lib", ("trie", "grammar")),
+            Stage("core", ("trie_images",), cpu=20),
+            Stage("lib", ("trie", "grammar"), cpu=60),
             Stage("core", ("trie_work",), cpu=80),
         ),
     ),
@@ -144,6 +144,35 @@ class Result:
     survivors: list[str] = field(default_factory=list)
     not_run: int = 0
     possible: int = 0
+    #: The minutes of earlier runs that this one goes on with.
+    minutes: float = 0.0
+
+    @classmethod
+    def of(cls, figures: dict[str, Any]) -> Result:
+        """Return the result that a record holds."""
+        timeouts = figures["of which timeouts"]
+        return cls(
+            killed=figures["killed"] - timeouts,
+            timeouts=timeouts,
+            not_viable=figures["not viable"],
+            survivors=[each["mutant"] for each in figures["survivors"]],
+            not_run=figures["not run"],
+            possible=figures["possible"],
+            minutes=figures["minutes"],
+        )
+
+    def begin(self, possible: list[Any], count: int, seed: int) -> list[Any]:
+        """Draw mutants, and return those that were not run yet.
+
+        Raises:
+            SystemExit: The files are not those of the earlier run.
+        """
+        if self.possible not in (0, len(possible)):
+            raise SystemExit(f"{self.possible} mutants were possible, now {len(possible)}")
+        drawn = Random(seed).sample(possible, min(count, len(possible)))
+        judged = len(drawn) - self.not_run if self.possible else 0
+        self.possible, self.not_run = len(possible), 0
+        return drawn[judged:]
 
     def add(self, verdict: str, name: str) -> None:
         """Count a mutant; ``name`` is written down if it survived."""
@@ -166,18 +195,16 @@ class Result:
             "not run": self.not_run,
             "killed of judged": round((self.killed + self.timeouts) / judged, 3) if judged else 0.0,
             "survivors": [{"mutant": name, "argument": ""} for name in self.survivors],
-            "minutes": round((time.monotonic() - started) / 60, 1),
+            "minutes": round(self.minutes + (time.monotonic() - started) / 60, 1),
         }
 
 
 # --- Rust
 
 
-def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
+def run_rust(part: Part, result: Result, count: int, seed: int, ends: float) -> None:
     """Draw mutants of cargo-mutants and run them."""
-    possible = rust_mutants.possible(ROOT, part.files)
-    drawn = Random(seed).sample(possible, min(count, len(possible)))
-    result = Result(possible=len(possible))
+    drawn = result.begin(rust_mutants.possible(ROOT, part.files), count, seed)
     judge = rust_mutants.Judge(*rust_mutants.tree_for(ROOT, copy_tree))
     without = judge.verdict(None, part.stages)
     if without != "survived":
@@ -189,7 +216,6 @@ def rust_result(part: Part, count: int, seed: int, ends: float) -> Result:
         verdict = judge.verdict(mutant, part.stages)
         print(f"{verdict:10} {mutant['name']}", flush=True)
         result.add(verdict, mutant["name"])
-    return result
 
 
 # --- Python
@@ -201,11 +227,9 @@ def copy_tree(folder: Path) -> None:
     copy_files(folder, extension)
 
 
-def python_result(part: Part, count: int, seed: int, ends: float, jobs: int) -> Result:
+def run_python(part: Part, result: Result, count: int, seed: int, ends: float, jobs: int) -> None:
     """Draw mutants of cosmic-ray and run them, each in one of a few copies of the tree."""
-    possible = list(python_mutants.possible(ROOT, part.files))
-    drawn = Random(seed).sample(possible, min(count, len(possible)))
-    result = Result(possible=len(possible))
+    drawn = result.begin(list(python_mutants.possible(ROOT, part.files)), count, seed)
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(jobs) as pool:
         idle: SimpleQueue[python_mutants.Tree] = SimpleQueue()
         for number in range(jobs):
@@ -220,7 +244,6 @@ def python_result(part: Part, count: int, seed: int, ends: float, jobs: int) -> 
         first = list(pool.map(each.first, drawn))
         for judged in pool.map(each.rest, first):
             result.add(judged.verdict, judged.name)
-    return result
 
 
 class Judged(NamedTuple):
@@ -289,14 +312,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time, in Python")
+    parser.add_argument("--resume", type=Path, help="a record: run what was not run there")
     parser.add_argument("--record", action="store_true", help="write docs/records/mutants-*.json")
     options = parser.parse_args()
     part, started = PARTS[options.part], time.monotonic()
     drawn = (options.count, options.seed, started + 60 * options.minutes)
+    result = Result()
+    if options.resume:
+        result = Result.of(json.loads(options.resume.read_text(encoding="utf-8"))["figures"])
     if part.is_rust:
-        result = rust_result(part, *drawn)
+        run_rust(part, result, *drawn)
     else:
-        result = python_result(part, *drawn, options.jobs)
+        run_python(part, result, *drawn, options.jobs)
     figures = result.figures(options.count, started)
     print(json.dumps(figures, indent=1))
     if options.record:

@@ -22,6 +22,8 @@ from typing import Any
 #: Seconds that a mutant may be compiled, and that one of its runs may take: so long that a busy
 #: machine does not meet them. What never ends meets its limit of CPU time first.
 _COMPILE, _RUN = 1800.0, 900.0
+#: Bytes of address space of a run.
+_MEMORY = 6 << 30
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ class Judge:
         if program != "extension":
             return str(next(row["executable"] for row in rows if row.get("executable")))
         names = [
-            row["filenames"][0] for row in rows if row.get("target", {}).get("name") == "subtrie"
+            row["filenames"][0]
+            for row in rows
+            if row["reason"] == "compiler-artifact" and row["target"]["name"] == "subtrie"
         ]
         # A loaded library must not be written to, so the copy takes its place.
         library = self._folder / "python" / "subtrie" / "_subtrie.abi3.so"
@@ -124,6 +128,7 @@ class Judge:
 
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (stage.cpu, stage.cpu))
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
         options = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", "not reference")
         with subprocess.Popen(
