@@ -123,6 +123,7 @@ PARTS = {
                     "faults", "outcomes", "locality", "peer_cache", "calls", "as_in_go", "services",
                     "native_acknowledgements", "error_responses", "request_path", "bodies",
                     "wait_for_broker", "shutdown", "timers", "tls", "loops", "lifecycle",
+                    "documentation", "native_session", "ack_timer", "response_stream", "transport",
                 )
             ),
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import subtrie.connector
 import subtrie.testing
+from subtrie.connector._native import connection, session
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "connector.md").read_text()
 
@@ -23,3 +24,14 @@ def test_every_environment_variable_is_on_the_page():
     variables = set(re.findall(r'"((?:MICROBUS|AWS|GCE)_[A-Z0-9_]+)"', source))
     assert len(variables) > 10
     assert [name for name in sorted(variables) if f"`{name}`" not in PAGE] == []
+
+
+def test_the_limits_of_the_native_client_are_on_the_page():
+    page = " ".join(PAGE.split())
+    pings = {2: "two"}[session._MOST_PINGS]
+    for limit in (
+        f"a ping every {connection.PING_INTERVAL:g} s, of which {pings} without an answer",
+        f"While the connection is lost up to {connection.MAX_WAITING_LOST / 2**20:g} MiB wait",
+        f"reads too slowly up to {connection.MAX_WAITING / 2**20:g} MiB;",
+    ):
+        assert limit in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import nats
 import pytest
@@ -173,6 +174,7 @@ async def test_interleaved_transfers_do_not_mix(make_nats, broker, plane):
         ([(1, 3), (2, 4)], 400),  # another count
         ([(1, 3), (2, 3), (2, 3)], 400),  # twice
         ([(1, 3), (7, 3)], 400),  # out of range
+        ([(1, 3), (0, 3)], 400),
         ([(1, 1025)], 413),
     ],
 )
@@ -233,8 +235,10 @@ async def test_missing_fragments_of_an_answer_time_out(make_nats, broker, plane)
     await client.flush()
     await client.flush()
     async with web:
+        begun = time.monotonic()
         with pytest.raises(RequestTimeout):
-            await web.request("GET", BIG, timeout=10)
+            await web.request("GET", BIG, timeout=30)
+        assert time.monotonic() - begun < 15, "it ends before its time budget"
         assert len(web._client.responses.transfers) == 0
     await client.close()
 
@@ -258,6 +262,35 @@ def test_the_number_of_open_transfers_is_limited():
     assert refused.value.status == 503
     assert len(assembly.overdue(2.0)) == 1024
     assert len(assembly) == 0
+
+
+def test_a_place_of_a_source_with_as_many_transfers_is_not_taken():
+    assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=4, silence=1.0)
+    for number in range(1024):
+        assembly.begin(("ab"[number % 2], "id-1", f"{number:08}"), 2, now=0, ends=9)
+    for source in "ba":
+        with pytest.raises(HTTPError) as refused:
+            assembly.begin((source, "id-1", "more"), 2, now=0, ends=9)
+        assert refused.value.status == 503
+    assembly.begin(("c", "id-1", "more"), 2, now=0, ends=9)
+    assert len(assembly) == 1024
+    assert assembly.ended(("a", "id-1", "00000000")), "the oldest of those with the most"
+
+
+def test_bytes_of_a_source_that_holds_as_many_are_not_taken():
+    assembly: Reassembler[Request] = Reassembler(max_body=10, max_fragments=10, silence=1.0)
+    assert assembly.max_size == 80
+    held = {"a": [9, 9, 9, 9, 5], "b": [9, 9, 9, 9, 3]}
+    for source, sizes in held.items():
+        for number, size in enumerate(sizes):
+            key = (source, "id-1", f"{number}")
+            assembly.begin(key, 3, now=0, ends=9)
+            assembly.add(key, 1, 3, Request("GET", "x", body=bytes(size)), now=0)
+    with pytest.raises(HTTPError) as refused:  # then both would hold 41
+        assembly.add(("b", "id-1", "4"), 2, 3, Request("GET", "x", body=b"12"), now=0)
+    assert refused.value.status == 503
+    assert not any(assembly.ended(("a", "id-1", f"{number}")) for number in range(5))
+    assert assembly.ended(("b", "id-1", "4"))
 
 
 def test_a_body_is_split_into_as_few_parts_as_possible():

@@ -123,6 +123,49 @@ async def test_a_caller_reads_the_source_of_the_reply_in_the_header(make_nats, p
     assert response.source == HOST
 
 
+async def test_the_first_of_two_equal_control_headers_counts(make_nats, plane):
+    """Of a request and of a response."""
+    shop, web = make_nats(HOST), make_nats("web.example", round_trip=5.0)
+    shop.endpoint("GET", "/depth")(lambda request: request.headers[_control_headers.CALL_DEPTH])
+    async with shop, web, Observer(web._transport.broker, plane) as bus:
+        names = (_control_headers.OP_CODE, _control_headers.MSG_ID, _control_headers.FROM_ID)
+
+        def control(*values: str) -> list[str]:
+            return [f"{name}: {value}" for name, value in zip(names, values, strict=True)]
+
+        lines = [
+            "GET /depth HTTP/1.1", f"Host: {HOST}",
+            *control("Req", "AAAAAAAA", "id-1"),
+            f"{_control_headers.CALL_DEPTH}: 1",
+            *control("Err", "BBBBBBBB", "id-2"),
+            "", "",
+        ]  # fmt: skip
+        subject = f"{plane}.safe.443.other_example.shop_example._.GET.depth"
+        await bus.client.publish(subject, "\r\n".join(lines).encode())
+        replies = await bus.replies(2)
+        assert {address.id for address, _ in replies} == {"id-1"}
+        assert {header(data, _control_headers.MSG_ID) for _, data in replies} == {"AAAAAAAA"}
+
+        async def serve(message) -> None:
+            message_id = header(message.data, _control_headers.MSG_ID)
+            to = microbus.encode_reply(plane=plane, source=HOST, host="web.example", id=web.id)
+            for status, code, number in ((202, "Ack", 0), (203, "Res", 1), (203, "Res", 2)):
+                fragment = [
+                    f"{_control_headers.FRAGMENT}: {each}" for each in (f"{number}/2", "1/1")
+                ]
+                lines = [
+                    f"HTTP/1.1 {status} OK",
+                    *control(code, message_id, "id-other"), *control("Bad", "C", "id-another"),
+                    *(fragment if number else ()), "Content-Length: 1", "", f"{number}",
+                ]  # fmt: skip
+                await bus.client.publish(to, "\r\n".join(lines).encode())
+
+        await bus.client.subscribe(f"{plane}.safe.443.*.shop_example._.GET.other", cb=serve)
+        await bus.flush()
+        answer = await web.request("GET", f"{URL}/other", timeout=5)
+        assert (answer.status, answer.body) == (203, b"12")
+
+
 @pytest.mark.requirement("S0-043")
 async def test_the_second_fragment_and_all_after_it_go_to_the_replica_that_took_the_first(
     make_nats, plane

@@ -77,7 +77,9 @@ async def test_responses_to_a_local_caller_are_delivered_in_process(both):
         for _ in range(10):
             assert (await web.request("GET", URL)).json() is True
         # A multicast goes over the bus, and is answered in process alone.
+        counted = web.metrics.deliveries["memory"]
         assert [a.text async for a in web.publish("POST", f"{URL}:417/event")] == ["heard"]
+        assert web.metrics.deliveries["memory"] == counted + 2, "its acknowledgement and response"
         await asyncio.sleep(0.3)  # a copy over the bus would have arrived
         assert web.metrics.deliveries["nats"] == before
 

@@ -255,6 +255,29 @@ async def test_a_subject_that_is_refused_is_refused_by_the_client(broker, base):
     await nc.close()
 
 
+async def test_an_ended_subscription_is_forgotten(broker, base):
+    nc = ShortCircuit(await nats.connect(broker.url))
+    one, _ = [await nc.subscribe(f"{base}.{name}", cb=asyncio.sleep) for name in "ab"]
+    assert repr(nc) == "<ShortCircuit with 2 subscriptions>"
+    await one.unsubscribe()
+    assert repr(nc) == "<ShortCircuit with 1 subscriptions>"
+    await nc.close()
+
+
+async def test_a_request_and_its_response_in_process_are_not_sent_to_the_broker(broker, base):
+    nc = ShortCircuit(await nats.connect(broker.url))
+
+    async def answer(message):
+        await message.respond(b"here")
+
+    await nc.subscribe(f"{base}.q", cb=answer)
+    before = nc.stats["out_msgs"]
+    for _ in range(3):
+        assert (await nc.request(f"{base}.q", timeout=5)).data == b"here"
+    assert nc.stats["out_msgs"] == before
+    await nc.close()
+
+
 async def test_a_response_through_the_bare_client_counts_too(broker, base):
     bare = await nats.connect(broker.url)
     nc = ShortCircuit(bare)

@@ -1,0 +1,41 @@
+"""The timer of acknowledgements does not blame a subscriber for a loop that was blocked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from subtrie.connector._responses import AckTimer
+from subtrie.connector._transport import Transport
+
+TIMEOUT = 0.2
+
+
+@pytest.mark.parametrize("when", ["before the timer", "while it waits for what was read"])
+async def test_the_timer_starts_again_if_the_loop_was_blocked(when):
+    loop, expired = asyncio.get_running_loop(), asyncio.Event()
+    asked, freed = [], []
+
+    def block():
+        time.sleep(2 * TIMEOUT)
+        freed.append(loop.time())
+
+    def acked():
+        asked.append(1)
+        if when != "before the timer" and len(asked) == 1:
+            # The timer is due: in the next turn it begins to wait, in the turn after it waits.
+            loop.call_soon(loop.call_soon, block)
+        return False
+
+    transport = Transport(
+        "web.example", broker="", short_circuit=True, creds=None, allow_readable_creds=False,
+        client="native",
+    )  # fmt: skip
+    timer = AckTimer(loop, TIMEOUT, acked, expired.set, transport)
+    if when == "before the timer":
+        block()
+    await expired.wait()
+    assert loop.time() - freed[0] >= TIMEOUT
+    timer.stop()
