@@ -6,12 +6,13 @@ import asyncio
 import base64
 import builtins
 import json
+import sys
 
 import nacl.signing
 import pytest
 
 from subtrie import _control_headers
-from subtrie.connector import HTTPError
+from subtrie.connector import HTTPError, _actor
 from subtrie.connector._actor import ISSUERS, ActorVerifier
 from subtrie.connector._claims import Claims
 from subtrie.testing import actor_token
@@ -279,3 +280,38 @@ async def test_claims_never_say_who_sends(make):
         headers = {_control_headers.ACTOR: token, _control_headers.FROM_HOST: "victim.example"}
         await web.request("GET", "https://shop.example/who", headers=headers)
     assert seen == [("web.example", "victim.example", "victim.example")]
+
+
+async def test_the_signatures_of_the_latest_tokens_are_not_checked_again(service, monkeypatch):
+    monkeypatch.setattr(_actor, "_REMEMBERED", 2)
+    checks, tokens = verifier(service), [service.sign(sub=name) for name in ("ann", "bob", "eve")]
+    for token in tokens:
+        assert await status_of(checks, token) != 401
+    monkeypatch.setitem(sys.modules, "nacl.signing", None)  # it cannot be imported any more
+    assert await status_of(checks, tokens[0]) == 401, "forgotten"
+    assert [(await status_of(checks, each))["sub"] for each in tokens[1:]] == ["bob", "eve"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: f"{x[:20]}\r\n{x[20:]}",
+        lambda x: f"+/{x[2:]}",
+        lambda x: f"{x}A",
+        lambda x: x[:-1],
+        lambda x: f"é{x[1:]}",
+    ],
+    ids=["lines", "alphabet", "long", "short", "not-ascii"],
+)
+async def test_a_key_is_43_characters_of_base64url(service, change):
+    jwks = service.jwks()
+    for padding in ("", "="):
+        service.jwks = lambda padding=padding: {
+            "keys": [each | {"x": each["x"] + padding} for each in jwks["keys"]]
+        }
+        assert await status_of(verifier(service), service.sign()) != 401
+    service.jwks = lambda: {"keys": [each | {"x": change(each["x"])} for each in jwks["keys"]]}
+    token = service.sign()
+    checks = verifier(service)
+    assert await status_of(checks, token) == 401
+    assert checks._keys[ACCESS] == {}

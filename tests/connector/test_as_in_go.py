@@ -178,6 +178,10 @@ def test_routes_are_checked_against_handlers_and_each_other(make_memory):
     with pytest.raises(BusError) as caught:
         shop.endpoint("GET", "/a/{id}")(lambda ident: None)
     assert caught.value.reason == "path-argument"
+    for named in ("pathology", "path", "item7"):  # only path1, path2 … are not names
+        with pytest.raises(BusError) as caught:
+            shop.endpoint("GET", f"/a/{{{named}}}")(lambda ident: None)
+        assert caught.value.reason == "path-argument"
     shop.endpoint("GET", "/a/{id}")(lambda request: None)
     shop.endpoint("GET", "/b/{orderId}")(lambda order_id: None)
     shop.endpoint("GET", "/c/{}/{...}")(lambda: None)

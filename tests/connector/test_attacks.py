@@ -243,3 +243,24 @@ def test_a_backlog_is_bounded_in_bytes_too():
     assert not backlog.add(1)
     backlog.remove(600)
     assert backlog.add(600)
+
+
+def test_the_places_in_excess_are_bounded():
+    places = Places(10)
+    for source, most in (("a", 10), ("b", 5), ("c", 3), ("d", 2)):
+        for _ in range(most):
+            assert places.admits(source)
+            places.take(source)
+    assert places.taken == 20
+    assert not places.admits("e"), "it holds less than its share, but twice the number is taken"
+
+
+async def test_ten_thousand_requests_of_four_bodies_may_wait_for_the_event_loop(make_memory):
+    async with make_memory(HOST, max_body=1000) as shop:
+        backlog = shop._server._backlog
+        for _ in range(10_000):
+            assert backlog.add(0)
+        assert not backlog.add(0)
+    async with make_memory(HOST, max_body=1000) as shop:
+        assert not shop._server._backlog.add(4001)
+        assert shop._server._backlog.add(4000)

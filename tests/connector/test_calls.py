@@ -97,6 +97,10 @@ async def test_arguments_are_converted_by_their_annotations(make_memory):
     async def fields(name: str, count: int, note: str | None):
         return [name, count, note]
 
+    @shop.endpoint("GET", "/optional")
+    async def optional(n: int | None = None):
+        return n
+
     async with shop, web:
         url = f"{URL}/a/5/x%20y/p/q?size=l&n=1&n=2&ratio=2"
         assert (await web.request("PUT", url, body=b"bytes")).json() == [
@@ -104,7 +108,15 @@ async def test_arguments_are_converted_by_their_annotations(make_memory):
         ]
         answer = await web.request("POST", f"{URL}/fields", json={"name": "a", "count": 2})
         assert answer.json() == ["a", 2, None]
-        for bad in ("/a/x/y/z?size=s&n=1", "/a/1/y/z?size=q&n=1", "/a/1/y/z?size=s&n=x", "/a/1/y/"):
+        assert (await web.request("GET", f"{URL}/optional?n=5")).json() == 5
+        assert (await web.request("GET", f"{URL}/optional")).json() is None
+        for bad in (
+            "/a/x/y/z?size=s&n=1",
+            "/a/²/y/z?size=s&n=1",
+            "/a/1/y/z?size=q&n=1",
+            "/a/1/y/z?size=s&n=x",
+            "/a/1/y/",
+        ):
             with pytest.raises(HTTPError) as refused:
                 await web.request("GET", URL + bad)
             assert refused.value.status == 400
@@ -254,6 +266,29 @@ async def test_time_budget_depth_baggage_and_language_are_forwarded(make):
     assert seen[_control_headers.CALL_DEPTH] == "2"
     assert seen[_control_headers.FROM_HOST] == HOST
     assert 0 < seen["budget"] < 5
+
+
+@pytest.mark.parametrize(("given", "most"), [(60.0, 10.0), (2.0, 2.0)])
+async def test_a_nested_call_has_at_most_the_time_that_is_left(make, given, most):
+    shop, stock, web = make(HOST), make("stock.example"), make("web.example")
+
+    @shop.endpoint("GET", "/relay")
+    async def relay():
+        return (await shop.request("GET", "https://stock.example/time", timeout=given)).json()
+
+    @stock.endpoint("GET", "/time")
+    async def time_given(request: Request):
+        return request.budget
+
+    async with shop, stock, web:
+        assert 0 < (await web.request("GET", f"{URL}/relay", timeout=10)).json() <= most
+
+
+async def test_a_request_to_port_0_warns(make_memory):
+    web = make_memory("web.example")
+    async with web:
+        with pytest.warns(UserWarning, match="port 0"), pytest.raises(AckTimeout):
+            await web.request("GET", "https://shop.example:0/")
 
 
 async def test_the_65th_call_in_a_chain_is_refused(make_memory):

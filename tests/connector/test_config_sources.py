@@ -128,6 +128,14 @@ async def test_without_a_broker_or_in_tests_it_starts(make_memory, make_nats):
             assert limit.get() == 1
 
 
+async def test_in_tests_it_starts_if_a_variable_says_so(make_nats, monkeypatch):
+    monkeypatch.setenv("MICROBUS_DEPLOYMENT", "testing")
+    shop = make_nats("shop.example", deployment=None)
+    limit, _ = declared(shop)
+    async with shop:
+        assert (shop.deployment, limit.get()) == ("TESTING", 1)
+
+
 def test_the_configurator_is_required_or_optional():
     with pytest.raises(ValueError, match="'required' or 'optional'"):
         Connector("shop.example", nats="", configurator="never")

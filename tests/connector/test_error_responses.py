@@ -115,3 +115,43 @@ async def test_the_log_of_a_failed_handler_holds_the_original_exception(make, ca
     assert 'raise KeyError("missing")' in told
     assert deliberate.getMessage() == "handling GET /unavailable failed: 503: come back later"
     assert isinstance(deliberate.exc_info[1], HTTPError)
+
+
+@pytest.mark.parametrize(
+    ("deployment", "stack"), [("PROD", False), ("LAB", True), ("LOCAL", True), ("TESTING", True)]
+)
+async def test_the_stack_is_sent_except_in_production(make, deployment, stack):
+    shop, web = make(HOST, deployment=deployment), make("web.example")
+    serve_failures(shop)
+    async with shop, web:
+        error = await failure_of(web, "/deliberate")
+    assert bool(error.stack) == stack
+
+
+@pytest.mark.parametrize("deployment", ["PROD", "LAB", "LOCAL", "TESTING"])
+async def test_the_body_of_an_error_is_indented_in_local_alone(make, deployment):
+    shop, web = make(HOST, deployment=deployment), make("web.example")
+    serve_failures(shop)
+
+    @shop.endpoint("GET", "/object")
+    async def not_json():
+        raise HTTPError("taken", status=409, properties={"by": object()})
+
+    @shop.endpoint("GET", "/circle")
+    async def circle():
+        properties: dict[str, object] = {}
+        properties["self"] = properties
+        raise HTTPError("taken", status=409, properties=properties)
+
+    async with shop, web:
+        for path, status, message in (
+            ("/deliberate", 418, "short and stout"),
+            ("/object", 409, "taken"),  # what JSON cannot represent is left out
+            ("/circle", 409, "taken"),
+        ):
+            (answer,) = [each async for each in web.publish("GET", URL + path)]
+            assert (answer.status, answer.error.message) == (status, message)
+            assert answer.body.startswith(b'{\n  "err": {\n    "error": ') == (
+                deployment == "LOCAL"
+            )
+            assert answer.body.count(b"\n") == 1 or deployment == "LOCAL"

@@ -165,6 +165,20 @@ def test_variables_choose_transports_and_deployment(monkeypatch):
     assert Connector(HOST).locality == "us-west"
 
 
+def test_a_websocket_takes_nats_py_unless_a_client_is_named(monkeypatch):
+    monkeypatch.delenv("SUBTRIE_TRANSPORT")
+    for url, expected in (
+        ("nats://a:1", "native"),
+        ("tls://a:1,b:2", "native"),
+        ("ws://a:1", "nats-py"),
+        ("nats://a:1, WSS://b:2", "nats-py"),
+    ):
+        assert _settings.client(None, url) == expected
+    assert _settings.client("native", "ws://a:1") == "native"
+    monkeypatch.setenv("SUBTRIE_TRANSPORT", "nats-py")
+    assert _settings.client(None, "nats://a:1") == "nats-py"
+
+
 @pytest.mark.requirement("S0-122", "S0-123")
 def test_the_services_own_creds_file_comes_before_the_shared_one(tmp_path):
     url = "nats://h:1"
@@ -262,6 +276,27 @@ async def test_startup_and_hooks_have_a_time_limit(make, monkeypatch):
         await shop.shutdown()
     assert (stopped, shop.running) == ([1, 1], False)
     assert nats_transport.open_connections() == 0
+
+
+async def test_without_a_setting_a_hook_has_24_seconds_at_shutdown(make_memory, monkeypatch):
+    shop, loop, seen = make_memory(HOST), asyncio.get_running_loop(), []
+    now = loop.time()
+
+    @shop.on_shutdown
+    async def slow():
+        nonlocal now
+        for seconds in (23.5, 0.75):
+            now += seconds
+            for _ in range(3):
+                await asyncio.sleep(0)
+            seen.append(seconds)
+
+    await shop.startup()
+    monkeypatch.delenv("MICROBUS_SHUTDOWN_TIME_BUDGET", raising=False)
+    monkeypatch.setattr(loop, "time", lambda: now)
+    with pytest.raises(TimeoutError):
+        await shop.shutdown()
+    assert seen == [23.5]
 
 
 async def test_debug_logging_and_a_warning_about_deprecated_variables(

@@ -45,6 +45,17 @@ async def test_a_request_over_the_limits_fails_at_its_caller(make):
         assert len(seen) == 1
 
 
+async def test_the_longest_head_of_a_request_leaves_room_for_the_control_headers(make):
+    shop, web = make(HOST), make("web.example")
+    shop.endpoint("GET", "/order")(lambda: None)
+    free = 65_536 - 2048 - len(f"{URL}:443/order") - len("X: \r\n")
+    async with shop, web:
+        await web.request("GET", f"{URL}/order", headers={"X": "y" * free})
+        with pytest.raises(HTTPError, match="exceeds 63488 bytes") as large:
+            await web.request("GET", f"{URL}/order", headers={"X": "y" * (free + 1)})
+        assert large.value.status == 431
+
+
 async def test_a_response_whose_head_is_too_long_is_an_error(make):
     shop, web = make(HOST), make("web.example")
 
@@ -126,6 +137,40 @@ async def test_a_received_request_over_the_limits_is_answered(make_nats, plane, 
         assert await stranger.send("order.1", *to, subject=forged) == []
         assert shop.metrics.rejects["malformed"] == 1
         assert shop.metrics.rejects["source"] == 1
+
+
+async def test_each_control_header_has_its_longest_value(make_nats, plane):
+    shop, seen = make_nats(HOST), []
+    shop.endpoint("GET", "/order")(lambda request: seen.append(1))
+    to = ("Microbus-From-Id: id-stranger", "Microbus-Op-Code: Req", f"X: {'x' * 2000}")
+    async with shop, Stranger(shop._transport.broker, plane) as stranger:
+        for name, longest in (
+            ("Queue", 255), ("Locality", 255), ("Time-Budget", 64), ("Call-Depth", 64),
+            ("Fragment", 64), ("From-Version", 64), ("Msg-Id", 128),
+        ):  # fmt: skip
+            others = to if name == "Msg-Id" else (*to, "Microbus-Msg-Id: AAAAAAAA")
+            value = f"Microbus-{name}: {'1' * longest}"
+            assert await stranger.send("order", *others, value) == [202, 200], name
+            if name != "Msg-Id":
+                assert await stranger.send("order", *others, value + "1") == [202, 431], name
+    assert len(seen) == 7
+
+
+async def test_a_request_without_a_call_depth_is_the_first_of_its_chain(make_nats, plane):
+    shop, depths = make_nats(HOST), []
+
+    @shop.endpoint("GET", "/first")
+    async def first():
+        await shop.request("GET", f"{URL}/second")
+
+    @shop.endpoint("GET", "/second")
+    async def second(request: Request):
+        depths.append(request.headers["Microbus-Call-Depth"])
+
+    to = ("Microbus-From-Id: id-stranger", "Microbus-Msg-Id: AAAAAAAA", "Microbus-Op-Code: Req")
+    async with shop, Stranger(shop._transport.broker, plane) as stranger:
+        assert await stranger.send("first", *to) == [202, 200]
+        assert depths == ["1"]
 
 
 async def test_a_response_with_a_long_control_header_is_not_kept(make_nats, plane):

@@ -42,6 +42,23 @@ async def test_each_locality_slot_is_subscribed(make):
         assert slots == ["", shop.id, "loc-us", "loc-us-west", "loc-us-west-b", "loc-us-west-b-1"]
 
 
+@pytest.mark.parametrize("locality", ["us-west", ""])
+async def test_a_response_tells_the_locality_and_a_request_does_not(make_nats, locality):
+    shop, web = make_nats(HOST, locality=locality), make_nats("web.example", locality="us-west")
+    seen = set()
+    shop.endpoint("GET", "/")(lambda: None)
+
+    @shop.watch
+    def note(direction, subject, payload):
+        if ".web_example.shop_example._.GET." in subject or subject.endswith(web.id):
+            given = b"\r\nMicrobus-Locality: us-west\r\n" in payload
+            seen.add((direction, given, payload.count(b"Microbus-Locality")))
+
+    async with shop, web:
+        await web.request("GET", f"https://{HOST}/")
+    assert seen == {("in", False, 0), ("out", bool(locality), 1 if locality else 0)}
+
+
 @pytest.mark.requirement("S0-048", "S0-049")
 async def test_routing_narrows_to_the_nearest_replica_and_stays(make):
     replicas = await _three(make)

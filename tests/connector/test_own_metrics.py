@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from subtrie.connector import AckTimeout, RequestTimeout
+
 HOST, URL = "shop.example", "https://shop.example"
 
 
@@ -93,3 +95,24 @@ async def test_callbacks_log_messages_and_multicasts_are_counted_as_in_go(make_n
     lines = mine.splitlines()
     # Of the announcement, the multicast and the request, each from both.
     assert value("microbus_client_ack_roundtrip_latency_seconds_count") >= 3
+
+
+async def test_each_timeout_is_counted_once(make):
+    shop, web = make(HOST), make("web.example")
+    released = asyncio.Event()
+
+    @shop.endpoint("GET", "/late")
+    async def late():
+        try:
+            await released.wait()
+        except asyncio.CancelledError:
+            await released.wait()
+
+    async with shop, web:
+        for _ in range(2):
+            with pytest.raises(RequestTimeout):
+                await web.request("GET", f"{URL}/late", timeout=0.5)
+        with pytest.raises(AckTimeout):
+            await web.request("GET", "https://missing.example/")
+        released.set()
+        assert (web.metrics.timeouts, web.metrics.ack_timeouts) == (2, 1)

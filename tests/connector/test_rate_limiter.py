@@ -45,8 +45,10 @@ def test_a_rate_limiter_that_admits_nothing_is_refused(rate, burst):
 def test_the_number_of_buckets_is_limited(monkeypatch):
     monkeypatch.setattr("subtrie.connector._middleware._MAX_CALLERS", 3)
     throttle = RateLimiter(1, clock=Clock())
-    for name in "abcd":
+    for name in "abc":
         throttle.admit(name)
+    assert [throttle.admit(name) for name in "abc"] == [1, 1, 1], "all three are kept"
+    throttle.admit("d")
     assert throttle.admit("a") == 0, "forgotten, so its bucket is full"
     assert throttle.admit("d") > 0
 

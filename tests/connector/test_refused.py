@@ -94,6 +94,25 @@ async def test_refused_subscriptions_of_its_own_end_the_start(server):
     assert not stock.running
 
 
+@pytest.mark.parametrize(("slots", "number"), [("_", 1), ("*", 2)])
+async def test_the_error_of_the_start_says_how_many_subscriptions_are_refused(
+    tmp_path, slots, number
+):
+    rules = {"subscribe": {"deny": [f"p.safe.443.*.stock_example.{slots}.GET.level"]}}
+    users = [{"user": "stock", "password": "x", "permissions": rules}]
+    server = NatsServer(tmp_path / "one", authorization={"users": users}).start()
+    try:
+        stock = connector(server, "stock.example", "stock")
+        stock.endpoint("GET", "/level")(lambda: 7)
+        with pytest.raises(BusError, match="refuse") as caught:
+            await stock.startup()
+    finally:
+        server.stop()
+    assert caught.value.reason == "subscription-refused"
+    assert ("(2 are refused)" in str(caught.value)) == (number == 2)
+    assert ("are refused)" in str(caught.value)) == (number > 1)
+
+
 async def test_no_password_is_shown(server, tmp_path):
     with pytest.raises(ConnectionError) as caught:
         await Connector("x.example", nats="nats://admin:hunter2@127.0.0.1:1", plane="p").startup()

@@ -14,7 +14,7 @@ import pytest
 
 import subtrie
 from subtrie import Subject, _control_headers, engine
-from subtrie.connector import Request, write_request
+from subtrie.connector import AckTimeout, Request, write_request
 from subtrie.connector._broker_connection import AckTimes
 from subtrie.connector._codec import read_response
 
@@ -73,6 +73,32 @@ async def test_a_request_in_process_takes_one_turn_of_the_loop(make_memory):
             before = turns
             assert (await web.request("GET", f"https://{HOST}/n")).json() == 7
             assert turns - before <= 1, "the handler and then its caller run in the next turn"
+        counting.cancel()
+
+
+async def test_answers_without_waiting_leave_other_tasks_their_turn(make_memory):
+    """Without a subscriber and a broker the caller does not wait; a loop of such calls must."""
+    web, turns = make_memory("web.example"), 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def calls_until_another_turn() -> int:
+        before, calls = turns, 0
+        while turns == before:
+            calls += 1
+            with pytest.raises(AckTimeout):
+                await web.request("GET", "https://missing.example/")
+        return calls
+
+    async with web:
+        counting = asyncio.create_task(count())
+        await calls_until_another_turn()
+        assert await calls_until_another_turn() == 64
+        assert await calls_until_another_turn() == 64
         counting.cancel()
 
 

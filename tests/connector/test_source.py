@@ -154,6 +154,29 @@ async def test_a_response_goes_only_to_an_instance_of_the_verified_source(make, 
         assert listener.shop.metrics.rejects == {"return-address": 1}
 
 
+@pytest.mark.parametrize("absent", [_control_headers.FROM_ID, _control_headers.MSG_ID])
+async def test_a_request_that_cannot_be_answered_is_counted_and_dropped(make, plane, absent):
+    async with Listener(make, plane) as listener:
+        subject = f"{plane}.safe.443.web_example.shop_example._.GET.whoami"
+        request = _raw()
+        del request.headers.lists[absent]
+        await listener.publish(subject, request)
+        await listener.publish(subject, _raw())
+        await listener.flush(2, 2)
+        assert listener.sources == ["web.example"]
+        assert len(listener.answers) == 2
+        assert listener.shop.metrics.rejects == {"return-address": 1}
+
+
+async def test_a_request_shows_its_verified_source(make):
+    shop, web, shown = make(HOST), make("web.example"), []
+    shop.endpoint("GET", "/")(lambda request: shown.append(repr(request)))
+    async with shop, web:
+        await web.request("GET", f"https://{HOST}/")
+    assert shown == [f"<Request GET https://{HOST}:443/ source=web.example>"]
+    assert repr(_raw()) == f"<Request GET https://{HOST}:443/whoami source=unverified>"
+
+
 async def test_method_and_path_are_read_from_the_subject(make, plane):
     async with Listener(make, plane) as listener:
         seen = []

@@ -36,6 +36,7 @@ logger = logging.getLogger("subtrie.connector")
 ISSUERS = ("access.token.core", "bearer.token.core")
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+_KEY = re.compile(r"[A-Za-z0-9_-]{43}=?")  # 32 bytes
 _LONGEST = 16_384  # characters of a token
 _REFETCH = 1.0  # seconds between requests for the keys of one issuer, as in Go
 _FETCH_LIMIT = 5.0  # seconds
@@ -204,13 +205,8 @@ def _keys_in(value: Any) -> dict[str, bytes]:
         if not isinstance(each, dict) or each.get("crv", "Ed25519") != "Ed25519":
             continue
         key_id, text = each.get("kid"), each.get("x")
-        if isinstance(key_id, str) and key_id and isinstance(text, str):
-            try:
-                key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            except ValueError:
-                continue
-            if len(key) == 32:
-                keys[key_id] = key
+        if isinstance(key_id, str) and key_id and isinstance(text, str) and _KEY.fullmatch(text):
+            keys[key_id] = base64.urlsafe_b64decode(text[:43] + "=")
     return keys
 
 

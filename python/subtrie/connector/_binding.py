@@ -229,7 +229,7 @@ def _from_query(request: Request, name: str, annotation: Any, default: Any, whol
         ):
             return structured(name, annotation, values, texts=True)
         return scalar(name, annotation, values[-1])
-    fields = request.json() if request.body[:1] == b"{" else None
+    fields = request.json() if request.body.startswith(b"{") else None
     if isinstance(fields, dict) and name in fields:
         value = fields[name]
         return value if annotation is _MISSING else structured(name, annotation, value)
