@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -231,6 +233,14 @@ def copy_tree(folder: Path) -> None:
 def run_python(part: Part, result: Result, count: int, seed: int, ends: float, jobs: int) -> None:
     """Draw mutants of cosmic-ray and run them, each in one of a few copies of the tree."""
     drawn = result.begin(list(python_mutants.possible(ROOT, part.files)), count, seed)
+    for judged in _judged(part, drawn, ends, jobs):
+        result.add(judged.verdict, judged.name)
+
+
+def _judged(
+    part: Part, mutants: list[python_mutants.Mutant], ends: float, jobs: int
+) -> Iterator[Judged]:
+    """Yield what became of each mutant."""
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(jobs) as pool:
         idle: SimpleQueue[python_mutants.Tree] = SimpleQueue()
         for number in range(jobs):
@@ -242,9 +252,8 @@ def run_python(part: Part, result: Result, count: int, seed: int, ends: float, j
         idle.put(tree)
         print(f"{len(coverage.seconds)} tests, {sum(coverage.seconds.values()):.0f} s", flush=True)
         each = PythonMutants(coverage, idle, ends)
-        first = list(pool.map(each.first, drawn))
-        for judged in pool.map(each.rest, first):
-            result.add(judged.verdict, judged.name)
+        first = list(pool.map(each.first, mutants))
+        yield from pool.map(each.rest, first)
 
 
 class Judged(NamedTuple):
@@ -267,15 +276,24 @@ class PythonMutants:
     #: The time at which no further tests are started.
     ends: float
 
+    @staticmethod
+    def name(mutant: python_mutants.Mutant) -> str:
+        """Return the file, the line, the operator and the changed line."""
+        original = (ROOT / mutant.file).read_text(encoding="utf-8")
+        changed = mutant.text(original)
+        if changed is None:
+            return str(mutant)
+        line = python_mutants.first_difference(original, changed)
+        return f"{mutant.file}:{line} {mutant.operator} {changed.splitlines()[line - 1].strip()}"
+
     def first(self, mutant: python_mutants.Mutant) -> Judged:
         """Judge a mutant with the shortest tests that execute its statement."""
         original = (ROOT / mutant.file).read_text(encoding="utf-8")
         changed = mutant.text(original)
+        name = self.name(mutant)
         if changed is None:
-            return Judged("not viable", str(mutant), mutant)
+            return Judged("not viable", name, mutant)
         line = python_mutants.first_difference(original, changed)
-        shown = changed.splitlines()[line - 1].strip()
-        name = f"{mutant.file}:{line} {mutant.operator} {shown}"
         if time.monotonic() > self.ends:
             return Judged("not run", name, mutant)
         executing = self.coverage.tests_for(mutant.file, python_mutants.statement(original, line))
@@ -305,6 +323,65 @@ class PythonMutants:
             self.trees.put(tree)
 
 
+# --- The survivors of an earlier run
+
+
+def judge_again(part: Part, file: Path, ends: float, jobs: int) -> None:
+    """Run the survivors of a record again, and write what became of each into it.
+
+    One is found by its name; if the code has changed, it may not be there any more.
+    """
+    record = json.loads(file.read_text(encoding="utf-8"))
+    survivors = {each["mutant"]: each for each in record["figures"]["survivors"]}
+    began = time.monotonic()
+    if part.is_rust:
+        judged = _again_in_rust(part, set(survivors), ends)
+    else:
+        judged = _again_in_python(part, set(survivors), ends, jobs)
+    for name, verdict in judged.items():
+        survivors[name]["later"] = "killed" if verdict == "timeout" else verdict
+    for each in survivors.values():
+        each.setdefault("later", "changed")
+    record["figures"]["later"] = {
+        "commit": reliability_record.commit(),
+        "killed": sum(each["later"] == "killed" for each in survivors.values()),
+        "survived": sum(each["later"] == "survived" for each in survivors.values()),
+        "the code was changed": sum(each["later"] == "changed" for each in survivors.values()),
+        "minutes": round((time.monotonic() - began) / 60, 1),
+    }
+    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _again_in_rust(part: Part, names: set[str], ends: float) -> dict[str, str]:
+    judge = rust_mutants.Judge(*rust_mutants.tree_for(ROOT, copy_tree))
+    found = {}
+    for mutant in rust_mutants.possible(ROOT, part.files):
+        if mutant["name"] in names and time.monotonic() < ends:
+            found[mutant["name"]] = judge.verdict(mutant, part.stages)
+            print(f"{found[mutant['name']]:10} {mutant['name']}", flush=True)
+    return found
+
+
+def _again_in_python(part: Part, names: set[str], ends: float, jobs: int) -> dict[str, str]:
+    def without_line(name: str) -> str:
+        return re.sub(r":\d+ ", " ", name, count=1)
+
+    operators = {name.split(" ")[1] for name in names}
+    possible: dict[str, list[tuple[str, python_mutants.Mutant]]] = {}
+    for mutant in python_mutants.possible(ROOT, part.files):
+        if mutant.operator in operators:
+            name = PythonMutants.name(mutant)
+            possible.setdefault(without_line(name), []).append((name, mutant))
+    wanted = {}
+    for name in names:
+        alike = possible.get(without_line(name), [])
+        same = [mutant for each, mutant in alike if each == name]
+        if same or len(alike) == 1:  # the line may have moved
+            wanted[same[0] if same else alike[0][1]] = name
+    judged = _judged(part, list(wanted), ends, jobs)
+    return {wanted[each.mutant]: each.verdict for each in judged}
+
+
 def main() -> int:
     """Draw, run, print, and write the record if one is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -313,11 +390,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time, in Python")
+    parser.add_argument("--again", type=Path, help="a record: run its survivors, and say so in it")
     parser.add_argument("--resume", type=Path, help="a record: run what was not run there")
     parser.add_argument("--record", action="store_true", help="write docs/records/mutants-*.json")
     options = parser.parse_args()
     part, started = PARTS[options.part], time.monotonic()
     drawn = (options.count, options.seed, started + 60 * options.minutes)
+    if options.again:
+        judge_again(part, options.again, drawn[2], options.jobs)
+        return 0
     result = Result()
     if options.resume:
         result = Result.of(json.loads(options.resume.read_text(encoding="utf-8"))["figures"])

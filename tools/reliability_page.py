@@ -31,10 +31,12 @@ def _mutants(figures: dict[str, Any]) -> str:
     survivors = figures["survivors"]
     argued = sum(bool(each["argument"]) for each in survivors)
     judged = figures["killed"] + len(survivors)
+    later = figures.get("later")
     return (
         f"{figures['killed']} of {judged} killed ({figures['drawn']} drawn of "
         f"{figures['possible']:,}); {len(survivors)} survived, {argued} of them argued; "
         f"{figures['minutes']:g} minutes"
+        + (f"; of the survivors {later['killed']} are killed at {later['commit']}" if later else "")
     )
 
 

@@ -35,7 +35,7 @@ def write(kind: str, command: str, seed: int | None, figures: dict[str, Any]) ->
     record = {
         "kind": kind,
         "date": today,
-        "commit": _commit(),
+        "commit": commit(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, "
         f"Python {platform.python_version()}",
         "seed": seed,
@@ -57,7 +57,8 @@ def latest() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit of the tree."""
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT, capture_output=True, text=True, check=False,

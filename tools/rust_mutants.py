@@ -107,6 +107,8 @@ class Judge:
             cwd=self._folder, env=self._environment, capture_output=True, text=True, check=False,
             timeout=_COMPILE,
         )  # fmt: skip
+        if "linking with" in done.stderr:
+            raise SystemExit("a mutant could not be linked:\n" + done.stderr[-2000:])
         if done.returncode:
             return None
         rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -154,6 +156,8 @@ def tree_for(root: Path, copy: Any) -> tuple[Path, Path]:
     """Make the copy of the tree anew; return it and the target directory, which is kept."""
     kept = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "mutants"
     folder = kept / "tree"
+    # A compilation that was cut off leaves objects that cannot be linked.
+    shutil.rmtree(kept / "build" / "debug" / "incremental", ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     copy(folder)

@@ -94,6 +94,7 @@ def age(out: Path, names: set[str], hours: float) -> None:
             os.utime(path, (then, then))
 
 
+@pytest.mark.requirement("P-10")
 @pytest.mark.parametrize("earlier", [True, False])
 def test_a_later_run_removes_what_a_killed_process_left(tmp_path, earlier):
     """Not what is younger than a day: that run may still be at work."""

@@ -50,7 +50,7 @@ def given_paths(options: Mapping[str, str]) -> list[str]:
         return [str(path) for path in json.loads(options["paths"])]
     if "path" in options:
         return [options["path"]]
-    raise ValueError("load() needs a path")
+    raise ValueError("load() needs a path, as in load('/var/log/nats/*.log')")
 
 
 def paths_of(options: Mapping[str, str]) -> list[str]:
