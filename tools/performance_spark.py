@@ -97,13 +97,20 @@ def _scale() -> list[str]:
              f"{held['worker_mib']} MiB", "under 400", held["worker_mib"] < 400)
         )  # fmt: skip
     if (workers := _newest("spark-workers-*.json")) is not None:
-        one, two = (workers["workers"][count] for count in ("1", "2"))
-        rows.append(
-            (f"one worker of one core, in the time of two ({workers['log_mib']:,} MiB of log; "
-             f"{one['seconds']} s and {two['seconds']} s, with {one['cpu_seconds_with_start']} s "
-             f"and {two['cpu_seconds_with_start']} s of CPU for all runs, the start included)",
-             f"{workers['two_times_one']}", "at least 1.4", workers["two_times_one"] >= 1.4)
-        )  # fmt: skip
+        inputs = {
+            f"{workers['log_mib']:,} MiB of log": ("workers", "two_times_one"),
+            f"{workers['table_rows']:,} messages in Parquet": (
+                "table_workers", "table_two_times_one",
+            ),
+        }  # fmt: skip
+        for what, (times, ratio) in inputs.items():
+            one, two = (workers[times][count] for count in ("1", "2"))
+            rows.append(
+                (f"one worker of one core, in the time of two ({what}; {one['seconds']} s and "
+                 f"{two['seconds']} s, with {one['cpu_seconds_with_start']} s and "
+                 f"{two['cpu_seconds_with_start']} s of CPU for all runs, the start included)",
+                 f"{workers[ratio]}", "at least 1.4", workers[ratio] >= 1.4)
+            )  # fmt: skip
     if (small := _newest("spark-small-*.json")) is not None:
         seconds = small["median_seconds"]["command"]
         rows.append(

@@ -19,7 +19,7 @@ use crate::error::Error;
 /// Maximum work: rules times rules times tokens; as [`super::witness`].
 const MAX_WORK: u64 = 1 << 34;
 
-/// Return the smallest equal set: allow and deny rules, each sorted by text.
+/// Return an equal set, the smallest for each queue name: allow and deny rules, each sorted by text.
 ///
 /// The result contains exactly the same subjects, has no deny rule that the set does not have, does
 /// not depend on the order of the rules, and minimising it again changes nothing. Cost: rules times

@@ -212,7 +212,7 @@ class Permissions(RuleSets):
             raise refusal("PermissionsError", "account-decides", "the comparison")
 
     def minimised(self) -> Self:
-        """Return the fewest allow rules that grant the same, and the denies that are needed.
+        """Return the fewest allow rules of each queue name, and the denies that are needed.
 
         Widens nothing, adds no deny, does not depend on the order of the entries, and is its own
         smallest form. A smallest set over both lists would be NP-hard to find, and is not unique.

@@ -62,6 +62,7 @@ from ._table_functions import (
     unparseable,
 )
 from ._table_of_messages import events
+from ._table_of_spans import spans
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,6 +137,7 @@ __all__ = [
     "run_difference",
     "ship",
     "slow_consumers",
+    "spans",
     "spoofed",
     "subscriptions",
     "synthesise",
