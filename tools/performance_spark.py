@@ -97,12 +97,10 @@ def _scale() -> list[str]:
              f"{held['worker_mib']} MiB", "under 400", held["worker_mib"] < 400)
         )  # fmt: skip
     if (workers := _newest("spark-workers-*.json")) is not None:
-        inputs = {
-            f"{workers['log_mib']:,} MiB of log": ("workers", "two_times_one"),
-            f"{workers['table_rows']:,} messages in Parquet": (
-                "table_workers", "table_two_times_one",
-            ),
-        }  # fmt: skip
+        inputs = {f"{workers['log_mib']:,} MiB of log": ("workers", "two_times_one")}
+        if "table_workers" in workers:
+            messages = f"{workers['table_rows']:,} messages in Parquet"
+            inputs[messages] = ("table_workers", "table_two_times_one")
         for what, (times, ratio) in inputs.items():
             one, two = (workers[times][count] for count in ("1", "2"))
             rows.append(

@@ -66,11 +66,12 @@ class Mutant(NamedTuple):
         from cosmic_ray import plugins
         from cosmic_ray.mutating import mutate_code
 
-        changed: str | None = mutate_code(
-            original, plugins.get_operator(self.operator)(), self.place
-        )
-        # A star that makes parameters keyword-only is taken for a multiplication.
-        with suppress(SyntaxError):
+        # A star that makes parameters keyword-only is taken for a multiplication, and the dotted
+        # name of an exception has no value that could be replaced.
+        with suppress(SyntaxError, AttributeError):
+            changed: str | None = mutate_code(
+                original, plugins.get_operator(self.operator)(), self.place
+            )
             compile(changed or "", self.file, "exec")
             return None if changed == original else changed
         return None

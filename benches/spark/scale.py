@@ -2,7 +2,7 @@
 
     python benches/spark/scale.py linear [--rows 100000000] [--unit 1000000]
     python benches/spark/scale.py subscriptions [--patterns 1000000] [--rows 1000000]
-    python benches/spark/scale.py workers [--mib 512] [--rounds 3]
+    python benches/spark/scale.py workers [--mib 512] [--rows 10000000] [--rounds 3]
     python benches/spark/scale.py small [--mib 16] [--rounds 5]
 
 Each writes one record. ``linear`` compares the time of a row of a large table of events with that
@@ -106,47 +106,61 @@ def subscriptions(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {"seconds": round(seconds, 2), **memory}
 
 
+_ON_CLUSTER = """
+import sys, time
+from subtrie.spark import audit, cluster_session, events
+url, rounds, *inputs = sys.argv[1:]
+settings = {'spark.executor.memory': '512m', 'spark.sql.shuffle.partitions': '4'}
+spark = cluster_session(url, settings=settings)
+for turn in range(int(rounds) + 1):
+    for path in inputs:
+        table = path.endswith('.parquet')
+        began = time.perf_counter()
+        with audit(spark, events(spark.read.parquet(path)) if table else [path]) as result: pass
+        if turn: print(path, time.perf_counter() - began, flush=True)
+"""
+
+
 def workers(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Audit a log on a cluster of one worker, and on one of two."""
+    """Audit a log and a table of messages on a cluster of one worker, and on one of two."""
     from spark_servers import cluster, environment
 
     log = given.log or folder / "trace.log"
     if not log.exists():
         write_log(log, given.mib * 1024 * 1024)
-    program = (
-        "import sys, time\n"
-        "from subtrie.spark import audit, cluster_session\n"
-        "spark = cluster_session(sys.argv[1], settings={'spark.executor.memory': '512m',"
-        " 'spark.sql.shuffle.partitions': '4'})\n"
-        "for turn in range(int(sys.argv[3]) + 1):\n"
-        "    began = time.perf_counter()\n"
-        "    with audit(spark, [sys.argv[2]]) as result: pass\n"
-        "    if turn: print(time.perf_counter() - began, flush=True)\n"
-    )
-    found: dict[str, dict[str, float]] = {}
-    for count in (1, 2):
-        with ExitStack() as stack:
-            home = folder / str(count)
-            home.mkdir()
-            made = stack.enter_context(cluster(home, workers=count))
-            before = cpu_seconds()
-            done = subprocess.run(
-                [sys.executable, "-c", program, made.url, str(log), str(given.rounds)],
-                env=environment(PYTHONPATH=str(Path(__file__).parents[2] / "python")),
-                check=True,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            used = cpu_seconds() - before
-        times = [float(line) for line in done.stdout.split()]
-        found[str(count)] = {
-            "seconds": round(statistics.median(times), 2),
-            "cpu_seconds_with_start": round(used, 2),
-        }
+    messages = folder / "messages.parquet"
+    write_subjects(messages, given.rows, PATTERNS)
+    inputs = {"log": str(log), "table": str(messages)}
+    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name in inputs}
+    for name, path in inputs.items():
+        for count in (1, 2):
+            with ExitStack() as stack:
+                home = folder / f"{name}-{count}"
+                home.mkdir()
+                made = stack.enter_context(cluster(home, workers=count))
+                before = cpu_seconds()
+                done = subprocess.run(
+                    [sys.executable, "-c", _ON_CLUSTER, made.url, str(given.rounds), path],
+                    env=environment(PYTHONPATH=str(Path(__file__).parents[2] / "python")),
+                    check=True,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                used = cpu_seconds() - before
+            times = [float(line.split()[-1]) for line in done.stdout.splitlines()]
+            found[name][str(count)] = {
+                "seconds": round(statistics.median(times), 2),
+                "cpu_seconds_with_start": round(used, 2),
+            }
     return {
         "log_mib": round(log.stat().st_size / 2**20),
-        "workers": found,
-        "two_times_one": round(found["1"]["seconds"] / found["2"]["seconds"], 2),
+        "table_rows": given.rows,
+        "workers": found["log"],
+        "two_times_one": round(found["log"]["1"]["seconds"] / found["log"]["2"]["seconds"], 2),
+        "table_workers": found["table"],
+        "table_two_times_one": round(
+            found["table"]["1"]["seconds"] / found["table"]["2"]["seconds"], 2
+        ),
     }
 
 
@@ -183,7 +197,7 @@ def main() -> None:
     defaults = {
         "linear": {"rows": 100_000_000},
         "subscriptions": {"rows": 1_000_000},
-        "workers": {"mib": 512, "rounds": 3},
+        "workers": {"mib": 512, "rounds": 3, "rows": 10_000_000},
         "small": {"mib": 16, "rounds": 5},
     }
     for name, value in defaults[given.what].items():
