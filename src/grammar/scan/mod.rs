@@ -20,8 +20,8 @@ mod x86;
 
 use super::{Dialect, Form};
 pub(crate) use dispatch::{Baseline, with_best_kernel};
-use kernel::{EXPANDED, Masks};
-pub(crate) use kernel::{Kernel, Task};
+use kernel::EXPANDED;
+pub(crate) use kernel::{Kernel, Masks, Task};
 #[cfg(test)]
 pub(crate) use words::Words;
 

@@ -77,3 +77,57 @@ impl BatchMatches {
         self.ids.truncate(kept);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::BatchMatches;
+
+    #[test]
+    fn ids_are_sorted_by_subject_and_repeated_ones_removed() {
+        let first: [(u32, u64); 5] = [(1, 7), (0, 9), (1, 7), (1, 2), (2, 7)];
+        // Every list of four of these, and all its ends.
+        let rows = [(0, 5), (0, 6), (1, 5), (2, 4), (2, 4 << 16)];
+        for number in 0..5usize.pow(4) {
+            let mut found: Vec<(u32, u64)> = (0..4)
+                .map(|place| rows[number / 5usize.pow(place) % 5])
+                .collect();
+            while !found.is_empty() {
+                let mut batch = BatchMatches::default();
+                batch.append(&first, &[true, true, true, false]);
+                batch.append(&found, &[true, false, true]);
+                assert_eq!(batch.ids[..4], [9, 2, 7, 7]);
+                let mut expected = found.clone();
+                expected.sort_unstable();
+                expected.dedup();
+                let ids: Vec<u64> = batch.ids[4..]
+                    .iter()
+                    .map(|&id| u64::try_from(id).unwrap())
+                    .collect();
+                assert!(
+                    ids.iter().eq(expected.iter().map(|(_, id)| id)),
+                    "{found:?}"
+                );
+                let end = |of| 4 + expected.iter().filter(|row| row.0 <= of).count();
+                assert_eq!(
+                    batch.ends,
+                    [1, 3, 4, 4, end(0), end(1), end(2)],
+                    "{found:?}"
+                );
+                assert_eq!(batch.valid, [true, true, true, false, true, false, true]);
+                assert!(!batch.too_large);
+                found.pop();
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_too_large_is_reported() {
+        for (id, too_large) in [(0x7fff_ffff, false), (0x8000_0000, true), (u64::MAX, true)] {
+            for found in [[(0, 1), (0, id)], [(0, id), (0, 1)]] {
+                let mut batch = BatchMatches::default();
+                batch.append(&found, &[true]);
+                assert_eq!((batch.too_large, batch.ids.len()), (too_large, 2));
+            }
+        }
+    }
+}

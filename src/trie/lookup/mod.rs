@@ -219,3 +219,34 @@ fn sort_dedup_many(found: &mut Vec<SubscriptionRef>, start: usize) {
         place <= start || last.replace(*subscription) != Some(*subscription)
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SubscriptionRef, sort_dedup};
+    use crate::trie::address::Slot;
+
+    #[test]
+    fn what_was_found_is_sorted_without_repetitions_and_what_was_there_stays() {
+        let rows = |ids: &[u64]| -> Vec<SubscriptionRef> {
+            let slot = Slot(3);
+            ids.iter().map(|&id| SubscriptionRef { id, slot }).collect()
+        };
+        let there: [u64; 5] = [7, 7, 1, 2, 2];
+        for start in 0..=there.len() {
+            // Every list of up to four ids.
+            for (count, number) in
+                (0..5).flat_map(|count| (0..4u64.pow(count)).map(move |n| (count, n)))
+            {
+                let ids: Vec<u64> = (0..count)
+                    .map(|place| number / 4u64.pow(place) % 4)
+                    .collect();
+                let mut found = rows(&[&there[..start], &ids].concat());
+                sort_dedup(&mut found, start);
+                let mut sorted = ids;
+                sorted.sort_unstable();
+                sorted.dedup();
+                assert_eq!(found, rows(&[&there[..start], &sorted].concat()));
+            }
+        }
+    }
+}
