@@ -367,3 +367,33 @@ fn a_kept_reference_follows_its_record_and_ends_with_it() {
     assert_eq!((index.queue(first), index.pattern(first)), (None, None));
     assert_eq!(index.turn(first), 0);
 }
+
+#[test]
+fn the_work_of_a_lookup_is_the_nodes_and_the_entries_it_visits() {
+    let work = |patterns: &[String], subject: &str| {
+        let mut index = strict();
+        for pattern in patterns {
+            index.insert(pattern, None).unwrap();
+        }
+        let (mut scratch, mut found) = (Scratch::default(), Vec::new());
+        // The work of one lookup is not that of those before it.
+        for _ in 0..2 {
+            found.clear();
+            index.match_into(subject, &mut scratch, &mut found).unwrap();
+        }
+        let lookup = scratch.work();
+        index.explain(subject, 1, &mut scratch).unwrap();
+        (found.len(), lookup, scratch.work())
+    };
+    let numbered: Vec<String> = (0..1000).map(|number| format!("a.{number}")).collect();
+    // The last is that of the search for the nearest pattern, added if none matches.
+    assert_eq!(work(&[], "a.7"), (0, 0, 0));
+    assert_eq!(work(&numbered[..1], "a.0"), (1, 1, 1));
+    assert_eq!(work(&numbered[..3], "a.0"), (1, 3, 3));
+    // A key and its entry, and a key that has none.
+    assert_eq!(work(&numbered, "a.7"), (1, 2, 2));
+    assert_eq!(work(&numbered, "a.x").1, 1);
+    let (found, lookup, explained) = work(&numbered, "x");
+    assert_eq!((found, lookup), (0, 0));
+    assert!(explained >= numbered.len());
+}
