@@ -8,6 +8,7 @@ mod grammar_laws;
 mod http;
 mod match_vectors;
 mod microbus_laws;
+mod microbus_refusals;
 mod microbus_vectors;
 mod permission_answers;
 mod permission_laws;
