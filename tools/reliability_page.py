@@ -29,14 +29,15 @@ def _chaos(figures: dict[str, Any]) -> str:
 
 def _mutants(figures: dict[str, Any]) -> str:
     survivors = figures["survivors"]
-    argued = sum(bool(each["argument"]) for each in survivors)
+    since = sum(each["argument"].startswith("killed") for each in survivors)
+    argued = sum(bool(each["argument"]) for each in survivors) - since
     judged = figures["killed"] + len(survivors)
     later = figures.get("later")
     return (
         f"{figures['killed']} of {judged} killed ({figures['drawn']} drawn of "
-        f"{figures['possible']:,}); {len(survivors)} survived, {argued} of them argued; "
-        f"{figures['minutes']:g} minutes"
-        + (f"; of the survivors {later['killed']} are killed at {later['commit']}" if later else "")
+        f"{figures['possible']:,}, {figures['not run']} not run); of {len(survivors)} survivors "
+        f"{since} are killed by tests added since, {argued} are argued; {figures['minutes']:g} minutes"
+        + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
     )
 
 
