@@ -36,7 +36,8 @@ def _mutants(figures: dict[str, Any]) -> str:
     return (
         f"{figures['killed']} of {judged} killed ({figures['drawn']} drawn of "
         f"{figures['possible']:,}, {figures['not run']} not run); of {len(survivors)} survivors "
-        f"{since} are killed by tests added since, {argued} are argued; {figures['minutes']:g} minutes"
+        f"{since} are killed by tests added since, {argued} are argued; "
+        f"{figures['minutes']:g} minutes"
         + (f"; run again at {later['commit']}: {later['killed']} killed" if later else "")
     )
 
