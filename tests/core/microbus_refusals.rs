@@ -5,16 +5,20 @@ use subtrie::microbus::{
     RequestTargets, decode, decode_subscription, request_from_url, request_target,
 };
 
-fn refusal(subject: &str) -> (&'static str, Option<usize>) {
-    let error = decode(subject).unwrap_err();
-    (error.reason, error.position)
+fn refusal(subject: &str) -> Option<(&'static str, Option<usize>)> {
+    let error = decode(subject).err()?;
+    Some((error.reason, error.position))
 }
 
 #[test]
 fn an_escape_in_a_host_is_refused_if_the_encoder_does_not_write_it() {
     for escape in ["%2e", "%5f", "%2d", "%61", "%39", "%41"] {
         let subject = format!("p.safe.443.web_shop.a{escape}b._.GET.x");
-        assert_eq!(refusal(&subject), ("not-canonical", Some(21)), "{escape}");
+        assert_eq!(
+            refusal(&subject),
+            Some(("not-canonical", Some(21))),
+            "{escape}"
+        );
     }
     decode("p.safe.443.web_shop.a%2fb._.GET.x").unwrap();
 }
@@ -29,7 +33,7 @@ fn a_source_that_cannot_be_an_identity_is_refused() {
         ("a__b", "empty-label", 13),
     ] {
         let subject = format!("p.safe.443.{source}.shop._.GET.x");
-        assert_eq!(refusal(&subject), (reason, Some(at)), "{source}");
+        assert_eq!(refusal(&subject), Some((reason, Some(at))), "{source}");
     }
 }
 
