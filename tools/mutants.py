@@ -277,10 +277,8 @@ class PythonMutants:
     ends: float
 
     @staticmethod
-    def name(mutant: python_mutants.Mutant) -> str:
+    def name(mutant: python_mutants.Mutant, original: str, changed: str | None) -> str:
         """Return the file, the line, the operator and the changed line."""
-        original = (ROOT / mutant.file).read_text(encoding="utf-8")
-        changed = mutant.text(original)
         if changed is None:
             return str(mutant)
         line = python_mutants.first_difference(original, changed)
@@ -290,7 +288,7 @@ class PythonMutants:
         """Judge a mutant with the shortest tests that execute its statement."""
         original = (ROOT / mutant.file).read_text(encoding="utf-8")
         changed = mutant.text(original)
-        name = self.name(mutant)
+        name = self.name(mutant, original, changed)
         if changed is None:
             return Judged("not viable", name, mutant)
         line = python_mutants.first_difference(original, changed)
@@ -370,7 +368,8 @@ def _again_in_python(part: Part, names: set[str], ends: float, jobs: int) -> dic
     possible: dict[str, list[tuple[str, python_mutants.Mutant]]] = {}
     for mutant in python_mutants.possible(ROOT, part.files):
         if mutant.operator in operators:
-            name = PythonMutants.name(mutant)
+            original = (ROOT / mutant.file).read_text(encoding="utf-8")
+            name = PythonMutants.name(mutant, original, mutant.text(original))
             possible.setdefault(without_line(name), []).append((name, mutant))
     wanted = {}
     for name in names:

@@ -109,15 +109,14 @@ def subscriptions(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 _ON_CLUSTER = """
 import sys, time
 from subtrie.spark import audit, cluster_session, events
-url, rounds, *inputs = sys.argv[1:]
+url, rounds, path = sys.argv[1:]
 settings = {'spark.executor.memory': '512m', 'spark.sql.shuffle.partitions': '4'}
 spark = cluster_session(url, settings=settings)
 for turn in range(int(rounds) + 1):
-    for path in inputs:
-        table = path.endswith('.parquet')
-        began = time.perf_counter()
-        with audit(spark, events(spark.read.parquet(path)) if table else [path]) as result: pass
-        if turn: print(path, time.perf_counter() - began, flush=True)
+    began = time.perf_counter()
+    table = path.endswith('.parquet')
+    with audit(spark, events(spark.read.parquet(path)) if table else [path]) as result: pass
+    if turn: print(time.perf_counter() - began, flush=True)
 """
 
 
@@ -147,7 +146,7 @@ def workers(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
                     text=True,
                 )
                 used = cpu_seconds() - before
-            times = [float(line.split()[-1]) for line in done.stdout.splitlines()]
+            times = [float(line) for line in done.stdout.split()]
             found[name][str(count)] = {
                 "seconds": round(statistics.median(times), 2),
                 "cpu_seconds_with_start": round(used, 2),

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from connector.nats_server import NatsServer
 from subtrie import AddressError
 from subtrie.connector import Connector, HTTPError
 from subtrie.spark import audit, spans
@@ -33,10 +28,6 @@ PLANE = "p1"
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """Return the trace log of a broker, and the spans of the connectors that used it."""
     folder = tmp_path_factory.mktemp("broker")
-    server = shutil.which("nats-server") or Path(sys.executable).parent / "nats-server"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     path = folder / "trace.log"
     exporter = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
@@ -44,16 +35,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
         provider = TracerProvider()
         trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    broker = subprocess.Popen([server, "-a", "127.0.0.1", "-p", str(port), "-DV", "-l", path])
+    broker = NatsServer(folder, trace=True, debug=True, logfile=str(path)).start()
     try:
-        for _ in range(200):
-            if path.exists() and "Server is ready" in path.read_text():
-                break
-            time.sleep(0.05)
-        asyncio.run(calls(f"nats://127.0.0.1:{port}"))
+        asyncio.run(calls(broker.url))
     finally:
-        broker.send_signal(signal.SIGTERM)
-        broker.wait(10)
+        broker.stop()
         trace._TRACER_PROVIDER = None
         trace._TRACER_PROVIDER_SET_ONCE._done = False
     return path, exporter.get_finished_spans()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from .._slot_redaction import Redaction
 
+#: Messages, deliveries, distinct subjects, and their addresses.
+Numbered = tuple["pa.Table", "pa.Table", "pa.RecordBatch", "pa.RecordBatch"]
+
 #: The facts of several buckets that are added up together: about 1 KB each, as they become rows.
 #: More of them need fewer calls.
 _TOGETHER = 100_000
@@ -86,26 +89,10 @@ class FactTables:
         publishes, deliveries = (pa.Table.from_struct_array(pa.array(each)) for each in made)
         return complete("publish", publishes), complete("delivery", deliveries)
 
-    def numbered(self) -> tuple[pa.Table, pa.Table, pa.RecordBatch, pa.RecordBatch] | None:
-        """Return messages and deliveries with ``at`` in place of the subject; none without both.
-
-        The other two are the distinct subjects and their addresses, as ``take_numbered`` returns
-        them.
-        """
-        import pyarrow as pa
-
+    def numbered(self) -> Numbered | None:
+        """Return all messages and deliveries by the number of their subject; none without both."""
         found = self._added()
-        if found is None:
-            return None
-        *made, subjects, addresses = map(pa.array, found.take_numbered())
-        publishes, deliveries = map(pa.Table.from_struct_array, made)
-        subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
-        return (
-            complete("publish", publishes, "at"),
-            complete("delivery", deliveries, "at"),
-            subjects,
-            addresses,
-        )
+        return None if found is None else take_numbered(found)
 
     def _added(self) -> Any:
         """Return the sums of all messages and deliveries; none if there are none."""
@@ -155,6 +142,21 @@ class FactTables:
         for kind, table in ({"publish": publishes, "delivery": deliveries} | listed).items():
             parts += [(kind, bucket, rows) for bucket, rows in in_buckets(kind, table)]
         return fact_rows(parts)
+
+
+def take_numbered(sums: Any) -> Numbered:
+    """Take the sums, with ``at`` in place of the subject, the distinct subjects and addresses."""
+    import pyarrow as pa
+
+    *made, subjects, addresses = map(pa.array, sums.take_numbered())
+    publishes, deliveries = map(pa.Table.from_struct_array, made)
+    subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
+    return (
+        complete("publish", publishes, "at"),
+        complete("delivery", deliveries, "at"),
+        subjects,
+        addresses,
+    )
 
 
 def by_buckets(rows: Iterable[pa.RecordBatch]) -> Iterator[FactTables]:

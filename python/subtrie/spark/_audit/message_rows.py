@@ -8,7 +8,7 @@ single subjects are moved.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,8 @@ from .._schema import arrow_schema, spark_schema
 from .._sources.log_reader import native
 from .._table_of_messages import narrowed
 from .edges import edge_rows
-from .fact_kinds import complete
-from .fact_rows import FACT_ROWS, FOR_DRIVER
-from .fact_tables import FactTables
+from .fact_rows import FACT_ROWS
+from .fact_tables import FactTables, take_numbered
 from .facts import EVENT_COLUMNS, list_others
 from .hottest import NAMED, hottest_counted, most_published
 from .outside import outside_rows
@@ -99,31 +98,31 @@ class _RowMaker:
             missing += batch.column("subject").null_count
             list_others(found, batch, sums.add_events(batch), self.window)
             if len(sums) + found.held > self.held:
-                yield from self._passed_on(sums, found)
+                yield from self._passed_on(sums, found, {})
                 found = FactTables()
-        found.add_counts({"operations": count - missing, "unparseable_lines": missing})
-        yield from self._passed_on(sums, found)
+        counts = {"operations": count - missing, "unparseable_lines": missing}
+        yield from self._passed_on(sums, found, counts)
 
-    def _passed_on(self, sums: Any, found: FactTables) -> Iterator[pa.RecordBatch]:
+    def _passed_on(
+        self, sums: Any, found: FactTables, counts: Mapping[str, int]
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the sums and the other facts as rows, and begin again."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         made = [unparseable_rows(found.table("unparseable"))]
+        told = FactTables()
         if len(sums):
-            publishes, deliveries, subjects, addresses = map(pa.array, sums.take_numbered())
-            publishes = complete("publish", pa.Table.from_struct_array(publishes), "at")
-            deliveries = complete("delivery", pa.Table.from_struct_array(deliveries), "at")
-            subjects, addresses = map(pa.RecordBatch.from_struct_array, (subjects, addresses))
+            publishes, deliveries, subjects, addresses = take_numbered(sums)
             seen = pc.unique(addresses.column("plane").drop_null())
             known = Subjects(subjects, addresses, _no_patterns(), self.planes or seen.to_pylist())
-            found.add("plane", pa.table({"subject": seen}))
+            told.add("plane", pa.table({"subject": seen}))
             made += edge_rows(publishes, deliveries, known)
             made += identity_rows(publishes, known)
             by_subject, unnamed = _by_subject(publishes, known, self.named)
             made += by_subject
             totals = {name: pc.sum(publishes[name]).as_py() for name in ("published", "ambiguous")}
-            found.add_counts(totals | {"unnamed": unnamed})
+            told.add_counts(totals | {"unnamed": unnamed})
         size = 0
         for batch in sorted_rows(made):
             size += batch.nbytes
@@ -131,11 +130,10 @@ class _RowMaker:
             bucket = pa.repeat(pa.scalar(_MADE, pa.int32()), batch.num_rows)
             table, key, data = batch.columns
             yield pa.record_batch([table, bucket, count, data, key], schema=_schema())
-        found.add_counts({"made": size})
-        for_driver = found.rows()
+        told.add_counts({**counts, "made": size})
+        for_driver = told.rows()
         keys = pa.nulls(for_driver.num_rows, pa.string())
-        driven = pa.record_batch([*for_driver.columns, keys], schema=_schema())
-        yield driven.filter(pc.equal(driven.column("bucket"), FOR_DRIVER))
+        yield pa.record_batch([*for_driver.columns, keys], schema=_schema())
 
 
 def _by_subject(publishes: pa.Table, subjects: Subjects, named: int) -> tuple[list[Rows], int]:
