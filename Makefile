@@ -93,6 +93,7 @@ check-python:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m codespell_lib $$(git ls-files)
 	$(PYTHON) tools/check_language.py
+	$(PYTHON) tools/check_tree.py
 	$(PYTHON) -m mypy
 	MYPYPATH=python $(PYTHON) -m mypy --explicit-package-bases examples/shop
 	tools/stubcheck $(PYTHON)

@@ -35,8 +35,8 @@ FLOORS = {"in process, new URLs": 0.30 if sys.version_info >= (3, 12) else 0.50,
 _TURNS = 10  # of new and of repeated URLs, in one process
 
 
-async def _order(id: int, body: dict[str, Any]) -> dict[str, Any]:
-    return {"id": id, "item": body["item"]}
+async def _order(id: int, order: dict[str, Any]) -> dict[str, Any]:
+    return {"id": id, "item": order["item"]}
 
 
 def _pair(url: str, role: str, locality: str = "") -> Any:
@@ -61,7 +61,7 @@ async def _calls(web: Any, numbers: range, repeated: bool, at_once: int) -> tupl
         for n in waiting:
             number = n % 50 if repeated else n
             url = f"https://shop.example/order/{number}"
-            answer = (await web.request("POST", url, json={"item": "tea"})).json()
+            answer = (await web.request("POST", url, json={"order": {"item": "tea"}})).json()
             right += answer == {"id": number, "item": "tea"}
 
     begun = time.process_time()

@@ -34,6 +34,7 @@ from benches.connector_load import load
 from benches.plain_broker import running
 from subtrie import Dispatcher, SubjectTrie
 from subtrie.connector import Connector
+from subtrie.connector._settings import client
 
 RECORDS = Path(__file__).parent / "records"
 CALLS = 1000  # in a round
@@ -71,9 +72,9 @@ WANTED: list[tuple[str, str, Callable[[dict[str, float]], float], Callable[[floa
 ]
 
 
-async def place(id: int, body: dict[str, Any]) -> dict[str, Any]:
+async def place(id: int, order: dict[str, Any]) -> dict[str, Any]:
     """The handler that everyone calls."""
-    return {"id": id, "item": body["item"]}
+    return {"id": id, "item": order["item"]}
 
 
 def services(plane: str, endpoints: int = 0) -> tuple[Connector, Connector]:
@@ -91,7 +92,7 @@ def asking(web: Connector) -> Ask:
 
     async def ask(n: int) -> Any:
         url = f"https://shop.example/order/{n}"
-        return (await web.request("POST", url, json={"item": "tea"})).json()
+        return (await web.request("POST", url, json={"order": {"item": "tea"}})).json()
 
     return ask
 
@@ -225,6 +226,7 @@ def measured(
         "processor": _processor(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
+        "client": client(None, ""),
         "versions": {
             "Python": platform.python_version(),
             "subtrie": metadata.version("subtrie"),

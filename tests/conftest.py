@@ -6,12 +6,17 @@ import signal
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from engines import ENGINES, use_engine
 from secrets_watch import pytest_configure, pytest_runtest_makereport
 from subtrie import SubjectTrie
 
 __all__ = ["engine", "engine_in_use", "pytest_configure", "pytest_runtest_makereport", "trie"]
+
+# No clock gates a test: a property holds or not, and a busy machine changes neither.
+settings.register_profile("subtrie", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("subtrie")
 
 # A shell starts a job in the background with SIGINT ignored, and the programs that tests start and
 # interrupt would inherit that.

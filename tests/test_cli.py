@@ -223,6 +223,31 @@ def test_a_closed_pipe_is_quiet():
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command", ["wire trace.log", "wire --json trace.log", "report lines --log trace.log run {key}"]
+)
+def test_a_closed_pipe_ends_wire_and_report_lines_quietly(tmp_path, command):
+    """Bug: both said "Broken pipe" and exited with 2."""
+    front = '[7] 2026/11/21 08:00:02.000001 [TRC] 127.0.0.1:40002 - cid:2 - "v1:go:a" - '
+    (tmp_path / "trace.log").write_text(f"{front}<<- [PUB orders.new 0]\n" * 20_000)
+    if command.startswith("report"):
+        pytest.importorskip("pyarrow")
+        from subtrie.spark import audit
+
+        audit(None, [str(tmp_path / "trace.log")], out=str(tmp_path / "run"))
+    words = command.format(key="other_traffic orders.new").split()
+    done = subprocess.Popen(
+        [sys.executable, "-m", "subtrie.cli", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert b"orders.new" in done.stdout.readline()
+    done.stdout.close()
+    errors = done.stderr.read()
+    assert (done.wait(60), errors) == (1, b"")
+
+
 def test_subjects_without_options_are_checked_without_click():
     """Importing click takes longer than the answer; with it, the answer is the same."""
     subjects = [GET, "a.b", "a..b", "a.*", "caf\u00e9", "a\x1b[2J.b", "foo*"]

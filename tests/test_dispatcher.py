@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import subtrie
+from patience import PATIENCE
 from subtrie import Dispatcher
 
 
@@ -133,7 +134,7 @@ def test_dispatch_schedules_coroutines_on_their_loop(dispatcher):
 
         dispatcher.subscribe("a", handler, loop=loop)
         counted = await asyncio.to_thread(dispatcher.dispatch, "a", 7)
-        await asyncio.wait_for(done.wait(), 5)
+        await asyncio.wait_for(done.wait(), PATIENCE)
         assert counted == 1
         assert threads == [(threading.get_ident(), 7)]
 
@@ -156,7 +157,7 @@ def test_a_scheduled_failure_reaches_the_loop(dispatcher):
 
         dispatcher.subscribe("a", fail, loop=loop)
         assert dispatcher.dispatch("a", "m") == 1
-        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.wait_for(told.wait(), PATIENCE)
         assert isinstance(contexts[0]["exception"], LookupError)
 
     asyncio.run(main())
@@ -187,7 +188,7 @@ def test_dispatch_async_awaits_them_all_at_once(dispatcher):
         dispatcher.subscribe("a", waits, loop=loop)
         dispatcher.subscribe("a", releases, loop=loop)
         dispatcher.subscribe("a", lambda m: order.append("plain"))
-        assert await asyncio.wait_for(dispatcher.dispatch_async("a", 1), 5) == 3
+        assert await asyncio.wait_for(dispatcher.dispatch_async("a", 1), PATIENCE) == 3
         assert sorted(order) == ["plain", "releases", "waits"]
 
     asyncio.run(main())

@@ -36,6 +36,36 @@ def test_cycles_are_collected(engine, how):
     assert watch_trie() is None
 
 
+@pytest.mark.parametrize("how", ["values", "result"])
+def test_cycles_through_the_values_of_an_opened_index_are_collected(engine, how):
+    written = engine.SubjectTrie()
+    written.add("a", None)
+    values = {0: Value()}
+    watch = weakref.ref(values[0])
+    trie = engine.SubjectTrie.from_bytes(written.to_bytes(), values)
+    if how == "values":
+        values[0].trie = trie
+    else:
+        values[0].found = trie.match_batch(["a"])
+        trie.clear()
+    del trie, values
+    gc.collect()
+    assert watch() is None
+
+
+def test_a_receiver_that_refers_to_its_reader_is_collected(engine):
+    reader, receiver, tag = engine.DeliveryReader(), Value(), Value()
+    watches = weakref.ref(receiver), weakref.ref(tag)
+    reader.acknowledge(7, "p", "a.example", (b"", b""), (b"", b""), receiver, tag)
+    receiver.reader = tag.reader = reader
+    gc.collect()
+    reader.forget(8)
+    assert None not in (watches[0](), watches[1]())
+    del reader, receiver, tag
+    gc.collect()
+    assert [watch() for watch in watches] == [None, None]
+
+
 def test_each_object_is_reported_to_the_collector_once():
     import subtrie._subtrie
 

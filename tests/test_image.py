@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import array
-import mmap
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,7 +72,7 @@ def same(one, other):
     assert told(one.covered_by("*.*")) == told(other.covered_by("*.*"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(program=programs())
 def test_an_image_opens_in_every_engine(program):
     for writer in ENGINES.values():
@@ -98,7 +93,7 @@ def test_an_image_opens_in_every_engine(program):
             assert back.match("a")[-1] == "new"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(program=programs())
 def test_an_image_of_an_opened_index_is_the_same(program):
     for writer in ENGINES.values():
@@ -341,74 +336,9 @@ def test_a_pattern_of_many_subscriptions_is_kept_once():
 # Bytes
 
 
-@pytest.mark.parametrize(
-    "kind", [bytes, bytearray, memoryview, lambda image: array.array("B", image)]
-)
-def test_any_buffer_of_bytes_is_accepted(engine, image, kind):
-    assert engine.SubjectTrie.from_bytes(kind(image)).match("b") == (2,)
-    shifted = memoryview(b"x" + image)[1:]  # where no word would lie
-    assert engine.SubjectTrie.from_bytes(shifted).match("b") == (2,)
-
-
-@pytest.mark.parametrize("kind", [bytearray, lambda image: memoryview(bytearray(image))])
-def test_an_image_in_a_writable_buffer_is_copied(engine, image, kind):
-    buffer = kind(image)
-    trie = engine.SubjectTrie.from_bytes(buffer)
-    buffer[:] = bytes(len(image))  # would be read by the next lookup if it were borrowed
-    assert trie.match("b") == (2,)
-    assert engine.SubjectTrie.from_bytes(trie.to_bytes()).match("b") == (2,)
-
-
-def test_a_writable_buffer_is_released_at_once(engine, image):
-    buffer = bytearray(image)
-    trie = engine.SubjectTrie.from_bytes(buffer)
-    buffer.clear()  # a BufferError while a view of it exists
-    assert trie.match("b") == (2,)
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        (None, TypeError),
-        ("subtrie\n", TypeError),
-        ([1, 2], TypeError),
-        (memoryview(bytes(512))[::2], BufferError),
-        (array.array("Q", [1, 2]), BufferError),
-    ],
-    ids=lambda given: type(given).__name__,
-)
-def test_a_buffer_that_is_not_contiguous_is_refused(engine, given, error):
-    with pytest.raises(error):
-        engine.SubjectTrie.from_bytes(given)
-
-
 def test_verify_is_a_bool(engine, image):
     with pytest.raises(TypeError):
         engine.SubjectTrie.from_bytes(image, verify="no")
-
-
-def test_a_memory_map_shared_by_processes(engine, image, tmp_path):
-    path = tmp_path / "index.image"
-    path.write_bytes(image)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        trie = engine.SubjectTrie.from_bytes(mapped, ["x", "y", "z"])
-        assert trie.match("b") == ("z",)
-        other = subprocess.run(
-            [sys.executable, "-c", _OTHER, engine.__name__, str(path)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert other.stdout == "(0,) (2,)\n"
-        del trie
-
-
-_OTHER = """
-import importlib, mmap, sys
-name, path = sys.argv[1:]
-with open(path, "rb") as file:
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-trie = importlib.import_module(name).SubjectTrie.from_bytes(mapped)
-print(trie.match("a.b"), trie.match("b"))
-"""
 
 
 def test_a_changed_bit_is_found_if_the_image_is_verified(engine, image):

@@ -160,3 +160,15 @@ def test_no_layer_below_the_connector_imports_it():
         for name, into in edges.items()
         if not name.startswith(above) and any(each.startswith("subtrie.connector") for each in into)
     } == set()
+
+
+def test_no_file_of_the_product_has_more_than_450_lines():
+    """The page for contributors says so; two files had more."""
+    repository = ROOT.parents[1]
+    files = [*ROOT.rglob("*.py"), *repository.glob("src/**/*.rs"), *repository.glob("tools/*.py")]
+    long = {
+        str(file.relative_to(repository)): lines
+        for file in files
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > 450
+    }
+    assert long == {}

@@ -141,7 +141,7 @@ def test_the_error_shows_the_url_with_its_parameters(engine):
     st.text("{}.a/?&=+%2é#", max_size=16),
     st.lists(st.tuples(st.sampled_from(["a", "path1", "é ", ""]), st.text(max_size=6)), max_size=3),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @example("{a}?a=%F0%9Fé&a=%f0%9f%92%A9+%", [])
 @example("{}?path1=%C3&%C3=1&é=2", [("a", "/")])
 def test_both_engines_add_parameters_alike(rest, params):
@@ -168,7 +168,7 @@ URLS = st.one_of(
 
 
 @given(URLS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @example("https://a/\ud800")
 @example("https://a:0443/")
 def test_both_engines_read_a_url_alike(url):

@@ -14,6 +14,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import api_page  # noqa: E402
 
+import subtrie.cli  # noqa: E402
+from subtrie import names, spark  # noqa: E402
+from subtrie.wire import log  # noqa: E402
+
 PYTHON = sorted(
     file
     for folder in ("python", "tools", "benches", "tests/interop", "tests/acl")
@@ -38,10 +42,30 @@ def test_the_page_of_the_api_is_up_to_date():
     assert is_up_to_date, "run: python tools/api_page.py"
 
 
+def test_every_public_module_lists_what_it_exports():
+    """Without a list all that it defines or imports looks exported."""
+    for module in (*api_page.public_modules(), subtrie.cli):
+        names = vars(module).get("__all__")
+        assert names, f"{module.__name__} has no __all__"
+        assert [name for name in names if not hasattr(module, name)] == []
+
+
 @pytest.mark.parametrize("module", api_page.public_modules(), ids=lambda module: module.__name__)
 def test_every_public_name_has_a_text(module):
     names = api_page.public_names(module)
-    assert not [name for name in names if not api_page.text_of(name, getattr(module, name))]
+    assert not [name for name in names if not api_page.text_of(module, name)]
+
+
+def test_a_constant_does_not_have_the_comment_of_one_with_the_same_name_elsewhere():
+    assert api_page.text_of(names, "KINDS") == "The production of every kind."
+    assert api_page.text_of(log, "KINDS").startswith("The kind of connection")
+    assert api_page.text_of(spark, "EVENTS") == "What a server did, one row per operation."
+
+
+def test_no_constant_has_the_comment_of_its_neighbour():
+    comment = api_page.constants("subtrie.gencreds._declared")
+    assert comment["MAX_PROJECT_BYTES"] == "Largest pyproject.toml that is read, in bytes."
+    assert comment["_PLANES"].startswith("Subjects of a plane have rules of their own")
 
 
 def test_every_environment_variable_is_on_its_page():

@@ -163,7 +163,7 @@ class InStep(RuleBasedStateMachine):
                 assert not any(handle in trie for handle in gone)
 
 
-InStep.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+InStep.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestInStep = InStep.TestCase
 
 
@@ -185,7 +185,7 @@ def nearest_by_scan(rows, subject, limit):
     return [(row, -agree) for agree, _, row in sorted(best.values(), key=lambda b: b[:2])][:limit]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     rows=st.lists(st.tuples(PATTERNS, QUEUES), max_size=25),
     subject=SUBJECTS,

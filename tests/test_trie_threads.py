@@ -310,7 +310,7 @@ def test_other_threads_run_during_a_long_query(query):
     done, turns = threading.Event(), [0]
 
     def other():
-        while not done.wait(0):
+        while not done.is_set():
             turns[0] += 1
             time.sleep(0)
 

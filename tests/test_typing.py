@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from subtrie import Dispatcher, Groups
-
-pytest.importorskip("mypy")
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python"
 
@@ -115,3 +113,31 @@ def test_calls_and_events_are_typed(tmp_path):
     ], report
     errors = [line for line in lines if ": error:" in line]
     assert sorted({line.split(":")[1] for line in errors}) == ["17", "18", "19"], report
+
+
+def installed_by_make_test() -> set[str]:
+    """Return the names of the packages that ``make test`` installs."""
+    files, names = ["test.txt"], set()
+    for file in files:
+        for line in (PACKAGE.parent / "tools/requirements" / file).read_text().splitlines():
+            if line.startswith("-r "):
+                files.append(line.removeprefix("-r "))
+            elif line and not line.startswith("#"):
+                names.add(line.partition("==")[0].partition("[")[0].lower())
+    return names
+
+
+def test_make_test_installs_what_tests_would_be_skipped_without():
+    """On a fresh machine the tests of types were skipped: mypy came with ``make check``."""
+    asked = {"mypy", "pyright"}
+    for file in (PACKAGE.parent / "tests").rglob("*.py"):
+        asked |= set(re.findall(r'importorskip\("([\w.]+)"', file.read_text()))
+    given_by = importlib.metadata.packages_distributions()
+    missing = [
+        each
+        for each in asked
+        if not each.startswith("subtrie")
+        and not {name.lower() for name in given_by.get(each.partition(".")[0], [each])}
+        & installed_by_make_test()
+    ]
+    assert missing == []

@@ -131,7 +131,6 @@ def pyright(file: Path) -> list[str]:
 
 @pytest.mark.parametrize("checker", [mypy, pyright], ids=["mypy", "pyright"])
 def test_a_program_is_clean_and_a_mistake_is_found(checker, tmp_path):
-    pytest.importorskip(checker.__name__)
     file = tmp_path / "program.py"
     file.write_text(PROGRAM + MISTAKE, encoding="utf-8")
     (found,) = checker(file)  # the mistake, and nothing in the program

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -51,14 +52,8 @@ def public_modules() -> list[ModuleType]:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """List the names a module exports: ``__all__``, else what it defines."""
-    names = getattr(module, "__all__", None)
-    if names is None:
-        names = [
-            name
-            for name, value in vars(module).items()
-            if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-        ]
+    """List the names a module exports, without its submodules."""
+    names: list[str] = vars(module)["__all__"]
     return sorted(name for name in names if not inspect.ismodule(getattr(module, name)))
 
 
@@ -74,26 +69,40 @@ def _stub() -> dict[str, str]:
     }
 
 
+_CONSTANT = re.compile(r"((?:^#: ?.*\n)+)^(\w+)\b", re.MULTILINE)
+
+
 @cache
-def _constants() -> dict[str, str]:
-    """Map the constants of the package to the ``#:`` comments above them."""
-    pattern = re.compile(r"((?:^#: ?.*\n)+)^(\w+)\b", re.MULTILINE)
+def constants(module: str) -> dict[str, str]:
+    """Map the constants of a module to the ``#:`` comments above them; also those it imports."""
+    text = Path(importlib.import_module(module).__file__ or "").read_text(encoding="utf-8")
     found = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
-        for comment, name in pattern.findall(file.read_text(encoding="utf-8")):
-            found[name] = " ".join(line[2:].strip() for line in comment.splitlines())
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = importlib.import_module(module).__package__ or ""
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            if node.module and any(each.name.isupper() for each in node.names):
+                told = constants(origin)
+                found |= {
+                    each.asname or each.name: told[each.name]
+                    for each in node.names
+                    if each.name in told
+                }
+    for comment, name in _CONSTANT.findall(text):
+        found[name] = " ".join(line[2:].strip() for line in comment.splitlines())
     return found
 
 
-def text_of(name: str, value: Any) -> str:
-    """Return the first sentence about a public name, empty if there is none."""
+def text_of(module: ModuleType, name: str) -> str:
+    """Return the first sentence about a public name of a module, empty if there is none."""
+    value = getattr(module, name)
     doc = ""
     if inspect.isclass(value) or inspect.isroutine(value):
         if _is_of_engine(value):
             doc = _stub().get(name, "")
             value = getattr(reference, name, value)
         doc = doc or inspect.getdoc(value) or ""
-    doc = doc or _constants().get(name, "")
+    doc = doc or constants(module.__name__).get(name, "")
     paragraph = " ".join(doc.partition("\n\n")[0].split())
     return re.split(r"(?<=[.])\s(?=[A-Z`])", paragraph)[0]
 
@@ -131,7 +140,7 @@ def page() -> str:
         for name in names:
             value = getattr(module, name)
             listed = ", ".join(f"`{each}`" for each in members(value))
-            lines.append(f"| `{name}` | {_markdown(text_of(name, value))} | {listed} |")
+            lines.append(f"| `{name}` | {_markdown(text_of(module, name))} | {listed} |")
         lines.append("")
     return "\n".join(lines)
 

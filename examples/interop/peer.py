@@ -3,9 +3,12 @@
     peer serve --nats URL --plane P --host H [--locality L] [--version N]
     peer call --nats URL --plane P --host H [--locality L] [--multicast] [--timeout 400ms]
               [--header 'N: V'] METHOD URL [BODY|@FILE]
+    peer function --nats URL --plane P --host H --to HOST NAME ARGUMENTS
 
 ``serve`` prints ``READY host id``, and ``EVENT from body`` for each event it receives. ``call``
-prints one JSON object a line for each response. Any program that does the same can replace it in
+prints one JSON object a line for each response. ``function`` calls one of the functions of
+``functions.py`` with the arguments of a JSON object, as a typed client does, and prints an object
+with its named ``result`` and its ``error``. Any program that does the same can replace it in
 ``tests/interop``.
 """
 
@@ -14,26 +17,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import inspect
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from subtrie._control_headers import seconds_of
 from subtrie.connector import Connector, Event, HTTPError, Request, Response, serve
+from subtrie.connector._json import json_bytes
 
-
-@dataclass
-class Item:
-    """An argument and the result of ``POST /join``."""
-
-    name: str = ""
-    number: int = 0
+from .functions import RESULTS, calls, serve_functions
 
 
 def service(connector: Connector) -> None:
     """Add the routes that callers of the interoperability tests request."""
     event = Event(connector.host, "/on-event")
+    serve_functions(connector)
 
     @connector.endpoint("GET", "/hello/{name}")
     async def hello(name: str, request: Request) -> dict[str, str]:
@@ -76,10 +75,6 @@ def service(connector: Connector) -> None:
     async def trace(request: Request) -> dict[str, str]:
         names = ("Traceparent", "Tracestate")
         return {name.lower(): request.headers.get(name, "") for name in names}
-
-    @connector.endpoint("POST", "/join")
-    async def join(first: Item, second: Item) -> Item:
-        return Item(first.name + second.name, first.number + second.number)
 
     @connector.endpoint("GET", "/slow")
     async def slow(ms: int) -> str:
@@ -154,6 +149,33 @@ async def send_and_print(connector: Connector, given: argparse.Namespace) -> Non
             print(json.dumps(response_line(error)))
 
 
+async def call_and_print(connector: Connector, given: argparse.Namespace) -> None:
+    """Call a function and print its results by name, as they travel."""
+    line: dict[str, Any] = {"error": "", "result": {}}
+    arguments = json.loads(given.arguments)
+    if "httpRequestBody" in arguments:
+        arguments["http_request_body"] = arguments.pop("httpRequestBody")
+    call = calls(given.to)[given.name]
+    absent = inspect.signature(call.__wrapped__).parameters.keys() - arguments.keys()
+    arguments |= dict.fromkeys(absent)  # null is the zero
+    async with connector:
+        try:
+            result = await call(connector, **arguments)
+            named = {RESULTS[given.name]: result} if given.name in RESULTS else result
+            text = json_bytes(named).decode()
+            for name in ("http_response_body", "http_status_code"):
+                text = text.replace(f'"{name}"', json.dumps(_in_go(name)))
+            line["result"] = json.loads(text)
+        except HTTPError as error:
+            line["error"] = str(error)
+    print(json.dumps(line))
+
+
+def _in_go(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.title() for each in others)
+
+
 def main() -> None:
     """Run the command line."""
     common = argparse.ArgumentParser(add_help=False)
@@ -172,6 +194,10 @@ def main() -> None:
     call.add_argument("method")
     call.add_argument("url")
     call.add_argument("body", nargs="?")
+    function = verbs.add_parser("function", parents=[common])
+    function.add_argument("--to", required=True)
+    function.add_argument("name")
+    function.add_argument("arguments")
     given = parser.parse_args()
     connector = Connector(
         given.host,
@@ -185,8 +211,10 @@ def main() -> None:
     if given.verb == "serve":
         service(connector)
         asyncio.run(serve_and_announce(connector))
-    else:
+    elif given.verb == "call":
         asyncio.run(send_and_print(connector, given))
+    else:
+        asyncio.run(call_and_print(connector, given))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,14 @@ class Order:
     pieces: int
 
 
-placed = Event[Order]("orders.shop", "/on-placed")
+@dataclass
+class Placed:
+    """The arguments of the event of an order."""
+
+    order: Order
+
+
+placed = Event[Placed]("orders.shop", "/on-placed")
 
 inventory = Client("inventory.shop")
 ledger = Client("ledger.shop")
@@ -51,7 +58,7 @@ async def accounts() -> dict[str, list[str]]:
     """Return the entries of every account."""
 
 
-@orders.call("POST", "/orders")
+@orders.call("POST", "/orders", result="order")
 async def place(order: Order) -> Order:
     """Place an order."""
 
@@ -61,7 +68,7 @@ async def show(id: str) -> dict[str, Any]:
     """Return an order that was placed."""
 
 
-@payments.call("POST", "/charges")
+@payments.call("POST", "/charges", result="token")
 async def charge(order: Order) -> str:
     """Charge the customer; 402 if the card is declined."""
 
@@ -71,6 +78,6 @@ async def refund(order: str) -> None:
     """Refund the customer."""
 
 
-@token.call("POST", ":666/mint")
+@token.call("POST", ":666/mint", result="token")
 async def mint(order: str) -> str:
     """Return a token; only payments may call it."""

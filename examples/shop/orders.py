@@ -6,7 +6,7 @@ from typing import Any
 
 from subtrie.connector import Connector, HTTPError
 
-from .apis import Order, inventory, payments, placed
+from .apis import Order, Placed, inventory, payments, placed
 
 
 def orders(**where: Any) -> Connector:
@@ -14,7 +14,7 @@ def orders(**where: Any) -> Connector:
     connector = Connector("orders.shop", **where)
     kept: dict[str, Order] = {}
 
-    @connector.endpoint("POST", "/orders")
+    @connector.endpoint("POST", "/orders", result="order")
     async def place(order: Order) -> Order:
         await inventory.reserve(connector, order.thing, order.id, order.pieces)
         try:
@@ -23,7 +23,7 @@ def orders(**where: Any) -> Connector:
             await inventory.release(connector, order.thing, order.id)
             raise
         kept[order.id] = order
-        await connector.trigger(placed, order)
+        await connector.trigger(placed, Placed(order))
         return order
 
     @connector.endpoint("GET", "/orders/{id}")

@@ -15,7 +15,7 @@ def payments(**where: Any) -> Connector:
     """Make the service; a declined card is an error that travels back through every caller."""
     connector = Connector("payments.shop", **where)
 
-    @connector.endpoint("POST", "/charges")
+    @connector.endpoint("POST", "/charges", result="token")
     async def charge(order: Order) -> str:
         if order.pieces > MOST_PIECES:
             raise HTTPError("the card is declined", status=402, properties={"most": MOST_PIECES})

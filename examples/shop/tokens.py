@@ -11,7 +11,7 @@ def token(**where: Any) -> Connector:
     """Make the service, which relies on ``request.source``, read from the subject."""
     connector = Connector("token.shop", **where)
 
-    @connector.endpoint("POST", ":666/mint")
+    @connector.endpoint("POST", ":666/mint", result="token")
     async def mint(request: Request, order: str) -> str:
         if request.source != "payments.shop":
             raise HTTPError(f"{request.source} may not mint", status=403)

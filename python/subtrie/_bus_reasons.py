@@ -15,6 +15,11 @@ BUS: dict[str, Reason] = {
     "answered-error": Reason(
         "the service responded with an error", "see the message of the error", 500
     ),
+    "publish-refused": Reason(
+        "the broker does not let the service publish this request",
+        "use the creds that gencreds made for this host, and compare with subtrie why",
+        403,
+    ),
     "no-transport": Reason(
         "neither a NATS server nor the short circuit is configured", "set MICROBUS_NATS", 503
     ),
@@ -62,8 +67,16 @@ BUS: dict[str, Reason] = {
         "no parameter of the handler takes this path argument",
         "give a parameter its name, or one annotated Request",
     ),
+    "annotation": Reason(
+        "values of this type cannot be converted to and from JSON",
+        "use a dataclass, a pydantic model or a type that docs/connector.md lists",
+    ),
+    "generator": Reason(
+        "a handler that yields has no single result", "collect the results and return a list"
+    ),
     "stub": Reason(
-        "a stub with bytes cannot have another body parameter", "send one of them as the body"
+        "a parameter of the declared call cannot be sent",
+        "declare each argument by name, without * and **",
     ),
     "route-twice": Reason(
         "the connector serves this method and route already", "unsubscribe the other endpoint first"
@@ -72,6 +85,10 @@ BUS: dict[str, Reason] = {
         "configurator.core does not answer, and these values have no other source",
         "set them in config.yaml or config=, or pass configurator='optional'",
         503,
+    ),
+    "config-value": Reason(
+        "the text of this value cannot be parsed",
+        "correct it where it is set, or the parse= of the declaration",
     ),
     "subscription-refused": Reason(
         "the broker refuses the service's own subscription",

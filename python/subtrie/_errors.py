@@ -83,12 +83,16 @@ class WireError(InvalidInput):
         state: What was being read: ``name``, ``arguments`` or ``payload``.
         resume: The offset of the first byte that belongs to no operation.
         operations: The operations that this call completed before the error.
+        groups: The acknowledged messages among them, by receiver; only of a connector's reader.
+        acknowledgements: Those to be written for them.
     """
 
     cause: str | None = None
     state: str | None = None
     resume: int | None = None
     operations: Sequence[Any] = ()
+    groups: Sequence[Any] = ()
+    acknowledgements: bytes = b""
 
 
 class PermissionsError(InvalidInput):

@@ -195,7 +195,9 @@ WIRE: dict[str, Reason] = {
     "bad header size": Reason(
         "a header size is written in one to nine digits", "as in 'HPUB foo 12 17'"
     ),
-    "bad sid": Reason("the subscription id must be a number here", "as in 'MSG foo 1 5'"),
+    "bad sid": Reason(
+        "the subscription id must be a number of 64 bits here", "as in 'MSG foo 1 5'"
+    ),
     "header larger than total": Reason(
         "the header size is larger than the total size", "include the headers in the total"
     ),
@@ -295,9 +297,6 @@ LOADING: dict[str, Reason] = {
         "the broker is in operator mode: its users are not in the configuration",
         "give the user's .creds file or JWT",
     ),
-    "no-user": Reason(
-        "the configuration has no users", "define some under authorization or accounts"
-    ),
     "conf-yaml": Reason(
         "YAML, such as Helm values or a ConfigMap, is not a configuration of nats-server",
         "give the configuration in it: kubectl get configmap NAME "
@@ -328,6 +327,10 @@ LOADING: dict[str, Reason] = {
     "include-depth": Reason("too many files are included", "use at most 32 levels and 256 files"),
     "include-root": Reason(
         "the included file is outside the root folder", "pass root= if this is intended"
+    ),
+    "shared-file": Reason(
+        "both inputs read this file, so a change of it cannot be seen",
+        "compare two checked-out trees: git worktree add BEFORE REVISION",
     ),
     "file-size": Reason("the file is too large", "use at most 16 MiB", 413),
     "json-format": Reason("the format is unknown", "set 'subtrie' to 1"),

@@ -342,7 +342,8 @@ class SubjectTrie(Generic[_T]):
         """Open an image, without copying it if it cannot change.
 
         Args:
-            image: Any object with the buffer protocol, such as a memory map.
+            image: Any object with the buffer protocol. ``bytes`` and a read-only memory map are
+                read in place, and any other buffer is copied.
             values: A mapping or sequence from ids to values; without it the ids are the values.
             verify: Whether to verify the checksum.
 

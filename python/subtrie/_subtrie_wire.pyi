@@ -53,7 +53,7 @@ class Parser:
         """The number of buffered bytes of an incomplete operation."""
 
     def feed(self, data: bytes) -> list[Op]:
-        """Return the operations that the next bytes of the stream complete.
+        """Feed bytes; return the operations they complete.
 
         Raises:
             WireError: The bytes violate the protocol; ``.operations`` are those completed before.
@@ -111,7 +111,8 @@ class DeliveryReader:
         stand with their receiver, as tuples of tag, subject and payload.
 
         Raises:
-            WireError: The bytes violate the protocol; ``.operations`` are those completed before.
+            WireError: The bytes violate the protocol; ``.operations``, ``.groups`` and
+                ``.acknowledgements`` are what they completed before.
         """
 
 @final

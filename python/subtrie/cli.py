@@ -12,6 +12,8 @@ import sys
 import warnings
 from typing import NoReturn
 
+__all__ = ["INTERRUPTED", "main"]
+
 #: Marks of the output, and what is written where the encoding lacks them.
 _WORDS = {"✓": "ok", "✗": "no", "→": "->", "…": "...", "⚠": "!"}
 

@@ -19,6 +19,8 @@ from ._errors import SubtrieError
 from ._local_subscription import LocalSubscription
 from ._subject import Pattern
 
+__all__ = ["ShortCircuit"]
+
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use foldhash::fast::RandomState;
 
 use super::builders::{Names, Numbers, Texts, split_off};
-use crate::wire::trace::{Event, Outcome, Refusal, Sink};
+use crate::wire::trace::{Event, Outcome, Refusal, Sink, Who};
 
 /// The kind of a column's values, and their index among those of that kind.
 #[derive(Debug, Clone, Copy)]
@@ -31,23 +31,26 @@ const FORWARDED: usize = 6;
 const SUBSCRIPTION: usize = 7;
 const NUMBERS: usize = 8;
 const REFUSED: usize = 1;
-const NAMES: usize = 3;
-const TEXTS: usize = 9;
+const NAMES: usize = 4;
+const TEXTS: usize = 11;
 
 /// The columns in their order. `offset` is the position in the file, `position` that in its log.
-const COLUMNS: [(&str, Values); 21] = [
+const COLUMNS: [(&str, Values); 24] = [
     ("offset", Values::Number(OFFSET)),
     ("until", Values::Number(UNTIL)),
     ("time", Values::Time),
     ("conn", Values::Text(0)),
     ("account", Values::Text(1)),
     ("identity", Values::Text(2)),
+    ("identity_source", Values::Name(3)),
+    ("user", Values::Text(3)),
+    ("client", Values::Text(4)),
     ("direction", Values::Name(0)),
-    ("op", Values::Text(3)),
-    ("subject", Values::Text(4)),
-    ("reply", Values::Text(5)),
-    ("queue", Values::Text(6)),
-    ("sid", Values::Text(7)),
+    ("op", Values::Text(5)),
+    ("subject", Values::Text(6)),
+    ("reply", Values::Text(7)),
+    ("queue", Values::Text(8)),
+    ("sid", Values::Text(9)),
     ("size", Values::Number(SIZE)),
     ("deliveries", Values::Number(DELIVERIES)),
     ("refused", Values::Name(REFUSED)),
@@ -56,7 +59,7 @@ const COLUMNS: [(&str, Values); 21] = [
     ("subscription", Values::Number(SUBSCRIPTION)),
     ("position", Values::Number(POSITION)),
     ("reason", Values::Name(2)),
-    ("_corrupt_record", Values::Text(8)),
+    ("_corrupt_record", Values::Text(10)),
 ];
 
 /// Rows of events that are collected until they are taken as Arrow.
@@ -204,16 +207,24 @@ impl EventColumns {
             directed.map(|prefix| prefix.direction.name()),
             event.refused.map(Refusal::name),
             event.reason,
+            prefix.and_then(|prefix| prefix.who.source),
         ];
         for (at, name) in names.into_iter().enumerate() {
             if wanted.names[at] {
                 rows.names[at].push(name);
             }
         }
+        let who = |part: fn(&Who) -> &Option<Box<str>>| {
+            prefix.map_or("", |prefix| {
+                part(&prefix.who).as_deref().unwrap_or_default()
+            })
+        };
         let ready = [
             prefix.map_or(event.conn, |prefix| &prefix.conn),
-            prefix.map_or("", |prefix| prefix.account.as_deref().unwrap_or_default()),
-            prefix.map_or("", |prefix| prefix.identity.as_deref().unwrap_or_default()),
+            who(|who| &who.account),
+            who(|who| &who.identity),
+            who(|who| &who.user),
+            who(|who| &who.client),
         ];
         for (at, text) in ready.into_iter().enumerate() {
             if wanted.texts[at] {
@@ -221,7 +232,7 @@ impl EventColumns {
             }
         }
         let parts = [event.op, event.subject, event.reply, event.queue, event.sid];
-        for (at, bytes) in (3..).zip(parts) {
+        for (at, bytes) in (5..).zip(parts) {
             if wanted.texts[at] {
                 rows.texts[at].push_line(bytes, !bytes.is_empty());
             }

@@ -123,7 +123,7 @@ kinds! {
     ArgCount = "arg count": "the line has too few or too many arguments",
     BadSize = "bad size": "a size is written in one to nine digits",
     BadHeaderSize = "bad header size": "a header size is written in one to nine digits",
-    BadSid = "bad sid": "the subscription id must be a number here",
+    BadSid = "bad sid": "the subscription id must be a number of 64 bits here",
     HeaderLargerThanTotal = "header larger than total":
         "the header size is larger than the total size",
     BadReplyIndicator = "bad reply indicator":

@@ -105,6 +105,12 @@ impl TraceReader {
         self.columns.len()
     }
 
+    /// Two processes whose lines alternate, and the position of the first line that shows it.
+    #[getter]
+    fn alternating(&self) -> Option<(String, String, u64)> {
+        alternating(&self.reader)
+    }
+
     /// The number of lines of the range by category, and of deliveries that no publish took.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -117,6 +123,11 @@ impl TraceReader {
         found.set_item("unmatched", counts.unmatched)?;
         Ok(found)
     }
+}
+
+fn alternating(reader: &Reader) -> Option<(String, String, u64)> {
+    let found = reader.alternating()?;
+    Some((found.process.clone(), found.other.clone(), found.position))
 }
 
 /// Return a reader of a range, with the state at its start.
@@ -201,6 +212,12 @@ impl LogDivider {
     #[getter]
     fn position(&self) -> u64 {
         self.lines.position()
+    }
+
+    /// Two processes whose lines alternate, and the position of the first line that shows it.
+    #[getter]
+    fn alternating(&self) -> Option<(String, String, u64)> {
+        alternating(&self.divider.reader)
     }
 
     /// Whether the next position cannot be reached by skimming: begin again at the last division,

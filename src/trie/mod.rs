@@ -16,7 +16,7 @@
 //!
 //! Answers equal a scan with [`crate::grammar::matches`], in ascending id, which is the order of
 //! insertion. An error changes nothing. Removal returns memory. A lookup visits no node and no
-//! pattern twice. No function calls itself, so no depth exhausts the stack.
+//! pattern twice. No recursion follows the input, so no depth exhausts the stack.
 // M-05, S0-080, S0-081, S0-128, S1-036 to S1-040, A17 to A19, A37, A39.
 
 mod address;

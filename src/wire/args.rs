@@ -3,7 +3,7 @@
 use super::conn::{Conn, Kind};
 use super::json;
 use super::limits::Limits;
-use super::numbers::{client_size, is_number, server_size};
+use super::numbers::{client_size, is_sid, server_size};
 use super::op::{Fields, Rsid, Span, is_blank};
 use crate::grammar::{self, Bounds, Dialect, Form};
 
@@ -195,7 +195,7 @@ impl Line<'_> {
             _ => return Err(("arg count", 0)),
         };
         let sid = args.at(1);
-        if self.conn == Conn::ServerToClient && !is_number(args.text(sid)) {
+        if self.conn == Conn::ServerToClient && !is_sid(args.text(sid)) {
             return Err(("bad sid", sid.start()));
         }
         let fields = Fields {

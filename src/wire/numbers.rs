@@ -24,7 +24,35 @@ pub(super) fn client_size(text: &[u8]) -> Option<u32> {
     (value <= 999_999_999).then_some(value)
 }
 
-/// Whether the text consists of digits only, at least one.
-pub(super) fn is_number(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+/// Whether the text is a subscription id of a client: digits of a number of 64 bits.
+pub(super) fn is_sid(text: &[u8]) -> bool {
+    let digits = std::str::from_utf8(text).unwrap_or_default();
+    text.iter().all(u8::is_ascii_digit) && digits.parse::<u64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_sid;
+
+    #[test]
+    fn a_subscription_id_has_digits_only_and_64_bits() {
+        let zeros = format!("{}7", "0".repeat(5000));
+        for id in ["0", "7", "18446744073709551615", &zeros] {
+            assert!(is_sid(id.as_bytes()), "{id}");
+        }
+        let nines = "9".repeat(5000);
+        for other in [
+            "",
+            "+7",
+            "-7",
+            " 7",
+            "7_0",
+            "x",
+            "18446744073709551616",
+            &nines,
+        ] {
+            assert!(!is_sid(other.as_bytes()), "{other}");
+        }
+        assert!(!is_sid(b"\xd9\xa3"));
+    }
 }

@@ -80,7 +80,7 @@ def _account(
 ) -> dict[str, Any]:
     block = accounts[name]
     exports = []
-    for each in block["exports"]:
+    for each in block.get("exports", []):
         kind = "stream" if "stream" in each else "service"
         row = {"type": kind, "subject": each[kind]}
         exports.append(row | ({"token_req": True} if "accounts" in each else {}))
@@ -89,7 +89,7 @@ def _account(
         rows = target if isinstance(target, list) else [{"destination": target, "weight": 100}]
         mappings[source] = [_target(each) for each in rows]
     imports = []
-    for each in block["imports"]:
+    for each in block.get("imports", []):
         kind = "stream" if "stream" in each else "service"
         exporter, subject = each[kind]["account"], each[kind]["subject"]
         claims = {"type": kind, "account": public[exporter], "subject": subject}

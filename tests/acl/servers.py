@@ -44,7 +44,7 @@ def serving(folder: Path, config: str, binary: Path | None = None) -> Iterator[s
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

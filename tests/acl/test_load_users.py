@@ -77,7 +77,7 @@ GOOD = {
                       {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(2, 3631.502))}),
     "expires-nothing": (one('{ publish: a, allow_responses: { expires: "0.4ns" } }'),
                         {"u": P(publish_allow=["a"], allow_responses=ResponseLimit(1, 120))}),
-    "no-users": ("authorization { users = [] }", {}),
+    "no-users": ("authorization { users = [] }", {"anyone": P()}),
 }  # fmt: skip
 
 REFUSED = {
@@ -201,7 +201,7 @@ def test_a_callout_decides_for_all_but_its_own_users(tmp_path):
     assert loads(path, ENV_HERE)
     found = Permissions.load_all(path)
     assert {name: each.determined for name, each in found.items()} == {
-        "u": True, "caller": False, "B/b": False,
+        "u": True, "caller": False, "B/b": False, "other users": False,
     }  # fmt: skip
     decision = found["caller"].can_publish("a")
     assert (bool(decision), decision.known) == (False, False)

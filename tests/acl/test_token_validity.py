@@ -60,7 +60,7 @@ def test_an_expired_token_without_lists_is_reported_too(tmp_path):
     path.write_text(Operator().user({}, claims={"exp": 1})[0])
     permissions = Permissions.load(path)
     assert not permissions.determined
-    assert _rules(permissions) == ["expired"]
+    assert _rules(permissions) == ["expired", "not-determined"]
 
 
 def test_the_token_of_the_account_counts_too(tmp_path):

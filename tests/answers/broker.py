@@ -6,20 +6,11 @@ import json
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 60  # seconds
-
-
-def wait_for(there: Callable[[], object]) -> None:
-    """Wait until something is there."""
-    end = time.monotonic() + PATIENCE
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+from patience import PATIENCE, wait_until
 
 
 @contextmanager
@@ -30,9 +21,9 @@ def running(config: Path) -> Iterator[str]:
     listen = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", str(folder)]
     broker = subprocess.Popen([server, "-c", config, *listen])
     try:
-        wait_for(lambda: list(folder.glob("*.ports")))
+        wait_until(lambda: list(folder.glob("*.ports")))
         (ports,) = folder.glob("*.ports")
-        wait_for(lambda: ports.read_text().rstrip().endswith("}"))
+        wait_until(lambda: ports.read_text().rstrip().endswith("}"))
         (url,) = json.loads(ports.read_text())["nats"]
         yield url.removeprefix("nats://")
     finally:

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from subtrie._cli.app import app
-from subtrie._cli.audit_answers import print_failing
+from subtrie._cli.audit_answers import exit_code
 from subtrie._cli.audit_tables import _rich_table, cut, fitted_widths
-from subtrie.spark import open_audit
+from subtrie.spark import Audit, failing, open_audit, verdict
 from subtrie.spark._runs.run_folder import RunFolder, table_bytes
 
 LOG = "[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n"
@@ -49,14 +49,76 @@ def test_a_bad_question_is_one_line_and_exit_2(files, monkeypatch, arguments, me
     assert told.stdout == ""
 
 
+MADE = {"lines": 1, "operations": 1, "unparseable_lines": 0}
+MISSED = {"subject": "a", "count": 1, "differs_at": 0, "subscription_inactive": False}
+FLOW = {"publisher": "shop", "pattern": "a", "published": 700, "delivered": 0, "bytes": 0,
+        "per_minute": 1.0}  # fmt: skip
+
+
+def made(folder: Path, planes: list[str], **tables: list[dict[str, object]]) -> Audit:
+    files = [table_bytes(name, rows) for name, rows in tables.items()]
+    RunFolder(folder).commit(files, {**MADE, "planes": planes})
+    return open_audit(str(folder))
+
+
 def test_fail_on_names_the_tables_that_have_rows(tmp_path, capsys) -> None:
-    row = {"subject": "a", "count": 1, "differs_at": 0, "subscription_inactive": False}
-    RunFolder(tmp_path / "run").commit([table_bytes("undelivered", [row])], {"lines": 1})
-    result = open_audit(str(tmp_path / "run"))
-    assert print_failing(result, ("spoofed", "undelivered"))
+    tables = {name: [] for name in ("spoofed", "flows", "other_traffic")}
+    result = made(tmp_path / "run", ["prod"], undelivered=[MISSED], **tables)
+    assert exit_code(result, ("spoofed", "undelivered"), ()) == 1
     assert capsys.readouterr().err == "subtrie audit: --fail-on: 1 in undelivered\n"
-    assert not print_failing(result, ("spoofed",))
+    assert exit_code(result, ("spoofed",), ()) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_fail_on_undelivered_fails_on_what_the_verdict_counts_without_microbus(
+    tmp_path, capsys
+) -> None:
+    """The flows have it then: the table ``undelivered`` is that of Microbus."""
+    flows = [{**FLOW, "undelivered": 598}, {**FLOW, "subscriber": "stock", "undelivered": 5}]
+    sent = [{"subject": "a", "count": 700}]
+    result = made(tmp_path / "run", [], undelivered=[], flows=flows, other_traffic=sent)
+    assert verdict(result) == "598 undelivered"
+    assert failing(result, ("undelivered", "flows")) == {"undelivered": 598, "flows": 2}
+    assert exit_code(result, ("undelivered",), ()) == 1
+    assert capsys.readouterr().err == "subtrie audit: --fail-on: 598 in undelivered\n"
+    result = made(tmp_path / "run", [], undelivered=[], flows=[], other_traffic=sent)
+    assert verdict(result) == "undelivered messages not counted"
+    assert exit_code(result, ("undelivered",), ()) == 2
+    assert "the input does not tell deliveries, or --redact hides them" in capsys.readouterr().err
+    assert exit_code(result, ("spoofed",), ()) == 0
+
+
+NOT_TRACED = LOG + (
+    '[7] 2026/11/21 08:00:01.000001 [DBG] 127.0.0.1:4 - cid:1 - "v1:go:a" - Client connected\n'
+)
+TRACED = LOG + (
+    '[7] 2026/11/21 08:00:01.000001 [TRC] 127.0.0.1:4 - cid:1 - "v1:go:a" - <<- '
+    "[SUB prod.safe.443.*.a_shop._.GET.x  1]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("", 2, "no operation was read"),
+        (LOG, 2, "no operation was read"),
+        (NOT_TRACED, 2, "no operation was read"),
+        (NOT_TRACED + "[7] 2026/11/21 08:0", 2, "no operation was read, 1 unparseable"),
+        (TRACED, 0, "no findings"),
+    ],
+)
+@pytest.mark.requirement("A81")
+def test_a_log_without_operations_is_neither_without_findings_nor_green(
+    tmp_path, text, code, told
+) -> None:
+    log, page = tmp_path / "nats.log", tmp_path / "page.html"
+    log.write_text(text)
+    for options in ([], ["--fail-on", "spoofed,refused"], ["--report", str(page)]):
+        done = CliRunner().invoke(app, ["audit", str(log), *options])
+        assert (done.exit_code, done.stdout.splitlines()[0]) == (code, told), done.output
+        hint = "run nats-server with -DV, and give the log that it writes"
+        assert (hint in done.stderr) == (code == 2)
+    assert told in page.read_text()
 
 
 def test_a_table_fits_80_columns_and_subjects_are_cut_in_the_middle(capsys) -> None:

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from subtrie import Pattern
 from subtrie.acl import Permissions
 from subtrie.gencreds import scan
 from subtrie.spark import Questions, load_code, load_rules, parse_time
 from subtrie.spark._answers.folding import fold, is_variable
-from subtrie.spark._answers.gaps import Call, calls_in, gap_rows
+from subtrie.spark._answers.gaps import Call, CodeCall, calls_in, gap_rows
 from subtrie.spark._answers.receivers import at_rows, history_rows
 from subtrie.spark._answers.rule_table import numbered, of_subscription
 from subtrie.spark._answers.selection import Selection
@@ -168,9 +169,9 @@ def test_the_gap_is_three_way(tmp_path) -> None:
                      "publish")  # fmt: skip
     items = next(n for n, call in enumerate(code) if call.pattern.endswith("items.*"))
     calls = [
-        Call("a.shop", HEAD.format("a", "_") + "items.*", "items.*", items, allow[0], 7, 0),
-        Call("a.shop", HEAD.format("a", "_") + "new", "new", None, None, 2, 0),
-        Call("a.shop", HEAD.format("a", "_") + "shut", "shut", None, None, 0, 3),
+        Call("a.shop", HEAD.format("a", "_") + "items.*", "items.*", items, allow[0], False, 7, 0),
+        Call("a.shop", HEAD.format("a", "_") + "new", "new", None, None, False, 2, 0),
+        Call("a.shop", HEAD.format("a", "_") + "shut", "shut", None, None, False, 0, 3),
     ]
     rows = {row["path"]: row for row in gap_rows(calls, code, ["a.shop"], rules)}
     assert {path: row["finding"] for path, row in rows.items()} == {
@@ -181,6 +182,68 @@ def test_the_gap_is_three_way(tmp_path) -> None:
     assert (rows["items.*"]["rule"], rows["items.*"]["traffic"]) == (allow[0], 7)
     without_rules = {r["path"]: r["finding"] for r in gap_rows(calls[:2], code, ["a.shop"], None)}
     assert without_rules == {"items.*": "ok", "never": "never called", "new": "not in code"}
+
+
+DENIES = Permissions(
+    publish_allow=[
+        "prod.safe.443.a_shop.stock_shop.>",
+        "lab.safe.443.a_shop.stock_shop._.GET.secret",
+        "prod.safe.443.a_shop.bank_shop.*.POST.pay",
+    ],
+    publish_deny=[
+        "prod.safe.443.a_shop.stock_shop.*.GET.secret",
+        "prod.safe.443.a_shop.stock_shop.*.GET.items.forbidden",
+        "lab.>",
+        "prod.danger.>",
+    ],
+)
+_STOCK = "stock_shop", "safe.443"
+# Destination and trust, path, messages accepted and refused by the broker, whether the code has the
+# call; then the finding, and the rule that decides.
+WORLD = [
+    (_STOCK, "list", 3, 0, True, "ok", "prod.safe.443.a_shop.stock_shop.>"),
+    (_STOCK, "count", 0, 0, True, "never called", "prod.safe.443.a_shop.stock_shop.>"),
+    (_STOCK, "secret", 0, 0, True, "denied", "prod.safe.443.a_shop.stock_shop.*.GET.secret"),
+    (_STOCK, "items.forbidden", 2, 0, False, "denied",
+     "prod.safe.443.a_shop.stock_shop.*.GET.items.forbidden"),
+    (("root_shop", "danger.666"), "mint", 0, 4, True, "refused", "prod.danger.>"),
+    (("root_shop", "danger.666"), "renew", 5, 1, True, "denied", "prod.danger.>"),
+    (("else_shop", "safe.443"), "any", 0, 0, True, "no rule", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_the_gap_names_the_deny_rule_that_decides(seen: bool) -> None:
+    """With no message at all, the planes are those of the rules."""
+    code, calls, expected = [], [], {}
+    rules = numbered({"a.shop": DENIES}, "publish")
+    if not seen:
+        rules = [each for each in rules if not each.text.startswith("lab.")]
+    for (host, trust), path, published, refused, has_code, finding, rule in WORLD:
+        subject = f"prod.{trust}.a_shop.{host}._.GET.{path}"
+        decision = DENIES.can_publish(subject)
+        decided = next(
+            (r for r in rules if Pattern(r.text, dialect="server").matches(subject)), None
+        )
+        assert decision.rule == rule == (decided and decided.text)
+        assert (finding in ("ok", "never called")) == bool(decision)
+        number = len(code) if has_code else None
+        if has_code:
+            code.append(CodeCall("a.shop", f"*.{subject.removeprefix('prod.')}", f"a.py:{number}"))
+        if seen and published + refused:
+            calls.append(
+                Call("a.shop", subject, path, number, rule, not decision, published, refused)
+            )
+        if has_code or seen:
+            shown = finding if seen or finding != "refused" else "denied"
+            shown = shown if seen or finding != "ok" else "never called"
+            expected[path] = (shown, rule)
+    rows = gap_rows(calls, code, ["a.shop"], rules)
+    found = {r["path"]: (r["finding"], r["rule"]) for r in rows}
+    assert found.pop("pay") == ("rule only", "prod.safe.443.a_shop.bank_shop.*.POST.pay")
+    lab = "lab.safe.443.a_shop.stock_shop._.GET.secret"
+    assert lab not in {rule for _, rule in found.values()}
+    assert found == expected
 
 
 @pytest.mark.requirement("P-09")

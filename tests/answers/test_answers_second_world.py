@@ -40,7 +40,7 @@ def test_the_world_has_all_that_is_asked_for(second: Second) -> None:
         "forbidden", "forbidden_subscription", "spoofed", "cross_plane",
     }  # fmt: skip
     findings = {row["finding"] for row in second.tables["gap"]}
-    assert findings >= {"ok", "never called", "not in code", "refused", "rule only"}
+    assert findings >= {"ok", "never called", "not in code", "refused", "rule only", "denied"}
     assert {message.accepted for message in second.world.messages} == {True, False}
 
 
@@ -134,7 +134,9 @@ def test_each_call_is_in_the_row_of_its_edge(second: Second) -> None:
     rows: dict[tuple[Any, ...], Row] = {}
 
     def row_of(key: tuple[Any, ...]) -> Row:
-        return rows.setdefault(key, {"code": False, "rule": None, "traffic": 0, "refused": 0})
+        return rows.setdefault(
+            key, {"code": False, "rule": None, "deny": None, "traffic": 0, "refused": 0}
+        )
 
     used = set()
     code: dict[str, list[tuple[str, tuple[Any, ...]]]] = defaultdict(list)
@@ -145,6 +147,9 @@ def test_each_call_is_in_the_row_of_its_edge(second: Second) -> None:
             code[host].append((asked.pattern(flat(host), "*"), key))
             row = row_of(key)
             row["code"] = True
+            for rule in world.rules[host].deny if host in world.rules else ():
+                if fits(rule, asked.pattern(flat(host))):
+                    row["deny"] = rule
             for rule in world.rules[host].allow if host in world.rules else ():
                 if fits(rule, asked.pattern(flat(host))):
                     row["rule"] = rule
@@ -168,6 +173,9 @@ def test_each_call_is_in_the_row_of_its_edge(second: Second) -> None:
             rule = next(rule for rule in rules.allow if fits(rule, subject))
             row["rule"] = row["rule"] or rule
             used.add((who, rule))
+        elif rules is not None:
+            denies = (rule for rule in rules.deny if fits(rule, subject))
+            row["deny"] = row["deny"] or next(denies, None)
     for host, rules in world.rules.items():
         for rule in rules.allow:
             if (host, rule) not in used:
@@ -178,6 +186,8 @@ def test_each_call_is_in_the_row_of_its_edge(second: Second) -> None:
                 row_of(key)["rule"] = row_of(key)["rule"] or rule
     for key, row in rows.items():
         row["finding"] = finding(row, key[0] in world.rules)
+        row["rule"] = row["deny"] or row["rule"]
+        del row["deny"]
     names = ("service", "destination", "port", "method", "path")
     found = {
         tuple(row[name] for name in names): {
@@ -193,6 +203,8 @@ def finding(row: Row, ruled: bool) -> str:
     """Return what the page says of the sides that an edge has."""
     if row["traffic"] == 0 and row["refused"]:
         return "refused"
+    if row["deny"]:
+        return "denied"
     if row["traffic"] and not row["code"]:
         return "not in code"
     if ruled and row["rule"] is None:

@@ -7,7 +7,6 @@ import os
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ import pytest
 from click.testing import CliRunner, Result
 from worlds import Case
 
+from patience import wait_until
 from subtrie._cli.app import app
 from subtrie.spark import Questions, audit, audit_stream, load_code, open_audit
 from subtrie.spark._answers.receivers import at_rows, history_rows
 from subtrie.spark._answers.tables import matching_rows, sorted_rows
 from subtrie.spark._runs.run_folder import read_manifest
 
-PATIENCE = 240  # seconds: longer than a busy machine needs
+LONG = 240.0  # seconds, for an audit on a busy machine
 SHORT = (
     '[7] 2026/11/21 08:00:00.000001 [INF] Server is ready\n'
     '[7] 2026/11/21 08:00:01.000001 [TRC] 127.0.0.1:4 - cid:1 - "v1:go:{0}.shop" - <<- [SUB '
@@ -51,15 +51,8 @@ def following(*words: str, then: Callable[[], None] = lambda: None) -> Result:
     try:
         return CliRunner().invoke(app, ["audit", *words, "--follow"])
     finally:
-        beside.join(PATIENCE)
+        beside.join(LONG)
         assert not beside.is_alive()
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_a_log_that_ended_has_the_tables_of_one_audit(spark: Any, tmp_path: Path) -> None:
@@ -113,7 +106,7 @@ def test_an_interrupt_is_an_end(spark: Any, tmp_path: Path) -> None:
     before = temporary()
 
     def interrupt() -> None:
-        until(page.exists)
+        wait_until(page.exists, seconds=LONG)
         os.kill(os.getpid(), signal.SIGINT)
 
     done = following(str(live), "--report", str(page), "--json", then=interrupt)
@@ -137,7 +130,7 @@ def test_a_finding_that_appears_ends_it_at_once(spark: Any, tmp_path: Path) -> N
     pages: list[bytes] = []
 
     def spoof() -> None:
-        until(page.exists)
+        wait_until(page.exists, seconds=LONG)
         pages.append(page.read_bytes())
         with live.open("a") as file:
             file.write(SPOOFED.format(4) + SPOOFED.format(7))

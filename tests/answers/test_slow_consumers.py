@@ -9,8 +9,9 @@ from typing import Any
 
 import nats
 import pytest
-from broker import PATIENCE, running, wait_for
+from broker import running
 
+from patience import PATIENCE, wait_until
 from subtrie.reference.trace_log import read_events
 from subtrie.report import read_report, to_markdown
 from subtrie.spark import Questions, audit, row_lines, verdict
@@ -66,7 +67,7 @@ async def traffic(address: str, log: Path) -> None:
         deaf.connect((host, int(port)))
         login = '{"user":"billing","pass":"hidden-word","name":"stuck"}'
         deaf.sendall(f"CONNECT {login}\r\nSUB orders.> 1\r\nPING\r\n".encode())
-        wait_for(lambda: "[SUB orders.> 1]" in log.read_text())
+        wait_until(lambda: "[SUB orders.> 1]" in log.read_text())
         for number in range(400):
             await shop.publish(f"orders.{number}.paid", BODY)
             await shop.flush(PATIENCE)

@@ -184,13 +184,14 @@ class Tables:
                 yield subject, accepted
 
     def refused(self) -> Iterator[Row]:
-        found: dict[tuple[str, str, str], list[datetime | None]] = defaultdict(list)
+        found: dict[tuple[Any, ...], list[datetime | None]] = defaultdict(list)
         for each in self.logs:
             for (user, name, conn), subject, kind, time in each.refusals:
-                found[identity(user, name) or conn, subject, kind].append(time)
-        for (who, subject, kind), times in found.items():
+                who = identity(user, name) or conn
+                found[who, subject, kind, proof(user, name)].append(time)
+        for (who, subject, kind, proven), times in found.items():
             yield {"who": who, "subject": subject, "count": len(times), "kind": kind,
-                   **_span(times)}  # fmt: skip
+                   **_span(times), **dict(proven)}  # fmt: skip
 
     def slow_consumers(self) -> Iterator[Row]:
         found: dict[str, list[datetime | None]] = defaultdict(list)
@@ -201,15 +202,17 @@ class Tables:
             yield {"who": who, "count": len(times), **_span(times)}
 
     def spoofed(self) -> Iterator[Row]:
-        found: dict[tuple[str, str, str], list[Message]] = defaultdict(list)
+        found: dict[tuple[Any, ...], list[Message]] = defaultdict(list)
         for message in all_messages(self.logs):
             a, who = self.address[message.subject], host_of(message.user, message.name)
             if a is not None and who is not None and a.source != who and a.plane in self.planes:
-                found[who, a.source, message.subject].append(message)
-        for (who, claimed, subject), some in found.items():
+                proven = proof(message.user, message.name)
+                found[who, a.source, message.subject, proven].append(message)
+        for (who, claimed, subject, proven), some in found.items():
             accepted = sum(m.refused is None for m in some)
             yield {"who": who, "claimed": claimed, "subject": subject, "count": len(some),
-                   "accepted": accepted, **_span(m.time for m in some)}  # fmt: skip
+                   "accepted": accepted, **_span(m.time for m in some),
+                   **dict(proven)}  # fmt: skip
 
     def subscriptions(self) -> Iterator[Row]:
         for s in self.all:
@@ -326,6 +329,14 @@ def host_of(user: str | None, name: str | None) -> str | None:
             except SubtrieError:
                 continue
     return None
+
+
+def proof(user: str | None, name: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Return user, client name and what the identity rests on, of a login with a user name."""
+    who = identity(user, name)
+    source = None if who is None else "user" if user and who == escaped(user) else "claimed"
+    shown = [None if text is None else escaped(text) for text in (user or None, name)]
+    return tuple(zip(("user", "client", "identity_source"), (*shown, source), strict=True))
 
 
 def identity(user: str | None, name: str | None) -> str | None:

@@ -22,6 +22,7 @@ from subtrie.spark._sources.growing_log import (
     advance,
     blocks,
     empty_offset,
+    files_there,
     ranges,
 )
 from subtrie.spark._sources.log_reader import read_range, whole_logs
@@ -39,9 +40,11 @@ class Follower:
         self.counts: dict[str, int] = {}
         self.split_bytes = split_bytes
         self.strict = strict
+        self.noted: list[Any] = []
 
     def plan(self, *, complete: bool = False) -> dict[str, Any]:
-        end = advance(self.paths, self.offset, complete=complete, strict=self.strict)
+        noted = () if self.offset["logs"] else self.noted
+        end = advance(self.paths, self.offset, complete=complete, strict=self.strict, noted=noted)
         return json.loads(json.dumps(end))
 
     def take(self, *, complete: bool = False) -> int:
@@ -284,3 +287,45 @@ def test_an_offset_of_another_version_is_refused(live):
     live.write_bytes(messages("a"))
     with pytest.raises(ValueError, match="offsets of version 9"):
         advance([str(live)], {"version": 9, "logs": {}})
+
+
+@pytest.mark.parametrize("begun", ["with a line", "empty"])
+def test_a_log_that_is_rotated_before_the_first_batch_is_read_from_its_first_line(tmp_path, begun):
+    """The session of ``--follow`` takes seconds to start; the file it was given was lost."""
+    data = random_trace(5, steps=200).encode("utf-8", "surrogateescape")
+    (turn,) = rotations(data, 8, random.Random(5))[-1:]
+    live = tmp_path / "trace.log"
+    live.write_bytes(data[:100] if begun == "with a line" else b"")
+    follower = Follower(live)
+    follower.noted = files_there([str(live)])
+    live.write_bytes(data[:turn])
+    live.rename(rotated(live, 1))
+    live.write_bytes(data[turn:])
+    follower.take()
+    follower.take(complete=True)
+    follower.same_as(data)
+
+
+def test_a_log_that_is_compressed_before_the_first_batch_is_read(tmp_path):
+    data = random_trace(5, steps=200).encode("utf-8", "surrogateescape")
+    (turn,) = rotations(data, 8, random.Random(5))[-1:]
+    live = tmp_path / "trace.log"
+    live.write_bytes(data[:turn])
+    follower = Follower(live)
+    follower.noted = files_there([str(live)])
+    live.with_name("trace.log.1.gz").write_bytes(gzip.compress(data[:turn]))
+    live.write_bytes(data[turn:])
+    follower.take()
+    follower.take(complete=True)
+    follower.same_as(data)
+
+
+def test_a_log_that_is_removed_before_the_first_batch_is_told(tmp_path):
+    data = random_trace(5, steps=200).encode("utf-8", "surrogateescape")
+    live = tmp_path / "trace.log"
+    live.write_bytes(data)
+    follower = Follower(live)
+    follower.noted = files_there([str(live)])
+    live.write_bytes(data[data.index(b"\n", 9000) + 1 :])
+    with pytest.raises(RotatedAwayError, match="removed before it was read"):
+        follower.take()

@@ -112,7 +112,7 @@ JUNK = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.lists(st.one_of(LINES, LINES, LINES, JUNK), max_size=30), st.data())
 def test_lines_of_any_form(lines: list[str], draw: Any) -> None:
     data = "".join(line + "\n" for line in lines).encode("latin-1")

@@ -103,7 +103,9 @@ def test_a_refused_publish_counts_as_refused_only(trace):
     trace.write(1, f'Publish Violation - Subject "{CALL}"', level="ERR", login="$G/user:a.com")
     assert edge(trace) == (0, 1, 0, 0, 0)
     (row,) = told(trace)[1]["refused"]
-    assert row == {"who": "a.com", "subject": CALL, "count": 1, "kind": "publish", **AT_ONCE}
+    proven = {"user": "a.com", "client": None, "identity_source": "user"}
+    expected = {"who": "a.com", "subject": CALL, "count": 1, "kind": "publish"}
+    assert row == {**expected, **AT_ONCE, **proven}
 
 
 def test_a_publish_refused_for_its_reply_is_listed_by_its_subject(trace):
@@ -155,9 +157,9 @@ def test_a_refused_subscription_covers_nothing(trace):
     trace.write(2, 'Subscription Violation - Subject "x", SID 1', level="ERR", login="$G/user:u")
     _, tables = told(trace)
     assert tables["subscriptions"] == tables["coverage"] == []
-    assert tables["refused"] == [
-        {"who": "u", "subject": "x", "count": 1, "kind": "subscribe", **AT_ONCE}
-    ]
+    proven = {"user": "u", "client": None, "identity_source": "user"}
+    expected = {"who": "u", "subject": "x", "count": 1, "kind": "subscribe"}
+    assert tables["refused"] == [{**expected, **AT_ONCE, **proven}]
 
 
 def test_a_pattern_without_traffic_is_in_the_coverage(trace):

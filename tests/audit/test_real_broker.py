@@ -59,7 +59,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         asyncio.run(traffic(f"nats://127.0.0.1:{port}"))
     finally:
         broker.send_signal(signal.SIGTERM)
-        broker.wait(10)
+        broker.wait(60)
     return path
 
 
@@ -146,16 +146,20 @@ def test_the_call_graph_counts_queues_once(tables) -> None:
     assert edges["stock.example", "stock.example", "*"]["published"] == 0
 
 
+PROVEN = {"user": "shop.example", "client": None, "identity_source": "user"}
+
+
 def test_refusals_are_reported_with_client_and_subject(tables) -> None:
     subject = request("stock.example", "stock.example", "/a")
     assert all(row["first"] <= row["last"] for row in tables["refused"])
     assert [
         {k: v for k, v in row.items() if k not in ("first", "last")} for row in tables["refused"]
     ] == [
-        {"who": "shop.example", "subject": "elsewhere", "count": 1, "kind": "subscribe"},
-        {"who": "shop.example", "subject": "p1.danger.>", "count": 1, "kind": "subscribe"},
-        {"who": "shop.example", "subject": subject, "count": 2, "kind": "publish"},
-    ]
+        {"who": "shop.example", "subject": about, "count": count, "kind": kind, **PROVEN}
+        for about, count, kind in (
+            ("elsewhere", 1, "subscribe"), ("p1.danger.>", 1, "subscribe"), (subject, 2, "publish"),
+        )
+    ]  # fmt: skip
 
 
 @pytest.mark.requirement("P-08")
@@ -165,6 +169,11 @@ def test_spoofed_sources_are_reported_if_the_identity_is_known(tables) -> None:
         ("shop.example", "stock.example"): (2, 0),
         ("stock.example", "shop.example"): (1, 1),
         ("edge.example", "shop.example"): (1, 1),
+    }
+    assert {row["who"]: (row["user"], row["identity_source"]) for row in tables["spoofed"]} == {
+        "shop.example": ("shop.example", "user"),
+        "stock.example": ("stock.example", "user"),
+        "edge.example": ("Some_User", "claimed"),  # the name that the client gave itself
     }
 
 

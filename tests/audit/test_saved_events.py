@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from subtrie.conformance import write_traffic
-from subtrie.spark import EVENTS, audit, events
+from subtrie.spark import EVENTS, audit, events, verdict
 from subtrie.spark._audit.facts import EVENT_COLUMNS
 from subtrie.spark._sources.capture_events import capture_events
 from subtrie.spark._sources.monitor_source import MonitorSource
@@ -170,7 +170,7 @@ def test_connections_and_subscriptions_of_a_snapshot_are_events(session, folder,
     (tmp_path / "routez.json").write_text(
         '{"server_id": "B", "routes": [{"rid": 5, "subscriptions_list": ["c.*"]}]}'
     )
-    (tmp_path / "bad.json").write_text("{}")
+    (tmp_path / "bad.json").write_text('{"connections": 5}')
     with audit(session, [str(folder), *map(str, sorted(tmp_path.glob("*.json")))]) as result:
         found = {row["pattern"]: row for row in result.rows("subscriptions")}
         assert found["b"]["identity"] == "shop.example"
@@ -249,13 +249,16 @@ def test_messages_of_kafka_and_json_become_events(session):
     [
         (["subject"], ["subject"]),
         (["subject", "identity", "size"], ["conn", "identity", "size", "subject"]),
-        (["subject", "direction", "server"], ["direction", "op", "server", "subject"]),
+        (
+            ["subject", "direction", "server"],
+            ["direction", "op", "reason", "refused", "server", "subject"],
+        ),
     ],
 )
 def test_spark_hands_over_only_columns_that_hold_something(session, names, given_columns):
     """Each row is as in the whole table; what is derived from it, or joined to it, is whole."""
     given = {"subject": [SUBJECT, None, "x"], "identity": ["a.com", "b.com", None],
-             "size": [1, None, 3], "direction": ["in", "out", None],
+             "size": [1, None, 3], "direction": ["refused", "out", "up"],
              "server": ["s", None, "t"]}  # fmt: skip
     made = pa.table({n: pa.array(given[n], pa.int64() if n == "size" else pa.string())
                      for n in names})  # fmt: skip
@@ -272,3 +275,29 @@ def test_messages_that_the_server_sent_are_deliveries(session):
     df = session.createDataFrame(rows, "subject string, direction string")
     found = [(row.direction, row.op) for row in events(df).collect()]
     assert found == [("in", "PUB"), ("out", "MSG"), ("in", "PUB"), ("out", "MSG"), ("in", "PUB")]
+
+
+def test_an_unknown_direction_is_not_a_publish_and_a_refused_message_is_settled(session):
+    """Bug: both were accepted messages, so that refused attempts were successful spoofing."""
+    rows = [("a.com", "in"), ("eve.com", "Refused"), ("eve.com", "sideways"), ("eve.com", ""),
+            ("a.com", "out"), ("eve.com", "x" * 50)]  # fmt: skip
+    df = session.createDataFrame([(SUBJECT, *row) for row in rows],
+                                 "subject string, identity string, direction string")  # fmt: skip
+    found = [(row.op, row.refused, row.reason) for row in events(df).collect()]
+    assert found == [
+        ("PUB", None, None), ("PUB", "publish", None), ("VIOLATION", "publish", None),
+        (None, None, "unknown direction: sideways"), (None, None, "unknown direction: "),
+        ("MSG", None, None), (None, None, f"unknown direction: {'x' * 20}"),
+    ]  # fmt: skip
+    for given in (events(df), events(df).where("true")):
+        with audit(session, given) as result:
+            (call,) = result.rows("call_graph")
+            assert (call["published"], call["refused"], call["undelivered"]) == (1, 1, 0)
+            (refused,) = result.rows("refused")
+            assert (refused["who"], refused["subject"], refused["count"]) == ("eve.com", SUBJECT, 1)
+            (spoofed,) = result.rows("spoofed")
+            assert (spoofed["who"], spoofed["count"], spoofed["accepted"]) == ("eve.com", 1, 0)
+            assert result.summary["unparseable_lines"] == 3
+            assert verdict(result) == (
+                "undelivered messages not counted, 1 refused (1 spoofed), 3 unparseable"
+            )

@@ -24,7 +24,7 @@ def main() -> None:
             pass
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
 

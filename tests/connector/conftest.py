@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE
 from subtrie.connector import Connector
 from subtrie.testing import bus, connector, plane  # noqa: F401 - fixtures
 
 from .nats_server import NatsServer
 
-LIMIT = 60.0  # seconds for one test
+LIMIT = 2 * PATIENCE  # for one test
 
 
 @pytest.hookimpl(tryfirst=True)

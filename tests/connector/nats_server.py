@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 from examples.shop.broker import find_binary
+from patience import wait_until
 
 
 class NatsServer:
@@ -31,15 +32,15 @@ class NatsServer:
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
-        limit = time.monotonic() + 20
-        while time.monotonic() < limit:
-            assert self._process.poll() is None, "nats-server ended at once"
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return self
-            except OSError:
-                time.sleep(0.02)
-        raise AssertionError("nats-server did not come up")
+        wait_until(self._is_up, "nats-server did not come up")
+        return self
+
+    def _is_up(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "nats-server ended at once"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
 
     def kill(self) -> None:
         """Ends it without notice."""

@@ -59,12 +59,12 @@ async def test_pydantic_models_are_bodies_and_responses(make):
         return Order(lines=[*order.lines, Line(item=f"for {id}")], note=request.source)
 
     @shop.endpoint("POST", "/lines")
-    async def lines(lines: list[Line], first: bool = False) -> list[Line]:
-        return lines[:1] if first else lines
+    async def lines(http_request_body: list[Line], first: bool = False) -> list[Line]:
+        return http_request_body[:1] if first else http_request_body
 
     async with shop, web:
         answer = await web.request(
-            "POST", f"{URL}/order/7", json=Order(lines=[Line(item="tea", pieces=2)])
+            "POST", f"{URL}/order/7", json={"order": Order(lines=[Line(item="tea", pieces=2)])}
         )
         assert answer.json() == {
             "lines": [{"item": "tea", "pieces": 2}, {"item": "for 7", "pieces": 1}],
@@ -76,24 +76,27 @@ async def test_pydantic_models_are_bodies_and_responses(make):
         assert answer.json() == [{"item": "a", "pieces": 1}]
         for bad in ({"lines": [{"item": "tea", "pieces": 8}]}, {"lines": 7}, [], None):
             with pytest.raises(HTTPError) as refused:
-                await web.request("POST", f"{URL}/order/7", json=bad)
+                await web.request("POST", f"{URL}/order/7", json={"order": bad})
             assert refused.value.status == 400
         with pytest.raises(HTTPError, match=r"pieces") as refused:
-            await web.request("POST", f"{URL}/order/7", json={"lines": [{"item": 1, "pieces": 8}]})
+            await web.request(
+                "POST", f"{URL}/order/7", json={"order": {"lines": [{"item": 1, "pieces": 8}]}}
+            )
         assert refused.value.status == 400
         described = (await web.request("GET", f"{URL}:888/openapi.json")).json()
         place_told = described["paths"][f"/{HOST}:443/order/{{id}}"]["post"]
         schema = place_told["requestBody"]["content"]["application/json"]["schema"]
-        assert schema["properties"]["lines"]["type"] == "array"
+        assert schema["properties"]["order"]["properties"]["lines"]["type"] == "array"
 
 
 async def test_dataclasses_may_contain_dataclasses(make):
     shop, web = make(HOST), make("web.example")
 
     @shop.endpoint("POST", "/build")
-    async def build(whole: Whole) -> Whole:
-        assert all(isinstance(part, Part) for part in whole.parts.values())
-        return Whole({name: part for name, part in whole.parts.items() if part.colour})
+    async def build(http_request_body: Whole) -> Whole:
+        parts = http_request_body.parts
+        assert all(isinstance(part, Part) for part in parts.values())
+        return Whole({name: part for name, part in parts.items() if part.colour})
 
     async with shop, web:
         body = {"parts": {"a": {"name": "A", "colour": "red", "sizes": [1, 2]}}, "weight": 2}
@@ -105,7 +108,6 @@ async def test_dataclasses_may_contain_dataclasses(make):
             ("whole.parts.a", {"parts": {"a": []}}),
             ("whole.parts.a.sizes[1]", {"parts": {"a": {"name": "A", "sizes": [1, "2"]}}}),
             ("whole.weight", {"parts": {}, "weight": "much"}),
-            ("missing", {"weight": 1}),
         ):
             with pytest.raises(HTTPError) as refused:
                 await web.request("POST", f"{URL}/build", json=bad)
@@ -133,8 +135,8 @@ async def test_typed_clients_and_events_take_models(make):
         return [{"name": "A", "colour": colour.value}]
 
     @mail.on(placed)
-    async def note(order: Order) -> None:
-        heard.append(order)
+    async def note(http_request_body: Order) -> None:
+        heard.append(http_request_body)
 
     async with shop, web, mail:
         order = Order(lines=[Line(item="tea")])
@@ -175,8 +177,10 @@ async def test_annotations_may_name_classes_of_an_enclosing_function(make_memory
     shop.endpoint("POST", "/c/{id}")(Object())
     shop.endpoint("POST", "/d/{id}")(partial(a, id=5))
     async with shop, web:
-        assert (await web.request("POST", f"{URL}/a/1", json={"n": 2})).json() == {"n": 3}
-        assert (await web.request("POST", f"{URL}/b/1", json={"n": 2})).json() == 3
-        assert (await web.request("POST", f"{URL}/c/1", json={"n": 2})).json() == 3
-        answer = await web.request("POST", f"{URL}/d/1", json={"n": 2})
+        local = {"local": {"n": 2}}
+        assert (await web.request("POST", f"{URL}/a/1", json=local)).json() == {"n": 3}
+        model = {"model": {"n": 2}}
+        assert (await web.request("POST", f"{URL}/b/1", json=model)).json() == 3
+        assert (await web.request("POST", f"{URL}/c/1", json=local)).json() == 3
+        answer = await web.request("POST", f"{URL}/d/1", json=local)
         assert answer.json() == {"n": 3}, "the path says more than the partial does"

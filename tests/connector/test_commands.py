@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from patience import wait_until
 from subtrie.testing import plane  # noqa: F401 - a fixture
 
 from .nats_server import NatsServer
@@ -61,11 +61,12 @@ class Program:
             )  # fmt: skip
 
     def wait_for(self, text, count=1):
-        limit = time.monotonic() + 30
-        while self.log.read_text().count(text) < count:
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < limit, self.log.read_text()
-            time.sleep(0.05)
+        def is_there():
+            said = self.log.read_text()
+            assert self.process.poll() is None, said
+            return said.count(text) >= count
+
+        wait_until(is_there, f"{self.log} does not have {text!r}")
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -160,6 +161,60 @@ def test_a_target_that_is_not_found_is_bad_input(run, target, told):
     program = run(target)
     assert program.process.wait(30) == 2
     assert told in program.log.read_text()
+
+
+OWN_ERRORS = {
+    "a host that is not valid": (
+        "from subtrie.connector import Connector\n\nshop = Connector('My Service')\n",
+        "service.py:3: host 'My Service' is not valid:",
+    ),
+    "a value of the user": (
+        "def check(port):\n    raise ValueError('port must be positive')\n\ncheck(-1)\n",
+        "ValueError: port must be positive",
+    ),
+    "a type of the user": ("len(5)\n", "TypeError: object of type 'int' has no len()"),
+    "a module that is missing": ("import missing_one\n", "No module named 'missing_one'"),
+    "no Python": ("a mistake\n", "SyntaxError: invalid syntax"),
+    "a function": (
+        "def pair():\n    raise ValueError('no pair')\n", "ValueError: no pair",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OWN_ERRORS)
+def test_an_error_of_the_module_is_not_told_as_a_wrong_name_of_the_module(run, tmp_path, case):
+    source, told = OWN_ERRORS[case]
+    (tmp_path / "service.py").write_text(source)
+    program = run("service:pair" if "pair" in source else "service")
+    assert program.process.wait(30) == 1
+    log = program.log.read_text()
+    assert told in log
+    assert "is not a valid module name" not in log
+    assert "importlib" not in log
+    assert "_cli" not in log
+    if case == "a value of the user":
+        assert [line.strip() for line in log.splitlines() if "line" in line] == [
+            f'File "{tmp_path / "service.py"}", line {line}, in {where}'
+            for line, where in ((4, "<module>"), (2, "check"))
+        ]
+    if case == "a host that is not valid":
+        assert len(log.splitlines()) == 1
+
+
+def test_a_broker_url_that_is_not_valid_is_told_where_the_connector_is_made(run):
+    program = run("service", MICROBUS_NATS="http://x")
+    assert program.process.wait(30) == 1
+    (line,) = program.log.read_text().splitlines()
+    assert line.startswith("service.py:4: ")
+    assert "http" in line
+
+
+@pytest.mark.parametrize(("timeout", "waited"), [("0.5", "0.5 s"), ("900", "5 s")])
+def test_a_call_without_a_broker_does_not_wait_for_two_minutes(call, timeout, waited):
+    code, out, err = call("GET", "https://stock.example/level", "--timeout", timeout,
+                          MICROBUS_NATS="nats://127.0.0.1:1")  # fmt: skip
+    assert (code, out) == (1, "")
+    assert f"; waited {waited} for it" in err
 
 
 def test_a_changed_file_starts_the_service_again(run, call, tmp_path):

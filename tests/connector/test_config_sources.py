@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from datetime import UTC, datetime, timedelta
 
@@ -121,6 +122,54 @@ async def test_without_a_configurator_a_service_on_a_broker_does_not_start(
         assert stock.running
 
 
+SOURCES = {
+    "variable": "SHOP_EXAMPLE_LIMIT",
+    "file": r"config\.yaml:3",
+    "constructor": "config=",
+    "configurator": r"configurator\.core",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_service_does_not_start_on_the_default_if_a_value_cannot_be_parsed(
+    make_memory, tmp_path, monkeypatch, source
+):
+    core = configurator(
+        {"all": {"Limit": "fifty"}} if source == "configurator" else {},
+        plane=make_memory("x.example").plane, nats="", deployment="TESTING",
+    )  # fmt: skip
+    if source == "variable":
+        monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "fifty")
+    if source == "file":
+        (tmp_path / "config.yaml").write_text("# limits\nall:\n  Limit: fifty\n")
+    shop = make_memory(
+        "shop.example", config={"Limit": "fifty"} if source == "constructor" else None
+    )
+    declared(shop)
+    why = rf"^shop\.example: .*{SOURCES[source]}: config 'Limit' cannot be parsed: .*'fifty'"
+    async with contextlib.AsyncExitStack() as stack:
+        if source == "configurator":
+            await stack.enter_async_context(core)
+        with pytest.raises(BusError, match=why) as caught:
+            await shop.startup()
+    assert caught.value.reason == "config-value"
+    assert not shop.running
+
+
+async def test_a_value_that_cannot_be_parsed_later_keeps_the_old_one_and_names_its_source(
+    make_memory, monkeypatch, caplog
+):
+    monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "4")
+    shop = make_memory("shop.example")
+    limit, _ = declared(shop)
+    async with shop:
+        monkeypatch.setenv("SHOP_EXAMPLE_LIMIT", "fifty")
+        await shop.request("POST", "https://shop.example:888/config-refresh")
+        assert limit.get() == 4
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert line.startswith("shop.example: SHOP_EXAMPLE_LIMIT: config 'Limit' cannot be parsed")
+
+
 async def test_without_a_broker_or_in_tests_it_starts(make_memory, make_nats):
     for shop in (make_memory("shop.example", deployment="LAB"), make_nats("shop.example")):
         limit, _ = declared(shop)
@@ -139,6 +188,11 @@ async def test_in_tests_it_starts_if_a_variable_says_so(make_nats, monkeypatch):
 def test_the_configurator_is_required_or_optional():
     with pytest.raises(ValueError, match="'required' or 'optional'"):
         Connector("shop.example", nats="", configurator="never")
+
+
+def test_the_configurator_is_checked_before_anything_is_made():
+    with pytest.raises(ValueError, match="'required' or 'optional'"):  # not what a server refuses
+        Connector("shop.example", nats="", configurator="never", max_at_work=0)
 
 
 async def test_replicas_of_the_configurator_share_the_latest_values(make):

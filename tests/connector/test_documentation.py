@@ -29,8 +29,10 @@ def test_every_environment_variable_is_on_the_page():
 def test_the_limits_of_the_native_client_are_on_the_page():
     page = " ".join(PAGE.split())
     pings = {2: "two"}[session._MOST_PINGS]
+    first, longest = connection.FIRST_WAIT, connection.LONGEST_WAIT  # at most; at least the half
     for limit in (
-        f"a ping every {connection.PING_INTERVAL:g} s, of which {pings} without an answer",
+        f"grow from {first / 2:g}-{first:g} s to {longest / 2:g}-{longest:g} s",
+        f"PING every {connection.PING_INTERVAL:g} s; {pings} unanswered PINGs close the connection",
         f"While the connection is lost up to {connection.MAX_WAITING_LOST / 2**20:g} MiB wait",
         f"reads too slowly up to {connection.MAX_WAITING / 2**20:g} MiB;",
     ):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from patience import PATIENCE, until
 from subtrie.connector import HTTPError, Request, RequestTimeout
 from subtrie.connector._envelope import PendingRequest
 from subtrie.connector._native import connection as native
@@ -54,12 +55,12 @@ async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):
     try:
         async with shop, web:
             asking = [asyncio.create_task(ask(start)) for start in range(10)]
-            await _until(lambda: outcomes.count(True) > 100)
+            await until(lambda: outcomes.count(True) > 100)
             await asyncio.to_thread(server.kill)
             await asyncio.sleep(0.3)
             await asyncio.to_thread(server.start)
             before = outcomes.count(True)
-            await _until(lambda: outcomes.count(True) > before + 100, 30)
+            await until(lambda: outcomes.count(True) > before + 100)
             stop.set()
             await asyncio.gather(*asking)
             assert set(outcomes) <= {True, 404, 408}, set(outcomes)
@@ -70,13 +71,6 @@ async def test_a_server_killed_and_restarted_under_load(make_nats, tmp_path):
             await late.unsubscribe()
     finally:
         server.stop()
-
-
-async def _until(condition, limit=20.0):
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.01)
 
 
 async def test_an_unreachable_server_is_a_clear_error(make_nats):
@@ -108,7 +102,7 @@ async def test_a_cancelled_caller_cancels_nothing_but_itself(make):
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await asyncio.wait_for(finished.wait(), 5)
+        await asyncio.wait_for(finished.wait(), PATIENCE)
         assert asking_now(web) == []
 
 
@@ -125,7 +119,7 @@ async def test_a_caller_cancelled_before_the_handler_begins_leaves_it_its_deadli
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await _until(lambda: _statuses(shop) == [408], 30)
+        await until(lambda: _statuses(shop) == [408])
         assert asking_now(web) == []
 
 
@@ -152,11 +146,11 @@ async def test_two_services_that_take_one_request_have_deadlines_of_their_own(
         with pytest.raises(HTTPError) as late:
             await web.request("GET", f"{URL}/")
         assert late.value.status == 408
-        await _until(lambda: len(took) == 2, 30)
+        await until(lambda: len(took) == 2)
         assert sorted(timeout for timeout, _ in took) == sorted(timeouts)
         for timeout, seconds in took:
             assert seconds > timeout - 0.05, "not at the deadline of the other"
-        await _until(lambda: _statuses(shop) == _statuses(audit) == [408], 30)
+        await until(lambda: _statuses(shop) == _statuses(audit) == [408])
 
 
 def _statuses(connector):
@@ -204,11 +198,9 @@ async def test_a_deadline_may_pass_at_every_stage(make, stage):
         await asyncio.sleep(5)
 
     async with shop, stock, web:
-        begun = time.monotonic()
         with pytest.raises(HTTPError) as late:
             await web.request("GET", URL, timeout=0.05 if stage == "before" else 0.4)
         assert late.value.status == 408
-        assert time.monotonic() - begun < 2
         assert asking_now(web) == []
 
 

@@ -106,7 +106,7 @@ message = st.tuples(
 
 
 @given(message)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx")
 @example(b"GET / HTTP/1.1\nHost: a\r\n\r\n")
 @example(b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -116,7 +116,7 @@ def test_what_is_read_natively_is_what_h11_reads(data):
 
 
 @given(st.sampled_from(list(messages().values())), st.data())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_a_recorded_message_with_changed_bytes(recorded, data):
     changed = bytearray(recorded[1])
     for _ in range(data.draw(st.integers(1, 4))):
@@ -154,14 +154,12 @@ HEADERS = st.dictionaries(
 
 
 @given(st.sampled_from(["GET", "POST", "DELETE"]), HEADERS, st.binary(max_size=3))
-@settings(deadline=None)
 def test_both_engines_write_the_same_request(method, headers, body):
     arguments = (method, "https://é.b:443/x", headers, body)
     assert native.write_http_request(*arguments) == reference.write_http_request(*arguments)
 
 
 @given(st.sampled_from([100, 200, 204, 304, 404]), HEADERS, st.binary(max_size=3))
-@settings(deadline=None)
 def test_both_engines_write_the_same_response(status, headers, body):
     arguments = (status, "A phrase", headers, body)
     assert native.write_http_response(*arguments) == reference.write_http_response(*arguments)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -40,9 +41,11 @@ def decoding_with(package):
 @given(value=VALUES)
 def test_values_survive_a_round_trip(package, value):
     try:
-        usual = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        with pytest.raises(UnicodeEncodeError):
+        usual = json.dumps(
+            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        ).encode()
+    except ValueError:  # a lone surrogate, or a number that is not finite
+        with pytest.raises(ValueError):  # noqa: PT011 - the codec's or Python's own
             json_codec.json_bytes(value)
         return
     assert json_codec.json_bytes(value) == usual
@@ -66,6 +69,9 @@ def test_values_survive_a_round_trip(package, value):
 @example(body="\ufeff1".encode())
 @example(body=b"[" * 1500 + b"]" * 1500)
 def test_bytes_are_decoded_as_by_the_standard_library(package, body):
+    def refuse(name):
+        raise ValueError(f"{name} is not a number in JSON")
+
     def outcome(read):
         try:
             return repr(read(body))
@@ -73,7 +79,7 @@ def test_bytes_are_decoded_as_by_the_standard_library(package, body):
             return type(error), str(error)
 
     with decoding_with(package):
-        assert outcome(json_codec.json_value) == outcome(json.loads)
+        assert outcome(json_codec.json_value) == outcome(partial(json.loads, parse_constant=refuse))
 
 
 def test_an_unknown_package_is_refused():

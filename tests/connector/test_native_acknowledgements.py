@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import nats
 import pytest
 
+from patience import until
 from subtrie import _engine, microbus
 from subtrie.connector import Connector, Request
 from subtrie.connector._codec import read_response
@@ -69,9 +69,7 @@ async def test_the_acknowledgement_of_each_payload(make_nats, plane):
             await client.publish(subject, payload.encode())
         await client.publish(f"{plane}.safe.443.last.shop_example._.POST.x", PLAIN.encode())
         await client.flush()
-        end = time.monotonic() + 10
-        while "last" not in acknowledged and time.monotonic() < end:
-            await asyncio.sleep(0.01)
+        await until(lambda: "last" in acknowledged)
         await asyncio.sleep(0.1)
         by_status: dict[int, bytes] = {}
         for number, (name, (_, status)) in enumerate(PAYLOADS.items()):

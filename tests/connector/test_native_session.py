@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import socket
 import time
+import urllib.request
 
 import pytest
 
+import subtrie
+from patience import until, wait_until
+from subtrie.connector._broker_connection import Acknowledging
 from subtrie.connector._native import session
 
-from .test_native_connection import connected, make_server, until  # noqa: F401 - a fixture
+from .test_native_connection import connected, make_server  # noqa: F401 - a fixture
 
 
 async def test_the_pings_of_the_server_are_answered(make_server, monkeypatch):  # noqa: F811
@@ -44,6 +50,48 @@ async def test_a_function_that_fails_does_not_stop_the_writing(make_server, capl
         connection.loop.call_soon_threadsafe(publish_around)
         await until(lambda: heard == [b"1", b"2"])
     assert "a.example: a received message could not be processed" in caplog.messages
+
+
+async def test_a_receiver_of_acknowledged_requests_that_fails_does_not_end_the_connection(
+    make_server,  # noqa: F811
+):
+    payload = b"GET https://a.example/x HTTP/1.1\r\nHost: a.example\r\n" + (
+        b"Microbus-Op-Code: Req\r\nMicrobus-From-Id: id-1\r\nMicrobus-Msg-Id: m1\r\n\r\n"
+    )
+    heard, errors = [], []
+
+    def fail(*_):
+        raise RuntimeError("receiver")
+
+    async with connected(make_server().url) as connection:
+        connection.loop.call_soon_threadsafe(
+            connection.loop.set_exception_handler, lambda loop, context: errors.append(context)
+        )
+        made, ack = connection._session, (b"HTTP/1.1 202 Accepted\r\n", b"\r\n\r\n")
+        how = Acknowledging("p", "a.example", ack, ack, fail, "tag")
+        subject = "p.safe.443.b_example.a_example._.GET.x"
+        await connection.subscribe([subject], None, fail, how)
+        await connection.subscribe(["t.*"], None, lambda subject, data: heard.append(data))
+        await connection.flush()
+        connection.publish(subject, payload, pytest.fail)
+        connection.publish("t.x", b"after", pytest.fail)
+        await until(lambda: heard)
+        assert (connection._session, made.lost.done()) == (made, False)
+    assert heard == [b"after"]
+    (error,) = errors
+    assert str(error["exception"]) == "receiver"
+    assert subject in error["message"]
+
+
+async def test_the_broker_is_told_the_version_of_the_package(make_server):  # noqa: F811
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    async with connected(make_server(http=f"127.0.0.1:{port}").url):
+        url = f"http://127.0.0.1:{port}/connz"
+        listed = await asyncio.to_thread(lambda: json.load(urllib.request.urlopen(url)))
+    (one,) = listed["connections"]
+    assert (one["lang"], one["version"]) == ("python-subtrie", subtrie.__version__)
 
 
 async def test_what_a_function_publishes_while_the_broker_is_lost_waits_too(
@@ -97,23 +145,21 @@ async def test_no_thread_overtakes_one_byte_that_waits():
     made.write(b"x")
     assert made._transport.get_write_buffer_size() == 1
     peer, read = writer.get_extra_info("socket").dup(), bytearray()
-    end = time.monotonic() + 20
-    while len(read) < sent and time.monotonic() < end:  # the loop of the session does not run
-        try:
-            read += peer.recv(1 << 16)
-        except BlockingIOError:
-            time.sleep(0.001)
+
+    def received() -> int:
+        with contextlib.suppress(BlockingIOError):
+            read.extend(peer.recv(1 << 16))
+        return len(read)
+
+    wait_until(lambda: received() >= sent)  # the loop of the session does not run
     assert len(read) == sent
     assert not made.write_at_once(b"y"), "it must wait for the byte before it"
     made.write(b"y")
-    while len(read) < sent + 2 and time.monotonic() < end:
-        await asyncio.sleep(0.001)
-        with contextlib.suppress(BlockingIOError):
-            read += peer.recv(1 << 16)
+    await until(lambda: received() >= sent + 2)
     assert bytes(read[sent:]) == b"xy"
     assert lost == []
     made.close()
-    await asyncio.wait((made.lost,), timeout=10)
+    await asyncio.wait((made.lost,), timeout=60)
     peer.close()
     done.set()
     server.close()

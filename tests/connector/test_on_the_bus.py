@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import urllib.request
+from collections.abc import Callable
 
 import nats
 import pytest
@@ -47,20 +48,32 @@ class Observer:
 
     async def requests(self, count: int) -> list[tuple[microbus.RequestAddress, bytes]]:
         """Wait for so many requests to the shop; return their addresses and bytes."""
-        return await self._of(microbus.RequestAddress, "host", count)
+        return await self._of(self._requests, count)
 
     async def replies(self, count: int) -> list[tuple[microbus.ReplyAddress, bytes]]:
-        """Wait for so many replies of the shop; return their addresses and bytes."""
-        return await self._of(microbus.ReplyAddress, "source", count)
+        """Wait for so many replies to these requests; return their addresses and bytes."""
+        return await self._of(self._replies, count)
 
-    async def _of(self, kind: type, field: str, count: int) -> list:
-        for _ in range(500):
-            decoded = [(microbus.decode(subject), data) for subject, data in self.messages]
-            found = [
-                each for each in decoded
-                if isinstance(each[0], kind) and getattr(each[0], field) == HOST
-                and (each[0].source, each[0].host) != (HOST, HOST)  # its own announcements
-            ]  # fmt: skip
+    def _requests(self) -> list:
+        return self._decoded(microbus.RequestAddress, "host")
+
+    def _replies(self) -> list:
+        # Connectors announce themselves when they like; the shop replies to those messages, too.
+        asked = {header(data, _control_headers.MSG_ID) for _, data in self._requests()}
+        replies = self._decoded(microbus.ReplyAddress, "source")
+        return [each for each in replies if header(each[1], _control_headers.MSG_ID) in asked]
+
+    def _decoded(self, kind: type, field: str) -> list:
+        decoded = [(microbus.decode(subject), data) for subject, data in self.messages]
+        return [
+            each
+            for each in decoded
+            if isinstance(each[0], kind) and getattr(each[0], field) == HOST
+        ]
+
+    async def _of(self, seen: Callable[[], list], count: int) -> list:
+        for _ in range(2000):
+            found = seen()
             if len(found) >= count:
                 return found
             await asyncio.sleep(0.01)
@@ -68,10 +81,24 @@ class Observer:
 
 
 def header(data: bytes, name: str) -> str:
-    """Return a header of a message that was received."""
+    """Return the first header of this name of a message that was received."""
     head = data.partition(b"\r\n\r\n")[0].decode("latin-1")
-    fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:])
+    fields = dict(line.split(": ", 1) for line in reversed(head.split("\r\n")[1:]))
     return fields[name]
+
+
+async def test_a_reply_to_an_announcement_is_not_counted_as_one_to_a_request(plane):
+    """The observer of these tests once counted both."""
+    bus = Observer("nats://127.0.0.1:0", plane)
+    reply = str(microbus.encode_reply(plane=plane, source=HOST, host="web.example", id="id-1"))
+    for port, host, message in ((888, "all", "AAAAAAAA"), (443, "shop_example", "BBBBBBBB")):
+        head = f"\r\n{_control_headers.MSG_ID}: {message}\r\n\r\n".encode()
+        bus.messages += [
+            (f"{plane}.safe.{port}.web_example.{host}._.GET.x", b"GET /x HTTP/1.1" + head),
+            (reply, b"HTTP/1.1 200 OK" + head),
+        ]
+    ((_, data),) = await bus.replies(1)
+    assert header(data, _control_headers.MSG_ID) == "BBBBBBBB"
 
 
 LIES = {"another": ["victim.example"], "empty": [""], "two": ["victim.example", "web.example"]}

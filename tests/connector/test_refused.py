@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 
 import pytest
 
 from subtrie import BusError
-from subtrie.connector import AckTimeout, Connector, HTTPError
+from subtrie.connector import AckTimeout, Connector, HTTPError, _broker_connection
 from subtrie.connector._broker_errors import (
     explained,
     is_authorization,
@@ -53,14 +52,12 @@ async def test_a_refused_permission_fails_the_call_at_once(server):
         async with stock:
             assert (await shop.request("GET", "https://stock.example/level")).json() == 7
             for ask in (
-                shop.request("GET", "https://stock.example/Order"),
-                shop.request("POST", "https://stock.example/level", timeout=5),
+                shop.request("GET", "https://stock.example/Order", timeout=600),
+                shop.request("POST", "https://stock.example/level", timeout=600),
             ):
-                begun = time.monotonic()
                 with pytest.raises(HTTPError, match="the broker refuses to publish to") as caught:
                     await ask
                 assert caught.value.status == 403
-                assert time.monotonic() - begun < 3
             with pytest.raises(HTTPError) as caught:
                 async for _ in shop.publish("POST", "https://stock.example/level"):
                     pass
@@ -82,6 +79,75 @@ async def test_a_request_that_is_refused_leaves_those_around_it_alone(server, ca
             assert (await shop.request("GET", "https://stock.example/level")).json() == 7
     said = [record.getMessage() for record in caplog.records]
     assert not [each for each in said if "the connection to the broker is lost" in each]
+
+
+@pytest.mark.parametrize("deployment", ["LAB", "PROD"])
+@pytest.mark.parametrize("way", ["request", "publish"])
+async def test_a_refused_publish_of_a_service_is_not_a_403_of_its_caller(
+    server, caplog, deployment, way
+):
+    shop = connector(server, "shop.example", "shop")
+    shop._runtime.deployment = deployment
+
+    @shop.endpoint("GET", "/order")
+    async def order():
+        url = "https://stock.example/Order"
+        if way == "request":
+            await shop.request("GET", url)
+        async for _ in shop.publish("GET", url):
+            pass
+
+    async with shop, connector(server, "web.example", "all") as web:
+        headers = {"Traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+        with pytest.raises(HTTPError) as caught:
+            await web.request("GET", "https://shop.example/order", headers=headers)
+    assert (caught.value.status, caught.value.trace) == (500, "ab" * 16)
+    sent = "p.safe.443.shop_example.stock_example._.GET.Order"
+    if deployment == "PROD":
+        assert caught.value.message == "internal server error"
+    else:
+        assert caught.value.message == f"the broker refuses to publish to {sent}"
+    (line,) = [r for r in caplog.records if r.getMessage().startswith("handling GET /order")]
+    assert line.levelno == logging.ERROR
+    assert f"403: the broker refuses to publish to {sent}" in line.getMessage()
+    assert line.trace == caught.value.trace
+
+
+@pytest.mark.parametrize("deployment", ["LAB", "PROD"])
+async def test_an_ack_timeout_of_a_service_does_not_tell_its_caller_the_url_in_prod(
+    server, deployment, caplog
+):
+    caplog.set_level(logging.INFO, "subtrie.connector")
+    shop = connector(server, "shop.example", "all")
+    shop._runtime.deployment = deployment
+
+    @shop.endpoint("GET", "/order")
+    async def order():
+        await shop.request("GET", "https://secret.example/x")
+
+    async with shop, connector(server, "web.example", "all") as web:
+        with pytest.raises(HTTPError) as caught:
+            await web.request("GET", "https://shop.example/order")
+    assert caught.value.status == 404
+    url = ": https://secret.example:443/x"
+    assert caught.value.message == "ack timeout" + (url if deployment == "LAB" else "")
+    assert [r for r in caplog.messages if f"failed: 404: ack timeout{url}" in r]
+
+
+async def test_the_subject_of_an_error_is_the_one_that_was_sent(server):
+    async with connector(server, "shop.example", "shop") as shop:
+        with pytest.raises(HTTPError) as caught:
+            await shop.request("POST", "https://stock.example/Level")
+        sent = "p.safe.443.shop_example.stock_example._.POST.Level"
+        assert caught.value.message == f"the broker refuses to publish to {sent}"
+
+
+def test_the_command_that_explains_a_refused_publish_can_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = ("p.safe.443.a.b.*.GET.level",)
+    file, subject = tmp_path / "my shop_nats.creds", "p.safe.443.a.b._.GET.$x"
+    text = explained(subject, rules, file)
+    assert text.endswith(f"; to see why: subtrie why -p 'my shop_nats.creds' '{subject}'")
 
 
 async def test_refused_subscriptions_of_its_own_end_the_start(server):
@@ -109,6 +175,7 @@ async def test_the_error_of_the_start_says_how_many_subscriptions_are_refused(
     finally:
         server.stop()
     assert caught.value.reason == "subscription-refused"
+    assert ".GET.level" in str(caught.value)
     assert ("(2 are refused)" in str(caught.value)) == (number == 2)
     assert ("are refused)" in str(caught.value)) == (number > 1)
 
@@ -120,13 +187,13 @@ async def test_no_password_is_shown(server, tmp_path):
     assert "127.0.0.1:1" in str(caught.value)
 
 
-async def test_refused_credentials_are_told_at_once(server):
-    begun = time.monotonic()
+async def test_refused_credentials_are_told_at_once(server, monkeypatch):
+    # It is not tried again: that would outlast the test.
+    monkeypatch.setattr(_broker_connection, "CONNECT_LIMIT", 600)
     with pytest.raises(ConnectionError, match=r"(?i)authorization violation") as caught:
         await Connector("x.example", nats=server.url, plane="p").startup()
     assert is_authorization(caught.value)
     assert refuses_connection(caught.value)
-    assert time.monotonic() - begun < 4
 
 
 async def test_a_lost_broker_is_one_warning_and_one_line_when_it_is_back(server, caplog):
@@ -159,7 +226,7 @@ def test_the_errors_of_the_broker_are_told_apart():
     texts = {
         "nats: permissions violation for publish to \"p.x.get\"": ("publish", "p.x.get", None),
         'nats: Permissions Violation for Subscription to "A.>" using queue "q"': (
-            "subscribe", "a.>", "q",
+            "subscribe", "A.>", "q",
         ),
         "nats: 'stale connection'": None,
     }  # fmt: skip
@@ -169,7 +236,8 @@ def test_the_errors_of_the_broker_are_told_apart():
 
 def test_the_nearest_rule_is_named():
     rules = ("p.safe.443.a.b.*.GET.level", "p.reply._.a.>", "p.bad..rule")
-    text = explained("p.safe.443.a.b._.get.order", rules)
+    text = explained("p.safe.443.a.b._.GET.order", rules, None)
     assert "the creds hold 3 publish rules, the nearest is p.safe.443.a.b.*.GET.level" in text
-    assert explained("x.y", None) == "the broker refuses to publish to x.y"
+    assert "subtrie why" not in text
+    assert explained("x.y", None, None) == "the broker refuses to publish to x.y"
     assert publish_rules("no creds") is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import nats
 import pytest
 
 import subtrie
+from patience import PATIENCE
 from subtrie import Subject, _control_headers, engine
 from subtrie.connector import AckTimeout, Request, write_request
 from subtrie.connector._broker_connection import AckTimes
@@ -27,8 +27,8 @@ async def test_a_request_in_process_crosses_at_most_twelve_files(make_memory):
     shop, web = make_memory(HOST), make_memory("web.example")
 
     @shop.endpoint("POST", "/order/{id}")
-    async def place(id: int, body: dict[str, str]) -> dict[str, Any]:
-        return {"id": id, "item": body["item"]}
+    async def place(id: int, order: dict[str, Any]) -> dict[str, Any]:
+        return {"id": id, "item": order["item"]}
 
     async with shop, web:
         await asyncio.sleep(0.05)  # announcements are over
@@ -42,7 +42,7 @@ async def test_a_request_in_process_crosses_at_most_twelve_files(make_memory):
         sys.setprofile(follow)
         try:
             url = f"https://{HOST}/order/7"
-            answer = (await web.request("POST", url, json={"item": "tea"})).json()
+            answer = (await web.request("POST", url, json={"order": {"item": "tea"}})).json()
         finally:
             sys.setprofile(None)
     assert answer == {"id": 7, "item": "tea"}
@@ -131,7 +131,7 @@ async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_rout
         released.wait(20)
 
     shop.endpoint("GET", "/quick")(lambda: "here")
-    acknowledged: list[float] = []
+    acknowledged: list[int] = []
 
     async def call() -> None:
         """Act as a caller in a thread of its own, whose loop is not the blocked one."""
@@ -147,17 +147,16 @@ async def test_a_blocked_loop_does_not_delay_the_acknowledgement_of_another_rout
         await asyncio.to_thread(blocking.wait, 20)
         for number in range(5):
             await _send(client, plane, "quick", f"{number:08}")
-            begun = time.monotonic()
-            while await asyncio.wait_for(arrived.get(), 20) != f"{number:08}":
+            while await asyncio.wait_for(arrived.get(), PATIENCE) != f"{number:08}":
                 pass
-            acknowledged.append(time.monotonic() - begun)
+            acknowledged.append(number)
         assert not released.is_set()
         released.set()
         await client.close()
 
     async with shop:
         await asyncio.to_thread(asyncio.run, call())
-    assert len(acknowledged) == 5, "all while the loop was blocked"
+    assert acknowledged == [*range(5)], "all while the loop was blocked"
 
 
 async def _send(client: Any, plane: str, path: str, message_id: str) -> None:

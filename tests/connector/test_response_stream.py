@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from patience import until
 from subtrie import _control_headers
 from subtrie.connector import _responses
 from subtrie.connector._envelope import ResponseEnvelope
@@ -14,6 +15,7 @@ from subtrie.connector._responses import ResponseStream
 from subtrie.connector._routing import KnownResponders
 
 HOST = "shop.example"
+URL = f"https://{HOST}"
 
 
 def response(number: int, op: str) -> ResponseEnvelope:
@@ -51,3 +53,26 @@ async def test_the_responders_of_one_multicast_are_bounded(monkeypatch):
             call.receive(response(number, op))
     call._on_ack_timeout()
     assert [each.body async for each in call] == [b"1", b"2"]
+
+
+async def test_known_responders_are_not_waited_for(make, monkeypatch):
+    shop, web = make(HOST), make("web.example", round_trip=0.1)
+    shop.endpoint("GET", "/", queue=None)(lambda: "here")
+    waits = []
+    on_ack_timeout = ResponseStream._on_ack_timeout
+
+    def waited(stream: ResponseStream) -> None:
+        waits.append(stream)
+        on_ack_timeout(stream)
+
+    async with shop, web:
+        # An announcement that comes later would make them unknown.
+        await until(lambda: not (shop._client.responses.waiting or web._client.responses.waiting))
+        monkeypatch.setattr(ResponseStream, "_on_ack_timeout", waited)
+        for known, count in ((False, 1), (True, 1), (False, 2)):
+            # To wait for the acknowledgements of others would outlast the test.
+            web._runtime.round_trip = 600 if known else 0.1
+            if not known:
+                web._client.known_responders.drop_hosts({HOST})
+            assert [a.body async for a in web.publish("GET", URL)] == [b"here"]
+            assert len(waits) == count

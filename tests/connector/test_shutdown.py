@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
-from subtrie.connector import AckTimeout, HTTPError, RequestTimeout
+from subtrie.connector import AckTimeout, HTTPError, Request
 from subtrie.connector import _broker_connection as nats_transport
+from subtrie.connector._codec import write_request
 
 pytestmark = pytest.mark.usefixtures("each_transport")
 
@@ -107,8 +109,38 @@ async def test_a_cancelled_shutdown_closes_everything(make):
     assert nats_transport.open_connections() == 0
 
 
+async def test_a_shutdown_does_not_poll_for_what_the_connection_still_holds(make_nats, monkeypatch):
+    shop = make_nats(HOST)
+    release, handled, sleeps = threading.Event(), [], []
+    shop.endpoint("GET", "/x")(lambda: handled.append("one"))
+    async with shop:
+        server, (endpoint,) = shop._server, shop.endpoints
+        subject = f"{shop.plane}.safe.443.web_example.shop_example._.GET.x"
+        request = Request("GET", f"{URL}x")
+        request.headers["Microbus-From-Id"], request.headers["Microbus-Msg-Id"] = "id-1", "m1"
+        payload = write_request(request)
+
+        def receive():  # a request is read, and the connection's thread then held up
+            server.receive_payload(endpoint, subject, payload)
+            release.wait(20)
+
+        shop._transport.nats.loop.call_soon_threadsafe(receive)
+        while not server._arrived:
+            await asyncio.sleep(0.001)
+        sleep = asyncio.sleep
+        monkeypatch.setattr(asyncio, "sleep", lambda s, *more: (sleeps.append(s), sleep(s))[1])
+        finishing = asyncio.create_task(server.finish(20))
+        await sleep(0.2)
+        assert not finishing.done()
+        assert len(sleeps) <= 1
+        release.set()
+        await finishing
+        monkeypatch.undo()
+        assert handled == ["one"]
+
+
 async def test_a_replica_that_shuts_down_during_a_transfer(make_nats):
-    """The fragments are pinned to it: the caller times out, and no handler gets a partial body."""
+    """The fragments are pinned to it: the caller gets 503, and no handler a partial body."""
     leaving, staying = make_nats(HOST), make_nats(HOST)
     web = make_nats("web.example")
     heard = []
@@ -125,15 +157,16 @@ async def test_a_replica_that_shuts_down_during_a_transfer(make_nats):
                 publish(subject, message, failed)
 
         web._transport.publish = hold_back
-        asking = asyncio.create_task(web.request("POST", URL, body=bytes(300_000), timeout=1))
+        asking = asyncio.create_task(web.request("POST", URL, body=bytes(300_000), timeout=900))
         while not len(leaving._server.transfers):
             await asyncio.sleep(0.001)
         await leaving.shutdown()
         for each in held:
             publish(*each)
         web._transport.publish = publish
-        with pytest.raises(RequestTimeout):
+        with pytest.raises(HTTPError) as told:
             await asking
+        assert told.value.status == 503
         assert heard == []
         with pytest.raises(AckTimeout):
             await web.request("POST", URL)

@@ -186,6 +186,8 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, s
     async def handle(how: str):
         if how == "bad":
             raise RuntimeError("bad")
+        if how.isdigit():
+            raise HTTPError("refused", status=int(how))
         return how
 
     async with shop, web:
@@ -200,15 +202,16 @@ async def test_a_trace_is_exported_when_its_handler_failed_or_on_request(make, s
             assert exporter.get_finished_spans() == ()
         await web.request("GET", f"https://{HOST}:888/trace", params={"id": trace_id.upper()})
         assert {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()} == {trace_id}
-        exporter.clear()
-        with pytest.raises(HTTPError) as found:
-            await web.request("GET", f"https://{HOST}/bad")
-        asks = [a async for a in web.publish("GET", "https://all:888/ping")]  # they are served
-        assert len(asks) == 2
-        while len(exporter.get_finished_spans()) < 2:  # the handler's, and the call's
-            await web.request("GET", f"https://{HOST}:888/ping")
-        told = {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()}
-        assert told == {found.value.trace}
+        for how in ("bad", "418", "400"):  # with any status
+            exporter.clear()
+            with pytest.raises(HTTPError) as found:
+                await web.request("GET", f"https://{HOST}/{how}")
+            asks = [a async for a in web.publish("GET", "https://all:888/ping")]  # they are served
+            assert len(asks) == 2
+            while len(exporter.get_finished_spans()) < 2:  # the handler's, and the call's
+                await web.request("GET", f"https://{HOST}:888/ping")
+            told = {f"{s.context.trace_id:032x}" for s in exporter.get_finished_spans()}
+            assert told == {found.value.trace}
 
 
 def test_the_number_of_kept_spans_is_limited():

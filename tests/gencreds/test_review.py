@@ -51,7 +51,7 @@ def test_the_action_derives_the_rules_of_the_source_and_compares(tree, tmp_path,
     folder = tree(service=HEAD)
     given = {"PLANE": "prod", "OLD": "old.conf", "NEW": "new.conf", "SOURCE": str(folder)}
     given |= {"GITHUB_ENV": "variables", "GITHUB_STEP_SUMMARY": "summary.md"}
-    given |= {"SARIF": "out.sarif", "WHO": ""}
+    given |= {"SARIF": "out.sarif", "WHO": "", "BASE": ""}
     (tmp_path / "old.conf").touch()
     assert shell(_step("derive"), **given).returncode == 0
     (tmp_path / "new.conf").rename(tmp_path / "old.conf")

@@ -20,7 +20,7 @@ TOKENS = st.text("abcxyz%*0", min_size=1, max_size=30).filter(lambda text: "**" 
 RULES = st.lists(TOKENS.map(lambda text: f"p.{text}.>"), min_size=0, max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RULES, RULES, st.one_of(st.none(), st.integers(1, 10**9)), st.text("ab.", max_size=9))
 def test_a_plan_is_the_size_of_the_jwt(publish, subscribe, expires, name):
     permissions = Permissions(publish_allow=publish, subscribe_allow=subscribe)

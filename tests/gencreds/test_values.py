@@ -248,7 +248,7 @@ def expressions(draw, depth=3):
     }[kind]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(expressions())
 def test_evaluated_constants_equal_those_of_python(tmp_path_factory, expression):
     folder = tmp_path_factory.mktemp("law")
@@ -261,7 +261,7 @@ def test_evaluated_constants_equal_those_of_python(tmp_path_factory, expression)
     assert not service.dynamic
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.one_of(TEXTS, st.none()), min_size=1, max_size=4),
     st.lists(

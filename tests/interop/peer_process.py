@@ -89,6 +89,20 @@ async def call(url: str, *arguments: str) -> list[dict]:
     return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
 
 
+async def function(url: str, to: str, name: str, arguments: dict) -> dict:
+    """Run the peer as a caller of one of its functions; return what it printed."""
+    more = ["--plane", PLANE, "--host", HIS, *MORE, "--to", to, name, json.dumps(arguments)]
+    process = await asyncio.create_subprocess_exec(
+        *(*PEER, "function", "--nats", url, *more),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+        env=_ENVIRONMENT,
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    (line,) = [each for each in out.decode().splitlines() if each.startswith("{")]
+    return json.loads(line)
+
+
 def joined(server: NatsServer, host: str = OURS, **more) -> Connector:
     """Return a connector of this process that is connected to the same bus as the peer."""
     options = {"plane": PLANE, "nats": server.url, "short_circuit": False, "deployment": "LOCAL"}

@@ -23,6 +23,7 @@ from typing import Any
 
 import nats
 
+from patience import PATIENCE, until
 from subtrie.connector import Connector, Endpoint, HTTPError, RandomIds, Response
 from tests.connector.nats_server import NatsServer
 from tests.interop.differences import difference
@@ -37,14 +38,12 @@ from tests.interop.roles import (
     options_of,
     routes_of,
     subscribe_all,
-    until,
     version_of,
     without_locality,
 )
 from tests.interop.scenario import RoleScenario, nested_in, scenario_for, whole_body
 from tests.interop.wire import Recorded, Recording, read
 
-LIMIT = 15.0  # seconds for one message to come
 ROUND_TRIP = 0.1  # as in the recordings
 
 
@@ -117,9 +116,7 @@ class Player:
             if message.message_id in plot.unplayed:
                 outcome.not_compared += message.service == self.role
             elif message.service == self.role:
-                await until(
-                    lambda m=message: bool(self.heard.get(m.key)), LIMIT, f"never seen: {message}"
-                )
+                await until(lambda m=message: bool(self.heard.get(m.key)), f"never seen: {message}")
                 if message.is_answer and message.message_id in plot.excluded:
                     self.heard[message.key].popleft()
                     outcome.not_compared += 1
@@ -210,7 +207,7 @@ class Replay:
         outcome = self.outcome
         plot = scenario_for(self.role, self.connector.host, scenario, messages)
         try:
-            async with asyncio.timeout(20 * LIMIT):
+            async with asyncio.timeout(5 * PATIENCE):
                 await self._play(player, plot)
         except (AssertionError, TimeoutError) as failed:
             outcome.failures.append(f"{plot.name}: {failed or 'took too long'}")
@@ -244,7 +241,6 @@ class Replay:
             number = own.index(answer.message_id) if answer.message_id in own else 0
             await until(
                 lambda: len(statuses) > number or all(task.done() for task in doing),
-                LIMIT + plot.own[number].budget if plot.own else LIMIT,
                 f"still waited for: {answer}",
             )
 

@@ -208,13 +208,3 @@ def subscribe_all(
     """Serve routes with one handler."""
     for method, route, queue in routes:
         connector.endpoint(method, route, queue=queue)(handler)
-
-
-async def until(condition: Callable[[], bool], limit: float, what: str) -> None:
-    """Wait for a condition, at most ``limit`` seconds."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + limit
-    while not condition():
-        if loop.time() > end:
-            raise AssertionError(what)
-        await asyncio.sleep(0.002)

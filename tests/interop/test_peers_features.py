@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from examples.interop.peer import Item, service
+from examples.interop.functions import Item
+from examples.interop.peer import service
 from subtrie.connector import Client, HTTPError, Request
 from tests.connector.test_actor_tokens import TokenService
 from tests.interop.peer_process import HIS, OURS, URL, PeerService, call, joined
@@ -115,7 +116,7 @@ async def test_the_trace_context_reaches_the_peer_and_comes_back(server):
 async def test_typed_calls_of_two_arguments_in_both_directions(server):
     client = Client(HIS)
 
-    @client.call("POST", "/join")
+    @client.call("POST", "/join", result="item")
     async def join(first: Item, second: Item) -> Item:
         raise NotImplementedError
 
@@ -129,7 +130,7 @@ async def test_typed_calls_of_two_arguments_in_both_directions(server):
             ('{"second":{"number":7}}', ("", 7)),  # zeros are omitted in requests
         ):
             (told,) = await call(server.url, "POST", f"https://{OURS}/join", body)
-            result = json.loads(told["body"])
+            result = json.loads(told["body"])["item"]
             assert (result.get("name", ""), result.get("number", 0)) == wanted
 
 

@@ -49,7 +49,8 @@ def make_run(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
     """Write a run with these rows; the other tables are empty."""
     counters = dict.fromkeys(("ambiguous", "forwarded", "unmatched", "payloads", "server"), 0)
     counters["unparseable_lines"] = len(tables.get("unparseable", ()))
-    counters["operations"] = sum(each["published"] for each in tables.get("call_graph", ()))
+    messages = [each["published"] for each in tables.get("call_graph", tables.get("flows", ()))]
+    counters["operations"] = 1 + sum(messages)  # and a subscription
     counters["lines"] = counters["operations"] + counters["unparseable_lines"]
     planes = sorted({each["plane"] for each in tables.get("call_graph", ())})
     record = run_record(lambda: "0" * 64, {}, {**counters, "published": counters["operations"]})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import time
 from typing import Any
 
 from hypothesis import strategies as st
@@ -120,10 +118,3 @@ def everything(operation: Any) -> dict[str, Any]:
     parts["dict"] = operation.as_dict()
     parts["repr"] = repr(operation)
     return parts
-
-
-async def eventually(true: Any, seconds: float = 20.0) -> None:
-    limit = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < limit, "it never came to that"
-        await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ conns = st.sampled_from(CONNS)
 
 
 @pytest.mark.requirement("M-09")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(conns, pieces(), OPTIONS)
 def test_both_engines_read_the_same(conn, chunks, options):
     answers = []
@@ -28,7 +28,7 @@ def test_both_engines_read_the_same(conn, chunks, options):
 
 
 @pytest.mark.requirement("S1-007")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conns, pieces(), OPTIONS)
 def test_any_split_gives_the_same_operations(engine_name, conn, chunks, options):
     engine = ENGINES[engine_name]
@@ -49,7 +49,7 @@ def test_any_split_gives_the_same_operations(engine_name, conn, chunks, options)
         assert raw == stream
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conns, pieces(), OPTIONS)
 def test_no_input_serialises_to_two_operations(engine_name, conn, chunks, options):
     """The canonical form parses to one equal operation, and is its own canonical form."""
@@ -68,7 +68,7 @@ def test_no_input_serialises_to_two_operations(engine_name, conn, chunks, option
         assert theirs == ours
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(conns, pieces())
 def test_an_operation_survives_pickle(engine_name, conn, chunks):
     engine = ENGINES[engine_name]

@@ -7,15 +7,14 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
-from streams import eventually
 
+from patience import until, wait_until
 from subtrie.wire import OperationRow, Tap, conversation, read_operations, streaming
 from subtrie.wire.streaming import Conversation
 
@@ -57,14 +56,13 @@ def server(binary: str, folder: Path):
          "-hbi", "300ms", "-hbt", "5s", "-hbf", "20", "-l", folder / "stan.log"],
     )  # fmt: skip
     try:
-        limit = time.monotonic() + 20
-        while True:
-            log = folder / "stan.log"
-            if log.exists() and "Streaming Server is ready" in log.read_text():
-                break
+        log = folder / "stan.log"
+
+        def is_up() -> bool:
             assert process.poll() is None
-            assert time.monotonic() < limit, "the server never came up"
-            time.sleep(0.02)
+            return log.exists() and "Streaming Server is ready" in log.read_text()
+
+        wait_until(is_up, "the server never came up")
         yield port
     finally:
         process.terminate()
@@ -162,8 +160,8 @@ async def talk(port: int, out: Path) -> Client:
             ack = await client.publish("foo", b"%d" % number, f"g{number}")
             assert (ack.guid, ack.error) == (f"g{number}", "")
         # Five for each subscription, and one redelivery.
-        await eventually(lambda: len(client.got) >= 11 and any(m.redelivered for m in client.got))
-        await eventually(lambda: client.beats >= 2)
+        await until(lambda: len(client.got) >= 11 and any(m.redelivered for m in client.got))
+        await until(lambda: client.beats >= 2)
         assert not (await client.unsubscribe("foo", queue.ackInbox)).error
         assert not (await client.unsubscribe("foo", durable.ackInbox, "d")).error
         assert not (await client.close()).error

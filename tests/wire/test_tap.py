@@ -18,9 +18,9 @@ from typing import Any
 import nats
 import pytest
 from click.testing import CliRunner
-from streams import eventually
 
 from examples.shop.broker import running
+from patience import PATIENCE, until
 from subtrie import reference
 from subtrie._cli.app import app
 from subtrie.wire import (
@@ -70,7 +70,7 @@ async def conversation(url: str) -> dict[str, Any]:
     assert answer.data == b"cba"
     with contextlib.suppress(nats.errors.NoRespondersError):
         await one.request("nobody", b"", timeout=10)
-    await eventually(lambda: len(said["heard"]) == len(said["sent"]))
+    await until(lambda: len(said["heard"]) == len(said["sent"]))
     await one.close()
     await two.close()
     return said
@@ -286,7 +286,7 @@ def test_a_slow_disk_does_not_slow_the_traffic_and_lost_bytes_are_counted(tmp_pa
             reader, writer = await asyncio.open_connection("127.0.0.1", tap.port)
             writer.write(payload)
             writer.write_eof()
-            back = await asyncio.wait_for(reader.read(-1), 20)
+            back = await asyncio.wait_for(reader.read(-1), PATIENCE)
             writer.close()
             held.set()
         return back

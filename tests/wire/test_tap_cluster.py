@@ -7,17 +7,16 @@ import contextlib
 import json
 import socket
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
-from streams import eventually
 
 from engines import ENGINES
 from examples.shop.broker import find_binary
+from patience import until, wait_until
 from subtrie.wire import StreamError, Tap, monitor, read_operations
 
 
@@ -69,16 +68,13 @@ def test_two_servers_talk_through_the_tap(tmp_path):
             ):
                 loop = asyncio.get_running_loop()
 
-                async def routes(http: int) -> int:
+                def formed() -> bool:
                     with contextlib.suppress(OSError):
-                        text = await loop.run_in_executor(None, asked, http, "routez")
-                        return len(json.loads(text)["routes"])
-                    return 0
+                        routes = [asked(each, "routez") for each in (a_http, b_http)]
+                        return all(json.loads(text)["routes"] for text in routes)
+                    return False
 
-                limit = time.monotonic() + 20
-                while not (await routes(a_http) and await routes(b_http)):
-                    assert time.monotonic() < limit, "the cluster never formed"
-                    await asyncio.sleep(0.05)
+                await asyncio.to_thread(wait_until, formed, "the cluster never formed")
                 one = await nats.connect(f"nats://127.0.0.1:{a}")
                 two = await nats.connect(f"nats://127.0.0.1:{b}")
                 heard: list[Any] = []
@@ -93,14 +89,15 @@ def test_two_servers_talk_through_the_tap(tmp_path):
                 await two.flush()
 
                 async def known(there: bool) -> bytes:
-                    """The subscriptions of B that A knows, once it knows both, else None."""
-                    limit = time.monotonic() + 20
-                    while True:
-                        text = await loop.run_in_executor(None, asked, a_http, "routez?subs=detail")
-                        if {name in text for name in (b"far.work", b"far.*")} == {there}:
-                            return text
-                        assert time.monotonic() < limit, "the interest did not change"
-                        await asyncio.sleep(0.05)
+                    """The subscriptions of B that A knows, once it knows both or none."""
+                    texts = []
+
+                    def settled() -> bool:
+                        texts.append(asked(a_http, "routez?subs=detail"))
+                        return {name in texts[-1] for name in (b"far.work", b"far.*")} == {there}
+
+                    await asyncio.to_thread(wait_until, settled, "the interest did not change")
+                    return texts[-1]
 
                 snapshots = {"routez": await known(True)}
                 snapshots["connz"] = await loop.run_in_executor(
@@ -110,7 +107,7 @@ def test_two_servers_talk_through_the_tap(tmp_path):
                 await one.publish("far.work", b"hello")
                 await one.publish("far.h", b"body", headers={"A": "b"})
                 assert (await one.request("far.ask", b"?", timeout=10)).data == b"yes"
-                await eventually(lambda: len(heard) >= 4)
+                await until(lambda: len(heard) >= 4)
                 await worker.unsubscribe()
                 await two.flush()
                 await one.close()

@@ -16,9 +16,9 @@ from typing import Any
 
 import nats
 import pytest
-from streams import eventually
 
 from examples.shop.broker import find_binary, running
+from patience import until
 from subtrie.wire import OperationRow, StreamError, Tap, capture, read_operations
 
 
@@ -56,7 +56,7 @@ def test_a_killed_tap_leaves_complete_records_and_the_next_one_continues(tmp_pat
                 for number in range(2000):
                     await client.publish("a.b", b"%06d" % number)
                 await client.flush()
-                await eventually(lambda: any(b"000100" in data for data in written()))
+                await until(lambda: any(b"000100" in data for data in written()))
                 await client.publish("a.b", b"last words")
                 os.kill(process.pid, signal.SIGKILL)
             finally:
@@ -139,7 +139,7 @@ def test_a_half_close_is_forwarded(tmp_path, first):
             writer.write(b"PING\r\n")
             writer.write_eof()
             heard = await reader.read(-1)
-        await eventually(lambda: len(records()) == 4)
+        await until(lambda: len(records()) == 4)
         writer.close()
         return heard
 
@@ -218,7 +218,7 @@ def test_tls_is_forwarded_and_reported_as_tls(tmp_path):
         def ports() -> list[Path]:
             return list(tmp_path.glob("nats-server_*.ports"))
 
-        await eventually(lambda: ports() and ports()[0].read_text().strip().endswith("}"))
+        await until(lambda: ports() and ports()[0].read_text().strip().endswith("}"))
         url = json.loads(ports()[0].read_text())["nats"][0]
         port = int(url.rpartition(":")[2])
         context = ssl.create_default_context(cafile=str(certificate))

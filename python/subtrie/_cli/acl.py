@@ -17,6 +17,7 @@ from .acl_lint import lint, rule
 from .acl_test import test
 from .acl_usage import usage
 from .acl_users import show_users, who
+from .anonymous import anonymity
 from .command_group import CommandGroup
 from .permission_files import SOURCE, Selection, by_plane, every_user, of_user
 from .report_forms import FORMS, JSON, TEXT, by_format, formats, print_report
@@ -51,7 +52,8 @@ def show(file: Path, selection: Selection, every_user: bool, plane: str | None, 
     r"""Show what FILE grants: the lists of one user, or a table of all users.
 
     As JSON, subtrie permissions JSON; of several users, one object for each row. As SARIF and
-    JUnit, one note or passed test case for each entry; of several users, for each user.
+    JUnit, one note or passed test case for each entry; of several users, for each user. Exit code
+    2 if what a user may do is decided elsewhere.
 
     \b
     Examples:
@@ -59,10 +61,10 @@ def show(file: Path, selection: Selection, every_user: bool, plane: str | None, 
       subtrie acl show orders.creds --format json
     """
     if not selection.names_a_user:
-        users = selection.load_each(file, undetermined="keep")
+        users = selection.load_each(file)
         if every_user or len(users) > 1:
             show_users(users, str(file), plane, form)
-            return
+            raise SystemExit(0 if all(each.determined for each in users.values()) else 2)
     permissions = selection.load_determined(file)
     if form == JSON:
         if (validity := _validity(permissions)) is not None:
@@ -89,9 +91,11 @@ def show(file: Path, selection: Selection, every_user: bool, plane: str | None, 
             screen.print(Text("  " + printable(entry)))
     if permissions.allow_responses is not None:
         screen.print(f"allow responses: {_responses(permissions.allow_responses)}")
+    if (reason := anonymity(permissions)) is not None:
+        screen.print(reason)
     if (validity := _validity(permissions)) is not None:
         screen.print(Text(validity, "red" if permissions.validity.fault() else ""))
-    if permissions.place is not None:
+    if permissions.place is not None or permissions.anonymous:
         return  # a user of a configuration has no JWT
     screen.print(
         Text(f"with a user JWT, CONNECT takes about {jwt_size(permissions)} of 4096 bytes", "dim")

@@ -1,9 +1,12 @@
 """``subtrie acl diff``: what a change of permissions grants and revokes."""
 
+# A81
+
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +14,16 @@ import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Diff, Grant, Permissions, about_microbus
+from ..acl import Diff, Permissions, Place, Uncompared, Witness, about_microbus, uncompared
 from .junit import Case, junit
 from .markdown import markdown
 from .permission_files import SOURCE, BadFile, Selection, bad_file, by_plane, every_user, of_user
 from .report_forms import by_format
-from .sarif import sarif_of_grants
-from .stream import console, printable
+from .sarif import Row, sarif_of_grants
+from .stream import console, line_of_output, printable
+
+#: Why a connection without credentials is a user, of a broker without authorization.
+NO_AUTHORIZATION = "no-authorization"
 
 
 class _Change(NamedTuple):
@@ -48,7 +54,9 @@ def diff(
 ) -> None:
     r"""Show what NEW grants that OLD does not, and the reverse; the most far-reaching first.
 
-    Exit code 1 if NEW grants anything more, 0 otherwise.
+    Compared are the lists of each user. What else differs and may change who may do what, such as
+    exports, mappings, no_auth_user, links to other brokers, and types of connections, is named as
+    not compared. Exit code 2 if there is any, 1 if NEW grants anything more, 0 otherwise.
 
     \b
     Examples:
@@ -60,36 +68,95 @@ def diff(
         raise click.UsageError("give OLD and NEW, or NEW and --no-new-access-than POLICY")
     base, new = both
     try:
-        if selection.names_a_user:
-            old_users = {"": selection.load_determined(base)}
-            new_users = {"": selection.load_determined(new)}
-        else:
-            old_users, new_users = selection.load_each(base), selection.load_each(new)
-            if not every_user and len(old_users) == len(new_users) == 1:
-                old_users, new_users = _alone(old_users), _alone(new_users)
+        (old_users, new_users), unseen = _compared((base, new), selection)
+        if not (every_user or unseen) and len(old_users) == len(new_users) == 1:
+            if policy is None:
+                unseen += _renamed(*old_users.items(), *new_users.items())
+            old_users, new_users = _alone(old_users), _alone(new_users)
         every_user = [*old_users, *new_users] != ["", ""] or every_user
         shown = plane is not None or about_microbus([*old_users.values(), *new_users.values()])
         changes = _of_each(old_users, new_users, shown)
-    except SubtrieError as error:
+        unseen += [each for each in uncompared(base, new) if selection.concerns(each.user)]
+        unseen += [each for change in changes for each in _of_broker(change)]
+    except (SubtrieError, OSError) as error:
         raise bad_file(error) from None
+    rows = [_row(each, new) for each in unseen]
     if form == "json":
-        rows = {name: _rows(found) for name, found, _ in changes}
-        print(json.dumps({"users": rows} if every_user else rows[""]))
+        lists = {name: _rows(found) for name, found, _ in changes}
+        parts = [dataclasses.asdict(each) | {"place": _place(each.place)} for each in unseen]
+        answer = {"users": lists} if every_user else lists[""]
+        print(json.dumps(answer | {"not_compared": parts}))
     elif form == "sarif":
         grants = [(name, each, after) for name, found, after in changes for each in found.added]
-        print(json.dumps(sarif_of_grants(grants, new), indent=2))
+        print(json.dumps(sarif_of_grants(grants, new, rows), indent=2))
     elif form == "junit":
         cases = [
             Case(str(new), " ".join(filter(None, (name, str(each)))), f"new: {each.witness}")
             for name, found, _ in changes
             for each in found.added
         ]
+        cases += [Case(each.file, each.message, each.message) for each in rows]
         print(junit("subtrie acl diff", cases or [Case(str(new), "no new access")]))
     elif form == "markdown":
-        print(markdown(changes, Path(new).name), end="")
+        print(markdown(changes, Path(new).name, rows), end="")
     else:
-        _text(changes)
+        _text(changes, rows)
+    if unseen:
+        raise SystemExit(2)
     raise SystemExit(1 if any(found.added for _, found, _ in changes) else 0)
+
+
+def _compared(
+    files: tuple[Path, Path], selection: Selection
+) -> tuple[list[dict[str, Permissions]], list[Uncompared]]:
+    """The users whose lists are compared, before and after; and what is not known of others."""
+    if selection.names_a_user:
+        return [{"": selection.load_determined(each)} for each in files], []
+    sides = [selection.load_each(each) for each in files]
+    unseen: dict[str, Uncompared] = {}
+    for file, users in zip(files, sides, strict=True):
+        for name, each in users.items():
+            if not each.determined:
+                part = f"permissions of {name or file}, decided by {each.decided_by}"
+                unseen[name] = Uncompared(part, "not seen", user=name, place=each.place)
+            elif each.anonymous == NO_AUTHORIZATION:
+                part = (
+                    f"users of {file}, which has no authorization: any connection may do everything"
+                )
+                unseen[f"{name} of {file}"] = Uncompared(part, "not seen")
+    known = [{name: each for name, each in users.items() if name not in unseen} for users in sides]
+    return known, list(unseen.values())
+
+
+def _renamed(old: tuple[str, Permissions], new: tuple[str, Permissions]) -> list[Uncompared]:
+    """The only users of two configurations, if they have different names."""
+    (before, _), (after, permissions) = old, new
+    if not before or not after or before == after:
+        return []
+    return [Uncompared("name of the user", "changed", before, after, place=permissions.place)]
+
+
+def _of_broker(change: _Change) -> Iterator[Uncompared]:
+    """The subscriptions on which the sets of subjects do not tell what a broker does."""
+    whose = f"{change.user}: " if change.user else ""
+    for each in change.diff.broker:
+        part = f"{whose}subscribe {each}{_queue(each)}, which a broker may take only now"
+        yield Uncompared(part, "not seen", user=change.user or None, place=change.after.place)
+
+
+def _row(part: Uncompared, file: Path) -> Row:
+    """A part as a row of a report: in NEW, as code hosts show nothing of OLD."""
+    message, place = f"not compared: {part}", part.place
+    if place is None:
+        return Row("not-compared", "error", message, str(file))
+    if part.change == "removed":
+        message = f"{message} (was at {place.file}:{place.line})"
+        return Row("not-compared", "error", message, str(file))
+    return Row("not-compared", "error", message, *place)
+
+
+def _place(place: Place | None) -> dict[str, Any] | None:
+    return None if place is None else place._asdict()
 
 
 def _alone(users: dict[str, Permissions]) -> dict[str, Permissions]:
@@ -121,11 +188,11 @@ def _rows(found: Diff) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _text(changes: list[_Change]) -> None:
+def _text(changes: list[_Change], not_compared: list[Row]) -> None:
     lines: list[Text] = []
     for name, found, _ in changes:
         if name and found:
-            lines.append(Text(f"{printable(name)}:", "bold"))
+            lines.append(Text(line_of_output(f"{printable(name)}:"), "bold"))
         for sign, colour, grants in (("+", "red", found.added), ("-", "green", found.removed)):
             for grant in grants:
                 danger = (" danger", "red bold") if grant.danger else ""
@@ -134,12 +201,15 @@ def _text(changes: list[_Change]) -> None:
                         (sign, colour),
                         f" {printable(str(grant))}",
                         danger,
-                        (f"  example: {printable(grant.witness)}{_queue(grant)}", "dim"),
+                        (f"  example: {printable(grant.witness)}{_queue(grant.witness)}", "dim"),
                     )
                 )
+    for row in not_compared:
+        line = line_of_output(printable(f"{row.place}: {row.message}"))
+        lines.append(Text.assemble(("?", "yellow"), f" {line}"))
     # One call: each takes as long as a comparison of two users.
     console().print(Text("\n").join(lines) if lines else "[green]✓[/] no difference")
 
 
-def _queue(grant: Grant) -> str:
-    return f" in queue {printable(grant.witness.queue)}" if grant.witness.queue else ""
+def _queue(witness: Witness) -> str:
+    return f" in queue {printable(witness.queue)}" if witness.queue else ""

@@ -10,14 +10,14 @@ import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Deployment, Flow, Link, Permissions
+from ..acl import Deployment, Flow, Link, extent
 from .junit import Case
 from .permission_files import SOURCE, bad_file
 from .report_forms import TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, line_of_output, printable
 
-_LEVELS = {"unused-import": "warning", "ignored": "warning"}
+_LEVELS = {"unused-import": "warning", "no-authorization": "warning"}
 _KINDS = {
     "leaf": "leaf node of", "leaf user": "leaf node user", "route": "cluster",
     "gateway": "gateway to",
@@ -35,7 +35,8 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
     saved answers of /accountz?acc=NAME and /connz?auth=1&subs=detail, or the address of a
     monitoring port (http://127.0.0.1:8222); several add up. Each import is shown with an example,
     before and after it is renamed; then links to other brokers, public exports, exports that no
-    account imports, and imports that no user can use. Exit code 1 if there is such an import.
+    account imports, and imports that no user can use. Exit code 1 if there is such an import, or no
+    authorization; 2 if an account, or the users at an end, are not among SOURCES.
 
     \b
     Examples:
@@ -54,7 +55,7 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
         objects = [*(_object(deployment, each) for each in crossing), *_objects(deployment, rows)]
         table = [
             (each.kind, each.source, each.target, each.published, each.received,
-             _names(each.senders), _receivers(deployment, each)) for each in crossing
+             _senders(deployment, each), _receivers(deployment, each)) for each in crossing
         ]  # fmt: skip
         table += [(each.rule, each.place, "", each.message, "", "", "") for each in rows]
         headings = ("kind", "from", "to", "published", "received", "senders", "receivers")
@@ -63,6 +64,8 @@ def flows(sources: tuple[Path | str, ...], allow_readable: bool, form: str) -> N
             for each in crossing
         ]
         print_report(form, "subtrie acl flows", rows, objects, (headings, table), passed)
+    if deployment.unseen or any(each.undetermined for each in crossing):
+        raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
 
@@ -74,9 +77,15 @@ def _rows(deployment: Deployment, file: str) -> Iterator[Row]:
         yield Row("ignored", "warning", message, file)
     for message in deployment.unverified:
         yield Row("not-verified", "note", f"{message} is not verified", file)
-    if deployment.no_auth_user is not None:
-        message = f"a connection without credentials is {deployment.no_auth_user}"
-        yield Row("no-auth-user", "note", message, file)
+    for message in deployment.unseen:
+        yield Row("not-seen", "error", message, file)
+    for name, user in deployment.users.items():
+        if user.anonymous:
+            sent, taken = (extent(user, verb) for verb in ("publish", "subscribe"))
+            who = f"a connection without credentials is {name}"
+            level = _LEVELS.get(user.anonymous, "note")
+            message = f"{who}: it may publish {sent} and subscribe to {taken}"
+            yield Row(user.anonymous, level, message, file)
 
 
 def _object(deployment: Deployment, flow: Flow) -> dict[str, Any]:
@@ -90,35 +99,41 @@ def _object(deployment: Deployment, flow: Flow) -> dict[str, Any]:
 def _objects(deployment: Deployment, rows: list[Row]) -> Iterator[dict[str, Any]]:
     for link in deployment.links:
         row = {"kind": link.kind, "name": link.name, "account": link.account}
-        sent, taken = (_extent(link.permissions, verb) for verb in ("publish", "subscribe"))
+        sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
         yield {**row, "line": link.line, "sends": sent, "takes": taken}
     for each in rows:
         account, _, message = each.message.partition(": ")
         yield {"account": account, "line": each.line, "rule": each.rule, "message": message}
 
 
-def _names(users: tuple[str, ...]) -> str:
-    return ", ".join(users) or "no user"
+def _names(deployment: Deployment, users: tuple[str, ...], flow: Flow, account: str) -> str:
+    """The users at an end; without one, whether there may be one about whom it is not known."""
+    unknown = any(deployment.account_of(each).name == account for each in flow.undetermined)
+    return ", ".join(users) or ("not known" if unknown else "no user")
+
+
+def _senders(deployment: Deployment, flow: Flow) -> str:
+    return _names(deployment, flow.senders, flow, flow.source)
 
 
 def _receivers(deployment: Deployment, flow: Flow) -> str:
     if flow.taken.implied:
         return "the broker"
-    return _names(flow.receivers)
+    return _names(deployment, flow.receivers, flow, flow.target)
 
 
 def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> None:
     screen = console()
     if not (crossing or deployment.links or rows):
         screen.print(
-            "[green]✓[/] no account takes messages of another, and no other broker is linked"
+            "[green]✓[/] no account takes messages of another, and the broker connects to no other"
         )
     for flow in crossing:
         renamed = f" as {flow.received}" if flow.received != flow.published else ""
         line = f"{flow.kind} {flow.source} → {flow.target}  {flow.published}{renamed}"
         screen.print(Text(printable(line)))
         ends = {
-            "published by": _names(flow.senders),
+            "published by": _senders(deployment, flow),
             "received by": _receivers(deployment, flow),
             "subscribed now": ", ".join(deployment.subscribed(flow.target, flow.pattern)),
             "not determined": ", ".join(flow.undetermined),
@@ -130,18 +145,11 @@ def _print(deployment: Deployment, crossing: list[Flow], rows: list[Row]) -> Non
         screen.print(Text(printable(_linked(link))))
     for each in rows:
         line = f"{each.place}: {each.rule}: {each.message}"
-        colour = "yellow" if each.level == "warning" else ""
+        colour = {"error": "red", "warning": "yellow"}.get(each.level, "")
         screen.print(Text(line_of_output(printable(line)), colour))
 
 
 def _linked(link: Link) -> str:
     whose = "all accounts" if link.account is None else link.account
-    sent, taken = (_extent(link.permissions, verb) for verb in ("publish", "subscribe"))
+    sent, taken = (extent(link.permissions, verb) for verb in ("publish", "subscribe"))
     return f"{_KINDS[link.kind]} {link.name}: {whose}; sends {sent}; takes {taken}"
-
-
-def _extent(permissions: Permissions, verb: str) -> str:
-    """The patterns that cross a link in one direction."""
-    allow, deny = getattr(permissions, f"{verb}_allow"), getattr(permissions, f"{verb}_deny")
-    extent = "everything" if allow is None else ", ".join(allow)
-    return f"{extent} but {', '.join(deny)}" if deny else extent

@@ -65,7 +65,8 @@ def lint(
 
     Rules about Microbus apply with --plane, or if the entries of a file show a plane. A comment
     '# subtrie: ignore[code]' on the line of an entry, or alone above it, suppresses a finding.
-    Exit code 1 if there is an error or a warning.
+    Exit code 1 if there is an error or a warning; 2 if the permissions of users are not in FILES,
+    which is a finding, too, that --ignore and a baseline accept.
 
     \b
     Examples:
@@ -97,6 +98,8 @@ def lint(
         print(_markdown(findings), end="")
     else:
         _print(findings)
+    if any(each.rule == "not-determined" for each in findings):
+        raise SystemExit(2)
     raise SystemExit(1 if any(each.level != "note" for each in findings) else 0)
 
 
@@ -106,7 +109,7 @@ def _of_file(
     if selection.names_a_user:
         users = {"": selection.load_determined(file)}
     else:
-        users = selection.load_each(file, undetermined="skip")
+        users = selection.load_each(file)
         if len(users) == 1 and not every_user:
             users = dict.fromkeys([""], *users.values())
     microbus = plane is not None or about_microbus(users.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,8 @@ import click
 from rich.text import Text
 
 from .._errors import SubtrieError
-from ..acl import Decision, Permissions, read_text
+from ..acl import Decision, Permissions, decided, read_text
+from .anonymous import with_reason
 from .junit import Case
 from .permission_files import FILE, SOURCE, BadFile, Selection, bad_file, by_model, of_user
 from .report_forms import TEXT, by_format, print_report
@@ -46,15 +48,17 @@ def test(
     expected: Path,
     file: Path | None,
     selection: Selection,
-    model: str,
+    model: str | None,
     form: str,
 ) -> None:
-    r"""Check that FILE decides as EXPECTED says.
+    r"""Check FILE against the expected decisions in EXPECTED.
 
     EXPECTED holds lines such as 'yes publish orders.new', 'no subscribe orders.> workers',
     'yes receive orders.new orders.*'. A line 'of FILE [USER]' names the permissions for the lines
-    below it, relative to EXPECTED; then FILE may be omitted. Blank lines and lines that begin with
-    '#' are ignored. Exit code 1 if a decision differs, or is not determined.
+    below it, relative to EXPECTED; then FILE may be omitted. A line holds if both models agree with
+    it; one that begins with 'strict' or 'broker' ('broker yes subscribe orders.*') asks that model
+    alone. Blank lines and lines that begin with '#' are ignored. Exit code 1 if a decision differs,
+    or is not determined.
 
     \b
     Examples:
@@ -80,7 +84,9 @@ def test(
     raise SystemExit(1 if failed else 0)
 
 
-def _asked(expected: Path, file: Path | None, selection: Selection, model: str) -> list[_Asked]:
+def _asked(
+    expected: Path, file: Path | None, selection: Selection, model: str | None
+) -> list[_Asked]:
     """Decide every line; all mistakes of the file are one error."""
     permissions = None if file is None else selection.load_determined(file)
     try:
@@ -137,21 +143,30 @@ def _named(expected: Path, words: list[str], selection: Selection) -> Permission
     return whose.load_determined(path, words[2] if len(words) == 3 else None)
 
 
-def _answer(permissions: Permissions, words: list[str], model: str) -> tuple[bool, Decision]:
+def _answer(permissions: Permissions, words: list[str], model: str | None) -> tuple[bool, Decision]:
+    if words[0] in ("strict", "broker"):
+        model, *words = words
     if len(words) not in (3, 4, 5) or words[0] not in ("yes", "no"):
         raise ValueError(
             "write 'yes' or 'no', then 'publish' and a subject, 'subscribe' and a pattern, or "
-            "'receive', a subject and a pattern; a queue may follow a pattern"
+            "'receive', a subject and a pattern; a queue may follow a pattern, and the line may "
+            "begin with 'strict' or 'broker'"
         )
     said, verb, subject, *more = words
+    ask: Callable[[str], Decision]
     if verb == "publish" and not more:
-        return said == "yes", permissions.can_publish(subject, model=model)
-    if verb == "subscribe" and len(more) < 2:
+        ask = lambda model: permissions.can_publish(subject, model=model)  # noqa: E731
+    elif verb == "subscribe" and len(more) < 2:
         queue = more[0] if more else None
-        return said == "yes", permissions.can_subscribe(subject, queue=queue, model=model)
-    if verb == "receive" and more:
+        ask = lambda model: permissions.can_subscribe(  # noqa: E731
+            subject, queue=queue, model=model
+        )
+    elif verb == "receive" and more:
         pattern, *queues = more
         queue = queues[0] if queues else None
-        decision = permissions.can_receive(subject, subscription=pattern, queue=queue, model=model)
-        return said == "yes", decision
-    raise ValueError("'publish' takes a subject, 'subscribe' a pattern, 'receive' both")
+        ask = lambda model: permissions.can_receive(  # noqa: E731
+            subject, subscription=pattern, queue=queue, model=model
+        )
+    else:
+        raise ValueError("'publish' takes a subject, 'subscribe' a pattern, 'receive' both")
+    return said == "yes", with_reason(decided(ask, model), permissions)

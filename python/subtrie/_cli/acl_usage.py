@@ -106,21 +106,21 @@ def usage(
     allows it; and proposes narrower rules, which never allow more than today's. Microbus is not
     needed. A user is known by its name; that of a file of one user is the name of the file, unless
     USER= says it. Audit with --rules to have messages counted for each rule. Exit code 1 if there
-    is a warning.
+    is a warning, 2 if the permissions of a user are not in FILES.
 
     \b
     Examples:
       subtrie acl usage --traffic run nats.conf
       subtrie acl usage --traffic run orders=orders.creds --as config
     """
-    users_of_files = _users_of_files(files, selection)
+    users_of_files, unknown = _users_of_files(files, selection)
     users, period = read_traffic(run)
     _check_known(users_of_files, users, run, selection)
     try:
         answers = [_usage(each, users.get(each.name, Traffic())) for each in users_of_files]
     except SubtrieError as error:
         raise bad_file(error) from None
-    rows = [row for each in answers for row in _rows(each)]
+    rows = [*unknown, *(row for each in answers for row in _rows(each))]
     changed = [(each.of, each.proposal) for each in answers if each.proposal is not None]
     if artefact is not None:
         for each, proposal in changed:
@@ -134,13 +134,19 @@ def usage(
         headings = ("place", "level", "rule", "finding")
         table = [(each.place, each.level, each.rule, each.message) for each in rows]
         print_report(form, "subtrie acl usage", rows, objects, (headings, table))
+    if unknown:
+        raise SystemExit(2)
     raise SystemExit(1 if any(each.level == "warning" for each in rows) else 0)
 
 
-def _users_of_files(files: tuple[_Named, ...], selection: Selection) -> list[User]:
+def _users_of_files(
+    files: tuple[_Named, ...], selection: Selection
+) -> tuple[list[User], list[Row]]:
+    """The users of the files, and a row for each whose permissions are not in them."""
     found: dict[str, User] = {}
+    unknown: list[Row] = []
     for named, source in files:
-        for label, permissions in selection.load_each(source, undetermined="skip").items():
+        for label, permissions in selection.load_each(source).items():
             path, _, name = label.rpartition("/")
             account = path.rpartition("/")[2]
             if not label:
@@ -152,6 +158,9 @@ def _users_of_files(files: tuple[_Named, ...], selection: Selection) -> list[Use
                 )
             ):  # fmt: skip
                 continue
+            if (why := _unusable(permissions)) is not None:
+                unknown.append(Row(why[0], "error", f"{label or name}: {why[1]}", str(source)))
+                continue
             one = User(label or name, account, name, str(source), permissions)
             if name in found:
                 both = f"{found[name].label} and {one.label}"
@@ -161,8 +170,18 @@ def _users_of_files(files: tuple[_Named, ...], selection: Selection) -> list[Use
                 )
             found[name] = one
     if not found:
-        raise BadFile(f"{files[0].source}: no such user, or none with permissions of its own")
-    return list(found.values())
+        message = f"{files[0].source}: no such user, or none with permissions of its own"
+        raise BadFile(": ".join([message, *(each.message for each in unknown[:1])]))
+    return list(found.values()), unknown
+
+
+def _unusable(permissions: Permissions) -> tuple[str, str] | None:
+    """Return a code and a message if there are no entries to compare with traffic."""
+    if not permissions.determined:
+        return "not-determined", f"decided elsewhere, by {permissions.decided_by}"
+    if permissions.anonymous == "no-authorization":
+        return permissions.anonymous, "no authorization: every connection may do everything"
+    return None
 
 
 def _name_of(source: Path | str) -> str:

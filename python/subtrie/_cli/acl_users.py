@@ -12,8 +12,9 @@ from rich.text import Text
 from .. import _engine
 from .._errors import SubtrieError
 from .._nats.duration import readable_duration
-from ..acl import Permissions, about_microbus
-from .permission_files import SOURCE, Selection, bad_file, of_user
+from ..acl import Permissions, about_microbus, entitlement
+from .anonymous import anonymity
+from .permission_files import SOURCE, Selection, bad_file, by_model, of_user
 from .report_forms import JSON, TEXT, by_format, print_report
 from .sarif import Row
 from .stream import console, print_json, printable
@@ -21,6 +22,9 @@ from .stream import console, print_json, printable
 _HEADINGS = (
     "user", "account", "publish", "subscribe", "everything", "inbox", "responses", "findings",
 )  # fmt: skip
+
+#: The rule and the level of a row of ``who``, by whether the user may.
+_KINDS = {True: ("may", "note"), None: ("not-determined", "error")}
 
 
 def show_users(users: dict[str, Permissions], file: str, plane: str | None, form: str) -> None:
@@ -49,6 +53,9 @@ def show_users(users: dict[str, Permissions], file: str, plane: str | None, form
     for number, cells in enumerate(texts):
         padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
         screen.print(Text("  ".join(padded).rstrip(), "bold" if number == 0 else ""))
+    for name, permissions in users.items():
+        if (reason := anonymity(permissions)) is not None:
+            screen.print(Text(printable(f"{name}: {reason}")))
 
 
 def _note(permissions: Permissions, cells: list[str], file: str) -> Row:
@@ -69,6 +76,8 @@ def _row(label: str, permissions: Permissions, microbus: bool) -> dict[str, Any]
     row: dict[str, Any] = {"user": name, "account": account or None}
     if not permissions.determined:
         return row | dict.fromkeys(_HEADINGS[2:], "not determined")
+    if permissions.anonymous:
+        row["anonymous"] = permissions.anonymous
     for verb in ("publish", "subscribe"):
         allow, deny = getattr(permissions, f"{verb}_allow"), getattr(permissions, f"{verb}_deny")
         row[verb] = {"allow": None if allow is None else len(allow), "deny": len(deny)}
@@ -108,13 +117,23 @@ def _cell(value: Any) -> str:
     "--verb", type=click.Choice(["publish", "subscribe", "receive"]), default="publish",
     show_default=True,
 )  # fmt: skip
+@by_model
 @by_format
-def who(subject: str, files: tuple[Path, ...], selection: Selection, verb: str, form: str) -> None:
+def who(
+    subject: str,
+    files: tuple[Path, ...],
+    selection: Selection,
+    verb: str,
+    model: str | None,
+    form: str,
+) -> None:
     r"""List the users of FILES that may publish SUBJECT, subscribe to it, or receive it.
 
     Each with the rule that decides. SUBJECT may be a pattern: then who may do so with any subject
     of it (subscribe: with the whole pattern), and an example. Exports, imports and mappings of
-    accounts are in 'subtrie acl flows'. Exit code 1 if no user may.
+    accounts are in 'subtrie acl flows'. A user about whom it is not known, because the permissions
+    are decided elsewhere or the models differ, has a question mark. Exit code 1 if no user may, 2
+    if that is not known of one.
 
     \b
     Examples:
@@ -126,18 +145,23 @@ def who(subject: str, files: tuple[Path, ...], selection: Selection, verb: str, 
         found = [
             {"file": str(file), **row}
             for file in files
-            for row in _who(file, selection, subject, verb)
+            for row in _who(file, selection, subject, verb, model)
         ]
     except SubtrieError as error:
         raise bad_file(error) from None
     if form == TEXT:
         _print_who(found, subject, verb)
     else:
-        rows = [Row("may", "note", _sentence(each, subject, verb), each["file"]) for each in found]
+        rows = [
+            Row(*_KINDS[each["allowed"]], _sentence(each, subject, verb), each["file"])
+            for each in found
+        ]
         table = ((e["user"] or e["file"], e["rule"], e["witness"] or "") for e in found)
         headings = ("user", "rule", "example")
         print_report(form, "subtrie acl who", rows, found, (headings, table))
-    raise SystemExit(0 if any(each["allowed"] is True for each in found) else 1)
+    if any(each["allowed"] is None for each in found):
+        raise SystemExit(2)
+    raise SystemExit(0 if found else 1)
 
 
 def _sentence(row: dict[str, Any], subject: str, verb: str) -> str:
@@ -156,42 +180,20 @@ def _print_who(found: list[dict[str, Any]], subject: str, verb: str) -> None:
         example = f"  example: {row['witness']}" if row["witness"] else ""
         rule = f"  {printable(row['rule'])}"
         screen.print(Text.assemble(mark, name, rule, (printable(example), "dim")))
-    if not any(row["allowed"] for row in found):
+    if not found:
         screen.print(f"no user may {verb} {printable(subject)}")
 
 
-def _who(file: Path, selection: Selection, subject: str, verb: str) -> Iterator[dict[str, Any]]:
-    if selection.names_a_user:
-        users = {"": selection.load(file)}
-    else:
-        users = selection.load_each(file, undetermined="keep")
-    wild = subject.split(".")
-    literal = "*" not in wild and ">" not in wild
+def _who(
+    file: Path, selection: Selection, subject: str, verb: str, model: str | None
+) -> Iterator[dict[str, Any]]:
+    users = {"": selection.load(file)} if selection.names_a_user else selection.load_each(file)
     for name, permissions in users.items():
-        row: dict[str, Any] = {"user": name, "verb": verb, "allowed": True, "witness": None}
-        if not permissions.determined:
-            yield row | {"allowed": None, "rule": f"decided elsewhere, by {permissions.decided_by}"}
-        elif verb == "subscribe" or (verb == "publish" and literal):
-            ask = permissions.can_subscribe if verb == "subscribe" else permissions.can_publish
-            if decision := ask(subject):
-                yield row | {"rule": decision.rule or "everything"}
-        else:
-            side = "publish" if verb == "publish" else "subscribe"
-            allow, deny = permissions.lists(side)
-            found = _engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
-            if found is not None:
-                rule = _first(allow, found)
-                listed = getattr(permissions, f"{side}_allow") is not None
-                shown = {"rule": rule if listed else "everything"}
-                yield row | shown | {"witness": None if literal else found[0]}
-
-
-def _first(allow: list[str], found: tuple[str, str | None]) -> str:
-    """The first entry that allows a subject in a queue."""
-    subject, queue = found
-    for entry in allow:
-        pattern, _, group = entry.partition(" ")
-        in_queue = not group or (queue is not None and _engine.covers(group, queue))
-        if in_queue and _engine.matches(pattern, subject):
-            return entry
-    return allow[0]
+        found = entitlement(permissions, subject, verb, model)
+        if found is None:
+            continue
+        reason = anonymity(permissions)
+        rule = found.rule if reason is None else f"{found.rule} ({reason})"
+        allowed = True if found.determined else None
+        row = {"user": name, "verb": verb, "allowed": allowed, "witness": found.witness}
+        yield {**row, "rule": rule}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .._errors import SubtrieError
-from .audit_answers import Asked, asks, print_failing, print_proposal
-from .audit_follow import Following, check_following, followed
+from .audit_answers import Asked, asks, exit_code, print_proposal
+from .audit_follow import Following, check_following, followed, noted
 from .audit_tables import print_failures, print_json, print_tables
 from .report import write_report
 from .stage_progress import StageProgress
@@ -122,7 +122,7 @@ def audit(
     itself reads up to 16 MiB; Spark on this machine reads more. With --master (local[*] among
     others) or --remote it is always Spark, and LOG and --out must be on a file system that all
     workers share. Exit 0: the logs were read; 1: an expectation is not satisfied, or a table of
-    --fail-on has a row; 2: bad input.
+    --fail-on has a row; 2: bad input, or no operation was read.
 
     \b
     Examples:
@@ -199,6 +199,7 @@ def audit(
                     asked.questions, options,
                 )  # fmt: skip
                 check_following(what, follow, asked.selection, lake)
+                what = noted(what)  # a log may be rotated before Spark has started
                 spark = start()
                 progress.stop()
                 result = stack.enter_context(followed(spark, what))
@@ -238,9 +239,8 @@ def audit(
                 print(f"\ntables written to {printable(out)}")
             if page is not None:
                 print(f"\nreport written to {printable(page)}")
-        failing = print_failing(result, asked.fail_on)
-    if failed or failing:
-        raise SystemExit(1)
+        code = exit_code(result, asked.fail_on, logs)
+    raise SystemExit(code or (1 if failed else 0))
 
 
 def _session(
@@ -291,6 +291,8 @@ def _size(path: str) -> int:
         if input_kind(path) == "log" and not holds_server_lines(path):
             _bad(f"{printable(path)}: no line of nats-server among the first; is it a trace log?")
         return size
+    except ValueError as error:  # JSON that is not a snapshot
+        return int(_bad(printable(str(error))))
     except OSError as error:
         return int(_bad(f"{printable(path)}: {error.strerror or error}"))
 

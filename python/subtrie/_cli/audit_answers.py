@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ def asks(command: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS = (
     click.option(
         "--rules", multiple=True, metavar="[SERVICE=]FILE",
-        help="Today's permissions: server configuration, creds, JWT or subtrie JSON; repeatable.",
+        help="Today's permissions: configuration, creds, JWT, JSON, or a folder; repeatable.",
     ),
     click.option(
         "--code", multiple=True, type=click.Path(exists=True), metavar="DIR",
@@ -138,12 +138,29 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def print_failing(result: Audit, tables: tuple[str, ...]) -> bool:
-    """Print which of the tables that must be empty are not, and return whether there are any."""
-    found = [f"{result.count(name)} in {name}" for name in tables if result.count(name)]
+def exit_code(result: Audit, tables: tuple[str, ...], logs: Sequence[str]) -> int:
+    """Print which tables of ``--fail-on`` are not empty, and what was not read; return the code.
+
+    Args:
+        result: The result.
+        tables: The tables that must be empty.
+        logs: The inputs.
+    """
+    from ..spark import failing, input_kind, not_read
+
+    found = failing(result, tables)
     if found:
-        print(f"subtrie audit: --fail-on: {', '.join(found)}", file=sys.stderr)
-    return bool(found)
+        told = ", ".join(f"{count} in {name}" for name, count in found.items())
+        print(f"subtrie audit: --fail-on: {told}", file=sys.stderr)
+    unread = not_read(result, tables)
+    if unread is None:
+        return 1 if found else 0
+    hint = ": the input does not tell deliveries, or --redact hides them"
+    if not result.summary["operations"]:
+        is_log = any(input_kind(path) == "log" for path in logs)
+        hint = "; run nats-server with -DV, and give the log that it writes" if is_log else ""
+    print(f"subtrie audit: {unread}{hint}", file=sys.stderr)
+    return 2
 
 
 def print_proposal(result: Audit, rules: dict[str, Permissions] | None) -> None:

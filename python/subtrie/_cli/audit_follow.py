@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class Following:
         as_json: Whether findings are printed as JSON, one object a line.
         questions: What is asked beyond the tables of the traffic.
         options: Further arguments of ``audit_stream``.
+        there: What identifies the files that the logs were when the command started.
     """
 
     logs: Sequence[str]
@@ -54,6 +55,7 @@ class Following:
     as_json: bool
     questions: Questions
     options: dict[str, Any]
+    there: Sequence[tuple[str | None, str | None]] | None = None
 
 
 def check_following(what: Following, follow: bool, selection: Selection | None, lake: str) -> None:
@@ -74,6 +76,13 @@ def check_following(what: Following, follow: bool, selection: Selection | None, 
         raise ValueError("--checkpoint needs --out: the progress belongs to the tables")
     if what.out is not None and "://" in what.out:
         raise ValueError("--follow needs --out on this machine")
+
+
+def noted(what: Following) -> Following:
+    """Return the same with the files that the logs are now, which may be renamed from now on."""
+    from ..spark import files_there, resolve_path
+
+    return replace(what, there=files_there([resolve_path(path) for path in what.logs]))
 
 
 @contextlib.contextmanager
@@ -99,7 +108,7 @@ def followed(spark: SparkSession, what: Following) -> Iterator[Audit]:
         def start(**more: Any) -> StreamingQuery:
             from ..spark import audit_stream
 
-            asked = {**what.options, "questions": what.questions, **more}
+            asked = {**what.options, "questions": what.questions, "noted": what.there, **more}
             return audit_stream(spark, what.logs, out=out, checkpoint=checkpoint, **asked)
 
         ended = _until_the_end(start, watcher, what)
@@ -197,12 +206,12 @@ class _Watcher:
         if version is None or version == self._version:
             return False
         from ..report import all_findings
-        from ..spark import open_audit
+        from ..spark import failing, open_audit
 
         try:
             result = open_audit(self._out)
             found = all_findings(result, name=self._what.out or "RUN", logs=self._what.logs)
-            self.fails = any(result.count(name) for name in self._what.fail_on)
+            self.fails = bool(failing(result, self._what.fail_on))
             if self._what.page is not None:
                 write_report(result, self._what.out, self._what.logs, self._what.page)
         except FileNotFoundError:

@@ -13,6 +13,8 @@ from .._errors import SubtrieError
 from ..connector import Connector, HTTPError, Response
 from .stream import print_json, printable
 
+_BROKER_LIMIT = 5.0  # seconds to wait for a broker that is not there
+
 
 @click.command()
 @click.argument("method")
@@ -24,7 +26,7 @@ from .stream import print_json, printable
 @click.option("-d", "--data", help="The body; '-' reads standard input.")
 @click.option("--all", "to_all", is_flag=True, help="Send to all subscribers, and print each one.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=20.0,
-              show_default=True, help="The time budget in seconds.")  # fmt: skip
+              show_default=True, help="The seconds to wait; at most 5 for the broker.")  # fmt: skip
 @click.option("--host", default="cli.subtrie", show_default=True, metavar="HOST",
               help="The host that sends it.")  # fmt: skip
 @click.option(
@@ -90,11 +92,17 @@ def call(
 async def _responses(
     connector: Connector, method: str, url: str, to_all: bool, options: dict[str, Any]
 ) -> list[Response]:
-    async with connector:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + options["timeout"]
+    await connector.startup(wait=min(_BROKER_LIMIT, options["timeout"]))
+    try:
+        options["timeout"] = ends - loop.time()
         if to_all:
             answers = connector.publish(method, url, **options)
             return [each async for each in answers if each.id != connector.id]
         return [await connector.request(method, url, **options)]
+    finally:
+        await connector.shutdown()
 
 
 def _print(response: Response, *, include: bool, as_json: bool) -> None:

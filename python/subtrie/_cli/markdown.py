@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .._printable import code as code
 from ..acl import Diff, Permissions
+from .sarif import Row
 
 
-def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> str:
+def markdown(
+    changes: Iterable[tuple[str, Diff, Permissions]], title: str, not_compared: Sequence[Row] = ()
+) -> str:
     """Return the tables of a change.
 
     Args:
         changes: name, change and new permissions of each user; the name is empty for a single one.
         title: the file that changed.
+        not_compared: what differs, or was not seen, besides.
     """
     changes = list(changes)
     lines = [f"### Permissions of {code(title)}", ""]
@@ -29,7 +33,11 @@ def markdown(changes: Iterable[tuple[str, Diff, Permissions]], title: str) -> st
                 unless = " ".join(map(code, each.unless))
                 lines.append(f"| {verb} | {code(pattern)} | {unless} | {code(each.witness)} |")
             lines.append("")
-    if not any(found for _, found, _ in changes):
+    if not_compared:
+        lines += ["**not compared**", "", "| place | what |", "|---|---|"]
+        for row in not_compared:
+            lines.append(f"| {code(row.place)} | {code(row.message)} |")
+        lines.append("")
+    elif not any(found for _, found, _ in changes):
         lines += ["No difference.", ""]
-    lines += ["Not checked: exports, imports and mappings of accounts (subtrie acl flows).", ""]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -30,8 +30,9 @@ every_user = click.option(
 
 
 by_model = click.option(
-    "--model", type=click.Choice(["strict", "broker"]), default="strict", show_default=True,
-    help="Decide by set inclusion, or as a running nats-server does.",
+    "--model", type=click.Choice(["strict", "broker"]),
+    help="Decide by set inclusion alone, or only as a running nats-server does; without it, both "
+    "must agree.",
 )  # fmt: skip
 
 
@@ -99,6 +100,17 @@ class Selection:
         """True if the options select a user or an account."""
         return self.user is not None or self.account is not None
 
+    def concerns(self, user: str | None) -> bool:
+        """Return True if a question about the selection is also one about a user; None for all.
+
+        Args:
+            user: ``user`` or ``account/user``.
+        """
+        if user is None or not self.names_a_user:
+            return True
+        account, _, name = user.rpartition("/")
+        return self.user in (None, name, user) and self.account in (None, account)
+
     @property
     def _account_token(self) -> str | None:
         return None if self.account_jwt is None else self.account_jwt.read_text().strip()
@@ -124,37 +136,23 @@ class Selection:
     def load_determined(self, path: Path, user: str | None = None) -> Permissions:
         """Return the same; a usage error too if the account defines the permissions."""
         permissions = self.load(path, user)
-        if not permissions.determined:
-            raise BadFile(f"{path}: permissions are defined by the account JWT; pass --account-jwt")
-        return permissions
+        if permissions.determined:
+            return permissions
+        message = f"{path}: permissions are decided elsewhere, by {permissions.decided_by}"
+        by_account = self.account_jwt is None and "account JWT" in permissions.decided_by
+        raise BadFile(f"{message}; pass --account-jwt" if by_account else message)
 
-    def load_each(
-        self, path: Path | str, *, undetermined: Literal["refuse", "skip", "keep"] = "refuse"
-    ) -> dict[str, Permissions]:
+    def load_each(self, path: Path | str) -> dict[str, Permissions]:
         """Return the permissions of every user; a usage error (exit 2) if they cannot be read.
 
-        Args:
-            path: the file.
-            undetermined: ``skip`` leaves out users whose permissions come from elsewhere, with a
-                line on standard error; ``keep`` keeps them; ``refuse`` is an error, exit code 2.
+        Those of users who are decided about elsewhere are not determined.
         """
         try:
-            loaded = Permissions.load_all(
+            return Permissions.load_all(
                 path, account_jwt=self._account_token, allow_readable=self.allow_readable
             )
         except (SubtrieError, OSError, ImportError) as error:
             raise bad_file(error) from None
-        if undetermined == "keep":
-            return loaded
-        for name, permissions in loaded.items():
-            if permissions.determined:
-                continue
-            who = f"{path}: {name}" if name else str(path)
-            if undetermined == "refuse":
-                raise BadFile(f"{who}: permissions come from an external authority")
-            message = "skipped: permissions come from an external authority"
-            click.echo(f"{printable(who)}: {message}", err=True)
-        return {name: each for name, each in loaded.items() if each.determined}
 
 
 def of_user(command: Callable[..., Any]) -> Callable[..., Any]:

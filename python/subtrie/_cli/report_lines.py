@@ -45,6 +45,8 @@ def lines(
         _bad(f"this needs {error.name}: pip install 'subtrie[spark,cli]'")
     except FileNotFoundError as error:
         _bad(f"{error.filename or run}: there is no such log, or no result of subtrie audit --out")
+    except BrokenPipeError:
+        raise  # the reader of a pipe has enough
     except (OSError, ValueError) as error:
         _bad(str(error))
     raise SystemExit(0 if found else 1)

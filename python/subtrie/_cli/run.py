@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import signal
@@ -16,6 +15,7 @@ import click
 
 from ..connector import Connector, JSONFormatter
 from ..connector import run as run_connectors
+from .user_module import imported, told
 
 _LOOK_EVERY = 0.3  # seconds between two looks at the files
 _STOP_LIMIT = 30.0  # seconds for a program to stop
@@ -47,7 +47,8 @@ def run(targets: tuple[str, ...], reload: bool, log_level: str, log_format: str)
     Without a name, every connector of the module runs. They start together; the broker and the
     plane come from the environment (MICROBUS_NATS, MICROBUS_PLANE).
 
-    Exit code 0 after SIGINT or SIGTERM, 1 if a connector cannot start, 2 if a target is not found.
+    Exit code 0 after SIGINT or SIGTERM, 1 if a module fails or a connector cannot start, 2 if a
+    target is not found.
 
     \b
     Examples:
@@ -72,14 +73,7 @@ def run(targets: tuple[str, ...], reload: bool, log_level: str, log_format: str)
 def _connectors(target: str) -> Iterator[Connector]:
     """Yield the connectors that a target names."""
     module_name, _, name = target.partition(":")
-    try:
-        value: object = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # a module that the target imports
-        raise click.UsageError(f"there is no module {error.name!r}") from None
-    except (ValueError, TypeError):
-        raise click.UsageError(f"{module_name!r} is not a valid module name") from None
+    value: object = imported(module_name)
     if not name:
         value = [each for each in vars(value).values() if isinstance(each, Connector)]
     for part in filter(None, name.split(".")):
@@ -87,7 +81,8 @@ def _connectors(target: str) -> Iterator[Connector]:
             raise click.UsageError(f"{module_name!r} has no {name!r}")
         value = getattr(value, part)
     if callable(value):
-        value = value()
+        with told():
+            value = value()
     found = [value] if isinstance(value, Connector) else value
     if not isinstance(found, Iterable):
         raise click.UsageError(f"{target!r} is not a connector, but {type(value).__name__}")

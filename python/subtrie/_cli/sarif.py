@@ -19,13 +19,14 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
     **{code: rule.summary for code, rule in LINT_RULES.items()},
     "new-access": "A change grants something new.",
+    "not-compared": "A part that may change who may do what was not compared.",
     "unexpected": "A decision is not as expected.",
     "public-export": "Any account may import an export.",
     "unused-export": "No account imports an export.",
     "unused-import": "No user can use an import.",
     "ignored": "The broker ignores something in the input.",
     "not-verified": "A signature was not verified; install the extra creds.",
-    "no-auth-user": "Connections without credentials are a user.",
+    "not-seen": "The input does not hold an account.",
     "user": "What a user may do.",
     "entry": "An entry of a user's lists.",
     "smallest": "An entry differs in the smallest form.",
@@ -90,25 +91,30 @@ def fingerprint(finding: Finding) -> str:
 
 def sarif_of_rows(rows: Iterable[Row]) -> dict[str, Any]:
     """Return the report of any rows."""
-    return _log(
-        [
-            _result(
-                each.rule, each.level, each.message, (each.file, each.line, each.column),
-                (each.rule, each.message),
-            )
-            for each in rows
-        ]
-    )  # fmt: skip
+    return _log(_of_rows(rows))
 
 
-def sarif_of_grants(grants: Iterable[tuple[str, Grant, Permissions]], file: Path) -> dict[str, Any]:
+def _of_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    return [
+        _result(
+            each.rule, each.level, each.message, (each.file, each.line, each.column),
+            (each.rule, each.message),
+        )
+        for each in rows
+    ]  # fmt: skip
+
+
+def sarif_of_grants(
+    grants: Iterable[tuple[str, Grant, Permissions]], file: Path, rows: Iterable[Row]
+) -> dict[str, Any]:
     """Return the report of a difference: one result for each added grant.
 
     Args:
         grants: the user, the grant, and the permissions after the change.
         file: the file to name if the place of the entry is not known.
+        rows: what else is reported.
     """
-    return _log(_of_grants(grants, file))
+    return _log([*_of_grants(grants, file), *_of_rows(rows)])
 
 
 def sarif_of_source(

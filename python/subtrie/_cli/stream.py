@@ -74,7 +74,7 @@ _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36
 
 
 def say(*parts: str | tuple[str, str]) -> None:
-    """Print one line; a part with a style (``red``, ``bold``, ``dim`` …) has it in a terminal."""
+    """Print one line; styled parts (``red``, ``dim`` …) are coloured if stdout is a terminal."""
     styled = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     line = "".join(
         part if isinstance(part, str) else _styled(*part) if styled else part[0] for part in parts

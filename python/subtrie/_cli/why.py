@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import click
 
 from .._errors import SubtrieError
-from ..acl import STANDARD_INPUT, Decision
+from ..acl import STANDARD_INPUT, Decision, Permissions, decided
+from .anonymous import with_reason
 from .junit import Case
 from .permission_files import FORMATS, SOURCE, Selection, by_model, every_user, of_user
 from .report_forms import JSON, TEXT, by_format, print_report
@@ -47,13 +49,14 @@ def why(
     verb: str,
     queue: str | None,
     every_user: bool,
-    model: str,
+    model: str | None,
     form: str,
 ) -> None:
     r"""Decide whether each SUBJECT may be published (or subscribed to), and explain why.
 
     Reads one per line from standard input if none is given. Exit code 0 if all are allowed, 1 if
-    one is refused or not determined, 2 if one is not a valid subject.
+    one is refused, or the models differ, 2 if one is not a valid subject, or the permissions of a
+    user are decided elsewhere.
 
     \b
     Examples:
@@ -64,18 +67,13 @@ def why(
         raise click.UsageError("--queue goes with --verb subscribe")
     if not subjects and source == STANDARD_INPUT:
         raise click.UsageError("standard input cannot hold both the permissions and the subjects")
-    users = (
-        selection.load_each(source, undetermined="keep")
-        if every_user
-        else {"": selection.load(source)}
-    )
+    users = selection.load_each(source) if every_user else {"": selection.load(source)}
     answers = []
     for text, (name, permissions) in product(inputs(subjects), users.items()):
         try:
-            if verb == "publish":
-                said: Decision | SubtrieError = permissions.can_publish(text, model=model)
-            else:
-                said = permissions.can_subscribe(text, queue=queue, model=model)
+            said: Decision | SubtrieError = with_reason(
+                decided(_question(permissions, verb, text, queue), model), permissions
+            )
         except SubtrieError as error:
             said = error
         answers.append((text, name, said))
@@ -86,9 +84,19 @@ def why(
             _say(text, name, said)
     if form not in (JSON, TEXT):
         _report(form, answers, verb, str(source))
-    if any(isinstance(said, SubtrieError) for _, _, said in answers):
+    known = all(each.determined for each in users.values())
+    if not known or any(isinstance(said, SubtrieError) for _, _, said in answers):
         raise SystemExit(2)
     raise SystemExit(0 if all(said for _, _, said in answers) else 1)
+
+
+def _question(
+    permissions: Permissions, verb: str, text: str, queue: str | None
+) -> Callable[[str], Decision]:
+    """The question about one subject, which gets the name of a model."""
+    if verb == "publish":
+        return lambda model: permissions.can_publish(text, model=model)
+    return lambda model: permissions.can_subscribe(text, queue=queue, model=model)
 
 
 def _object(

@@ -68,6 +68,8 @@ def wire(
                 print_json(_object(row, reveal))
             else:
                 click.echo(_line(row, reveal))
+    except BrokenPipeError:
+        raise  # the reader of a pipe has enough
     except (WireError, OSError, ImportError) as error:
         click.echo(f"subtrie: {error}", err=True)
         context.exit(2)

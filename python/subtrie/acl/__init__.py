@@ -3,10 +3,13 @@
 Importing this package imports nothing optional.
 """
 
+from ._both_models import decided
 from ._comparison import Comparison, Diff, Grant, Witness
 from ._decision import Decision
 from ._delivery import Delivery
 from ._deployment import Deployment
+from ._entitlement import Entitlement, entitlement
+from ._extent import extent
 from ._flows import Flow
 from ._link import Link
 from ._lint import Finding, jwt_size
@@ -21,6 +24,7 @@ from ._response_limit import ResponseLimit
 from ._rule_usage import Attempt, EntryUsage, entry_usage, refusals, uncovered
 from ._session import Session
 from ._traffic import Counted, Published, Refused, Subscribed, Traffic
+from ._uncompared import Uncompared, uncompared
 
 __all__ = [
     "LINT_RULES",
@@ -32,6 +36,7 @@ __all__ = [
     "Delivery",
     "Deployment",
     "Diff",
+    "Entitlement",
     "EntryUsage",
     "Finding",
     "Flow",
@@ -47,13 +52,18 @@ __all__ = [
     "Session",
     "Subscribed",
     "Traffic",
+    "Uncompared",
     "Witness",
     "about_microbus",
+    "decided",
+    "entitlement",
     "entry_usage",
+    "extent",
     "is_address",
     "jwt_size",
     "narrowed",
     "read_text",
     "refusals",
+    "uncompared",
     "uncovered",
 ]

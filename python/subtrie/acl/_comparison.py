@@ -72,10 +72,14 @@ class Diff:
     Attributes:
         added: what only the new permissions grant, the most far-reaching first.
         removed: what only the old ones granted.
+        broker: subscriptions that a running broker refused before and may take now, though the
+            sets of subjects do not tell: in queue groups, or deeper than an entry that ends in
+            ``*``. The subject of each is its pattern.
     """
 
     added: tuple[Grant, ...]
     removed: tuple[Grant, ...]
+    broker: tuple[Witness, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed)
@@ -85,6 +89,7 @@ class Diff:
 
         changes = (("+", self.added), ("-", self.removed))
         rows = [(sign, str(each), each.witness) for sign, grants in changes for each in grants]
+        rows += [("?", f"subscribe {each}, as a broker decides", each) for each in self.broker]
         title = f"{len(self.added)} added, {len(self.removed)} removed" if rows else "no difference"
         return table(title, ("", "grant", "example"), rows)
 

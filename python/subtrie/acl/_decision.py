@@ -17,7 +17,7 @@ class Decision:
 
     Attributes:
         allowed: True if the permissions allow it.
-        model: the model that decided, ``strict`` or ``broker``.
+        model: the model that decided, ``strict`` or ``broker``; ``both`` in answers of commands.
         explanation: one line that says why; also ``why``.
         rule: the deciding entry: an allow entry that matches or a deny entry that refuses. None if
             there is no list, or if no entry matches.

@@ -29,6 +29,8 @@ class Deployment:
         ignored: what the inputs hold and the broker ignores, a line each.
         unverified: signatures of activation tokens that were not verified, because the extra
             ``creds`` is not installed, a line each.
+        unseen: the accounts that the inputs do not hold, so that what they export and import is not
+            known, a line each. Users that they do not hold are one of ``users``, undetermined.
     """
 
     def __init__(self, loaded: LoadedDeployment) -> None:
@@ -42,6 +44,7 @@ class Deployment:
             for each in loaded.links
         ]
         self.ignored, self.unverified = loaded.ignored, loaded.unverified
+        self.unseen = loaded.unseen
         self._account_of = loaded.account_of
 
     @classmethod

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .. import _engine
 from ._account import JETSTREAM_API, Account, Import, pattern_of, transformed
+from ._entitlement import entitlement
 from ._permissions import Permissions
 
 
@@ -26,7 +26,8 @@ class Flow:
         receivers: the users that may subscribe to it.
         taken: the import.
         pattern: the pattern of all that arrives.
-        undetermined: users of both accounts about whom the input does not decide.
+        undetermined: users of both accounts about whom the input, or the broker's model, does not
+            decide.
     """
 
     kind: str
@@ -59,19 +60,21 @@ class Users:
         for name, each in users.items():
             self._of.setdefault(account_of[name], []).append((name, each))
 
-    def able(self, account: str, verb: str, pattern: str) -> tuple[str, ...]:
-        """Return the users of an account that may use some subject of a pattern."""
-        return tuple(
-            name
-            for name, each in self._of.get(account, ())
-            if each.determined
-            and _engine.rules_overlap(*each.lists(verb), [pattern], []) is not None
-        )
+    def able(
+        self, account: str, verb: str, pattern: str
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the users that may use some subject of a pattern, and those that perhaps may.
 
-    def unknown(self, *accounts: str) -> tuple[str, ...]:
-        """Return the users of accounts about whom the input does not decide."""
-        of_accounts = (each for name in accounts for each in self._of.get(name, ()))
-        return tuple(name for name, each in of_accounts if not each.determined)
+        Args:
+            account: the account.
+            verb: ``publish`` or ``receive``.
+            pattern: the pattern.
+        """
+        found: dict[bool, list[str]] = {True: [], False: []}
+        for name, each in self._of.get(account, ()):
+            if (means := entitlement(each, pattern, verb)) is not None:
+                found[means.determined].append(name)
+        return tuple(found[True]), tuple(found[False])
 
 
 def flows(accounts: Mapping[str, Account], users: Users, cluster: str | None) -> list[Flow]:
@@ -105,17 +108,19 @@ def _flow(
             outcomes = accounts[taken.account].mapped(received, cluster) or (received,)
             received = outcomes[0] or ""
     source, target, sent, arriving = ends
+    senders, unsure = users.able(source, "publish", sent)
+    receivers, also_unsure = users.able(target, "receive", arriving)
     return Flow(
         taken.kind,
         source,
         target,
         published,
         arriving if received is None else received,
-        users.able(source, "publish", sent),
-        users.able(target, "subscribe", arriving),
+        senders,
+        receivers,
         taken,
         arriving,
-        users.unknown(source, target),
+        unsure if taken.implied else (*unsure, *also_unsure),
     )
 
 

@@ -14,6 +14,7 @@ from .._nats.reserved_subjects import INBOX
 from .._subject import Subject
 from ._broker_model import bounding_deny
 from ._comparison import VERBS, danger_in
+from ._extent import extent
 from ._rule_sets import RuleSets
 
 #: Bytes of a user JWT besides its permissions, as JSON: an estimate; ``gencreds.plan`` is exact.
@@ -57,8 +58,11 @@ class Finding:
 
 def lint(permissions: RuleSets, microbus: bool) -> list[Finding]:
     """Return all findings, errors first; ``microbus`` turns the rules about its subjects on."""
-    found = [*_expiry(permissions)]
-    if permissions.determined:
+    found = [*_expiry(permissions), *_anonymous(permissions)]
+    if not permissions.determined:
+        message = f"what is allowed is decided elsewhere, by {permissions.decided_by}"
+        found.append(Finding("not-determined", "error", message))
+    else:
         found += [
             *_unmatchable(permissions),
             *_broad(permissions, microbus),
@@ -100,6 +104,20 @@ def _expiry(permissions: RuleSets) -> Iterator[Finding]:
     elif fault is not None and validity.not_before is not None:
         message = f"the token is not valid before {utc_text(validity.not_before)}"
         yield Finding("not-yet-valid", "warning", message)
+
+
+def _anonymous(permissions: RuleSets) -> Iterator[Finding]:
+    """A finding about a user that connections without credentials are."""
+    if not permissions.anonymous:
+        return
+    sent, taken = (extent(permissions, verb) for verb in VERBS)
+    if permissions.anonymous == "no-authorization":
+        message = f"no authorization: every connection may publish {sent} and subscribe to {taken}"
+    else:
+        who = "a connection without credentials is this user"
+        message = f"{who}: it may publish {sent} and subscribe to {taken}"
+    everything = any(">" in permissions.lists(verb)[0] for verb in VERBS)
+    yield Finding(permissions.anonymous, "error" if everything else "warning", message)
 
 
 def _unmatchable(permissions: RuleSets) -> Iterator[Finding]:

@@ -38,6 +38,21 @@ _RULES = (
         microbus=True,
     ),
     LintRule(
+        "no-authorization", "error", "The broker has no authorization.",
+        "Every connection may publish and subscribe to everything in the account $G.",
+        "Define users under authorization or accounts.",
+    ),
+    LintRule(
+        "no-auth-user", "error", "A connection without credentials is a user.",
+        "Who reaches the port may do what this user may: an error if that is everything.",
+        "Remove no_auth_user, or give that user the entries that everyone may have.",
+    ),
+    LintRule(
+        "not-determined", "error", "The permissions of users are not in the input.",
+        "What they may do is not known; the exit code is 2 as long as this is reported.",
+        "Give their JWTs (a store of nsc, a .creds file), or --account-jwt.",
+    ),
+    LintRule(
         "dead", "error", "An entry matches or denies nothing.",
         "It has no effect, and may not say what its author meant.",
         "Remove it, or correct its pattern.",

@@ -12,6 +12,7 @@ from .._errors import refusal
 from . import _broker_model as broker
 from . import _comparison as comparison
 from . import _strict_model as strict
+from ._broker_difference import newly_accepted
 from ._decision import BROKER, STRICT, Decision, undetermined
 from ._dump import dump
 from ._lint import Finding, lint
@@ -202,7 +203,9 @@ class Permissions(RuleSets):
         self._comparable(new)
         marked = about_microbus([self, new]) if microbus is None else microbus
         return comparison.Diff(
-            comparison.added(self, new, marked), comparison.added(new, self, marked)
+            comparison.added(self, new, marked),
+            comparison.added(new, self, marked),
+            newly_accepted(self, new),
         )
 
     def _comparable(self, other: Permissions) -> None:
@@ -320,7 +323,7 @@ class Permissions(RuleSets):
         )
         self.determined, self.unmatchable = loaded.determined, loaded.unmatchable
         self.sources, self.validity = loaded.sources, loaded.validity
-        self.place = loaded.place
+        self.place, self.anonymous = loaded.place, loaded.anonymous
         self.decided_by = loaded.decided_by or self.decided_by
         return self
 

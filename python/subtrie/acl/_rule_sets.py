@@ -21,6 +21,7 @@ class RuleSets:
 
     __slots__ = (
         "allow_responses",
+        "anonymous",
         "decided_by",
         "determined",
         "dialect",
@@ -75,6 +76,9 @@ class RuleSets:
         self.determined = True
         #: Who decides if ``determined`` is False.
         self.decided_by = ACCOUNT_DECIDES
+        #: Why a connection without credentials is this user: ``no-authorization`` of the broker, or
+        #: ``no-auth-user``; empty if it is not.
+        self.anonymous = ""
         #: Entries of a JWT that load and match nothing: (list, entry).
         self.unmatchable: tuple[tuple[str, str], ...] = ()
         #: Where each entry was read: (list, entry) to (file, line, column).

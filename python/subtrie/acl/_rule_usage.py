@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from .. import _engine
 from .._errors import SubtrieError
+from ._broker_model import first_match
+from ._decision import BROKER
 from ._permissions import Permissions
 from ._strict_model import covers_alone
 from ._traffic import Traffic
@@ -101,12 +103,18 @@ def refusals(permissions: Permissions, traffic: Traffic) -> list[Attempt]:
     """
     found: dict[tuple[str, str | None, bool], Attempt] = {}
     for each in traffic.refused:
-        ask = permissions.can_publish if each.verb == "publish" else permissions.can_subscribe
         try:
-            decision = ask(each.subject)
-            allowed, rule = bool(decision), None if decision else decision.rule
-        except SubtrieError:
-            allowed, rule = False, None
+            if each.verb == "publish":  # wildcard tokens are text in what was published
+                decision = permissions.can_publish(each.subject, model=BROKER)
+                denied = first_match(permissions.publish_deny, each.subject)
+            else:
+                decision = permissions.can_subscribe(each.subject)
+                denied = None
+            allowed, rule = bool(decision), None if decision else decision.rule or denied
+        except SubtrieError:  # no entry matches an empty token
+            matchable = each.verb == "publish" and "" not in each.subject.split(".")
+            denies = permissions.publish_deny if matchable else ()
+            allowed, rule = False, first_match(denies, each.subject)
         key = each.verb, rule, allowed
         before = found.get(key)
         if before is None:

@@ -86,6 +86,8 @@ class Traffic:
 
         flows: dict[tuple[str, str, bool], tuple[int, int]] = {}
         for row in rows("flows"):
+            if "" in row["pattern"].split("."):
+                continue  # the broker takes it, and no entry matches it
             key = row["publisher"], row["pattern"], row["subscriber"] is not None
             least, most = flows.get(key, (0, 0))
             # Several subscribers may have received the same messages, or different ones.

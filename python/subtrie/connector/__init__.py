@@ -15,6 +15,7 @@ from ._codec import read_request, read_response, write_request, write_response
 from ._config import Config
 from ._configurator import configurator
 from ._connector import Connector
+from ._conversion.converter import REQUIRED
 from ._endpoint import OWN, Endpoint
 from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout
 from ._event import Event
@@ -30,6 +31,7 @@ from ._typed import Call, Client
 
 __all__ = [
     "OWN",
+    "REQUIRED",
     "AckTimeout",
     "BusError",
     "Call",

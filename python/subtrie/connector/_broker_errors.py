@@ -1,12 +1,13 @@
 """Errors of the broker: a refused connection, a refused publish or subscription.
 
 nats-py gives most errors of the server as text, in lower case once it is connected. The message for
-a refused publish names the nearest rule of the creds.
+a refused publish names the nearest rule of the creds, and the command that explains the decision.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from ssl import SSLError
 from typing import NamedTuple
@@ -27,7 +28,7 @@ _VIOLATION = re.compile(
 
 
 class Violation(NamedTuple):
-    """A refused publish or subscription, with its subject in lower case."""
+    """A refused publish or subscription; nats-py tells its subject in lower case."""
 
     verb: str
     subject: str
@@ -58,7 +59,7 @@ def violation(error: BaseException) -> Violation | None:
     if found is None:
         return None
     verb = "publish" if found[1].lower() == "publish" else "subscribe"
-    return Violation(verb, found[2].lower(), found[3])
+    return Violation(verb, found[2], found[3])
 
 
 def publish_rules(creds: str) -> tuple[str, ...] | None:
@@ -76,12 +77,18 @@ def publish_rules(creds: str) -> tuple[str, ...] | None:
     return tuple(each for each in allowed if isinstance(each, str))
 
 
-def explained(subject: str, rules: tuple[str, ...] | None) -> str:
+def is_told(sent: str, told: str) -> bool:
+    """Return whether the subject of a violation is the one that was sent."""
+    return sent == told or (told == told.lower() and told == sent.lower())
+
+
+def explained(subject: str, rules: tuple[str, ...] | None, file: Path | None) -> str:
     """Return why a publish is refused.
 
     Args:
-        subject: The subject, in lower case as the broker's client tells it.
+        subject: The subject that was sent.
         rules: The publish rules of the creds, or None if they are not known.
+        file: The creds file, or None.
     """
     text = f"the broker refuses to publish to {subject}"
     if rules is None:
@@ -89,10 +96,14 @@ def explained(subject: str, rules: tuple[str, ...] | None) -> str:
     trie: SubjectTrie[str] = SubjectTrie(dialect="server")
     for rule in rules:
         try:
-            trie.add(rule.lower(), rule)
+            trie.add(rule, rule)
         except SubtrieError:
             continue
     nearest = next((miss.pattern for miss in trie.explain(subject).nearest), None)
-    named = next((rule for rule in rules if rule.lower() == nearest), nearest)
-    near = f", the nearest is {named}" if named is not None else ""
-    return f"{text}; the creds hold {len(rules)} publish rules{near}; see subtrie why"
+    near = f", the nearest is {nearest}" if nearest is not None else ""
+    text += f"; the creds hold {len(rules)} publish rules{near}"
+    if file is None:
+        return text
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    command = shlex.join(["subtrie", "why", "-p", str(shown), subject])
+    return f"{text}; to see why: {command}"

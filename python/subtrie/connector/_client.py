@@ -22,14 +22,21 @@ from ._envelope import (
     current_request,
     forwarded_headers,
 )
-from ._errors import AckTimeout, CallDepthExceeded, HTTPError, RequestTimeout, read_error
+from ._errors import (
+    AckTimeout,
+    CallDepthExceeded,
+    HTTPError,
+    RequestTimeout,
+    made_here,
+    read_error,
+)
 from ._fragments import cut, fragment_of
 from ._headers import Headers, HeaderValues
 from ._identity import request_address
 from ._json import json_bytes
 from ._limits import check_head
 from ._message import Response
-from ._responses import AckTimer, ResponseReceiver, ResponseStream
+from ._responses import AckTimer, ResponseReceiver, ResponseStream, ack_limit
 from ._routing import KnownResponders, NearestReplicas, has_slot
 from ._runtime import Runtime
 from ._timers import Timers
@@ -217,7 +224,7 @@ class RequestClient:
             SubtrieError: As for ``request``, except for what ends in ``.error``.
         """
         request, subject, _ = self._build(method, url, params, json, body, headers, timeout)
-        runtime, transport = self._runtime, self._transport
+        transport = self._transport
         request.given = request.given.copy()
         inject(Headers.of(request.given))
         message_id = self._identify(request)
@@ -233,7 +240,7 @@ class RequestClient:
             transport.deliver(subject, request)
         else:
             self._publish(request, call)
-        call.await_acks(transport.ack_limit(runtime.round_trip), transport)
+        call.await_acks(ack_limit(request, self._runtime, transport), transport)
         return call
 
     def _retire(self, message_id: str) -> None:
@@ -348,7 +355,7 @@ class RequestClient:
             request.caller = None
             call.message_id = self._identify(request)
             self.responses.waiting[call.message_id] = call
-            limit = transport.ack_limit(runtime.round_trip)
+            limit = ack_limit(request, runtime, transport)
             timer = AckTimer(loop, limit, call.is_acked, call.on_ack_timeout, transport)
             call.stop_ack_timer = timer.stop
             self._publish(request, call)
@@ -381,7 +388,7 @@ class RequestClient:
                 if isinstance(error, AckTimeout):
                     error.hint = self._hint()
                 error.trace = trace_of(request)
-            raise error
+            raise made_here(error)
         assert response is not None
         if response.op == _control_headers.ERROR:
             raise read_error(response.body, response.status)

@@ -2,7 +2,8 @@
 
 A value of the constructor wins; then what the configurator has; then the variable
 ``<HOST>_<NAME>``; then ``config.yaml``; then the default. As in Go, a service on a broker does not
-start if the configurator is silent, but here only if a value has no other source.
+start if the configurator is silent, but here only if a value has no other source; nor does it if a
+value cannot be parsed. One that arrives later and cannot be parsed is logged, and the old one kept.
 
 Each ``config.yaml`` has two levels, a domain and the names below it: ``shop.example:``, ``  Limit:
 7``. Files of the working directory and its parents add up, nearer ones win, and in each directory
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from .._errors import refusal
+from .._errors import SubtrieError, refusal
 from .._nats.ports import CONTROL
 from ._client import RequestClient
 from ._errors import AckTimeout, HTTPError
@@ -42,14 +43,16 @@ class Config(Generic[Value]):
         return self.value
 
     def take(self, text: str | None) -> None:
-        """Set the configurator's text; one that cannot be parsed keeps the old value."""
-        if text is None:
-            self.value = self.default
-            return
-        try:
-            self.value = self._parse(text)
-        except (ValueError, TypeError) as error:
-            logger.error("configuration value %s cannot be parsed: %s", self.name, error)
+        """Set the value to what a text means, or to the default.
+
+        Args:
+            text: The text; None for the default.
+
+        Raises:
+            ValueError: The text cannot be parsed; the old value is kept.
+            TypeError: The same.
+        """
+        self.value = self.default if text is None else self._parse(text)
 
     def __repr__(self) -> str:
         return f"Config({self.name!r})"
@@ -78,15 +81,18 @@ class Configuration:
 
         Raises:
             BusError: The configurator does not answer and a value has no other source
-                (``configurator``).
+                (``configurator``), or a value cannot be parsed (``config-value``).
         """
-        answered = await self.refresh()
+        answered, texts, refused = await self._read()
+        if refused:
+            raise refused[0]
         if answered or not on_broker:
             return
-        local = self._local()
-        missing = [name for name in self.values if name not in local]
+        missing = [name for name in self.values if name not in texts]
         if missing and self._required:
-            raise refusal("BusError", "configurator", ", ".join(missing), field="config")
+            error = refusal("BusError", "configurator", ", ".join(missing), field="config")
+            error.args = (f"{self._client.host}: {error.args[0]}",)
+            raise error
         if missing:
             logger.warning(
                 "%s: no configurator; the defaults of %s are in force",
@@ -94,31 +100,46 @@ class Configuration:
                 ", ".join(missing),
             )
 
-    def _local(self) -> dict[str, str]:
+    def _local(self) -> dict[str, ConfigText]:
         """Return the values of the constructor, the environment and the files, by name."""
         files = read_config_files() if self.values else {}
-        found: dict[str, str] = {}
+        found: dict[str, ConfigText] = {}
         for name in self.values:
             variable = re.sub(r"[^A-Z0-9]", "_", f"{self._client.host}_{name}".upper())
-            text = self._given.get(name, os.environ.get(variable))
-            if text is None:
-                text = value_of(files, self._client.host, name)
-            if text is not None:
-                found[name] = text
+            if name in self._given:
+                found[name] = ConfigText(self._given[name], "config=")
+            elif variable in os.environ:
+                found[name] = ConfigText(os.environ[variable], variable)
+            elif (text := value_of(files, self._client.host, name)) is not None:
+                found[name] = ConfigText(text, getattr(text, "place", "config.yaml"))
         return found
 
-    async def refresh(self) -> bool:
-        """Read all values again, and request them at once; return whether they were answered."""
+    async def refresh(self) -> None:
+        """Read all values again; one that cannot be parsed is logged, and the old one kept."""
+        _, _, refused = await self._read()
+        for error in refused:
+            logger.error("%s", error, extra={"service": self._client.host})
+
+    async def _read(self) -> tuple[bool, dict[str, ConfigText], list[SubtrieError]]:
+        """Read all values, and request them at once.
+
+        Returns:
+            Whether the configurator answered, the texts by name, and an error for each that cannot
+            be parsed.
+        """
         if not self.values:
-            return True
+            return True, {}, []
         texts, answered = self._local(), True
         try:
             response = await self._client.request("POST", _URL, json={"names": list(self.values)})
             fields = response.json()
             told = fields["values"] if isinstance(fields, dict) else {}
             if isinstance(told, dict):
-                told = {n: t for n, t in told.items() if isinstance(t, str)}
-                texts |= {n: t for n, t in told.items() if n not in self._given}
+                texts |= {
+                    name: ConfigText(text, "configurator.core")
+                    for name, text in told.items()
+                    if isinstance(text, str) and name not in self._given
+                }
         except AckTimeout:
             answered = False  # there is no configurator
         except (HTTPError, KeyError, TypeError) as error:
@@ -128,13 +149,20 @@ class Configuration:
                 extra={"service": self._client.host},
             )
             answered = False
+        refused = []
         for name, config in self.values.items():
-            if answered or name in texts:
-                config.take(texts.get(name))
-        return answered
+            text = texts.get(name)
+            try:
+                if answered or text is not None:
+                    config.take(text)
+            except (ValueError, TypeError) as error:
+                made = refusal("BusError", "config-value", name, field="config")
+                place = "" if text is None else f"{text.place}: "
+                what = f"config {name!r} cannot be parsed: {error}; {made.hint}"
+                made.args = (f"{self._client.host}: {place}{what}",)
+                refused.append(made)
+        return answered, texts, refused
 
-
-logger = logging.getLogger("subtrie.connector")
 
 _MAX_SIZE = 1 << 20  # bytes of one file
 _LONGEST_LINE = 4096
@@ -144,6 +172,18 @@ _VALUE = rf"""(?:{_QUOTED}|([^#"'\s\[\]{{}}&*!|>%@`,].*?))"""
 _LINE = re.compile(rf"(?P<indent>[ ]*){_KEY}[ ]*:(?:[ ]+{_VALUE})?[ ]*(?:[ ]#.*)?")
 
 Values = dict[str, dict[str, str]]  # by domain and name
+
+
+class ConfigText(str):
+    """The text of a value, and where it stands: a variable, ``file:line``, or who gave it."""
+
+    def __new__(cls, text: str, place: str) -> ConfigText:
+        """Return the text with its place."""
+        made = super().__new__(cls, text)
+        made.place = place
+        return made
+
+    place: str
 
 
 def read_config_files(folder: Path | None = None) -> Values:
@@ -174,7 +214,7 @@ def parse_config(text: str, file: str = "config.yaml") -> Values:
 
     Args:
         text: The text.
-        file: The name of the file, for warnings.
+        file: The name of the file, for messages.
     """
     values: Values = {}
     domain: dict[str, str] | None = None
@@ -190,7 +230,8 @@ def parse_config(text: str, file: str = "config.yaml") -> Values:
         if not found["indent"]:
             domain = values.setdefault(key.strip().lower(), {})
         elif domain is not None:
-            domain[key.strip()] = value.strip() if found[7] is not None else value
+            text = value.strip() if found[7] is not None else value
+            domain[key.strip()] = ConfigText(text, f"{file}:{number}")
     return values
 
 

@@ -20,6 +20,7 @@ from ._cloud_locality import CLOUDS
 from ._config import Config, Configuration
 from ._control import ControlPlane, announce
 from ._endpoint import OWN, Endpoint, Handler, Queue
+from ._env_files import read_env_files
 from ._event import Event, Payload
 from ._ids import Ids, RandomIds
 from ._lifecycle import Hook, Lifecycle
@@ -98,7 +99,10 @@ class Connector:
         configurator: Literal["required", "optional"] = "required",
         transport: Literal["native", "nats-py"] | None = None,
     ) -> None:
+        if configurator not in ("required", "optional"):
+            raise ValueError(f"configurator is 'required' or 'optional', not {configurator!r}")
         ids = ids or RandomIds()
+        read_env_files()
         place = _settings.locality(locality)
         short = _settings.short_circuit(short_circuit)
         self._runtime = Runtime(
@@ -124,8 +128,6 @@ class Connector:
         )
         self._client = RequestClient(self._runtime, self._transport)
         self._server = RequestServer(self._runtime, self._transport)
-        if configurator not in ("required", "optional"):
-            raise ValueError(f"configurator is 'required' or 'optional', not {configurator!r}")
         self._configuration = Configuration(
             self._client, config or {}, required=configurator == "required"
         )
@@ -282,6 +284,7 @@ class Connector:
         queue: Queue = OWN,
         timeout: float | None = None,
         requires: str | None = None,
+        result: str = "",
     ) -> Callable[[Function], Function]:
         """Serve a route with the decorated function. Use before ``startup``.
 
@@ -292,6 +295,7 @@ class Connector:
             timeout: The longest time a request may take, in seconds.
             requires: The claims that an actor token must have: ``roles.admin && !suspended``.
                 Without such a token a request is answered with 401 or 403.
+            result: The name of the single result, as in ``{"item": …}``; empty if it has none.
 
         Raises:
             AddressError: The route is not valid, or the method is unknown (status 405).
@@ -304,17 +308,13 @@ class Connector:
         def add(handler: Function) -> Function:
             if self._runtime.loop is not None:
                 raise refusal("BusError", "started", route, field="route")
-            self._add(
-                Endpoint(
-                    self._runtime,
-                    method,
-                    route,
-                    handler,
-                    queue=queue,
-                    timeout=timeout,
-                    requires=requires,
-                )
-            )
+            more: dict[str, Any] = {
+                "queue": queue,
+                "timeout": timeout,
+                "requires": requires,
+                "result": result,
+            }
+            self._add(Endpoint(self._runtime, method, route, handler, **more))
             return handler
 
         return add
@@ -328,6 +328,7 @@ class Connector:
         queue: Queue = OWN,
         timeout: float | None = None,
         requires: str | None = None,
+        result: str = "",
     ) -> Endpoint:
         """Serve another route at run time, immediately if the connector is running.
 
@@ -335,10 +336,10 @@ class Connector:
             method: The HTTP method, or ``ANY``.
             route: The route, as for ``endpoint``.
             handler: The function that handles requests.
-            queue: The queue group: the host of the service unless given, ``None`` for no queue.
+            queue: The queue group, as for ``endpoint``.
             timeout: The longest time a request may take, in seconds.
-            requires: The claims that an actor token must have: ``roles.admin && !suspended``.
-                Without such a token a request is answered with 401 or 403.
+            requires: The claims that an actor token must have, as for ``endpoint``.
+            result: The name of the single result, as in ``{"item": …}``; empty if it has none.
 
         Returns:
             The endpoint; its ``unsubscribe()`` stops serving the route.
@@ -350,8 +351,9 @@ class Connector:
                 a request cannot fill or lacks a path argument, or the route is served already.
         """
         endpoint = Endpoint(
-            self._runtime, method, route, handler, queue=queue, timeout=timeout, requires=requires
-        )
+            self._runtime, method, route, handler,
+            queue=queue, timeout=timeout, requires=requires, result=result,
+        )  # fmt: skip
         self._add(endpoint)
         if self._runtime.running:
             try:

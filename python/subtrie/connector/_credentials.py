@@ -46,6 +46,7 @@ class Credentials:
     token: str = field(default="", repr=False)
     digest: str = ""
     from_variables: bool = False
+    creds_file: Path | None = field(default=None, repr=False)
 
     def options(self) -> dict[str, Any]:
         """Return the arguments for ``nats.connect``."""
@@ -114,7 +115,7 @@ def load_credentials(
     digest.update(text.encode() + b"|")
     from_variables = bool((user and password) or token or (jwt and seed and not named))
     return Credentials(
-        url, text, cert, key, ca, user, password, token, digest.hexdigest(), from_variables
+        url, text, cert, key, ca, user, password, token, digest.hexdigest(), from_variables, named
     )
 
 

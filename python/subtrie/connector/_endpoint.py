@@ -18,20 +18,22 @@ import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, isroutine
 from typing import Any, Final
 
 from .. import microbus
 from .._errors import refusal
 from .._nats.path_template import path_argument
 from .._nats.ports import EVENTS
-from ._binding import argument_binder, check_path_names, takes_request_only
+from ._arguments import Arguments, check_path_names, takes_request_only
 from ._claims import Claims
+from ._envelope import ResponseEnvelope
 from ._message import Request, Response
 from ._metrics import EndpointLabels
+from ._results import Result, awaited, named_response, to_response
 from ._runtime import Runtime
 from ._transport import Registration
-from ._type_hints import type_hints
+from ._type_hints import enclosing_names, type_hints
 
 #: What a queue name cannot contain, by reason; the first one found is reported.
 _REFUSED_IN_QUEUE = {
@@ -70,7 +72,10 @@ class Endpoint:
         labels: What the metrics say of it.
         task_name: The name of the tasks of its handler.
         path_arguments: Index in the path, name and greediness of each path argument.
+        arguments: The arguments of the handler.
+        result: The results of the handler.
         bind: Calls a function with the arguments of the handler for a request.
+        respond: Makes the response of what the handler returned.
     """
 
     def __init__(
@@ -83,10 +88,13 @@ class Endpoint:
         queue: Queue = OWN,
         timeout: float | None = None,
         requires: str | None = None,
+        result: str = "",
         control: bool = False,
     ) -> None:
         if not callable(handler):
             raise TypeError(f"the handler must be callable, not {type(handler).__name__}")
+        if _is_generator(handler):
+            raise refusal("BusError", "generator", route, field="handler")
         self.method = microbus.check_method(method)
         self.route = route
         self.handler = handler
@@ -102,9 +110,13 @@ class Endpoint:
         self.on_unsubscribe: Callable[[Endpoint], Awaitable[None]] | None = None
         self.path_arguments = _path_arguments(self.path)
         self._runtime = runtime
-        self.hints = type_hints(handler)
-        self.bind = argument_binder(
-            handler, self.hints, [name for _, name, _ in self.path_arguments]
+        self.hints, local = type_hints(handler), enclosing_names(handler)
+        path_names = [name for _, name, _ in self.path_arguments]
+        self.arguments = Arguments(handler, self.hints, path_names, names=local)
+        self.bind = self.arguments.binder()
+        self.result = Result(awaited(self.hints.get("return", Any)), result, local)
+        self.respond: Callable[[Any], ResponseEnvelope] = (
+            named_response(result) if result else to_response
         )
         self.is_async = _is_async(handler)
         path = self.path if self.path.startswith("/") else f"/{self.path}"
@@ -113,7 +125,7 @@ class Endpoint:
         self.labels = EndpointLabels(self.port_text, self.path, self.name, canonical, self.kind)
         for pattern in self.patterns():  # invalid patterns fail here, not at startup
             assert pattern
-        check_path_names(handler, self.hints, [name for _, name, _ in self.path_arguments])
+        check_path_names(handler, self.hints, path_names)
 
     @property
     def served(self) -> tuple[str, str, int, str, str | None]:
@@ -189,6 +201,13 @@ def _check_queue(name: str) -> None:
         if found := refused.search(name):
             position = len(name[: found.start()].encode("utf-8", "surrogatepass"))
             raise refusal("BusError", reason, name, position, "queue")
+
+
+def _is_generator(handler: Handler) -> bool:
+    while isinstance(handler, partial):
+        handler = handler.func
+    called = handler if isroutine(handler) else getattr(type(handler), "__call__", None)  # noqa: B004
+    return isgeneratorfunction(called) or isasyncgenfunction(called)
 
 
 def _is_async(handler: Handler) -> bool:

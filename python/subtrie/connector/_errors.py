@@ -12,7 +12,7 @@ import os
 from http import HTTPStatus
 from typing import Any
 
-from .._errors import BusError
+from .._errors import BusError, SubtrieError
 
 _SHOWN_FRAMES = 32  # the innermost; bounds the size of an error response
 _OMITTED_PACKAGES = frozenset(("subtrie", "asyncio", "concurrent"))  # between caller and handler
@@ -41,6 +41,7 @@ class HTTPError(BusError):
     """
 
     reason_code = "answered-error"
+    _made_here = False  # by the connector that sent the request
 
     def __init__(
         self,
@@ -85,6 +86,15 @@ class RequestTimeout(HTTPError, TimeoutError):
         super().__init__(message, **{"status": 408, **more})
 
 
+class PublishRefused(HTTPError):
+    """The broker does not let this service publish the request (403); for its own caller 500."""
+
+    reason_code = "publish-refused"
+
+    def __init__(self, message: str = "", **more: Any) -> None:
+        super().__init__(message, **{"status": 403, **more})
+
+
 class CallDepthExceeded(HTTPError):
     """The request would be the 65th in a chain of calls (508)."""
 
@@ -117,17 +127,36 @@ def to_http_error(error: BaseException, *, detailed: bool = True) -> HTTPError:
 
     Args:
         error: The exception.
-        detailed: Whether the text of an exception other than ``HTTPError`` is included.
+        detailed: Whether the text is included of an exception other than ``HTTPError``, and of an
+            error of the connector itself.
     """
     if isinstance(error, HTTPError):
         if not error.stack and error.__traceback__ is not None:
             error.stack = stack_frames(error)
-        return error
+        return _for_others(error, detailed=detailed) if error._made_here else error
     if not detailed:
         return HTTPError("internal server error", status=500, stack=stack_frames(error))
     if isinstance(error, BusError):
         return HTTPError(str(error), status=error.status, stack=stack_frames(error))
     return HTTPError(str(error) or type(error).__name__, status=500, stack=stack_frames(error))
+
+
+def made_here(error: SubtrieError) -> SubtrieError:
+    """Mark the error of a call as one of this connector, not the answer of a service."""
+    if isinstance(error, HTTPError):
+        error._made_here = True
+    return error
+
+
+def _for_others(error: HTTPError, *, detailed: bool) -> HTTPError:
+    """Return what another service gets for an error of a call: its text names subjects and URLs."""
+    status, text = error.status, error.message
+    if isinstance(error, PublishRefused):  # this service may not; its caller may
+        status = 500
+    if not detailed:
+        timeout = isinstance(error, AckTimeout | RequestTimeout)
+        text = text.partition(":")[0] if timeout else reason_phrase(status).lower()
+    return HTTPError(text, status=status, stack=error.stack)
 
 
 def stack_frames(error: BaseException) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ A handler that blocks its event loop does not delay what this thread reads, and 
 acknowledgement. The thread starts with the first connection and ends with the last. While it runs,
 Python's threads take turns more often than by default: each system call of this thread ends with
 waiting for its turn, and at the default of 5 ms those waits alone would exceed the time in which
-callers expect an acknowledgement.
+callers expect an acknowledgement. ``SUBTRIE_KEEP_SWITCH_INTERVAL=1`` leaves the interval as it is.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ def acquire() -> asyncio.AbstractEventLoop:
     with _lock:
         _users += 1
         if _loop is None:
-            if sys.getswitchinterval() > SWITCH_INTERVAL:
+            if not _keeps_interval() and sys.getswitchinterval() > SWITCH_INTERVAL:
                 _restored = sys.getswitchinterval()
                 sys.setswitchinterval(SWITCH_INTERVAL)
             _loop = asyncio.new_event_loop()
             name = "subtrie-connections"
             threading.Thread(target=_run, args=(_loop,), name=name, daemon=True).start()
         return _loop
+
+
+def _keeps_interval() -> bool:
+    text = os.environ.get("SUBTRIE_KEEP_SWITCH_INTERVAL", "")
+    return text.lower() not in ("", "0", "false")
 
 
 def release() -> None:

@@ -1,6 +1,6 @@
 """JSON encoding and decoding of bodies: the standard library's results at a lower cost a call.
 
-Compact, in UTF-8; dataclasses and pydantic models become objects, enumeration members their values.
+Compact, in UTF-8; other values are written by their own type.
 The common case uses the C encoder and scanner directly; if they fail, the public functions of
 ``json`` run and raise their exact error.
 
@@ -12,8 +12,6 @@ numbers in other words.
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import importlib
 import json
 import os
@@ -22,24 +20,16 @@ from collections.abc import Callable
 from json import encoder
 from typing import Any
 
-
-def _json_default(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, set | frozenset | tuple):
-        return list(value)
-    raise TypeError(
-        f"{type(value).__name__} cannot be represented in JSON; "
-        "return a dict, a dataclass or a Response"
-    )
+from ._conversion.writing import plain, written
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_json_default)
-_scan = getattr(json.JSONDecoder(), "scan_once")  # noqa: B009 - missing in typeshed
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_decoder_of_all = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan = getattr(_decoder_of_all, "scan_once")  # noqa: B009 - missing in typeshed
 
 
 def _direct() -> Any:
@@ -47,7 +37,7 @@ def _direct() -> Any:
     make = getattr(encoder, "c_make_encoder", None)
     try:
         text = encoder.encode_basestring
-        encode = make(None, _json_default, text, None, ":", ",", False, False, True)  # type: ignore[misc]
+        encode = make(None, written, text, None, ":", ",", False, False, False)  # type: ignore[misc]
         return encode if "".join(encode({"a": [1, "é"]}, 0)) == '{"a":[1,"é"]}' else None
     except Exception:
         return None
@@ -80,7 +70,7 @@ def _decoder(name: str) -> Callable[[bytes], Any] | None:
     loads: Callable[[bytes], Any] = package.loads
 
     def without_rounding(body: bytes) -> Any:
-        return json.loads(body) if _LONG_INTEGER.search(body) else loads(body)
+        return _loads(body) if _LONG_INTEGER.search(body) else loads(body)
 
     return without_rounding
 
@@ -93,14 +83,18 @@ def json_bytes(value: Any) -> bytes:
 
     Raises:
         TypeError: The value, or a part of it, cannot be represented in JSON.
-        ValueError: The value refers to itself.
+        ValueError: The value refers to itself, or has a number that is not finite.
     """
     if _encode is not None:
         try:
             return "".join(_encode(value, 0)).encode()
-        except RecursionError:  # a circular or very deep value
+        except (RecursionError, TypeError, ValueError):  # circular, or keys that are not text
             pass
-    return _encoder.encode(value).encode()
+    return _encoder.encode(plain(value)).encode()
+
+
+def _loads(body: bytes) -> Any:
+    return json.loads(body, parse_constant=_refuse_constant)
 
 
 def json_value(body: bytes) -> Any:
@@ -109,7 +103,7 @@ def json_value(body: bytes) -> Any:
         try:
             return _decode(body)
         except Exception:  # the standard library judges what the package refuses
-            return json.loads(body)
+            return _loads(body)
     try:
         text = body.decode()
         value, end = _scan(text, 0)
@@ -117,4 +111,4 @@ def json_value(body: bytes) -> Any:
             return value
     except (ValueError, StopIteration):
         pass
-    return json.loads(body)
+    return _loads(body)

@@ -23,6 +23,7 @@ from ._client import RequestClient
 from ._cloud_locality import CLOUDS, locality_in
 from ._config import Configuration
 from ._control import ControlPlane, announce, ask_for_trace
+from ._env_files import env_files
 from ._envelope import current_request
 from ._peer_cache import PeerCache
 from ._runtime import Runtime
@@ -283,7 +284,8 @@ class Lifecycle:
         if nats is not None:
             broker = self._broker()
         endpoints = "1 endpoint" if count == 1 else f"{count} endpoints"
-        return [f"on plane {self._runtime.plane}", broker, endpoints]
+        files = [f"settings from {file}" for file in env_files().used]
+        return [f"on plane {self._runtime.plane}", broker, endpoints, *files]
 
     def _log(self, *parts: str) -> None:
         runtime = self._runtime

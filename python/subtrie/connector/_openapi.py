@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
-import types
-import typing
 from collections.abc import Iterable
 from itertools import chain, count
-from typing import Any, Union
+from typing import Any
 
-from ._binding import body_parameters
+from ._arguments import WITHOUT_BODY, Argument
 from ._claims import Flat
 from ._endpoint import Endpoint
-from ._message import Request, Response
 from ._runtime import Runtime
-
-_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def description(connector: Runtime, endpoints: Iterable[Endpoint], actor: Flat | None) -> bytes:
@@ -75,8 +69,7 @@ def _unique(name: str, method: str, names: set[str]) -> str:
 def _operation(endpoint: Endpoint, method: str, name: str) -> dict[str, Any]:
     text = (inspect.getdoc(endpoint.handler) or "").strip()
     summary = text.partition("\n")[0]
-    hints = endpoint.hints
-    path_names = [name for _, name, _ in endpoint.path_arguments]
+    arguments = endpoint.arguments
     operation: dict[str, Any] = {
         "operationId": name,
         "summary": summary.strip() or name.replace("_", " "),
@@ -87,24 +80,22 @@ def _operation(endpoint: Endpoint, method: str, name: str) -> dict[str, Any]:
     if text:
         operation["description"] = text
     parameters: list[dict[str, Any]] = []
-    for each in path_names:
-        schema = schema_of(hints.get(each, str))
+    types = {each.key: each.converter.schema(0) for each in arguments.named}
+    for _, each, _ in endpoint.path_arguments:
+        schema = types.get(each, {"type": "string"})
         parameters.append({"name": each, "in": "path", "required": True, "schema": schema})
-    kinds = {n: a for n, a in hints.items() if n != "return" and a not in (Request, bytes)}
-    bodies = body_parameters(kinds, path_names)
-    if len(bodies) == 1:
-        operation["requestBody"] = _json_content(schema_of(kinds[bodies[0]]))
-    elif bodies:
-        properties = {each: schema_of(kinds[each]) for each in bodies}
-        operation["requestBody"] = _json_content({"type": "object", "properties": properties})
-    for each, annotation in kinds.items():
-        if each not in path_names and each not in bodies:
-            parameters.append({"name": each, "in": "query", "schema": schema_of(annotation)})
+    in_query = arguments.body is not None or method.upper() in WITHOUT_BODY
+    for argument in arguments.named if in_query else ():
+        if not argument.in_path:
+            parameters.append(_in_query(argument))
+    body = None if in_query and arguments.body is None else arguments.schema()
+    if body is not None:
+        operation["requestBody"] = _json_content(body)
     if parameters:
         operation["parameters"] = parameters
-    result_type = hints.get("return")
-    if result_type not in (None, type(None), Response, bytes):
-        operation["responses"]["2XX"] |= _json_content(schema_of(result_type))
+    result = endpoint.result.schema()
+    if result:
+        operation["responses"]["2XX"] |= _json_content(result)
     if endpoint.requires is not None:
         operation["security"] = [{_SCHEME: []}]
         operation["responses"]["401"] = {"description": "Unauthorized"}
@@ -117,37 +108,12 @@ def _json_content(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": schema}}}
 
 
-def schema_of(annotation: Any, depth: int = 0) -> dict[str, Any]:
-    """Return the JSON schema of an annotation; empty if it cannot be expressed."""
-    if annotation in _SCALARS:
-        return {"type": _SCALARS[annotation]}
-    if depth > 8:
-        return {}
-    origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return {"anyOf": [schema_of(each, depth + 1) for each in arguments]}
-    if origin in (list, tuple, set, frozenset):
-        items = schema_of(arguments[0], depth + 1) if arguments else {}
-        return {"type": "array", "items": items}
-    if origin is dict:
-        more = schema_of(arguments[1], depth + 1) if len(arguments) == 2 else {}
-        return {"type": "object", "additionalProperties": more}
-    if hasattr(origin, "model_json_schema"):
-        schema: dict[str, Any] = origin.model_json_schema()
-        return schema
-    if dataclasses.is_dataclass(origin) and isinstance(origin, type):
-        try:
-            hints = typing.get_type_hints(origin)
-        except (NameError, TypeError):
-            return {"type": "object"}
-        fields = dataclasses.fields(origin)
-        needed = [
-            field.name
-            for field in fields
-            if field.default is field.default_factory is dataclasses.MISSING
-        ]
-        properties = {f.name: schema_of(hints.get(f.name, Any), depth + 1) for f in fields}
-        return {"type": "object", "properties": properties} | (
-            {"required": needed} if needed else {}
-        )
-    return {}
+def _in_query(argument: Argument) -> dict[str, Any]:
+    """Return the description of an argument of the query: objects and lists as ``a[b]=1``."""
+    schema = argument.converter.schema(0)
+    described: dict[str, Any] = {"name": argument.key, "in": "query", "schema": schema}
+    if argument.required:
+        described["required"] = True
+    if not {dict, list}.isdisjoint(argument.converter.kinds) and schema:
+        described |= {"style": "deepObject", "explode": True}
+    return described

@@ -15,13 +15,15 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from .. import _control_headers
 from .._errors import SubtrieError, refusal
+from ._broker_errors import is_told
 from ._codec import read_response
 from ._envelope import PendingRequest, ResponseEnvelope
-from ._errors import HTTPError, RequestTimeout, read_error
-from ._fragments import MAX_SILENCE, Reassembler, TransferKey
+from ._errors import HTTPError, PublishRefused, RequestTimeout, made_here, read_error
+from ._fragments import MAX_ACK_WAIT, MAX_SILENCE, Reassembler
 from ._identity import reply_address
 from ._limits import too_long
 from ._message import Message, Request, Response
@@ -29,10 +31,18 @@ from ._routing import KnownResponders
 from ._runtime import Runtime
 from ._transport import Transport
 
+_READ_LIMIT = 2.0  # seconds for the broker to answer a ping, before a response is given up
 _SHORT = 1024  # bytes of a message that cannot have a header that is too long by much
 _MOST_INSTANCES = 16_384  # responders of one multicast; bounds the memory of its caller
 _GRACE = 0.1  # of the timeout: time to process what was read
 _LATE = 0.25  # of the timeout: a loop that is later than this was blocked
+
+
+def ack_limit(request: Request, runtime: Runtime, transport: Transport) -> float:
+    """Return how long to wait for the acknowledgement of a request, in seconds."""
+    limit = transport.ack_limit(runtime.round_trip)
+    whole = len(request.body) <= transport.fragment_size
+    return limit if whole else min(limit, MAX_ACK_WAIT * runtime.round_trip)
 
 
 class AckTimer:
@@ -133,7 +143,7 @@ class ResponseStream(AsyncIterator[Response]):
         self._known, self._closed = known, closed
         self._expected = known.get(subject)
         self._responses: deque[Response] = deque()
-        self._error: BaseException | None = None
+        self._error: SubtrieError | None = None
         self._changed = asyncio.Event()
         self._done = False
         self._no_more_acks = False
@@ -222,7 +232,7 @@ class ResponseStream(AsyncIterator[Response]):
     async def __anext__(self) -> Response:
         while not self._responses:
             if self._error is not None:
-                raise self._error
+                raise made_here(self._error)
             if self._done:
                 raise StopAsyncIteration
             self._changed.clear()
@@ -239,33 +249,35 @@ class ResponseReceiver:
         transfers: The partially received responses.
     """
 
-    transfers: Reassembler[ResponseEnvelope]
-
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.waiting: dict[str, PendingRequest | ResponseStream] = {}
         self.local: set[PendingRequest] = set()
+        self.transfers = self._new_transfers()
 
     def open(self) -> None:
         """Prepare to receive, once the round trip is known."""
+        self.transfers = self._new_transfers()
+
+    def _new_transfers(self) -> Reassembler[ResponseEnvelope]:
         runtime = self._runtime
-        self.transfers = Reassembler(
+        return Reassembler(
             max_body=runtime.max_body,
             max_fragments=runtime.max_fragments,
             silence=MAX_SILENCE * runtime.round_trip,
-            overdue=self._on_overdue,
+            read_all=self._read_all,
         )
 
-    def refuse(self, subject: str, why: str) -> None:
+    def refuse(self, subject: str) -> None:
         """Fail the requests to a subject to which the broker does not let this service publish.
 
         Args:
-            subject: The subject in lower case.
-            why: The text of the error.
+            subject: The subject as the broker's client tells it.
         """
         for call in list(self.waiting.values()):
-            if call.subject.lower() == subject:
-                call.fail_threadsafe(HTTPError(why, status=403))
+            if is_told(call.subject, subject):
+                why = self._transport.why_refused(call.subject)
+                call.fail_threadsafe(PublishRefused(why))
 
     def close(self) -> None:
         """Fail every pending request: the connector shuts down."""
@@ -274,8 +286,7 @@ class ResponseReceiver:
                 call.fail_threadsafe(HTTPError("the connector is shutting down", status=503))
             else:
                 call.expire()
-        if hasattr(self, "transfers"):
-            self.transfers.close()
+        self.transfers.close()
 
     def receive_local(self, subject: str, message: Message) -> bool:
         """Take a response from within the process, in the sender's thread."""
@@ -362,19 +373,31 @@ class ResponseReceiver:
         now = asyncio.get_running_loop().time()
         try:
             if key not in self.transfers:
-                self.transfers.begin(key, count, now=now, ends=max(call.expires, now))
+                given_up = partial(self._fail, call, response)
+                ends = max(call.expires, now)
+                self.transfers.begin(key, count, now=now, ends=ends, given_up=given_up)
             whole = self.transfers.add(key, index, count, response, now=now)
         except HTTPError as error:
-            if isinstance(call, PendingRequest):
-                call.fail_threadsafe(error)
-            else:
-                response.error, response.status, response.body = error, error.status, b""
-                call.loop.call_soon_threadsafe(call.receive, response)
+            self._fail(call, response, error)
             return
         if whole is not None:
             self._complete(call, whole)
 
-    def _on_overdue(self, key: TransferKey) -> None:
-        call = self.waiting.get(key[2])
+    def _fail(
+        self, call: PendingRequest | ResponseStream, response: ResponseEnvelope, error: HTTPError
+    ) -> None:
+        """Complete a response of which fragments are missing or do not fit."""
         if isinstance(call, PendingRequest):
-            call.fail_threadsafe(RequestTimeout("fragments of the response are missing"))
+            call.fail_threadsafe(error)
+        elif not call.loop.is_closed():
+            response.error, response.status, response.body = error, error.status, b""
+            call.loop.call_soon_threadsafe(call.receive, response)
+
+    async def _read_all(self) -> bool:
+        """Return once all that the broker has sent was received; False if it does not answer."""
+        if not await self._transport.responds(_READ_LIMIT):
+            return False
+        received = asyncio.get_running_loop().create_future()
+        self._runtime.hand_over(received.set_result, None)
+        await received
+        return True

@@ -19,7 +19,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import _control_headers
-from ._binding import to_response
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope, current_request
 from ._errors import HTTPError, RequestTimeout, error_body, to_http_error
@@ -231,7 +230,7 @@ class HandlerRunner:
                 finally:
                     if request.limit is not None:
                         request.limit.stop()
-                response = to_response(result)
+                response = endpoint.respond(result)
                 if len(response.body) > runtime.max_body:
                     raise HTTPError(
                         f"the response exceeds {runtime.max_body} bytes (max_body)", status=413
@@ -323,7 +322,7 @@ class HandlerRunner:
             "handling %s %s failed: %s",
             endpoint.method,
             endpoint.path,
-            f"{type(cause).__name__}: {cause}" if unexpected else sent,
+            f"{type(cause).__name__}: {cause}" if unexpected else cause or sent,
             exc_info=cause if status >= 500 else None,
             extra={
                 "service": runtime.host,

@@ -160,11 +160,6 @@ class Runtime:
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(self._take)
 
-    @property
-    def handed_over(self) -> bool:
-        """Whether steps wait for the event loop."""
-        return bool(self._handed)
-
     def _take(self) -> None:
         self._taking = False  # first: a step given from now on wakes the loop again
         handed = self._handed

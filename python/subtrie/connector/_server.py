@@ -25,7 +25,7 @@ from ._codec import read_request, write_response
 from ._endpoint import Endpoint
 from ._envelope import RequestEnvelope, ResponseEnvelope
 from ._errors import HTTPError
-from ._fragments import MAX_SILENCE, Reassembler, TransferKey
+from ._fragments import MAX_SILENCE, Reassembler
 from ._identity import address_url, request_address, return_subject, url_at
 from ._limits import Backlog, oversized, too_long
 from ._message import Message, Request
@@ -36,6 +36,8 @@ from ._transport import Transport
 logger = logging.getLogger("subtrie.connector")
 
 _AT_ONCE = 256  # endpoints subscribed or unsubscribed concurrently
+_READ_LIMIT = 2.0  # seconds for the broker to answer a ping, before a transfer is given up
+_HAND_OVER_LIMIT = 1.0  # seconds for a connection to hand over what it has read
 _LONGEST_HOLD = 0.05  # seconds in which requests that arrive are acknowledged before handlers run
 
 
@@ -49,15 +51,13 @@ class RequestServer:
         transfers: The partially received requests.
     """
 
-    transfers: Reassembler[RequestEnvelope]
-
     def __init__(self, runtime: Runtime, transport: Transport) -> None:
         self._runtime, self._transport = runtime, transport
         self.endpoints: list[Endpoint] = []
         self.own_endpoints: list[Endpoint] = []
         self.runner = HandlerRunner(runtime, transport)
         self._arrived: list[tuple[int, Endpoint, RequestEnvelope, str, HTTPError | None]] = []
-        self._backlog = Backlog(0, 0)
+        self._backlog, self.transfers = self._new_backlog(), self._new_transfers()
         self._written_acks: dict[tuple[int, str | None], tuple[bytes, bytes]] = {}
         self._acknowledged_receiver = self._receive_acknowledged  # one object for all endpoints
         self._seen = 0  # of what has arrived, at the last look
@@ -65,24 +65,40 @@ class RequestServer:
 
     def open(self) -> None:
         """Prepare to receive, once the round trip is known."""
-        runtime = self._runtime
         self._written_acks.clear()  # the locality may have changed
         self.runner.open()
-        self._backlog = Backlog(_MOST_WAITING, _MOST_BODIES * runtime.max_body)
-        self.transfers = Reassembler(
+        self._backlog, self.transfers = self._new_backlog(), self._new_transfers()
+
+    def _new_backlog(self) -> Backlog:
+        return Backlog(_MOST_WAITING, _MOST_BODIES * self._runtime.max_body)
+
+    def _new_transfers(self) -> Reassembler[RequestEnvelope]:
+        runtime = self._runtime
+        return Reassembler(
             max_body=runtime.max_body,
             max_fragments=runtime.max_fragments,
             silence=MAX_SILENCE * runtime.round_trip,
-            overdue=_log_overdue,
+            read_all=self._read_all,
         )
 
     async def finish(self, timeout: float) -> None:
         """Wait for running handlers; cancel them after ``timeout`` seconds."""
-        while self._arrived or self._runtime.handed_over:
-            await asyncio.sleep(0.001)
+        await self._begin_all(max(timeout, _HAND_OVER_LIMIT))
+        self.transfers.close()
         await self.runner.finish(timeout)
-        if hasattr(self, "transfers"):
-            self.transfers.close()
+
+    async def _begin_all(self, timeout: float) -> None:
+        """Return when everything that the connection has read was begun with."""
+        begun = asyncio.get_running_loop().create_future()
+        self._transport.after_writes(partial(self._hand_over_last, begun))
+        await asyncio.wait((begun,), timeout=timeout)
+
+    async def _read_all(self) -> bool:
+        """Return once all that the broker has sent was begun with; False if it does not answer."""
+        if not await self._transport.responds(_READ_LIMIT):
+            return False
+        await self._begin_all(_READ_LIMIT)
+        return True
 
     # --- subscriptions
 
@@ -188,10 +204,18 @@ class RequestServer:
         if arrived > self._seen and time.monotonic() - self._held_since < _LONGEST_HOLD:
             self._seen = arrived
             self._transport.after_writes(self._hand_over)
-            return
+        else:
+            self._hand_over_now()
+
+    def _hand_over_now(self) -> None:
         taken, self._arrived = self._arrived, []
         for each in taken:
             self._runtime.hand_over(self._begin_read, *each)
+
+    def _hand_over_last(self, begun: asyncio.Future[None]) -> None:
+        """Hand over what has arrived; ``begun`` is done when the loop has begun with all of it."""
+        self._hand_over_now()
+        self._runtime.hand_over(begun.set_result, None)
 
     def _read(
         self, subject: str, payload: bytes
@@ -342,7 +366,8 @@ class RequestServer:
             if index == 1:
                 budget = request.budget or _control_headers.DEFAULT_BUDGET
                 ends = now + min(budget, _control_headers.MAX_BUDGET)
-                self.transfers.begin(key, count, now=now, ends=ends)
+                given_up = partial(self.runner.start, endpoint, request, reply_to)
+                self.transfers.begin(key, count, now=now, ends=ends, given_up=given_up)
             whole = self.transfers.add(key, index, count, request, now=now)
         except HTTPError as error:
             self.runner.start(endpoint, request, reply_to, error)
@@ -365,8 +390,3 @@ _PLACEHOLDER = "placeholder-of-the-message-id"
 
 def _not_acknowledged(error: HTTPError) -> None:
     logger.warning("an acknowledgement could not be sent: %s", error)
-
-
-def _log_overdue(key: TransferKey) -> None:
-    source, instance, _ = key
-    logger.info("incomplete fragmented message from %s (%s)", source, instance)

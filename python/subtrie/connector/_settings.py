@@ -1,25 +1,17 @@
-"""Settings from environment variables and ``env.yaml``.
-
-A variable of the process comes first, then ``env.local.yaml``, then ``env.yaml``, in the working
-directory and then in its parents. Only lines ``NAME: value`` are read from the files.
-"""
+"""Settings of a connector: its arguments, the variables of the process, then ``env.yaml``."""
 
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
 
 from .._errors import refusal
 from .._plane import default_plane
 from ..microbus import check_locality, check_plane
 from ._cloud_locality import cloud_of
+from ._env_files import env_files
 
 _SCHEMES = ("nats", "tls", "ws", "wss")
 DEFAULT_URL = "nats://127.0.0.1:4222"
-_LINE = re.compile(
-    r"""([A-Z][A-Z0-9_]*)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)'|([^#"'\s][^#]*?))?\s*"""
-)
 _LOCAL = ("/127.0.0.1:", "/0.0.0.0:", "/localhost:")
 CLIENTS = ("native", "nats-py")
 DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
@@ -27,24 +19,7 @@ DEPLOYMENTS = ("PROD", "LAB", "LOCAL", "TESTING")
 
 def variable(name: str) -> str:
     """Return the value of a variable, or an empty text if it is not set."""
-    if name in os.environ:
-        return os.environ[name]
-    folder = Path.cwd()
-    for each in (folder, *folder.parents):
-        for file in ("env.local.yaml", "env.yaml"):
-            value = _lines(each / file).get(name)
-            if value is not None:
-                return value
-    return ""
-
-
-def _lines(file: Path) -> dict[str, str]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return {}
-    found = (_LINE.fullmatch(line.split(" #")[0]) for line in text.splitlines())
-    return {match[1]: match[2] or match[3] or match[4] or "" for match in found if match}
+    return os.environ[name] if name in os.environ else env_files().get(name)
 
 
 def under_test() -> bool:

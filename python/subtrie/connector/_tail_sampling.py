@@ -2,7 +2,7 @@
 
 Most traces are never looked at; those of failed requests are. ``TailSamplingProcessor`` keeps the
 latest spans of a process and exports those of one trace when the control plane asks for it
-(``/trace?id=…`` on port 888). A handler that fails with 500 or more asks every connector on the
+(``/trace?id=…`` on port 888). A handler that fails, with any status, asks every connector on the
 plane, once for each trace.
 """
 

@@ -19,6 +19,7 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from .._dispatcher import Dispatcher, HandlerSubscription
@@ -158,16 +159,22 @@ class Transport:
         self.fragment_size = _LOCAL_PAYLOAD - _HEAD_ROOM
         self._watchers: list[Watcher] = []
         self._rules: tuple[str, ...] | None = None
-        #: Subscriptions that the broker refused, in lower case.
+        self._creds_file: Path | None = None
+        self._patterns: dict[str, str] = {}  # as subscribed, by themselves and in lower case
+        #: Subscriptions that the broker refused.
         self.refused: set[str] = set()
-        #: Called with the lower-case subject of a publish that the broker refused, and why.
-        self.on_refused: Callable[[str, str], None] | None = None
+        #: Called with the subject of a publish that the broker refused, as its client tells it.
+        self.on_refused: Callable[[str], None] | None = None
 
     def _on_violation(self, found: Violation) -> None:
         if found.verb == "subscribe":
-            self.refused.add(found.subject)
+            self.refused.add(self._patterns.get(found.subject, found.subject))
         elif self.on_refused is not None:
-            self.on_refused(found.subject, explained(found.subject, self._rules))
+            self.on_refused(found.subject)
+
+    def why_refused(self, subject: str) -> str:
+        """Return why the broker refuses to publish to a subject."""
+        return explained(subject, self._rules, self._creds_file)
 
     @property
     def is_open(self) -> bool:
@@ -209,6 +216,7 @@ class Transport:
                 )
             self.nats = await connect(self._connection, credentials, self.host)
             self._rules = publish_rules(credentials.creds)
+            self._creds_file = credentials.creds_file
             self.nats.on_violation.append(self._on_violation)
         self.in_process = InProcessTransport() if self.short_circuit else None
         _open.add(self)
@@ -249,6 +257,8 @@ class Transport:
         if self.nats is not None:
             if self._watchers:  # they see every message, acknowledgements too
                 on_payload, acknowledging = self._watched(on_payload), None
+            for pattern in map(str, patterns):
+                self._patterns[pattern] = self._patterns[pattern.lower()] = pattern
             remotes = await self.nats.subscribe(patterns, queue, on_payload, acknowledging)
         made = [
             Registration(pattern, queue, None, remote)

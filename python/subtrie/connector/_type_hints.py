@@ -18,22 +18,24 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     if not inspect.isroutine(function):
         function = type(function).__call__
     try:
-        return typing.get_type_hints(function)
+        return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError):
         pass
     unwrapped = inspect.unwrap(function)
-    enclosing = _enclosing_names(unwrapped)
+    enclosing = enclosing_names(unwrapped)
     found: dict[str, Any] = {}
     for name, annotation in getattr(unwrapped, "__annotations__", {}).items():
         holder: Any = type("holder", (), {"__annotations__": {name: annotation}})
         try:
-            found |= typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), enclosing)
+            found |= typing.get_type_hints(
+                holder, getattr(unwrapped, "__globals__", {}), enclosing, include_extras=True
+            )
         except (NameError, TypeError, AttributeError, SyntaxError):
             continue
     return found
 
 
-def _enclosing_names(function: Any) -> dict[str, Any]:
+def enclosing_names(function: Any) -> dict[str, Any]:
     """Return the local variables of the function that encloses another, if it is still running."""
     code = getattr(function, "__code__", None)
     frame = sys._getframe(1)

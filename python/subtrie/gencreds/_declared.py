@@ -25,11 +25,11 @@ from ._targets import target_of_route, target_of_url
 _KEYS = {"service", "method", "url", "route", "publish", "subscribe", "in"}
 _HEADER = re.compile(r"^[ \t]*\[\[\s*tool\s*\.\s*subtrie\s*\.\s*gencreds\s*\.\s*calls\s*\]\]", re.M)
 
-#: Subjects of a plane have rules of their own, which pin the source.
 #: Largest pyproject.toml that is read, in bytes.
 MAX_PROJECT_BYTES = 65_536
 #: Most dots in a line of it: a key of many dotted parts takes quadratic time and memory.
 MAX_DOTS = 2_000
+#: Subjects of a plane have rules of their own, which pin the source.
 _PLANES = ("*.safe.>", "*.danger.>", "*.reply.>")
 
 

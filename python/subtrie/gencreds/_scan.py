@@ -337,6 +337,7 @@ class _Scan:
         method: PartialString,
         route: PartialString,
     ) -> None:
+        method = ("POST",) if literal_text(method) == "ANY" else method  # as the client sends it
         whose, method_name = literal_text(of), self._method(site, method, "calls")
         try:
             target = target_of_route(UNRESOLVED_HOST if whose is None else whose, route)

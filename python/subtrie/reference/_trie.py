@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from .._display import tree_html
 from .._drawing import draw
-from .._subscription import (
-    Groups,
-    SubscriptionSequence,
-    TrieStats,
-    empty_trie,
-    explained,
-)
+from .._subscription import Groups, SubscriptionSequence, TrieStats, empty_trie, explained
 from . import _tree as tree
 from ._bulk_load import entries_of, rows_given
 from ._column import rows_of
@@ -357,7 +351,7 @@ class SubjectTrie:
         ``match_batch`` look up none; every other call first looks up all values, once.
 
         Args:
-            image: Any object with the buffer protocol, such as a memory map.
+            image: Any object with the buffer protocol, such as a memory map. It is copied.
             values: A mapping or sequence from ids to values; without it the ids are the values.
             verify: Whether to verify the checksum.
 

@@ -18,16 +18,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .._errors import SubtrieError
 from .._redaction import redact_text
 from ..wire import log
-from .microbus import check_identity_host
+from ._logins import Logins
+
+__all__ = ["read_events"]
 
 Row = dict[str, Any]
 Key = tuple[str, str, int]
 
 COLUMNS = (
-    *("offset", "until", "time", "conn", "account", "identity", "direction", "op", "subject"),
+    *("offset", "until", "time", "conn", "account", "identity"),
+    *("identity_source", "user", "client", "direction", "op", "subject"),
     *("reply", "queue", "sid", "size", "deliveries", "refused", "forwarded", "ambiguous"),
     *("subscription", "position", "reason", "_corrupt_record"),
 )
@@ -122,6 +124,7 @@ class _Reader:
         self._open_keys: Counter[Key] = Counter()
         self._limits: list[tuple[datetime, int, _Window]] = []
         self._subscriptions: dict[tuple[str, str], _Subscription] = {}
+        self._logins = Logins()
 
     def line(self, position: int, raw: bytes) -> None:
         """Read one line, without its LF."""
@@ -152,13 +155,17 @@ class _Reader:
             return
         prefix, rest = found
         conn = f"{'-' if prefix.pid is None else prefix.pid}/{prefix.kind}:{prefix.id}"
-        name = log.client_name(prefix.client)
-        shared = {
-            "conn": conn,
-            "account": _shown(prefix.account),
-            "identity": _identity(_shown(prefix.user), _shown(name)),
-        }
+        account, user, name = map(
+            _shown, (prefix.account, prefix.user, log.client_name(prefix.client))
+        )
+        who = self._logins.who(conn, account, (prefix.login, user), name)
+        shared = {"conn": conn, "account": account, **who}
         client = prefix.kind in _CLIENTS
+        is_operation = rest[3:].startswith((" MSG_PAYLOAD: [", " ["))
+        if rest[:3] in log.DIRECTIONS and is_operation:
+            self._claimed(position, prefix, shared)
+            if client and rest.startswith("<<- [CONNECT ") and rest.endswith("]") and not long:
+                self._logins.connect(conn, rest[13:-1])
         direction = log.DIRECTIONS.get(rest[:3])
         if direction is None:
             if prefix.level == "TRC":
@@ -195,6 +202,16 @@ class _Reader:
         row = {**shared, "time": time, "direction": direction, **parts}
         self._operation(position, row, client, second)
 
+    def _claimed(self, position: int, prefix: log.LinePrefix, shared: Row) -> None:
+        """Add a row if the client claims another user than the broker proved."""
+        claimed = prefix.login and self._logins.claim(shared["conn"], shared)
+        if claimed:
+            try:
+                time = None if prefix.ts is None else _stamp(prefix.ts)
+            except ValueError:
+                time = None
+            self._add(position, **shared, time=time, op="CLAIM", subject=claimed)
+
     def _message(self, position: int, text: str) -> None:
         """Read a line that names no connection."""
         if not log.is_message(text):
@@ -206,6 +223,7 @@ class _Reader:
             server = f"{'-' if record.pid is None else record.pid}/"
             for (conn, _), subscription in self._subscriptions.items():
                 subscription.active &= not conn.startswith(server)
+            self._logins.restart(server.removesuffix("/"))
             self._add(position, conn=f"{server}server", time=time, op="START")
         self.found.counts["server"] += 1
 
@@ -219,6 +237,7 @@ class _Reader:
             elif client and _CLOSING.match(text):
                 for (owner, _), subscription in self._subscriptions.items():
                     subscription.active &= owner != conn
+                self._logins.close(conn)
                 self._add(position, **shared, op="CLOSED")
             return
         subject = _shown(violation.subject)
@@ -294,9 +313,8 @@ class _Reader:
         """Read a time, and close the windows that it is too late for."""
         if text is None:
             return None
-        second, _, fraction = text.partition(".")
         try:
-            time = _second(second) + timedelta(microseconds=int(fraction[:6].ljust(6, "0")))
+            time = _stamp(text)
         except ValueError:
             raise _Refused("bad time") from None
         while self._limits and self._limits[0][0] < time:
@@ -426,17 +444,7 @@ def _shown(text: str | None) -> str | None:
     return redact_text(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
 
 
-def _identity(user: str | None, name: str | None) -> str | None:
-    """Return the user or the name of a client, whichever is the first that can be a host."""
-    for text in (user, name):
-        if text:
-            try:
-                check_identity_host(text)
-            except SubtrieError:
-                continue
-            return text
-    return user or name
-
-
-def _second(text: str) -> datetime:
-    return datetime.strptime(text, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
+def _stamp(text: str) -> datetime:
+    second, _, fraction = text.partition(".")
+    time = datetime.strptime(second, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
+    return time + timedelta(microseconds=int(fraction[:6].ljust(6, "0")))

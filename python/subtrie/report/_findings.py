@@ -84,6 +84,16 @@ _RULES = (
         "Give each service its own user, whose publish rules name it as the source.",
     ),
     _Rule(
+        "claimed_users",
+        ("who", "claimed"),
+        "count",
+        "claimed",
+        _always("high"),
+        lambda row: f"{row['who']} claims another user: {row['claimed']}",
+        "Its CONNECT names a user beside the credentials that the broker checked. The broker may "
+        "print that name before its lines; the audit names the user that was proven.",
+    ),
+    _Rule(
         "violations",
         ("kind", "who", "rule"),
         "count",
@@ -153,7 +163,7 @@ _RULES = (
         ("service", "finding"),
         None,
         "path",
-        lambda row: "medium" if row["finding"] in ("refused", "no rule") else "low",
+        lambda row: "medium" if row["finding"] in ("refused", "no rule", "denied") else "low",
         lambda row: f"{row['service']} to {row['destination']}: {row['finding']}",
         "The source, the permissions and the traffic differ on this edge.",
         lambda row: row["finding"] != "ok",

@@ -35,6 +35,7 @@ _TEXTS = {
         "Accepted messages without a subscriber, and the pattern that is nearest.",
     ),
     "spoofed": ("Spoofed sources", "Messages whose subject names another sender."),
+    "claimed_users": ("Claimed users", "Clients that name another user than the proven one."),
     "refused": ("Refused by the broker", "Publishes and subscriptions that were not permitted."),
     "slow_consumers": ("Slow consumers", "Clients that read more slowly than they were sent to."),
     "malformed": ("Malformed subjects", "Subjects on a plane that are not canonical addresses."),

@@ -34,7 +34,7 @@ from ._runs.lake import check_lake, write_lake
 from ._runs.row_lines import key_text, row_lines
 from ._runs.run_difference import run_difference
 from ._runs.run_folder import OutputFolderError
-from ._runs.verdict import verdict
+from ._runs.verdict import failing, not_read, verdict
 from ._schema import ANSWERS, EVENTS, EVENTS_VERSION, TABLE_KEYS, TABLES
 from ._sessions.carried import register_source
 from ._sessions.failure import failure_text, was_interrupted
@@ -42,11 +42,13 @@ from ._sessions.local_session import SparkStartError, local_session
 from ._sessions.remote_session import cluster_session, connect_session
 from ._sessions.ship import ship
 from ._sessions.task_watch import watch_tasks
+from ._sources.growing_log import files_there
 from ._sources.log_files import input_kind, log_files, log_size, resolve_path
 from ._sources.log_reader import holds_server_lines
 from ._sources.payload_heads import payload_heads
 from ._table_functions import (
     call_graph,
+    claimed_users,
     coverage,
     cross_plane,
     fan_out,
@@ -98,15 +100,18 @@ __all__ = [
     "audit_stream",
     "call_graph",
     "check_lake",
+    "claimed_users",
     "cluster_session",
     "connect_session",
     "coverage",
     "cross_plane",
     "decode",
     "events",
+    "failing",
     "failure_text",
     "failures",
     "fan_out",
+    "files_there",
     "flows",
     "gap",
     "history",
@@ -122,6 +127,7 @@ __all__ = [
     "log_size",
     "malformed",
     "match",
+    "not_read",
     "open_audit",
     "other_traffic",
     "parse_time",

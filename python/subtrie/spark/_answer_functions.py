@@ -121,10 +121,10 @@ def gap(
         code: The services that ``gencreds.scan`` found.
 
     Returns:
-        ``service, destination, port, method, path``, ``code`` (file and line), ``rule``,
-        ``traffic`` (accepted messages), ``refused`` and ``finding``: ``ok``, ``never called``,
-        ``no rule``, ``not in code``, ``rule only`` or ``refused``. A side that is not given is not
-        judged.
+        ``service, destination, port, method, path``, ``code`` (file and line), ``rule`` (that
+        decides), ``traffic`` (accepted messages), ``refused`` and ``finding``: ``ok``,
+        ``never called``, ``no rule``, ``denied`` (``rule`` is the deny rule), ``not in code``,
+        ``rule only`` or ``refused``. A side that is not given is not judged.
 
     Raises:
         ValueError: The table lacks a column of ``EVENTS``, or the rules name no service of it.

@@ -54,7 +54,7 @@ def answer_tables(
         check_logs(paths)
 
     def make(read: Callable[[str], pa.Table], summary: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        if questions.automatic and (summary["planes"] or not summary["lines"]):
+        if questions.automatic and (summary["planes"] or not summary["operations"]):
             return ()
         if spark is None:
             raise SessionNeededError
@@ -81,7 +81,7 @@ def answers_so_far(
 
         from ._sources.growing_log import files_of
 
-        if questions.automatic and (summary["planes"] or not summary["lines"]):
+        if questions.automatic and (summary["planes"] or not summary["operations"]):
             return ()
         files = files_of(paths, list(ends))
         events = read_events(spark, files)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Columns = Sequence[tuple[str, str]]
 
 #: The version of ``EVENTS``.
-EVENTS_VERSION = 1
+EVENTS_VERSION = 2
 #: The version of ``TABLES``.
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 
 #: What a server did, one row per operation. ``server`` is a digest of the first line of its log,
 #: ``offset`` the position of the line in ``file``, and ``position`` that in the whole log of the
@@ -26,6 +26,10 @@ TABLES_VERSION = 1
 #: has ``until`` (the end of the window of its deliveries), ``deliveries`` (lines to clients),
 #: ``forwarded`` (lines to other servers) and ``ambiguous``, unless it was ``refused``. A message
 #: that it sent to a client has ``subscription``, the position of the SUB line it was delivered by.
+#: ``identity_source`` is what ``identity`` rests on: ``jwt``, ``nkey`` or ``user``, which the
+#: broker proved; ``token``, which names no user; ``claimed``, the name that the client gave itself.
+#: ``user`` is the user as the broker knows it, ``client`` the name that the client gave itself. A
+#: row CLAIM says that CONNECT names another user than the proven one: the one in ``subject``.
 #: ``size`` of an UNSUB is the number of messages that the subscription still waits for.
 #: A line that cannot be parsed has ``reason`` and ``_corrupt_record``.
 EVENTS: tuple[tuple[str, str], ...] = (
@@ -37,6 +41,9 @@ EVENTS: tuple[tuple[str, str], ...] = (
     ("conn", "string"),
     ("account", "string"),
     ("identity", "string"),
+    ("identity_source", "string"),
+    ("user", "string"),
+    ("client", "string"),
     ("direction", "string"),
     ("op", "string"),
     ("subject", "string"),
@@ -55,6 +62,8 @@ EVENTS: tuple[tuple[str, str], ...] = (
 )
 
 _SPAN = (("first", "timestamp"), ("last", "timestamp"))
+#: Who is behind a connection, beside its identity, as in ``EVENTS``.
+_PROOF = (("user", "string"), ("client", "string"), ("identity_source", "string"))
 
 #: The tables of the audit, in the order in which they are printed. The keys of a table come first.
 TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -84,12 +93,19 @@ TABLE_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "refused": (
         *(("who", "string"), ("subject", "string"), ("count", "bigint"), ("kind", "string")),
         *_SPAN,
+        *_PROOF,
     ),
     "slow_consumers": (("who", "string"), ("count", "bigint"), *_SPAN),
     "spoofed": (
         *(("who", "string"), ("claimed", "string"), ("subject", "string")),
         *(("count", "bigint"), ("accepted", "bigint")),
         *_SPAN,
+        *_PROOF,
+    ),
+    "claimed_users": (
+        *(("who", "string"), ("claimed", "string"), ("count", "bigint")),
+        *_SPAN,
+        *_PROOF,
     ),
     "subscriptions": (
         *(("server", "string"), ("conn", "string"), ("sid", "string")),
@@ -180,9 +196,10 @@ TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "undelivered": ("subject",),
     "malformed": ("subject",),
     "other_traffic": ("subject",),
-    "refused": ("who", "subject", "kind"),
+    "refused": ("who", "subject", "kind", *(name for name, _ in _PROOF)),
     "slow_consumers": ("who",),
-    "spoofed": ("who", "claimed", "subject"),
+    "spoofed": ("who", "claimed", "subject", *(name for name, _ in _PROOF)),
+    "claimed_users": ("who", "claimed", *(name for name, _ in _PROOF)),
     "subscriptions": ("server", "conn", "sid", "start"),
     "coverage": ("server", "pattern", "queue"),
     "fan_out": ("subject",),

@@ -89,7 +89,7 @@ def other_traffic(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame
 
 
 def refused(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
-    """Return what the server refused, and the client.
+    """Return rejected operations, with the client that sent each.
 
     Args:
         events: A table with the columns ``EVENTS``.
@@ -125,6 +125,19 @@ def spoofed(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
         ValueError: The table lacks a column of ``EVENTS``.
     """
     return _table(events, "spoofed", planes)
+
+
+def claimed_users(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:
+    """Return the clients whose CONNECT names another user than the one that the broker proved.
+
+    Args:
+        events: A table with the columns ``EVENTS``.
+        planes: The planes to audit. Without them they are detected from the traffic.
+
+    Raises:
+        ValueError: The table lacks a column of ``EVENTS``.
+    """
+    return _table(events, "claimed_users", planes)
 
 
 def subscriptions(events: DataFrame, *, planes: Sequence[str] = ()) -> DataFrame:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _NO_SUBJECT = "no subject"
+_RECEIVED, _SENT, _REFUSED = ("in", "c2s"), ("out", "s2c"), ("refused",)
+#: An unknown direction is shown up to so many characters.
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,13 @@ def events(
 ) -> DataFrame:
     """Return messages as the table ``events``.
 
-    Each row is a message that a client published, unless ``direction`` says that the server sent
-    it to one. What the table does not say is null: without ``deliveries`` nothing is reported as
-    undelivered. A row without a subject has the ``reason`` ``no subject``. Bytes are read as UTF-8,
-    and a value that does not have the type of its column (a time that is not one) is null. Cost:
-    none until the result is used; the columns are computed by Spark.
+    Each row is a message that a client published, unless ``direction`` says that the server refused
+    it, or sent it to a client. A refused one is two events, as in a log: the message, and its
+    ``VIOLATION``. What the table does not say is null: messages are not matched with the rows that
+    were sent, so without ``deliveries`` nothing is reported as undelivered. A row without a subject
+    has the ``reason`` ``no subject``, and one of another direction ``unknown direction``. Bytes are
+    read as UTF-8, and a value that does not have the type of its column (a time that is not one) is
+    null. Cost: none until the result is used; the columns are computed by Spark.
 
     Args:
         df: A table with a row for each message. Each column below is given by its name, by the path
@@ -57,8 +62,9 @@ def events(
         subject: The subjects.
         identity: The publisher's host; by default the column ``identity`` if there is one.
         time: The time, a timestamp; by default the column ``time`` if there is one.
-        direction: ``in`` or ``c2s`` (received by the server), ``out`` or ``s2c``; by default the
-            column ``direction`` if there is one, else all are received.
+        direction: ``in``, ``c2s`` or null (received by the server), ``refused`` (received, and not
+            accepted), ``out`` or ``s2c``, in any case; by default the column ``direction`` if there
+            is one, else all are received.
         size: The size in bytes; by default the column ``size`` if there is one.
         server: The name of the server; by default the column ``server`` if there is one.
 
@@ -80,8 +86,14 @@ def events(
     }
     text = _text(df, _column(df, subject), subject)
     who = columns.get("identity", nothing).try_cast("string")
-    sent = F.lower(columns.get("direction", nothing).try_cast("string")).isin("out", "s2c")
-    operation = F.when(sent, F.lit("MSG")).otherwise(F.lit("PUB"))
+    way = F.lower(columns.get("direction", nothing).try_cast("string"))
+    sent, refused = way.isin(*_SENT), way.isin(*_REFUSED)
+    unknown = way.isNotNull() & ~way.isin(*_RECEIVED, *_SENT, *_REFUSED)
+    operations = (
+        F.when(text.isNull() | unknown, F.array(nothing.cast("string")))
+        .when(refused, F.array(F.lit("PUB"), F.lit("VIOLATION")))
+        .otherwise(F.array(F.when(sent, F.lit("MSG")).otherwise(F.lit("PUB"))))
+    )
     computed = {
         "server": F.coalesce(columns.get("server", nothing), F.lit("table")),
         "identity": who,
@@ -89,12 +101,20 @@ def events(
         "direction": F.when(sent, F.lit("out")).otherwise(F.lit("in")),
         "size": columns.get("size", nothing),
         "subject": text,
-        "op": F.when(text.isNotNull(), operation),
+        "op": F.when(text.isNotNull(), F.lit("PUB")),
         "conn": F.concat(F.lit("-/client:"), F.coalesce(who, F.lit("0"))),
-        "reason": F.when(text.isNull(), F.lit(_NO_SUBJECT)),
+        "refused": F.when(refused, F.lit("publish")),
+        "reason": F.when(text.isNull(), F.lit(_NO_SUBJECT)).when(
+            unknown, F.concat(F.lit("unknown direction: "), F.substring(way, 1, _SHOWN))
+        ),
     }
     made = df.select(
-        *(computed.get(name, nothing).try_cast(kind).alias(name) for name, kind in EVENTS)
+        *(
+            F.explode(operations).alias(name)
+            if name == "op" and "direction" in columns
+            else computed.get(name, nothing).try_cast(kind).alias(name)
+            for name, kind in EVENTS
+        )
     )
     constants = {"server": "table", "direction": "in", "op": "PUB", "conn": "-/client:0"}
     if "identity" in columns:
@@ -104,6 +124,8 @@ def events(
     if "server" in columns:
         del constants["server"]
     names = {"subject", "conn", "op", "direction", "server", *columns} - constants.keys()
+    if "direction" in columns:
+        names |= {"refused", "reason"}
     _narrow[made] = _Narrow(made.select([n for n, _ in EVENTS if n in names]), constants)
     return made
 

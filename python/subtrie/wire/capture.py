@@ -24,6 +24,17 @@ from typing import Any, BinaryIO, Self
 from .._errors import WireError
 from .._reasons import REASONS
 
+__all__ = [
+    "CONNECTION_KINDS",
+    "MAX_DATA",
+    "RECORD_KINDS",
+    "Record",
+    "Writer",
+    "files",
+    "pack",
+    "read",
+]
+
 MAGIC = b"SUBTRIE-CAPTURE 1\n"
 MARK = b"\xf5NR\x01"
 

@@ -19,6 +19,20 @@ from typing import Any, NamedTuple
 from .._redaction import redact_text
 from ._go_quote import unquote
 
+__all__ = [
+    "KINDS",
+    "SLOW_CONSUMER",
+    "LinePrefix",
+    "LogRecord",
+    "Violation",
+    "client_name",
+    "is_message",
+    "parse_line",
+    "read_prefix",
+    "split_arguments",
+    "violation",
+]
+
 #: The kind of connection, by the letters before its number.
 KINDS = {
     "cid": "client",
@@ -68,7 +82,8 @@ _INTERNAL = re.compile(r"[A-Z][A-Z ]* - ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _LOGIN = re.compile(
-    r"(?:(?P<account>.*?)/)?(?:[^/]*/)??(?:(?:user|jwt|nkey):(?P<user>.*)|token)\Z", re.DOTALL
+    r"(?:(?P<account>.*?)/)?(?:[^/]*/)??(?:(?P<login>user|jwt|nkey):(?P<user>.*)|token)\Z",
+    re.DOTALL,
 )
 _OPERATION = re.compile(r"(<<-|->>|<->) \[([A-Za-z+-]{1,12})(?:[ \t]+(.*))?\]\Z", re.DOTALL)
 _PAYLOAD = re.compile(r'(<<-|->>|<->) MSG_PAYLOAD: \["(.*)"\]\Z', re.DOTALL)
@@ -95,6 +110,23 @@ class LinePrefix(NamedTuple):
     client: str | None = None
     account: str | None = None
     user: str | None = None
+    #: What the user is: ``user``, ``jwt`` or ``nkey``; ``token`` names none.
+    login: str | None = None
+
+    def record(self, **parts: Any) -> LogRecord:
+        """Return the record of a line with this prefix."""
+        return LogRecord(
+            self.pid,
+            self.ts,
+            self.level,
+            self.peer,
+            self.kind,
+            self.id,
+            self.client,
+            self.account,
+            self.user,
+            **parts,
+        )
 
 
 class Violation(NamedTuple):
@@ -193,25 +225,26 @@ def parse_line(text: str, *, reveal: bool = False) -> LogRecord | None:
         found = _parse_message(text)
         if found is None:
             return None
-        return LogRecord(*found[0], message=found[1] if reveal else redact_text(found[1]))
+        return found[0].record(message=found[1] if reveal else redact_text(found[1]))
     prefix, rest = found
     if rest[:3] not in DIRECTIONS:
         if prefix.level == "TRC":
             return None
-        return LogRecord(*prefix, message=rest if reveal else redact_text(rest))
+        return prefix.record(message=rest if reveal else redact_text(rest))
     operation = _OPERATION.match(rest)
     if operation is not None:
         arrow, op, arguments = operation.groups()
         if op in _WHOLE and arguments and not reveal:
             arguments = redact_text(arguments)
-        return LogRecord(*prefix, DIRECTIONS[arrow], op, split_arguments(op, arguments or ""))
+        return prefix.record(
+            direction=DIRECTIONS[arrow], op=op, args=split_arguments(op, arguments or "")
+        )
     payload = _PAYLOAD.match(rest)
     if payload is not None:
         arrow, quoted = payload.groups()
         text = unquote(quoted)
-        return LogRecord(
-            *prefix, DIRECTIONS[arrow], PAYLOAD, (), text if reveal else redact_text(text)
-        )
+        text = text if reveal else redact_text(text)
+        return prefix.record(direction=DIRECTIONS[arrow], op=PAYLOAD, payload=text)
     return None  # an operation without a closing bracket
 
 
@@ -270,14 +303,16 @@ def violation(message: str) -> Violation | None:
 
 def _who(
     kind: str, number: str, client: str | None, login: str | None
-) -> tuple[str, int, str | None, str | None, str | None]:
-    """Return kind, number, client, account and user of a connection."""
-    account = user = None
+) -> tuple[str, int, str | None, str | None, str | None, str | None]:
+    """Return kind, number, client, account and user of a connection, and what the user is."""
+    account = user = how = None
     if login is not None:
         found = _LOGIN.match(unquote(login))
         if found is not None:
             account, user = found["account"], found["user"]
-    return KINDS[kind], int(number), None if client is None else unquote(client), account, user
+            how = found["login"] or "token"
+    told = None if client is None else unquote(client)
+    return KINDS[kind], int(number), told, account, user, how
 
 
 def _lenient(text: str) -> tuple[LinePrefix, str] | None:

@@ -17,6 +17,8 @@ from typing import Any
 from .._errors import WireError
 from .._redaction import redacted
 
+__all__ = ["Snapshot", "SubscriptionRecord", "loads", "read"]
+
 _DETAIL = "subscriptions_list_detail"
 _PLAIN = "subscriptions_list"
 #: The key of the list of each endpoint.

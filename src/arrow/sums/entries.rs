@@ -11,6 +11,9 @@ pub struct Sender {
     pub server: u32,
     pub conn: u32,
     pub identity: u32,
+    pub source: u32,
+    pub user: u32,
+    pub client: u32,
     pub window: Option<i64>,
 }
 

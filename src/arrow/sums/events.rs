@@ -4,13 +4,16 @@ use arrow_schema::ArrowError;
 
 use super::entries::Message;
 use super::input::{FlagColumn, Input, NumberColumn, TextColumn};
-use super::{DAMAGED, SLOW, SUBSCRIPTION, VIOLATION};
+use super::{ABOUT_CONNECTION, DAMAGED, SUBSCRIPTION, VIOLATION};
 
 /// The columns of a table of events that are summed, or decide what a row is.
 pub struct Events {
     pub server: TextColumn,
     pub conn: TextColumn,
     pub identity: TextColumn,
+    pub source: TextColumn,
+    pub user: TextColumn,
+    pub client: TextColumn,
     pub direction: TextColumn,
     pub op: TextColumn,
     pub subject: TextColumn,
@@ -37,6 +40,9 @@ impl Events {
             server: input.texts("server")?,
             conn: input.texts("conn")?,
             identity: input.texts("identity")?,
+            source: input.texts("identity_source")?,
+            user: input.texts("user")?,
+            client: input.texts("client")?,
             direction: input.texts("direction")?,
             op: input.texts("op")?,
             subject: input.texts("subject")?,
@@ -61,7 +67,7 @@ impl Events {
         }
         match self.op.get(row).unwrap_or_default() {
             b"SUB" | b"UNSUB" | b"DELSUB" | b"CLOSED" | b"START" => flags |= SUBSCRIPTION,
-            b"SLOW" => flags |= SLOW,
+            b"SLOW" | b"CLAIM" => flags |= ABOUT_CONNECTION,
             b"VIOLATION" => match self.refused.get(row) {
                 Some(b"subscribe") => flags |= SUBSCRIPTION | VIOLATION,
                 Some(kind) if kind != b"reply" => flags |= VIOLATION,

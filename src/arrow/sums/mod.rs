@@ -38,8 +38,8 @@ pub const VIOLATION: u8 = 16;
 pub const REFUSED_REPLY: u8 = 32;
 /// A line that cannot be parsed.
 pub const DAMAGED: u8 = 64;
-/// A connection that reads more slowly than the server sends.
-pub const SLOW: u8 = 128;
+/// A connection that reads more slowly than the server sends, or whose client claims another user.
+pub const ABOUT_CONNECTION: u8 = 128;
 
 /// The numbers of a message that are summed, in this order.
 pub const COUNTS: [&str; 7] = [
@@ -116,7 +116,7 @@ impl TrafficSums {
         let input = Input::new(batch)?;
         let events = Events::new(&input)?;
         let mut found = Vec::new();
-        let mut last: [Last; 5] = Default::default();
+        let mut last: [Last; 8] = Default::default();
         let placed = self.placed(&events.subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let flags = events.flags(row) | self.add_event(&events, row, &placed[row], &mut last);
@@ -136,7 +136,7 @@ impl TrafficSums {
         events: &Events,
         row: usize,
         placed: &Placed<'_>,
-        last: &mut [Last; 5],
+        last: &mut [Last; 8],
     ) -> u8 {
         let op = events.op.get(row).unwrap_or_default();
         let direction = events.direction.get(row).unwrap_or_default();
@@ -175,13 +175,16 @@ impl TrafficSums {
             self.deliver(bucket, key, 1);
             return 0;
         }
-        let identity = last[2].number(&mut self.names, events.identity.get(row));
-        let sender = self.sender(Sender {
+        let sender = Sender {
             server,
             conn,
-            identity,
+            identity: last[2].number(&mut self.names, events.identity.get(row)),
+            source: last[5].number(&mut self.names, events.source.get(row)),
+            user: last[6].number(&mut self.names, events.user.get(row)),
+            client: last[7].number(&mut self.names, events.client.get(row)),
             window,
-        });
+        };
+        let sender = self.sender(sender);
         let message = events.message(row);
         let sums = &mut self.buckets[bucket];
         let row_of_sums = sums.row(subject, sender);
@@ -210,17 +213,21 @@ impl TrafficSums {
         let input = Input::new(batch)?;
         let [server, conn, identity, subject] =
             texts(&input, ["server", "conn", "identity", "subject"])?;
+        let [source, user, client] = texts(&input, ["identity_source", "user", "client"])?;
         let window = input.numbers("window")?;
         let counts = numbers(&input, COUNTS)?;
         let firsts = numbers(&input, SPANS.map(|[first, _]| first))?;
         let lasts = numbers(&input, SPANS.map(|[_, last]| last))?;
-        let mut last: [Last; 3] = Default::default();
+        let mut last: [Last; 6] = Default::default();
         let placed = self.placed(&subject, input.len());
         for row in by_bucket(&placed, self.buckets.len()) {
             let sender = Sender {
                 server: last[0].number(&mut self.names, server.get(row)),
                 conn: last[1].number(&mut self.names, conn.get(row)),
                 identity: last[2].number(&mut self.names, identity.get(row)),
+                source: last[3].number(&mut self.names, source.get(row)),
+                user: last[4].number(&mut self.names, user.get(row)),
+                client: last[5].number(&mut self.names, client.get(row)),
                 window: window.get(row),
             };
             let sender = self.sender(sender);

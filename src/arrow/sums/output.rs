@@ -121,19 +121,29 @@ impl TrafficSums {
         subjects: NamedColumn,
         rows: usize,
     ) -> Result<StructArray, ArrowError> {
-        let mut names: [_; 3] = std::array::from_fn(|_| TextColumn::new(rows));
+        let mut names: [_; 6] = std::array::from_fn(|_| TextColumn::new(rows));
         let mut windows = TimestampMicrosecondBuilder::with_capacity(rows);
         let senders = buckets.iter().flat_map(|each| &each.messages.senders);
         for &sender in senders {
             let (sender, ()) = &self.senders.rows[sender as usize];
             windows.append_option(sender.window);
-            let numbers = [sender.server, sender.conn, sender.identity];
+            let by = [sender.server, sender.conn, sender.identity];
+            let about = [sender.source, sender.user, sender.client];
+            let numbers = by.into_iter().chain(about);
             for (column, number) in names.iter_mut().zip(numbers) {
                 column.push(self.names.get(number));
             }
         }
         let mut columns = vec![times("window", windows)];
-        for (name, texts) in ["server", "conn", "identity"].into_iter().zip(names) {
+        let titles = [
+            "server",
+            "conn",
+            "identity",
+            "identity_source",
+            "user",
+            "client",
+        ];
+        for (name, texts) in titles.into_iter().zip(names) {
             columns.push(texts.finish(name)?);
         }
         columns.push(subjects);

@@ -133,7 +133,7 @@ impl StateBuilder {
     /// The state that an image describes, with values. Handles are made when they are asked for.
     pub fn restore_image(py: Python<'_>, image: &OpenedImage) -> PyResult<State> {
         let single = |found: &SubscriptionRef| -> PyResult<Py<PyTuple>> {
-            Ok(PyTuple::new(py, [image.value(py, found.id)?])?.unbind())
+            Ok(PyTuple::new(py, [image.values.get(py, found.id)?])?.unbind())
         };
         // In the index of an image, slots are in ascending order of ids.
         let mut state = State::new(image.to_index(py)?);

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -13,7 +14,41 @@ use crate::python::buffer::Bytes;
 use crate::python::errors::{ErrorClass, exception_about};
 use crate::trie::{Image, ImageCache, ImageHeader, Index, Scratch, SubscriptionRef, as_words};
 
-/// An image, and the values of its subscriptions if they are not their ids.
+/// The values of the subscriptions of an image.
+pub struct ImageValues {
+    next_id: u64,
+    /// A sequence or mapping; without it the ids are the values.
+    given: Option<Py<PyAny>>,
+}
+
+impl ImageValues {
+    /// Whether the image may have a subscription with this id.
+    pub const fn has(&self, id: u64) -> bool {
+        id < self.next_id
+    }
+
+    /// The value of a subscription.
+    pub fn get<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
+        match &self.given {
+            Some(values) => values.bind(py).get_item(id),
+            None => Ok(id.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self {
+            next_id: self.next_id,
+            given: self.given.as_ref().map(|values| values.clone_ref(py)),
+        }
+    }
+
+    /// Visits the sequence or mapping for the garbage collector.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.given)
+    }
+}
+
+/// An image, and the values of its subscriptions.
 pub struct OpenedImage {
     bytes: Bytes,
     /// The words, if the bytes are not aligned.
@@ -21,7 +56,7 @@ pub struct OpenedImage {
     header: ImageHeader,
     /// The order of patterns that queries keep.
     cache: ImageCache,
-    pub values: Option<Py<PyAny>>,
+    pub values: ImageValues,
     /// The handles that queries made, which the index of the first change has as well.
     pub handles: Arc<SharedHandles>,
 }
@@ -50,7 +85,10 @@ impl OpenedImage {
             copy,
             header,
             cache: ImageCache::default(),
-            values,
+            values: ImageValues {
+                next_id,
+                given: values,
+            },
             handles: Arc::new(SharedHandles::new(0..next_id)),
         })
     }
@@ -82,14 +120,6 @@ impl OpenedImage {
         index.map_err(|error| image_error(py, &error))
     }
 
-    /// The value of a subscription.
-    pub fn value<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-        match &self.values {
-            Some(values) => values.bind(py).get_item(id),
-            None => Ok(id.into_pyobject(py)?.into_any()),
-        }
-    }
-
     /// The values of the subscriptions that match a subject.
     pub fn matched<'py>(
         &self,
@@ -103,7 +133,7 @@ impl OpenedImage {
         if let Err(error) = done {
             return Ok(Err(error));
         }
-        let values = found.iter().map(|found| self.value(py, found.id));
+        let values = found.iter().map(|found| self.values.get(py, found.id));
         PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?).map(Ok)
     }
 }

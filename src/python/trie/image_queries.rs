@@ -92,7 +92,7 @@ impl OpenedImage {
                 text,
                 dialect: builder.dialect,
                 pattern,
-                single: PyTuple::new(py, [self.value(py, one.id)?])?.unbind(),
+                single: PyTuple::new(py, [self.values.get(py, one.id)?])?.unbind(),
                 queue: one
                     .queue
                     .as_deref()

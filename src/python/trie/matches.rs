@@ -1,6 +1,7 @@
 //! `match_batch` and its result: subjects in, ids out as buffers and as Arrow.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::{Array, Int32Array, LargeListArray, ListArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -11,10 +12,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use super::image::ImageValues;
 use super::shared_state::SharedState;
 use super::state::State;
 use super::subject_trie::SubjectTrie;
-use crate::arrow::{ColumnMatches, LookupSource, Offsets as Counts, match_columns};
+use crate::arrow::{LookupSource, Offsets as Counts, match_columns};
 use crate::python::args::Threads;
 use crate::python::arrow::{columns, export, export_schema, row_index, view};
 use crate::python::display::shown;
@@ -33,6 +35,10 @@ pub struct Matches {
     ids: Buffer,
     valid: Buffer,
     trie: Py<SubjectTrie>,
+    /// The next id at the end of the batch: no id is as high.
+    next_id: u64,
+    /// The values of an opened image, if the batch began before its first change.
+    image_values: Option<ImageValues>,
 }
 
 /// Offsets in int32, or in int64 if there are too many ids.
@@ -62,37 +68,35 @@ pub fn match_batch(
     let py = subjects.py();
     let columns = columns(subjects)?;
     let this = trie.get();
-    this.retained.add_result();
-    let found = py.detach(|| match_columns(&Trie(&this.state), &columns, threads.0));
-    if let Ok(found) = found {
-        return Ok(Matches::new(found, trie.clone().unbind()));
-    }
-    this.retained.remove_result();
-    Err(PyOverflowError::new_err(
-        "an id is beyond int32: build the index anew",
-    ))
+    let image = this.image(py);
+    let running = this.retained.begin_batch();
+    let found = py
+        .detach(|| match_columns(&Trie(&this.state), &columns, threads.0))
+        .map_err(|_| PyOverflowError::new_err("an id is beyond int32: build the index anew"))?;
+    let next_id = this.next_id.load(Ordering::Relaxed);
+    this.retained.add_result(next_id);
+    drop(running);
+    Ok(Matches {
+        rows: found.rows,
+        offsets: match found.offsets {
+            Counts::Short(offsets) => Offsets::Short(offsets.into()),
+            Counts::Long(offsets) => Offsets::Long(offsets.into()),
+        },
+        ids: found.ids,
+        valid: found.valid,
+        trie: trie.clone().unbind(),
+        next_id,
+        image_values: image.map(|image| image.values.clone_ref(py)),
+    })
 }
 
 impl Drop for Matches {
     fn drop(&mut self) {
-        self.trie.get().retained.remove_result();
+        self.trie.get().retained.remove_result(self.next_id);
     }
 }
 
 impl Matches {
-    fn new(found: ColumnMatches, trie: Py<SubjectTrie>) -> Self {
-        Self {
-            rows: found.rows,
-            offsets: match found.offsets {
-                Counts::Short(offsets) => Offsets::Short(offsets.into()),
-                Counts::Long(offsets) => Offsets::Long(offsets.into()),
-            },
-            ids: found.ids,
-            valid: found.valid,
-            trie,
-        }
-    }
-
     fn array(&self) -> ArrayData {
         let field = Arc::new(Field::new_list_field(DataType::Int32, true));
         let ids = Arc::new(Int32Array::new(ScalarBuffer::from(self.ids.clone()), None));
@@ -106,6 +110,14 @@ impl Matches {
                 let offsets = OffsetBuffer::new(offsets.clone());
                 LargeListArray::new(field, offsets, ids, nulls).into_data()
             }
+        }
+    }
+
+    /// The value that a subscription has, or had when it was removed.
+    fn value(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
+        match &self.image_values {
+            Some(values) if values.has(id) => values.get(py, id).map(Bound::unbind),
+            _ => self.trie.get().value_of(py, id),
         }
     }
 
@@ -155,10 +167,9 @@ impl Matches {
         let (start, end) = range.ok_or_else(|| PyIndexError::new_err("no such row"))?;
         let ids: &[i32] = self.ids.typed_data();
         let row = ids.get(start..end).unwrap_or_default();
-        let trie = self.trie.get();
         let values = row
             .iter()
-            .map(|&id| trie.value_of(py, u64::from(id.cast_unsigned())));
+            .map(|&id| self.value(py, u64::from(id.cast_unsigned())));
         PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -195,6 +206,9 @@ impl Matches {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(values) = &self.image_values {
+            values.traverse(&visit)?;
+        }
         visit.call(&self.trie)
     }
 }

@@ -16,7 +16,7 @@ use super::matches::{Matches, match_batch};
 use super::pickle;
 use super::scratch::LookupScratch;
 use super::shared_names::shared;
-use super::state::{HandleCell, State, replace, value_in};
+use super::state::{HandleCell, State, replace};
 use super::subject_trie::{SubjectTrie, look_up};
 use super::subscription::Subscription;
 use crate::python::args::{Limit, Threads, bound, dialect, text};
@@ -133,27 +133,17 @@ impl SubjectTrie {
         };
         let py = subscription.py();
         self.ensure_index(py)?;
-        let removed = self.state.write(py, |state| state.remove(id, subscription));
-        if let Some(value) = removed
-            .as_ref()
-            .and_then(|(single, _)| value_in(py, single))
-        {
-            self.retained.retain(id, value);
-        }
+        let remove = |state: &mut State| state.remove(id, subscription, &self.retained);
+        let removed = self.state.write(py, remove);
         Ok(removed.is_some()) // the objects are dropped here, after the lock
     }
 
     /// Remove all subscriptions. Their ids are not given again.
     fn clear(&self, py: Python<'_>) {
-        let ids = self.state.read(py, |state| state.index.subscriptions());
-        let removed = self.state.write(py, State::clear);
-        for found in ids {
-            let single = removed.0.get(found.slot.index());
-            if let Some(value) = single.and_then(|single| value_in(py, single)) {
-                self.retained.retain(found.id, value);
-            }
-        }
+        let clear = |state: &mut State| state.clear(py, &self.retained);
+        let removed = self.state.write(py, clear);
         self.is_image.store(false, Ordering::Release);
+        drop(removed); // after the lock
     }
 
     /// Return the values of all subscriptions that match, with or without a queue, in order of
@@ -345,11 +335,12 @@ impl SubjectTrie {
 
     /// Open an image: any object with the buffer protocol, such as `bytes` or a memory map.
     ///
-    /// Read-only bytes are looked up in place; a writable buffer is copied. `values` maps ids to
-    /// values, as a mapping or a sequence; without it the ids are the values. `verify` compares the
-    /// checksum of the whole image; without it only the header is read. Lookups and queries by
-    /// pattern read the image in place. The first change, `select` and `groups`, an iteration, a
-    /// drawing and the statistics make an index of it.
+    /// `bytes` and a read-only memory map are looked up in place; any other buffer is copied, as other
+    /// code may write to it. The file of a map must not change. `values` maps ids to values, as a
+    /// mapping or a sequence; without it the ids are the values. `verify` compares the checksum of the
+    /// whole image; without it only the header is read. Lookups and queries by pattern read the image
+    /// in place. The first change, `select` and `groups`, an iteration, a drawing and the statistics
+    /// make an index of it.
     #[classmethod]
     #[pyo3(signature = (image, values=None, *, verify=true))]
     fn from_bytes(
@@ -428,6 +419,9 @@ impl SubjectTrie {
         let visited = self.state.read_for_collector(&visit, |state| {
             for handle in state.handles.iter().filter_map(HandleCell::get) {
                 visit.call(handle)?;
+            }
+            if let Some(image) = &state.image {
+                image.values.traverse(&visit)?;
             }
             state.singles.iter().try_for_each(|one| visit.call(one))
         });

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::image::OpenedImage;
+use super::retained_values::RetainedValues;
 use super::shared_handles::SharedHandles;
 use super::shared_state::SharedState;
 use super::subscription::Subscription;
@@ -35,6 +36,9 @@ pub struct Parts {
 
 /// The objects of a subscription that was removed, to be dropped without a lock.
 pub type Removed = (Py<PyTuple>, Option<Py<Subscription>>);
+
+/// All objects of a state, to be dropped without a lock.
+type Cleared = (Vec<Py<PyTuple>>, Vec<HandleCell>, Option<Arc<OpenedImage>>);
 
 /// Values without a queue, and those of each queue group with its name.
 type GroupValues = (Vec<Py<PyAny>>, Vec<(String, Vec<Py<PyAny>>)>);
@@ -181,13 +185,20 @@ impl State {
         self.handles.extend(handles.take(count));
     }
 
-    /// Removes the subscription with this id if `handle` is its handle.
-    pub fn remove(&mut self, id: u64, handle: &Bound<'_, Subscription>) -> Option<Removed> {
-        if !self.is_handle(handle.py(), id, handle) {
+    /// Removes the subscription with this id if `handle` is its handle. Its value is `retained`.
+    pub fn remove(
+        &mut self,
+        id: u64,
+        handle: &Bound<'_, Subscription>,
+        retained: &RetainedValues,
+    ) -> Option<Removed> {
+        let py = handle.py();
+        if !self.is_handle(py, id, handle) {
             return None;
         }
         let slot = self.index.remove(id)?.index();
         let single = self.singles.swap_remove(slot);
+        retained.retain(py, [(id, &single)]);
         let removed = self.handles.swap_remove(slot);
         if self.singles.capacity() > 4 * self.singles.len() {
             self.singles.shrink_to(2 * self.singles.len());
@@ -196,8 +207,14 @@ impl State {
         Some((single, removed.into_inner()))
     }
 
-    /// Removes everything, and returns what is to be dropped.
-    pub fn clear(&mut self) -> (Vec<Py<PyTuple>>, Vec<HandleCell>, Option<Arc<OpenedImage>>) {
+    /// Removes everything, and returns what is to be dropped. The values are `retained`; those of an
+    /// image are kept by the results themselves.
+    pub fn clear(&mut self, py: Python<'_>, retained: &RetainedValues) -> Cleared {
+        if retained.has_results() {
+            let found = self.index.subscriptions().into_iter();
+            let removed = found.filter_map(|found| Some((found.id, self.single(found)?)));
+            retained.retain(py, removed);
+        }
         self.index.clear();
         self.shared_handles.clear();
         (

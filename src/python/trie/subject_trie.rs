@@ -52,14 +52,10 @@ impl SubjectTrie {
 
     /// The value that the subscription with this id has, or had when it was removed.
     pub fn value_of(&self, py: Python<'_>, id: u64) -> PyResult<Py<PyAny>> {
-        let (value, image) = self.state.read(py, |state| {
+        let value = self.state.read(py, |state| {
             let single = state.index.find(id).and_then(|found| state.single(found));
-            let value = single.and_then(|single| value_in(py, single));
-            (value, state.image.clone())
+            single.and_then(|single| value_in(py, single))
         });
-        if let Some(image) = image {
-            return image.value(py, id).map(Bound::unbind);
-        }
         value
             .map(Bound::unbind)
             .or_else(|| self.retained.get(py, id))

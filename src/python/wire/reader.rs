@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
@@ -101,7 +102,8 @@ impl DeliveryReader {
     }
 
     /// Parse the next piece of the stream; return messages and other operations in order, the
-    /// acknowledged messages by receiver, and the acknowledgements.
+    /// acknowledged messages by receiver, and the acknowledgements. A `WireError` has what came
+    /// before it.
     // The interpreter stays attached: a piece takes microseconds, and to attach again would wait for
     // the other threads. For the same reason acknowledged messages are grouped here: a loop over
     // them in Python would give way to the handlers.
@@ -117,6 +119,9 @@ impl DeliveryReader {
         let mut failure: Option<PyErr> = None;
         let mut offset = core.offset();
         let outcome = core.feed(data.as_bytes(), |op, _| {
+            if failure.is_some() {
+                return;
+            }
             let item = match op.kind {
                 Kind::Msg | Kind::Hmsg => Message::of(py, &op).and_then(|message| {
                     message.sorted(py, acknowledged, excluded, &mut acks, &mut groups)
@@ -133,10 +138,27 @@ impl DeliveryReader {
             return Err(error);
         }
         let items = PyList::new(py, found)?;
-        match outcome {
-            Ok(()) => Ok((items, PyList::new(py, groups)?, PyBytes::new(py, &acks))),
-            Err(error) => Err(wire_error(py, Conn::ServerToClient, error, &items)),
-        }
+        let groups = PyList::new(py, groups)?;
+        let acks = PyBytes::new(py, &acks);
+        let Err(error) = outcome else {
+            return Ok((items, groups, acks));
+        };
+        let error = wire_error(py, Conn::ServerToClient, error, &items);
+        error.value(py).setattr(intern!(py, "groups"), groups)?;
+        let name = intern!(py, "acknowledgements");
+        error.value(py).setattr(name, acks)?;
+        Err(error)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.acknowledged.values().try_for_each(|how| {
+            visit.call(&how.receiver)?;
+            visit.call(&how.tag)
+        })
+    }
+
+    fn __clear__(&mut self) {
+        self.acknowledged.clear();
     }
 }
 
@@ -155,10 +177,7 @@ impl<'a, 'py> Message<'a, 'py> {
         let headers = op.fields.header_size.unwrap_or(0) as usize;
         let body = op.payload().get(headers..).unwrap_or_default();
         let sid = op.fields.sid.of(op.raw).unwrap_or_default();
-        let sid = std::str::from_utf8(sid)
-            .ok()
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| PyValueError::new_err("the server sent a sid that is not a number"))?;
+        let sid = String::from_utf8_lossy(sid).parse()?; // as the parser has checked
         Ok(Self {
             sid,
             subject,

@@ -43,8 +43,7 @@ pub const FLAGS: u64 = SERVER | STRONG | TABLE;
 pub const RECORD: usize = 3;
 
 /// No entry of the hash table stands this many positions from its home, so no probe is longer. The
-/// writer enlarges the table until that is so; a table read in place is not split into buckets, so
-/// the bound is above theirs. No record compares values.
+/// writer enlarges the table until that is so. No record compares values.
 pub const MAX_PROBE: usize = 512;
 
 /// A bound that was not given.

@@ -146,7 +146,7 @@ impl Index {
     }
 }
 
-/// All entries in one bucket, each less than [`MAX_PROBE`] positions from its home.
+/// The hash table of all entries, each less than [`MAX_PROBE`] positions from its home.
 #[allow(clippy::cast_possible_truncation)] // below 2^32
 fn image_of_table(entries: &[Entry]) -> (Vec<u64>, u64) {
     let mut homes = (entries.len() as u64 * 3 / 2).max(1);

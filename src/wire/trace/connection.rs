@@ -1,9 +1,6 @@
-//! The name of a connection, and who is behind it.
+//! The name of a connection.
 
-use super::prefix::{self, Line};
-use super::redact::redact;
-use super::text::escape;
-use crate::microbus;
+use super::prefix::Line;
 
 /// The digits of a process id, or `-`.
 pub fn pid_name(pid: Option<&[u8]>) -> &str {
@@ -33,16 +30,4 @@ pub fn conn_name(found: &Line<'_>) -> Box<str> {
     };
     let pid = found.pid.map_or_else(|| "-".to_owned(), plain);
     format!("{pid}/{kind}:{}", plain(found.number)).into()
-}
-
-/// Account and identity of a connection. The identity is the user or the client's name, whichever
-/// is the first that can be a Microbus host; if neither can, whichever is the first there is.
-pub fn who(found: &Line<'_>) -> (Option<Box<str>>, Option<Box<str>>) {
-    let (account, user) = found.login.map_or((None, None), prefix::account_and_user);
-    let text = |bytes: Vec<u8>| Box::<str>::from(redact(&escape(&bytes)));
-    let user = user.filter(|user| !user.is_empty()).map(text);
-    let name = found.client.and_then(prefix::client_name).map(text);
-    let is_host = |text: &str| microbus::check_identity_host(text).is_ok();
-    let host = user.iter().chain(&name).find(|text| is_host(text)).cloned();
-    (account.map(text), host.or(user).or(name))
 }

@@ -1,5 +1,6 @@
 //! Reports of the reader to its sink: events, and later the outcome of a publish.
 
+use super::login::Who;
 use super::matching::Served;
 use super::operation::Refusal;
 
@@ -16,10 +17,8 @@ pub struct Prefix {
     pub direction: Direction,
     /// Whether the line is the payload of a message.
     pub payload: bool,
-    /// The account of the client.
-    pub account: Option<Box<str>>,
-    /// The user or the name of the client.
-    pub identity: Option<Box<str>>,
+    /// The identity of the connection.
+    pub who: Who,
 }
 
 /// The direction of an operation, as the server sees it.
@@ -58,7 +57,7 @@ pub struct Event<'a> {
     pub conn: &'a str,
     /// Whether the row is an operation, which has a direction.
     pub directed: bool,
-    /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`.
+    /// The operation, or `VIOLATION`, `SLOW`, `CLOSED`, `START`, `CLAIM`.
     pub op: &'a [u8],
     /// The subject or pattern.
     pub subject: &'a [u8],

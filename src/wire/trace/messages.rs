@@ -27,6 +27,7 @@ impl Reader {
             let closes = prefix.client && operation::is_closing(found.rest);
             if closes {
                 self.subscriptions.close(prefix.conn_id);
+                self.logins.close(prefix.conn_id);
             }
             let slow = operation::is_slow(found.rest);
             if own && (closes || slow) {
@@ -77,6 +78,7 @@ impl Reader {
             .filter(|(conn, _)| conn.starts_with(&server));
         for (_, conn) in ended {
             self.subscriptions.close(*conn);
+            self.logins.close(*conn);
         }
         if self.range.contains(&position) {
             let conn = format!("{server}server");

@@ -324,12 +324,25 @@ pub fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
+/// The login of a client, by the text that the server prints before each of its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum User {
+    /// The name of a user.
+    Name(Vec<u8>),
+    /// The subject of a JWT.
+    Jwt(Vec<u8>),
+    /// A public key.
+    Nkey(Vec<u8>),
+    /// A token, which is not printed.
+    Token,
+}
+
 /// Return account and user of a quoted login: `ACCOUNT[/tag]/user:name`, or without an account.
 #[must_use]
-pub fn account_and_user(login: &[u8]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+pub fn account_and_user(login: &[u8]) -> (Option<Vec<u8>>, Option<User>) {
     let text = unquote(login);
     if let Some(user) = user_of(&text) {
-        return (None, user.map(<[u8]>::to_vec));
+        return (None, Some(user));
     }
     // The account ends at the first slash, and one tag may stand before the kind: a user name that
     // holds slashes cannot pretend to be another one.
@@ -338,19 +351,25 @@ pub fn account_and_user(login: &[u8]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     };
     let found = user_of(rest).or_else(|| split_slash(rest).and_then(|(_, rest)| user_of(rest)));
     match found {
-        Some(user) => (Some(account.to_vec()), user.map(<[u8]>::to_vec)),
+        Some(user) => (Some(account.to_vec()), Some(user)),
         None => (None, None),
     }
 }
 
-/// The user of `user:name`, `jwt:name` and `nkey:key`; `token` names none.
-#[allow(clippy::option_option)] // no login, a login without a user, a user
-fn user_of(text: &[u8]) -> Option<Option<&[u8]>> {
-    let kinds: [&[u8]; 3] = [b"user:", b"jwt:", b"nkey:"];
-    match kinds.iter().find_map(|kind| text.strip_prefix(*kind)) {
-        Some(user) => Some(Some(user)),
-        None => (text == b"token").then_some(None),
-    }
+/// The text before a user, and the user that it makes of the text after it.
+type Kind = (&'static [u8], fn(Vec<u8>) -> User);
+
+/// The user of `user:name`, `jwt:subject`, `nkey:key` and `token`.
+fn user_of(text: &[u8]) -> Option<User> {
+    let kinds: [Kind; 3] = [
+        (b"user:", User::Name),
+        (b"jwt:", User::Jwt),
+        (b"nkey:", User::Nkey),
+    ];
+    let named = kinds
+        .iter()
+        .find_map(|(kind, make)| Some(make(text.strip_prefix(*kind)?.to_vec())));
+    named.or_else(|| (text == b"token").then_some(User::Token))
 }
 
 fn split_slash(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -374,8 +393,12 @@ mod tests {
     fn a_user_name_with_slashes_is_one_name() {
         let parts = |login: &str| {
             let (account, user) = account_and_user(login.as_bytes());
-            let text = |part: Option<Vec<u8>>| part.map(|text| String::from_utf8(text).unwrap());
-            (text(account), text(user))
+            let text = |part: Vec<u8>| String::from_utf8(part).unwrap();
+            let name = user.and_then(|user| match user {
+                User::Name(name) => Some(text(name)),
+                _ => None,
+            });
+            (account.map(text), name)
         };
         let pair = |a: &str, b: &str| (Some(a.to_owned()), Some(b.to_owned()));
         assert_eq!(parts("$G/user:a"), pair("$G", "a"));

@@ -21,12 +21,14 @@ use foldhash::fast::RandomState;
 use memchr::memchr;
 
 use super::clock::Clock;
-use super::connection::{conn_name, who};
+use super::connection::conn_name;
 use super::event::{Counts, Direction, Event, Prefix, Sink};
 use super::lines::LONGEST;
+use super::login::Logins;
 use super::matching::{Groups, WindowId, subscriber, write_key};
 use super::operation::{self, Operation};
 use super::prefix::{self, Line};
+use super::processes::{Alternating, Processes};
 use super::skim::Skim;
 use super::subscriptions::Subscriptions;
 use super::windows::{WINDOW, Window};
@@ -50,11 +52,13 @@ pub struct Reader {
     pub(super) subscriptions: Subscriptions,
     pub(super) conns: HashMap<Box<str>, u32, RandomState>,
     pub(super) next_conn: u32,
+    pub(super) logins: Logins,
+    pub(super) processes: Processes,
     /// The windows that this reader must see the end of: opened before the end of its range.
     pub(super) unfinished: usize,
-    prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
+    pub(super) prefixes: HashMap<Box<[u8]>, Arc<Prefix>, RandomState>,
     /// The process id as this log prints it, `[7] `, or nothing.
-    pid: Vec<u8>,
+    pub(super) pid: Vec<u8>,
     clock: Clock,
     pub(super) key: Vec<u8>,
     pub(super) closing: Vec<WindowId>,
@@ -76,6 +80,8 @@ impl Reader {
             subscriptions: Subscriptions::default(),
             conns: HashMap::default(),
             next_conn: 0,
+            logins: Logins::default(),
+            processes: Processes::default(),
             unfinished: 0,
             prefixes: HashMap::default(),
             pid: Vec::new(),
@@ -96,6 +102,12 @@ impl Reader {
     #[must_use]
     pub const fn is_done(&self, position: u64) -> bool {
         position >= self.range.end && self.unfinished == 0
+    }
+
+    /// The servers whose lines are in one log, if there are several.
+    #[must_use]
+    pub const fn alternating(&self) -> Option<&Alternating> {
+        self.processes.alternating.as_ref()
     }
 
     /// The beginning of the first message whose deliveries are not decided; `None` if all are.
@@ -165,13 +177,17 @@ impl Reader {
         let Some(found) = own_form.or_else(|| prefix::foreign_line(&plain)) else {
             let message = prefix::message(&plain).ok_or("not a nats-server line")?;
             let time = self.time(message.time)?;
+            let starts = message.rest.starts_with(b"Starting nats-server");
+            self.process(message.pid, position, starts);
             self.expire(time, position);
-            if message.rest.starts_with(b"Starting nats-server") {
+            if starts {
+                self.prefixes.clear(); // of connections whose numbers come again
                 self.restart(position, time, message.pid, sink);
             }
             self.counts.server += u64::from(self.range.contains(&position));
             return Ok(());
         };
+        self.process(found.pid, position, false);
         let direction = match found.rest.get(..3) {
             Some(b"<<-") => Direction::In,
             Some(b"->>") => Direction::Out,
@@ -197,6 +213,9 @@ impl Reader {
         }
         let time = self.time(found.time);
         let prefix = Arc::new(self.prefix(&found, direction, payload));
+        if found.login.is_some() {
+            self.claim(position, time.ok().flatten(), &prefix, sink);
+        }
         let at = plain.len() - found.rest.len() + if payload { 17 } else { 4 };
         if !coloured && own_form.is_some() {
             self.remember(&plain, at, &found, &prefix);
@@ -239,15 +258,14 @@ impl Reader {
         let conn = conn_name(found);
         let conn_id = self.conn_id(&conn);
         let client = matches!(found.kind, b'c' | b'w' | b'm');
-        let (account, identity) = who(found);
+        let who = self.logins.who(conn_id, found);
         Prefix {
             conn,
             conn_id,
             client,
             direction,
             payload,
-            account,
-            identity,
+            who,
         }
     }
 
@@ -287,6 +305,9 @@ impl Reader {
                 }
             }
             return Ok(());
+        }
+        if prefix.client && prefix.direction == Direction::In && body.starts_with(b"[CONNECT ") {
+            self.connect(prefix.conn_id, body);
         }
         if self.skim.is_on() && !is_subscription(body) {
             if let Ok(time) = time {

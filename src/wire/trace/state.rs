@@ -8,13 +8,14 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::login::Login;
 use super::matching::{Group, Groups, Open, Subscriber, WindowId, subscriber_conn};
 use super::reader::Reader;
 use super::subscriptions::{Sid, Subscription};
 use super::windows::Window;
 
 /// The first byte of a state: the version of its form.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 impl Reader {
     /// Return the state before the next line.
@@ -26,6 +27,7 @@ impl Reader {
         to.number(u64::from(self.next_conn));
         let mut conns: Vec<u32> = self.open_by_conn.keys().copied().collect();
         conns.extend(self.subscriptions.by_conn.keys());
+        conns.extend(self.logins.by_conn.keys());
         for group in self.groups.iter() {
             conns.extend(group.hops.iter().map(|(conn, _)| conn));
             conns.extend(
@@ -79,6 +81,18 @@ impl Reader {
             to.number(u64::from(conn));
             write_subscription(&mut to, sid, found);
         }
+        let mut logins: Vec<_> = self.logins.by_conn.iter().collect();
+        logins.sort_unstable_by_key(|(conn, _)| **conn);
+        to.number(logins.len() as u64);
+        for (&conn, login) in logins {
+            to.number(u64::from(conn));
+            write_login(&mut to, login);
+        }
+        to.bytes(&self.processes.latest);
+        to.number(self.processes.ended.len() as u64);
+        for each in &self.processes.ended {
+            to.bytes(each);
+        }
         to.0
     }
 
@@ -131,8 +145,47 @@ impl Reader {
             let (sid, found) = read_subscription(&mut from)?;
             reader.subscriptions.remember(conn, sid, found);
         }
+        for _ in 0..from.number()? {
+            let conn = from.small()?;
+            reader.logins.by_conn.insert(conn, read_login(&mut from)?);
+        }
+        reader.processes.latest = from.bytes()?.to_vec();
+        for _ in 0..from.number()? {
+            reader.processes.ended.push(from.bytes()?.to_vec());
+        }
         from.0.is_empty().then_some(reader)
     }
+}
+
+/// An empty text is a missing one.
+fn write_login(to: &mut Writer, login: &Login) {
+    let [issuer, account] = &login.issuers;
+    for text in [
+        &login.name,
+        &login.subject,
+        issuer,
+        account,
+        &login.nkey,
+        &login.user,
+    ] {
+        to.bytes(text.as_deref().unwrap_or_default().as_bytes());
+    }
+    to.number(u64::from(login.told));
+}
+
+fn read_login(from: &mut Parser<'_>) -> Option<Login> {
+    let mut text = || {
+        let text = std::str::from_utf8(from.bytes()?).ok()?;
+        Some((!text.is_empty()).then(|| text.to_owned()))
+    };
+    Some(Login {
+        name: text()?,
+        subject: text()?,
+        issuers: [text()?, text()?],
+        nkey: text()?,
+        user: text()?,
+        told: from.number()? == 1,
+    })
 }
 
 fn write_subscription(to: &mut Writer, sid: &Sid, found: &Subscription) {

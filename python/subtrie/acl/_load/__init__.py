@@ -6,26 +6,21 @@ a way that cannot be foreseen.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..._file_errors import file_error
 from ..._nats.creds_file import is_creds, jwt_in_creds
 from ..._nats.nkey import check_secret_file
 from .config_parser import parse_file
 from .config_users import permissions_of_user, permissions_of_users
-from .deployments import is_address, load_deployment
+from .deployments import JWT, is_address, load_deployment
 from .files import read_text
 from .jwt import permissions_in_jwt
 from .loaded import LoadedPermissions
 from .snapshots import documents_in
-from .subtrie_json import permissions_in_json
-
-_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+from .subtrie_json import is_subtrie_json, permissions_in_json
 
 
 def load(
@@ -114,16 +109,8 @@ def _single_user(
             raise file_error("creds-blocks", path.name, path)
         check_secret_file(path, allow_readable=allow_readable)
         return permissions_in_jwt(token, path, account_jwt, trusted)
-    if _JWT.fullmatch(stripped):
+    if JWT.fullmatch(stripped):
         return permissions_in_jwt(stripped, path, account_jwt, trusted)
-    if stripped.startswith("{") and _is_subtrie_json(stripped):
+    if is_subtrie_json(text):
         return permissions_in_json(text, path)
     return None
-
-
-def _is_subtrie_json(text: str) -> bool:
-    try:
-        document: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return False  # perhaps a configuration
-    return isinstance(document, dict) and "subtrie" in document

@@ -69,7 +69,7 @@ def accounts_of(values: dict[str, Node]) -> dict[str, Account]:
     system = system_of(values)
     if system is not None:
         accounts.setdefault(system, Account(system))
-    stored = "jetstream" in values and _enabled(values["jetstream"])
+    stored = "jetstream" in values and jetstream_enabled(values["jetstream"])
     if not set(accounts) - {GLOBAL, system}:
         accounts[GLOBAL].jetstream = stored
     for account in accounts.values():
@@ -101,7 +101,7 @@ def _account(name: str, node: Node, nodes: list[tuple[Import, Node]]) -> Account
         except SubtrieError as error:
             mistakes.add(error)
     mistakes.check()
-    account.jetstream = "jetstream" in fields and _enabled(fields["jetstream"])
+    account.jetstream = "jetstream" in fields and jetstream_enabled(fields["jetstream"])
     return account
 
 
@@ -114,8 +114,8 @@ def system_of(values: dict[str, Node]) -> str | None:
     return None if any(key in values and values[key].value for key in off) else "$SYS"
 
 
-def _enabled(node: Node) -> bool:
-    """True if a block ``jetstream`` enables it."""
+def jetstream_enabled(node: Node) -> bool:
+    """Return True if a block ``jetstream`` enables it."""
     value: Any = node.value
     if isinstance(value, str):
         return value.lower() in ("enabled", "enable")

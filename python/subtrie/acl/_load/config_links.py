@@ -64,7 +64,7 @@ def _leaf_nodes(node: Node) -> list[LoadedLink]:
             if key in remote:
                 entries = tuple(str(text.value) for text in texts(remote[key], key))
                 setattr(loaded, name, entries)
-        found.append(LoadedLink("leaf", _address(remote), _account(remote), loaded, each.line))
+        found.append(LoadedLink("leaf", address_of(remote), _account(remote), loaded, each.line))
     authorization = _fields(fields["authorization"]) if "authorization" in fields else {}
     users = _rows(authorization.get("users")) or [
         fields["authorization"] for key in ("user", "username") if key in authorization
@@ -84,8 +84,8 @@ def _account(fields: dict[str, Node]) -> str:
     return "$G"
 
 
-def _address(fields: dict[str, Node]) -> str:
-    """The first address without user and password."""
+def address_of(fields: dict[str, Node]) -> str:
+    """Return the first address of a leaf node without user and password; empty without one."""
     node = fields.get("url") or fields.get("urls")
     texts_of = [node] if node is not None and isinstance(node.value, str) else _rows(node)
     if not texts_of:

@@ -61,28 +61,31 @@ class Node:
     used: bool = False  # a variable refers to it, so the broker accepts any key
 
 
-def parse_file(path: Path, env: Mapping[str, str], root: Path) -> Node:
+def parse_file(
+    path: Path, env: Mapping[str, str], root: Path, files: list[Path] | None = None
+) -> Node:
     """Return a configuration as one map.
 
     Args:
         path: the file.
         env: values of variables that the configuration does not define.
         root: the folder that must contain included files.
+        files: gets each file that is read, with links resolved.
 
     Raises:
         PermissionsError: a syntax error, or an include that is not possible.
         OSError: the file cannot be read.
     """
-    return _Reader(env, root.resolve()).file(path, None, None)
+    return _Reader(env, root.resolve(), files).file(path, None, None)
 
 
 class _Reader:
     """Reads the files of one configuration; holds what they share."""
 
-    def __init__(self, env: Mapping[str, str], root: Path) -> None:
+    def __init__(self, env: Mapping[str, str], root: Path, files: list[Path] | None = None) -> None:
         self.env, self.root = env, root
         self.open: list[Path] = []
-        self.count = 0
+        self.files = [] if files is None else files
         self.resolving: set[str] = set()
 
     def file(self, path: Path, parent: Path | None, line: int | None) -> Node:
@@ -91,8 +94,8 @@ class _Reader:
             raise file_error("include-root", path.name, parent, line)
         if real in self.open:
             raise file_error("include-cycle", path.name, parent, line)
-        self.count += 1
-        if len(self.open) >= MAX_DEPTH or self.count > MAX_FILES:
+        self.files.append(real)
+        if len(self.open) >= MAX_DEPTH or len(self.files) > MAX_FILES:
             raise file_error("include-depth", path.name, parent, line)
         try:
             if parent is not None and not path.is_file():  # a pipe may have no end

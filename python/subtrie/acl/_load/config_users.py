@@ -20,6 +20,17 @@ from .config_keys import (
 )
 from .config_parser import Node, UnknownText
 from .config_permissions import permissions_of, place_of
+from .connections import (
+    ANYONE,
+    NO_AUTH_USER,
+    NO_AUTHORIZATION,
+    OPERATORS,
+    OTHER_USERS,
+    USERS_NOT_GIVEN,
+    listener_logins,
+    no_auth_users,
+    system_account_alone,
+)
 from .loaded import LoadedPermissions
 
 _USER = {
@@ -44,8 +55,6 @@ _CALLOUT = {
     "users": "users", "xkey": "xkey", "key": "xkey", "allowed_accounts": "accounts",
 }  # fmt: skip
 
-_OPERATORS = ("operator", "operators", "roots", "root", "root_operators", "root_operator")
-
 #: The account of users without an account.
 _GLOBAL = "$G"
 
@@ -55,11 +64,17 @@ class _User:
     name: str
     account: str | None
     permissions: LoadedPermissions
-    node: Node
 
     @property
     def label(self) -> str:
         return self.name if self.account is None else f"{self.account}/{self.name}"
+
+
+@dataclasses.dataclass(slots=True)
+class _Listed(_User):
+    """A user that the configuration lists, and where."""
+
+    node: Node
 
 
 def permissions_of_user(
@@ -76,18 +91,19 @@ def permissions_of_user(
     Raises:
         PermissionsError: no user, an unknown one, or several.
     """
-    users = _users(top_level(document))
+    values = top_level(document)
+    users = _users(values)
+    if OPERATORS.intersection(values):
+        raise file_error("operator-mode", path.name, path)
     fitting = [
         each
         for each in users
         if user in (None, each.name, each.label) and account in (None, each.account)
     ]
+    if len(fitting) > 1 and user is None:
+        fitting = [each for each in fitting if each.name != OTHER_USERS]
     if len(fitting) == 1:
         return fitting[0].permissions
-    if not users:
-        keys = {key.lower() for key in document.value}
-        reason = "operator-mode" if keys.intersection(_OPERATORS) else "no-user"
-        raise file_error(reason, path.name, path)
     reason = "several-users" if fitting else "user-unknown"
     raise file_error(reason, ", ".join(each.label for each in users), path)
 
@@ -100,18 +116,26 @@ def permissions_of_users(document: Node) -> dict[str, LoadedPermissions]:
 def users_of_accounts(values: dict[str, Node]) -> list[tuple[str, str, LoadedPermissions]]:
     """Return the label of each user, its account, and what it is granted.
 
+    Users whom an authorization callout admits may be in any account. In operator mode, the JWTs
+    of accounts tell whose users are not given.
+
     Args:
         values: the values of the configuration by key.
     """
-    users = _users(values)
-    return [(each.label, each.account or _GLOBAL, each.permissions) for each in users]
+    rows = []
+    for each in [] if OPERATORS.intersection(values) else _users(values):
+        rows.append((each.label, each.account or _GLOBAL, each.permissions))
+        if each.name == OTHER_USERS:
+            names = _account_names(values)
+            rows += [(f"{name}/{OTHER_USERS}", name, each.permissions) for name in names]
+    return rows
 
 
 def _users(values: dict[str, Node]) -> list[_User]:
-    users: list[_User] = []
+    users: list[_Listed] = []
     callout: _Callout | None = None
     mistakes = Mistakes()
-    of_accounts: list[_User] = []
+    of_accounts: list[_Listed] = []
     try:
         if "authorization" in values:
             users, callout = _authorization(values["authorization"])
@@ -124,10 +148,9 @@ def _users(values: dict[str, Node]) -> list[_User]:
         mistakes.add(error)
     mistakes.check()
     single = len(users) == 1 and users[0].node is values["authorization"]
-    if "accounts" in values:
-        if single and of_accounts:
-            _mixed(of_accounts[0].node)
-        users += of_accounts
+    if single and of_accounts:
+        _mixed(of_accounts[0].node)
+    users += of_accounts
     seen = set()
     for each in users:
         if each.name in seen:
@@ -135,19 +158,53 @@ def _users(values: dict[str, Node]) -> list[_User]:
         seen.add(each.name)
         if callout is not None and each.name not in callout.exempt:
             each.permissions.determined = False
-            each.permissions.decided_by = f"the authorization callout of {callout.account}"
-    for operator in _OPERATORS:
-        if operator in values and ("accounts" in values or users):
+            each.permissions.decided_by = _decider(callout)
+    for operator in OPERATORS.intersection(values):
+        if "accounts" in values or users:
             _mixed(values[operator])
     _no_auth_user(values, users, single)
-    return users
+    return [*users, *_not_listed(values, users, callout)]
+
+
+def _not_listed(
+    values: dict[str, Node], users: list[_Listed], callout: _Callout | None
+) -> list[_User]:
+    """The users that the broker has beside those that the configuration lists."""
+    if OPERATORS.intersection(values) or callout is not None:
+        who = USERS_NOT_GIVEN if callout is None else _decider(callout)
+        unknown = LoadedPermissions.undetermined(who)
+        return [_User(OTHER_USERS, None, unknown)]
+    found = []
+    without = no_auth_users(values)
+    for each in users:
+        if each.name in without:
+            each.permissions.anonymous = NO_AUTH_USER
+    if not users or (not without and system_account_alone(values, _account_names(values))):
+        everything = LoadedPermissions(anonymous=NO_AUTHORIZATION)
+        found.append(_User(ANYONE, None, everything))
+    for name, node in listener_logins(values):
+        if name not in [each.name for each in users]:
+            found.append(_User(name, None, LoadedPermissions(place=place_of(node))))
+    return found
+
+
+def _decider(callout: _Callout) -> str:
+    return f"the authorization callout of {callout.account}"
+
+
+def _account_names(values: dict[str, Node]) -> list[str]:
+    """The accounts of the block ``accounts``."""
+    blocks = values["accounts"].value if "accounts" in values else []
+    if isinstance(blocks, dict):
+        return [name for name, node in blocks.items() if not node.used]
+    return [str(each.value) for each in blocks]
 
 
 def _mixed(node: Node) -> None:
     raise file_error("auth-mix", "the configuration", node.file, node.line)
 
 
-def _no_auth_user(values: dict[str, Node], users: list[_User], single: bool) -> None:
+def _no_auth_user(values: dict[str, Node], users: list[_Listed], single: bool) -> None:
     named = values.get("no_auth_user")
     if named is not None and named.value:
         names = [] if single else [each.name for each in users]
@@ -163,7 +220,7 @@ class _Callout:
     exempt: frozenset[str]
 
 
-def _authorization(node: Node) -> tuple[list[_User], _Callout | None]:
+def _authorization(node: Node) -> tuple[list[_Listed], _Callout | None]:
     """The users of the block, and its authorization callout."""
     found = keys_of(node, _AUTHORIZATION, "authorization")
     for key, kind in (
@@ -184,7 +241,7 @@ def _authorization(node: Node) -> tuple[list[_User], _Callout | None]:
     for key in ("user", "token"):
         if key in given:
             name = found["user"].value if key == "user" else "token"
-            return [_User(name, None, LoadedPermissions(), node)], callout
+            return [_Listed(name, None, LoadedPermissions(), node)], callout
     return [], callout
 
 
@@ -214,7 +271,7 @@ def _public_key(node: Node, prefix: int, key: str) -> None:
         raise file_error("nkey", key, node.file, node.line)
 
 
-def _accounts(node: Node) -> list[_User]:
+def _accounts(node: Node) -> list[_Listed]:
     if isinstance(node.value, list):
         names = [of_kind(each, TEXT, "accounts") for each in node.value]
         for each in node.value:
@@ -223,7 +280,7 @@ def _accounts(node: Node) -> list[_User]:
         return []
     if not isinstance(node.value, dict):
         raise file_error("config-type", "accounts", node.file, node.line)
-    users: list[_User] = []
+    users: list[_Listed] = []
     mistakes = Mistakes()
     for name, each in node.value.items():
         if each.used:
@@ -236,7 +293,7 @@ def _accounts(node: Node) -> list[_User]:
     return users
 
 
-def _account(name: str, node: Node) -> list[_User]:
+def _account(name: str, node: Node) -> list[_Listed]:
     """The users of one account."""
     found = keys_of(node, _ACCOUNT, name)
     if name == _GLOBAL:
@@ -247,7 +304,7 @@ def _account(name: str, node: Node) -> list[_User]:
     return _listed(found["users"], default, name) if "users" in found else []
 
 
-def _listed(listed: Node, default: LoadedPermissions | None, account: str | None) -> list[_User]:
+def _listed(listed: Node, default: LoadedPermissions | None, account: str | None) -> list[_Listed]:
     """The users of an array."""
     if not isinstance(listed.value, list):
         raise file_error("config-type", "users", listed.file, listed.line)
@@ -262,7 +319,7 @@ def _listed(listed: Node, default: LoadedPermissions | None, account: str | None
     return users
 
 
-def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -> _User:
+def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -> _Listed:
     fields = keys_of(entry, _USER, "user")
     for key, kind in (("nkey", TEXT), ("user", TEXT), ("password", TEXT), ("proxy", FLAG)):
         if key in fields:
@@ -282,7 +339,7 @@ def _user(entry: Node, default: LoadedPermissions | None, account: str | None) -
     else:
         own = LoadedPermissions() if default is None else dataclasses.replace(default)
     own.place = place_of(entry)
-    return _User(name, account, own, entry)
+    return _Listed(name, account, own, entry)
 
 
 def _connections(node: Node) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ from .config_keys import top_level
 from .config_links import cluster_of, links_of
 from .config_parser import Node, parse_file
 from .config_users import users_of_accounts
+from .connections import OPERATORS, OTHER_USERS, USERS_NOT_GIVEN
 from .files import STANDARD_INPUT, read_text
 from .jwt import permissions_in_jwt
 from .loaded import LoadedDeployment, LoadedPermissions
 from .snapshots import NOT_TOLD, account_in_snapshot, connections_in, documents_at, documents_in
 
-_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+#: A JWT.
+JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 #: Most files of a store that are read.
 MAX_FILES = 100_000
@@ -34,6 +36,26 @@ MAX_FILES = 100_000
 def is_address(source: str | Path) -> bool:
     """Return True if an input is the address of a running broker."""
     return str(source).startswith(("http://", "https://"))
+
+
+def tokens_below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every JWT below a folder, as nsc keeps them, with its file.
+
+    Raises:
+        PermissionsError: no JWT, or too many.
+    """
+    found = 0
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(".jwt"):
+                found += 1
+                if found > MAX_FILES:
+                    raise file_error("store-files", f"{MAX_FILES:,} files", folder)
+                path = Path(base, name)
+                yield read_text(path).strip(), path
+    if not found:
+        raise file_error("store-empty", folder.name, folder)
 
 
 def load_deployment(
@@ -64,6 +86,10 @@ class _Reader:
         self._users: list[tuple[str, Path]] = []
         self._connections: list[tuple[dict[str, Any], Path]] = []
         self._configured = False
+        #: True if users have JWTs.
+        self._operated = False
+        #: The accounts all of whose users are given: their keys.
+        self._complete: set[str] = set()
 
     def read(self, source: str | Path) -> None:
         """Read one input."""
@@ -82,7 +108,7 @@ class _Reader:
                 raise file_error("creds-blocks", path.name, path)
             check_secret_file(path, allow_readable=self._allow_readable)
             self._token(token, path)
-        elif _JWT.fullmatch(text.strip()):
+        elif JWT.fullmatch(text.strip()):
             self._token(text.strip(), path)
         elif (documents := documents_in(text)) is not None:
             for document in documents:
@@ -101,8 +127,12 @@ class _Reader:
         rows = users_of_accounts(values)
         if "resolver_preload" in values:
             self._preload(values["resolver_preload"], path)
+        if not OPERATORS.isdisjoint(values):
+            self._operated = True
             return
-        loaded.accounts |= accounts_of(values)
+        accounts = accounts_of(values)
+        self._complete |= set(accounts)
+        loaded.accounts |= accounts
         for label, account, permissions in rows:
             loaded.users[label] = permissions
             loaded.account_of[label] = account
@@ -114,19 +144,9 @@ class _Reader:
             self._token(str(each.value), path)
 
     def _store(self, folder: Path) -> None:
-        """Every JWT below a folder, as nsc keeps them."""
-        found = 0
-        for base, folders, names in os.walk(folder):
-            folders.sort()
-            for name in sorted(names):
-                if name.endswith(".jwt"):
-                    found += 1
-                    if found > MAX_FILES:
-                        raise file_error("store-files", f"{MAX_FILES:,} files", folder)
-                    path = Path(base, name)
-                    self._token(read_text(path).strip(), path)
-        if not found:
-            raise file_error("store-empty", folder.name, folder)
+        """Every JWT below a folder."""
+        for token, path in tokens_below(folder):
+            self._token(token, path)
 
     def _token(self, token: str, path: Path) -> None:
         kind = kind_of_token(token, path)
@@ -140,6 +160,7 @@ class _Reader:
                 self._loaded.system = system
         else:
             self._users.append((token, path))
+        self._operated = True
 
     def _snapshot(self, document: dict[str, Any], path: Path) -> None:
         system = document.get("system_account")
@@ -177,6 +198,7 @@ class _Reader:
                 loaded.accounts.setdefault(taken.account, Account(taken.account, known=False))
         self._authorised()
         self._renamed()
+        self._not_seen()
         if not self._configured or self._tokens:
             stored = any(each.jetstream for each in loaded.accounts.values())
             add_implied(loaded.accounts, loaded.system, stored=stored)
@@ -185,6 +207,7 @@ class _Reader:
     def _user(self, token: str, path: Path) -> None:
         claims = claims_of(token, path, "user")
         key = str(claims["nats"].get("issuer_account") or claims["iss"])
+        self._complete.add(key)
         account, account_path = self._tokens.get(key, (None, path))
         if account is not None and self._revoked(claims, account, account_path):
             name = claims.get("name") or claims["sub"]
@@ -200,6 +223,24 @@ class _Reader:
         self._loaded.account_of[label] = key
         self._loaded.accounts.setdefault(key, Account(key, known=False))
         return label
+
+    def _not_seen(self) -> None:
+        """Name the accounts that are not given; where users may be too, add one that is unknown."""
+        loaded = self._loaded
+        if self._operated and not self._tokens:
+            loaded.unseen.append("the accounts are JWTs, which are not given")
+        for name, account in loaded.accounts.items():
+            if not account.known:
+                loaded.unseen.append(
+                    f"the account {name} is not given: what it exports and imports"
+                )
+            if account.key in self._complete or (name == GLOBAL and self._operated):
+                continue  # in operator mode, $G has no users
+            told = account.known and account.key not in self._tokens
+            label = OTHER_USERS if name == GLOBAL else f"{name}/{OTHER_USERS}"
+            who = NOT_TOLD if told else USERS_NOT_GIVEN
+            loaded.users[label] = LoadedPermissions.undetermined(who)
+            loaded.account_of[label] = name
 
     def _revoked(self, claims: dict[str, Any], account: str, path: Path) -> bool:
         revoked = claims_of(account, path, "account")["nats"].get("revocations")

@@ -132,6 +132,9 @@ def _lists(nats: dict[str, Any], path: Path) -> LoadedPermissions | None:
 
 
 def _matches_nothing(entry: str, verb: str) -> bool:
-    """An entry with ``>`` before its end loads from a JWT, and matches nothing."""
+    """Return whether an entry has ``>`` before its end.
+
+    nats-server loads it from a JWT and never matches it.
+    """
     subject = entry.split(" ")[0] if verb == "subscribe" else entry
     return ">" in subject.split(".")[:-1]

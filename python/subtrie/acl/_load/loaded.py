@@ -24,6 +24,8 @@ class LoadedPermissions:
     determined: bool = True
     #: Who decides then; empty for the account.
     decided_by: str = ""
+    #: Why a connection without credentials is this user; empty if it is not.
+    anonymous: str = ""
     #: Entries that load and match nothing: (list, entry).
     unmatchable: tuple[tuple[str, str], ...] = ()
     #: Where each entry was read, by (list, entry).
@@ -68,3 +70,5 @@ class LoadedDeployment:
     ignored: list[str] = dataclasses.field(default_factory=list)
     #: Signatures that were not verified, because the package for it is missing, a line each.
     unverified: list[str] = dataclasses.field(default_factory=list)
+    #: Accounts that the inputs do not hold, a line each.
+    unseen: list[str] = dataclasses.field(default_factory=list)

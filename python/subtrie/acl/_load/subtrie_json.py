@@ -18,6 +18,17 @@ FORMAT = 1
 _LISTS = ("publish_allow", "publish_deny", "subscribe_allow", "subscribe_deny")
 
 
+def is_subtrie_json(text: str) -> bool:
+    """Return True if a text is in this format; a configuration may begin with a brace too."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        document: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and "subtrie" in document
+
+
 def permissions_in_json(text: str, path: Path) -> LoadedPermissions:
     """Read what ``dump`` wrote. Raises ``PermissionsError``."""
     document = _distinct(text, path)

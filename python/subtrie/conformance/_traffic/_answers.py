@@ -178,7 +178,8 @@ class AnswerTruth:
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
 
         def row_of(key: tuple[Any, ...]) -> dict[str, Any]:
-            return rows.setdefault(key, {"code": set(), "rule": None, "traffic": 0, "refused": 0})
+            return rows.setdefault(key, {"code": set(), "rule": None, "deny": None, "traffic": 0,
+                                          "refused": 0})  # fmt: skip
 
         calls: list[tuple[str, Tokens, tuple[Any, ...]]] = []
         used: set[tuple[str, str]] = set()
@@ -197,6 +198,8 @@ class AnswerTruth:
             row = row_of(key)
             row["code"].add(f"{edge.destination.host} {route.method} {route.port}")
             calls.append((source, tokens, key))
+            if source in ruled:
+                row["deny"] = row["deny"] or self._denying(ruled[source], tokens)
             rule = self._covering(ruled.get(source), tokens)
             if rule is not None:
                 row["rule"] = rule
@@ -225,6 +228,8 @@ class AnswerTruth:
                 if rule is not None and ("allow", rule) in entries:
                     row["rule"] = row["rule"] or rule
                     used.add((who, rule))
+                elif rule is not None:
+                    row["deny"] = row["deny"] or rule
         for host, each in ruled.items():
             for rule in each.publish_allow:
                 tokens = tuple(rule.split("."))
@@ -239,6 +244,8 @@ class AnswerTruth:
             has_code, seen = bool(row["code"]), row["traffic"] > 0
             if row["refused"] and not seen:
                 finding = "refused"
+            elif row["deny"] is not None:
+                finding = "denied"
             elif seen and not has_code and name in scanned:
                 finding = "not in code"
             elif name in ruled and row["rule"] is None:
@@ -249,9 +256,15 @@ class AnswerTruth:
                 finding = "ok" if seen else "rule only"
             yield {
                 "service": name, "destination": destination, "port": port, "method": method,
-                "path": path, "code": has_code, "rule": row["rule"], "traffic": row["traffic"],
-                "refused": row["refused"], "finding": finding,
+                "path": path, "code": has_code, "rule": row["deny"] or row["rule"],
+                "traffic": row["traffic"], "refused": row["refused"], "finding": finding,
             }  # fmt: skip
+
+    def _denying(self, service: Service, tokens: Tokens) -> str | None:
+        """Return the first rule that denies a call of the code on the plane of the service."""
+        asked = (service.plane, *tokens[1:5], "_", *tokens[6:])
+        denies = service.publish_deny
+        return next((rule for rule in denies if matches(tuple(rule.split(".")), asked)), None)
 
     def _covering(self, service: Service | None, tokens: Tokens) -> str | None:
         """Return the first rule that covers a call of the code to no instance in particular."""

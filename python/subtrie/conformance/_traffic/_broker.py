@@ -9,29 +9,17 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ._connections import Connection, Subscription, Window
 from ._events import EventRows
 from ._patterns import matches
+from ._publish import Publish
 from ._random import SplitMix64
 from ._trace_log import SECOND, TraceLog, Written
 from ._truth import Subject, Truth
 
 _ROUTE = "127.0.0.1:6222 - rid:4"
-
-
-@dataclass(eq=False)
-class Publish:
-    """A message that the broker accepted and has yet to deliver."""
-
-    subject: Subject
-    reply: str
-    payload: tuple[int, str]
-    header: int  # bytes of headers, 0 without
-    receivers: list[Subscription]
-    lost: bool = False  # its own line is damaged
 
 
 class Broker:

@@ -7,6 +7,9 @@ from typing import Any
 
 from ._trace_log import Written
 
+#: Columns of the audit, and their values.
+Proof = tuple[tuple[str, str | None], ...]
+
 
 @dataclass(eq=False)
 class Subscription:
@@ -45,6 +48,13 @@ class Connection:
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     window: Window | None = None
     next_sid: int = 1
+
+    @property
+    def proof(self) -> Proof:
+        """The columns that say what its identity rests on."""
+        who = self.host or self.user or self.name
+        source = None if who is None else "user" if who == self.user else "claimed"
+        return ("user", self.user), ("client", self.name), ("identity_source", source)
 
 
 @dataclass(eq=False)

@@ -20,6 +20,7 @@ _BATCH = 65_536  # rows of a row group
 COLUMNS: tuple[tuple[str, str], ...] = (
     *(("server", "string"), ("file", "string"), ("offset", "int64"), ("until", "int64")),
     *(("time", "timestamp"), ("conn", "string"), ("account", "string"), ("identity", "string")),
+    *(("identity_source", "string"), ("user", "string"), ("client", "string")),
     *(("direction", "string"), ("op", "string"), ("subject", "string"), ("reply", "string")),
     *(("queue", "string"), ("sid", "string"), ("size", "int64"), ("deliveries", "int64")),
     *(("refused", "string"), ("forwarded", "int64"), ("ambiguous", "bool_")),
@@ -70,6 +71,7 @@ class EventRows:
             conn=f"{self._pid}/client:{conn.cid}",
             account=None if conn.user is None else "$G",
             identity=conn.host or conn.user or conn.name,
+            **dict(conn.proof),
             direction=direction,
             **values,
         )

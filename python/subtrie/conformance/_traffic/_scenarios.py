@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ._broker import Broker, Publish
+from ._broker import Broker
 from ._connections import Connection
 from ._damage import draw_damage, halve
+from ._publish import Publish
 from ._random import SplitMix64
 from ._trace_log import SECOND
 from ._truth import Subject, Truth

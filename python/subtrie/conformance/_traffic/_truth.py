@@ -15,7 +15,7 @@ from ._patterns import SubscribedPatterns
 from ._trace_log import iso
 
 if TYPE_CHECKING:
-    from ._connections import Connection, Subscription
+    from ._connections import Connection, Proof, Subscription
     from ._trace_log import Written
 
 _HOT = 100  # rows of the table of hot subjects
@@ -69,11 +69,11 @@ class Truth:
         self.answers: Any = None  # an ``AnswerTruth``, which imports this module
         self._subjects: dict[str, Subject] = {}
         self._counts: dict[str, Counts] = {}
-        self._refused: Counter[tuple[str, str, str]] = Counter()
-        self._refused_spans: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._refused: Counter[tuple[str, str, str, Proof]] = Counter()
+        self._refused_spans: dict[tuple[str, str, str, Proof], list[int]] = defaultdict(list)
         self._slow: dict[str, list[int]] = defaultdict(list)
         # messages, accepted ones, first and last time
-        self._spoofed: dict[tuple[str, str, str], list[int]] = {}
+        self._spoofed: dict[tuple[str, str, str, Proof], list[int]] = {}
         self._planes: dict[str, dict[str, list[int]]] = defaultdict(dict)
         self._lines: Counter[tuple[str, str | None]] = Counter()  # delivered, by pattern and queue
 
@@ -139,7 +139,7 @@ class Truth:
         _extend(counts.span, written.time)
         counts.publishers.add(conn.cid)
         if subject.source is not None and conn.host is not None and subject.source != conn.host:
-            key = conn.host, subject.source, subject.text
+            key = conn.host, subject.source, subject.text, conn.proof
             row = self._spoofed.setdefault(key, [0, 0, written.time, written.time])
             row[0] += 1
             row[1] += not refused
@@ -180,8 +180,8 @@ class Truth:
         """Note a publish or subscription that the broker refused."""
         who = conn.user or conn.name
         assert who is not None
-        self._refused[who, subject, kind] += 1
-        _extend(self._refused_spans[who, subject, kind], at)
+        self._refused[who, subject, kind, conn.proof] += 1
+        _extend(self._refused_spans[who, subject, kind, conn.proof], at)
         if self.answers is not None and kind == "subscribe":
             self.answers.refuse_subscription(conn, subject, queue, at)
 
@@ -229,8 +229,9 @@ class Truth:
             "other_traffic": self._other(),
             "refused": (
                 {"who": who, "subject": subject, "count": count, "kind": kind}
-                | _span([self._refused_spans[who, subject, kind]])
-                for (who, subject, kind), count in self._refused.items()
+                | _span([self._refused_spans[who, subject, kind, proven]])
+                | dict(proven)
+                for (who, subject, kind, proven), count in self._refused.items()
             ),
             "slow_consumers": (
                 {"who": who, "count": len(times), **_span([[min(times), max(times)]])}
@@ -239,7 +240,8 @@ class Truth:
             "spoofed": (
                 {"who": w, "claimed": c, "subject": s, "count": n[0], "accepted": n[1]}
                 | _span([n[2:]])
-                for (w, c, s), n in self._spoofed.items()
+                | dict(proven)
+                for (w, c, s, proven), n in self._spoofed.items()
             ),
             "subscriptions": self._subscriptions(),
             "coverage": self._coverage(patterns),

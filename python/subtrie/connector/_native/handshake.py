@@ -32,13 +32,15 @@ def connect_line(
         PermissionsError: The creds do not hold exactly one valid seed of a user.
         ImportError: There are creds, and the package ``nkeys`` is missing.
     """
+    from ... import __version__
+
     options: dict[str, Any] = {
         "verbose": False,
         "pedantic": False,
         "tls_required": tls,
         "name": name,
         "lang": "python-subtrie",
-        "version": "1",
+        "version": __version__,
         "protocol": 1,
         "echo": True,
         "headers": True,

@@ -88,14 +88,19 @@ class Session(asyncio.BufferedProtocol):
         """Acknowledge and deliver what was read."""
         failure: WireError | None = None
         items: Sequence[Any]
+        groups: Sequence[Any]
         try:
             items, groups, acknowledgements = self.reader.feed(bytes(self._buffer[:nbytes]))
         except WireError as error:
-            failure, items, groups, acknowledgements = error, error.operations, [], b""
+            failure, items = error, error.operations
+            groups, acknowledgements = error.groups, error.acknowledgements
         if acknowledgements:
             self.write(acknowledgements)
         for take, messages in groups:
-            take(messages)
+            try:
+                take(messages)
+            except Exception as error:  # asyncio would abort the connection
+                self._report(error, messages[0][1])
         receivers = self._receivers
         for item in items:
             if type(item) is tuple:

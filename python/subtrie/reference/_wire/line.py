@@ -114,13 +114,19 @@ def _published(name: str, text: bytes, limits: Limits) -> Parts:
     return _sized("client", args, sizes, parts, limits)
 
 
+def _is_sid(text: bytes) -> bool:
+    """Return whether the text is a number of 64 bits."""
+    digits = re.fullmatch(rb"0*([0-9]{1,20})", text)
+    return digits is not None and int(digits[1]) < 1 << 64
+
+
 def _delivered(conn: str, name: str, text: bytes, limits: Limits) -> Parts:
     """``subject sid [reply] [header size] size``."""
     sizes = 2 if name == "HMSG" else 1
     args = _Args(text)
     if len(args) not in (2 + sizes, 3 + sizes):
         raise _arg_count()
-    if conn == "server_to_client" and not re.fullmatch(rb"[0-9]+", args[1]):
+    if conn == "server_to_client" and not _is_sid(args[1]):
         raise LineError("bad sid", args.place(1))
     parts: Parts = {"subject": args[0], "sid": args[1]}
     parts["places"] = args.places(subject=0, reply=2)

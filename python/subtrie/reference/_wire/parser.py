@@ -115,7 +115,7 @@ class Parser:
         return len(self._held)
 
     def feed(self, data: bytes) -> list[Op]:
-        """Return the operations that the next bytes of the stream complete."""
+        """Feed bytes; return the operations they complete."""
         if not isinstance(data, bytes):
             try:
                 data = memoryview(data).tobytes()

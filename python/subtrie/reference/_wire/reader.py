@@ -46,4 +46,7 @@ class DeliveryReader:
 
 
 def _item(op: Any) -> Any:
-    return (int(op.sid), op.subject, bytes(op.payload)) if op.op.endswith("MSG") else op
+    if not op.op.endswith("MSG"):
+        return op
+    sid = int(op.sid.lstrip("0") or "0")  # int() refuses thousands of zeros
+    return sid, op.subject, bytes(op.payload)

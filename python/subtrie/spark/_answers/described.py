@@ -82,7 +82,7 @@ def ship_patterns(spark: SparkSession, patterns: Iterable[str]) -> Shipped:
 
 @dataclass(frozen=True)
 class Description:
-    """The patterns that subjects are compared with.
+    """Classifies subjects by route, rule and call site.
 
     Attributes:
         subscribed: The patterns of all subscriptions.
@@ -149,7 +149,7 @@ class Description:
         import pyarrow as pa
 
         index = self.subscribed.open()
-        rows, numbers = _matches(index, texts)
+        rows, numbers = index.matches(texts)
         best = np.full(len(texts), len(index.patterns), dtype=np.int64)
         np.minimum.at(best, rows, index.ranks[numbers])
         rank = pa.array(best, mask=best == len(index.patterns))
@@ -165,11 +165,11 @@ class Description:
         owner = pc.fill_null(pc.index_in(identity, value_set=services), -1)
         owners = owner.to_numpy(zero_copy_only=False)
         index = self.ruled.open()
-        rows, numbers = _matches(index, texts)
+        rows, numbers = index.matches(texts)
         by_pattern: dict[str, list[int]] = {}
         place = {pattern: number for number, pattern in enumerate(index.patterns.to_pylist())}
         for number, each in enumerate(self.rules):
-            by_pattern.setdefault(each.pattern, []).append(number)
+            by_pattern.setdefault(each.pattern, []).extend([] if each.implied else [number])
         sizes = np.array([len(by_pattern[p]) for p in place] or [0], dtype=np.int64)
         rule_of = np.array([n for p in place for n in by_pattern[p]] or [0], dtype=np.int64)
         begin = np.cumsum(sizes) - sizes
@@ -181,7 +181,13 @@ class Description:
         of = {name: at for at, name in enumerate(services.to_pylist())}
         rule_owner = np.array([of[each.service] for each in self.rules] or [0], dtype=np.int64)
         own = rule_owner[rule] == owners[row]
-        row, rule = row[own], rule[own]
+        implied = np.full(len(of) + 1, -1)  # the last is that of senders without rules
+        for number, each in enumerate(self.rules):
+            if each.implied:
+                implied[of[each.service]] = number
+        free = np.flatnonzero(implied[owners] >= 0)
+        row = np.concatenate([row[own], free])
+        rule = np.concatenate([rule[own], implied[owners[free]]])
         order = np.lexsort((rule, row))
         row, rule = row[order], rule[order]
         decided = np.where(owners < 0, NO_RULES, len(self.rules))
@@ -199,7 +205,7 @@ class Description:
         import pyarrow as pa
 
         index = self.called.open()
-        rows, numbers = _matches(index, texts)
+        rows, numbers = index.matches(texts)
         place = {pattern: number for number, pattern in enumerate(index.patterns.to_pylist())}
         # The source is in the pattern, so a pattern belongs to one service.
         first = np.full(max(1, len(index.patterns)), len(self.code), dtype=np.int64)
@@ -210,19 +216,6 @@ class Description:
         best = np.full(len(texts), len(self.code), dtype=np.int64)
         np.minimum.at(best, rows, first[numbers])
         return pa.array(best, mask=(best == len(self.code))).cast(pa.int32())
-
-
-def _matches(index: PatternIndex, texts: pa.Array) -> tuple[Any, Any]:
-    """Return row and pattern of every match."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pa.array(index.trie.match_batch(texts))
-    lists = found if pa.types.is_list(found.type) else found.cast(pa.list_(pa.int32()))
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    rows = np.repeat(np.arange(len(texts)), lengths)
-    return rows, lists.flatten().to_numpy(zero_copy_only=False)
 
 
 def _are_hosts(names: pa.Array) -> pa.Array:

@@ -42,6 +42,8 @@ def is_variable(token: str) -> bool:
 def fold(subject: str) -> str:
     """Return a subject or a pattern with its variable tokens replaced by ``*``.
 
+    So is a ``>`` that is not the last token, which only a published subject has, as text.
+
     Of a Microbus address the plane, the port, the hosts and the method stay, and ids of instances
     become ``*``.
 
@@ -52,6 +54,8 @@ def fold(subject: str) -> str:
         'prod.safe.443.a_shop.b_shop.*.GET.items.*'
     """
     tokens = subject.split(".")
+    if ">" in tokens[:-1]:
+        tokens = [*("*" if each == ">" else each for each in tokens[:-1]), tokens[-1]]
     kind = tokens[1] if len(tokens) > 1 else ""
     if kind in ("safe", "danger") and len(tokens) > HEAD:
         slot = "*" if tokens[5].startswith("id-") else tokens[5]

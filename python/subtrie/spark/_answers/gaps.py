@@ -44,7 +44,8 @@ class Call:
         pattern: The subject with the subscribed route, else folded.
         route: The subscribed route, or None.
         code: The number of the call in the code, or None.
-        rule: The rule that allows it, or None.
+        rule: The rule that decides, or None.
+        denied: Whether that rule denies it.
         published: The accepted messages.
         refused: The refused messages.
     """
@@ -54,6 +55,7 @@ class Call:
     route: str | None
     code: int | None
     rule: str | None
+    denied: bool
     published: int
     refused: int
 
@@ -87,7 +89,8 @@ def _wildness(pattern: str) -> list[tuple[int, str]]:
 @dataclass
 class _Row:
     code: str | None = None
-    rule: str | None = None
+    allowed_by: str | None = None
+    denied_by: str | None = None
     traffic: int = 0
     refused: int = 0
     origins: set[str] = field(default_factory=set)
@@ -108,43 +111,45 @@ def gap_rows(
         rules: The publish rules of all services; None if none were given.
     """
     found: dict[tuple[Any, ...], _Row] = {}
-    allow: dict[str, list[Rule]] = {}
-    for one in rules or ():
-        if one.effect == "allow":
-            allow.setdefault(one.service, []).append(one)
-    ruled = {each.service for each in rules or ()}
+    traffic = list(calls)
+    of_service = _of_services(rules or (), traffic)
     used: set[tuple[str, str]] = set()
     for call in code or ():
         row = found.setdefault(_key(call.service, call.pattern), _Row())
         row.origins.add(call.origin or "")
-        covering = _covering(allow.get(call.service, ()), call.pattern)
-        if covering is not None:
-            row.rule = covering
-            used.add((call.service, covering))
-    for each in calls:
+        if call.service not in of_service:
+            continue
+        allowed_by, denied_by = of_service[call.service].decide(call.pattern)
+        row.denied_by = row.denied_by or denied_by
+        if allowed_by is not None:
+            row.allowed_by = allowed_by
+            used.add((call.service, allowed_by))
+    for each in traffic:
         pattern = each.pattern if each.code is None or code is None else code[each.code].pattern
         without_path = each.route is None and each.code is None
         row = found.setdefault(_key(each.service, pattern, without_path), _Row())
         row.traffic += each.published
         row.refused += each.refused
-        if each.rule is not None:
+        if each.denied:
+            row.denied_by = row.denied_by or each.rule
+        elif each.rule is not None:
             used.add((each.service, each.rule))
-            row.rule = row.rule or each.rule
-    for service, entries in allow.items():
-        for entry in entries:
+            row.allowed_by = row.allowed_by or each.rule
+    for service, entries in of_service.items():
+        for entry in entries.allow:
             if (service, entry.text) not in used and not _is_framework(entry.pattern):
                 row = found.setdefault(_key(service, entry.pattern), _Row())
-                row.rule = row.rule or entry.text
+                row.allowed_by = row.allowed_by or entry.text
     known = set(scanned)
     rows = []
     for key, row in found.items():
         service, destination, port, method, path = key
         row.code = min(row.origins) if row.origins else None
-        finding = _finding(row, code is not None and service in known, service in ruled)
+        finding = _finding(row, code is not None and service in known, service in of_service)
         rows.append(
             {"service": service, "destination": destination, "port": port, "method": method,
-             "path": path, "code": row.code, "rule": row.rule, "traffic": row.traffic,
-             "refused": row.refused, "finding": finding}
+             "path": path, "code": row.code, "rule": row.denied_by or row.allowed_by,
+             "traffic": row.traffic, "refused": row.refused, "finding": finding}
         )  # fmt: skip
     return rows
 
@@ -154,9 +159,11 @@ def _finding(row: _Row, has_code: bool, has_rules: bool) -> str:
     seen = row.traffic > 0
     if row.refused and not seen:
         return "refused"
+    if row.denied_by is not None:
+        return "denied"
     if seen and has_code and row.code is None:
         return "not in code"
-    if has_rules and row.rule is None:
+    if has_rules and row.allowed_by is None:
         return "no rule"
     if row.code is not None and not seen:
         return "never called"
@@ -165,16 +172,61 @@ def _finding(row: _Row, has_code: bool, has_rules: bool) -> str:
     return "ok"
 
 
-def _covering(rules: Iterable[Rule], pattern: str) -> str | None:
-    """Return the first rule that covers a call, whatever its plane."""
-    tokens = pattern.split(".")
-    tokens[5] = "_"  # code that names no instance
-    asked = ".".join(tokens[1:])
+@dataclass
+class _Entries:
+    """The publish rules of a service, and the planes on which it publishes."""
+
+    deny: list[Rule] = field(default_factory=list)
+    allow: list[Rule] = field(default_factory=list)
+    planes: set[str] = field(default_factory=set)
+
+    def decide(self, pattern: str) -> tuple[str | None, str | None]:
+        """Return the allow rule that covers a call of the code, and the deny rule, or None.
+
+        The code does not name its plane. The call is denied if a deny rule covers it on a plane
+        on which the service publishes and an allow rule covers it; where no allow rule covers it,
+        if deny rules do on all its planes.
+        """
+        tokens = pattern.split(".")
+        tokens[5] = "_"  # code that names no instance
+        asked = ".".join(tokens[1:])
+        on_planes = [f"{plane}.{asked}" for plane in sorted(self.planes)]
+        allowed = [each for each in on_planes if _first_covering(self.allow, each)]
+        denies = [_first_covering(self.deny, each) for each in allowed or on_planes]
+        denied_by = next(filter(None, denies), None) if allowed or all(denies) else None
+        return self._allowed_on_any(asked), denied_by
+
+    def _allowed_on_any(self, asked: str) -> str | None:
+        """Return the first allow rule that covers a call on some plane."""
+        for each in self.allow:
+            head, _, rest = each.pattern.partition(".")
+            if head == ">" or (rest and _engine.covers(rest, asked)):
+                return each.text
+        return None
+
+
+def _of_services(rules: Iterable[Rule], traffic: Iterable[Call]) -> dict[str, _Entries]:
+    """Return the rules of each service that has some, with the planes of its traffic.
+
+    Without traffic, the planes are those that its rules name, the allow rules first.
+    """
+    found: dict[str, _Entries] = {}
     for each in rules:
-        head, _, rest = each.pattern.partition(".")
-        if head == ">" or (rest and _engine.covers(rest, asked)):
-            return each.text
-    return None
+        entries = found.setdefault(each.service, _Entries())
+        (entries.deny if each.effect == "deny" else entries.allow).append(each)
+    for call in traffic:
+        if call.service in found:
+            found[call.service].planes.add(call.pattern.partition(".")[0])
+    for entries in found.values():
+        for some in (entries.allow, entries.deny):
+            named = {each.pattern.partition(".")[0] for each in some} - {"*", ">"}
+            entries.planes = entries.planes or named
+        entries.planes = entries.planes or {_PLACEHOLDER}
+    return found
+
+
+def _first_covering(rules: Iterable[Rule], pattern: str) -> str | None:
+    return next((each.text for each in rules if _engine.covers(each.pattern, pattern)), None)
 
 
 def _key(service: str, pattern: str, without_path: bool = False) -> tuple[Any, ...]:

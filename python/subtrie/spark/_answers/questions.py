@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,8 +60,9 @@ def load_rules(sources: Iterable[str | Path]) -> dict[str, Permissions]:
     """Return the permissions of services from files.
 
     Args:
-        sources: ``FILE`` or ``SERVICE=FILE``. A server configuration names its users. Of a file of
-            one user, the name without its ending is the service, or what precedes ``_nats``.
+        sources: ``FILE``, ``SERVICE=FILE``, or a folder of JSON files, of which every file is read
+            (or of JWTs). A server configuration names its users. Of a file of one user, the name
+            without its ending is the service, or what precedes ``_nats``.
 
     Raises:
         PermissionsError: A file cannot be read.
@@ -70,18 +71,20 @@ def load_rules(sources: Iterable[str | Path]) -> dict[str, Permissions]:
             files are about one service.
     """
     found: dict[str, Permissions] = {}
-    for source in sources:
-        named, equals, rest = str(source).partition("=")
-        path = Path(rest) if equals and not Path(str(source)).exists() else Path(source)
-        service = named if path != Path(source) else None
+    for path, service in _files_of_rules(sources):
         for user, permissions in Permissions.load_all(path).items():
             name = user.rpartition("/")[2] if user else service or _service_of(path)
             if user and service is not None and name != service:
                 continue
             if not permissions.determined:
                 raise ValueError(
-                    f"{path}: the permissions of {name} are not in this file: an account JWT or an "
-                    "external authority defines them"
+                    f"{path}: the permissions of {name} are not in this file: decided elsewhere, "
+                    f"by {permissions.decided_by}"
+                )
+            if permissions.anonymous == "no-authorization":
+                raise ValueError(
+                    f"{path}: no authorization: every connection may do everything, so there are "
+                    "no rules to compare with the traffic"
                 )
             if name in found:
                 raise ValueError(f"{path}: there are rules of {name} already; give each once")
@@ -89,6 +92,20 @@ def load_rules(sources: Iterable[str | Path]) -> dict[str, Permissions]:
         if service is not None and service not in found:
             raise ValueError(f"{path} has no user {service}")
     return found
+
+
+def _files_of_rules(sources: Iterable[str | Path]) -> Iterator[tuple[Path, str | None]]:
+    """Yield each file, and the service that it is said to be of; a folder of JWTs is one file."""
+    for source in sources:
+        named, equals, rest = str(source).partition("=")
+        path = Path(rest) if equals and not Path(str(source)).exists() else Path(source)
+        service = named if path != Path(source) else None
+        files = [path]
+        if path.is_dir() and any(path.glob("*.json")):
+            if service is not None:
+                raise ValueError(f"{source}: a folder has the rules of several services")
+            files = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+        yield from ((each, service) for each in files)
 
 
 def _service_of(path: Path) -> str:

@@ -26,6 +26,8 @@ class Rule:
         effect: ``allow`` or ``deny``.
         text: The entry; ``>`` if everything is allowed.
         origin: File and line, if known.
+        implied: Whether there is no list, so that everything is allowed: also a subject that is not
+            valid, which no entry matches.
     """
 
     service: str
@@ -33,6 +35,7 @@ class Rule:
     effect: str
     text: str
     origin: str | None = None
+    implied: bool = False
 
     @property
     def pattern(self) -> str:
@@ -51,7 +54,7 @@ def numbered(rules: Mapping[str, Permissions], verb: str) -> list[Rule]:
             for entry in (">",) if entries is None else entries:
                 place = permissions.sources.get((name, entry))
                 origin = None if place is None else f"{place.file}:{place.line}"
-                found.append(Rule(service, verb, effect, entry, origin))
+                found.append(Rule(service, verb, effect, entry, origin, entries is None))
     return found
 
 

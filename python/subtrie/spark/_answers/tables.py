@@ -219,13 +219,19 @@ class Answers:
             for row in self.subscriptions
             if self._may_subscribe(row) is False
         ]
+        return violation_rows(self.edges, self._forbidding, forbidden)
+
+    def _forbidding(self, row: Mapping[str, Any], witness: str) -> str | None:
+        """Return the rule that denies the messages of an edge, else the nearest one."""
+        if row["decided"] >= 0:
+            denying: Rule = self.rules[row["decided"]]
+            return denying.text
         rules: Mapping[str, Permissions] = self.questions.rules or {}
-
-        def rule_of(service: str, subject: str) -> str | None:
-            decision = rules[service].can_publish(subject)
-            return decision.rule or decision.nearest
-
-        return violation_rows(self.edges, rule_of, forbidden)
+        owner: str = row["identity"]
+        try:
+            return rules[owner].can_publish(witness, model="broker").nearest
+        except SubtrieError:
+            return None  # a subject that the broker takes, and that no rule matches
 
     def _may_subscribe(self, row: Mapping[str, Any]) -> bool | None:
         """Return whether today's rules allow a subscription; None if they are not known."""
@@ -301,7 +307,8 @@ class Answers:
             rule = self.rules[number] if number is not None and number >= 0 else None
             calls.append(
                 Call(row["service"], row["pattern"], row["route"], row["code"],
-                     rule.text if rule is not None and rule.effect == "allow" else None,
+                     None if rule is None else rule.text,
+                     rule is not None and rule.effect == "deny",
                      row["published"], row["refused"])
             )  # fmt: skip
         return gap_rows(

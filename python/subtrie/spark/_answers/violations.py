@@ -17,14 +17,14 @@ Subscribed = tuple[str, str, str | None, datetime]
 
 def violation_rows(
     edges: Iterable[Mapping[str, Any]],
-    rule_of: Callable[[str, str], str | None],
+    rule_of: Callable[[Mapping[str, Any], str], str | None],
     subscribed: Iterable[Subscribed],
 ) -> list[dict[str, Any]]:
     """Return the rows of ``violations``.
 
     Args:
         edges: The rows of ``summaries.edges``.
-        rule_of: Returns the rule that forbids a service a subject, else the nearest one.
+        rule_of: Returns the rule that forbids a subject of an edge, else the nearest one.
         subscribed: Accepted subscriptions that the rules forbid.
     """
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -34,7 +34,7 @@ def violation_rows(
             continue
         witness = min(row["witnesses"])
         if row["allowed"] is False:
-            rule = rule_of(row["identity"], witness)
+            rule = rule_of(row, witness)
             _add(found, ("forbidden", row["identity"], fold(row["pattern"])), row, witness, rule)
         if row["standing"] == "spoofed":
             _add(found, ("spoofed", row["identity"], fold(row["pattern"])), row, witness, None)

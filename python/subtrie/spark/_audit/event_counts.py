@@ -11,7 +11,10 @@ _CLIENT = r"/(client|websocket|mqtt):"
 
 
 def event_counts(events: pa.RecordBatch) -> dict[str, int]:
-    """Return the number of rows by category, and the deliveries that were sent and matched."""
+    """Return the number of rows by category, and the deliveries that were sent and matched.
+
+    ``unsettled`` counts the accepted messages of which the events do not tell the deliveries.
+    """
     import pyarrow.compute as pc
 
     def number(mask: Any) -> int:
@@ -20,19 +23,26 @@ def event_counts(events: pa.RecordBatch) -> dict[str, int]:
     op = events.column("op")
     damaged = number(pc.is_valid(events.column("reason")))
     server = number(pc.is_in(op, value_set=_set("CLOSED", "SLOW", "START", "VIOLATION")))
+    remarks = number(pc.equal(op, "CLAIM"))  # beside the row of an operation
     sent = pc.and_kleene(
         pc.is_in(op, value_set=_set("MSG", "HMSG")), pc.equal(events.column("direction"), "out")
     )
     matched = events.column("deliveries")
-    if pc.any(sent).as_py():
+    untold = pc.and_(pc.is_null(matched), pc.is_null(events.column("refused")))
+    untold = pc.and_kleene(
+        pc.and_kleene(untold, pc.is_in(op, value_set=_set("PUB", "HPUB"))),
+        pc.equal(events.column("direction"), "in"),
+    )
+    if pc.any(pc.or_kleene(sent, untold)).as_py():
         client = pc.match_substring_regex(events.column("conn"), _CLIENT)
-        sent = pc.and_kleene(sent, client)
+        sent, untold = pc.and_kleene(sent, client), pc.and_kleene(untold, client)
     return {
-        "operations": events.num_rows - damaged - server,
+        "operations": events.num_rows - damaged - server - remarks,
         "server": server,
         "unparseable_lines": damaged,
         "sent": number(sent),
         "matched": int(pc.sum(matched).as_py() or 0),
+        "unsettled": number(untold),
         "settled": number(pc.is_valid(matched)),
     }
 

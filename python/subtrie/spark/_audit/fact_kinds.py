@@ -10,7 +10,8 @@ from .rows import filled
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PUBLISH = ("server", "window", "conn", "identity", "subject")
+_PROOF = ("identity_source", "user", "client")
+_PUBLISH = ("server", "window", "conn", "identity", *_PROOF, "subject")
 _DELIVERY = ("server", "window", "conn", "sid", "queue", "subscription", "subject")
 #: What is counted of messages.
 SUMS = ("published", "refused", "taken", "undelivered", "forwarded", "ambiguous", "bytes")
@@ -25,6 +26,7 @@ HOP = (*_PUBLISH, "reply", "size", "position", "time", "taken", "forwarded")
 #: ``hop`` / ``arrival``  one message sent to / received from another server
 #: ``refused``      refused operations by identity, conn, subject and reason (its kind)
 #: ``slow``         lines that a connection reads too slowly, by server, conn and identity
+#: ``claim``        other users that a client claims (subject) than the proven one, by connection
 #: ``unparseable``  one line
 #: ``subscription`` one line that begins or ends subscriptions; ``reason`` is its direction
 #: ``plane``        a plane of accepted traffic, in the column ``subject``
@@ -36,8 +38,9 @@ FACTS: dict[str, tuple[str, ...]] = {
     "undelivered": ("server", "subject", "position"),
     "hop": HOP,
     "arrival": HOP,
-    "refused": ("identity", "conn", "subject", "reason", "count", "first", "last"),
+    "refused": ("identity", *_PROOF, "conn", "subject", "reason", "count", "first", "last"),
     "slow": ("server", "conn", "identity", "count", "first", "last"),
+    "claim": (*("server", "conn", "identity", *_PROOF, "subject", "count", "first", "last"),),
     "unparseable": ("server", "file", "position", "reason", "text"),
     "subscription": (
         *("server", "conn", "identity", "op", "subject", "queue", "sid", "size", "position"),
@@ -48,13 +51,14 @@ FACTS: dict[str, tuple[str, ...]] = {
     "range": ("server", "position", "size"),
 }
 #: The column that decides the bucket, of facts that are not about subjects.
-BUCKETED_BY = {"slow": "identity", "unparseable": "file"}
+BUCKETED_BY = {"slow": "identity", "claim": "identity", "unparseable": "file"}
 #: The kinds of which all facts go to the driver.
 DRIVEN = ("subscription", "plane", "count", "range")
 #: The columns that identify facts that add up; other facts are one each.
 KEYS = {
-    "refused": ("identity", "conn", "subject", "reason"),
+    "refused": ("identity", *_PROOF, "conn", "subject", "reason"),
     "slow": ("server", "conn", "identity"),
+    "claim": ("server", "conn", "identity", *_PROOF, "subject"),
     "plane": ("subject",),
     "count": ("subject",),
 }

@@ -25,7 +25,8 @@ _LISTED_HELD = 100_000
 
 #: The columns of events that facts are made of.
 EVENT_COLUMNS = (
-    *("server", "file", "offset", "time", "conn", "identity", "direction", "op", "subject"),
+    *("server", "file", "offset", "time", "conn", "identity", "identity_source", "user", "client"),
+    *("direction", "op", "subject"),
     *("reply", "queue", "sid", "size", "deliveries", "refused", "forwarded", "ambiguous"),
     *("subscription", "position", "reason", "_corrupt_record"),
 )
@@ -35,7 +36,12 @@ _REFUSAL = {name: name for name in KEYS["refused"]} | {
     "first": "time",
     "last": "time",
 }
-_SLOW = {name: name for name in KEYS["slow"]} | {"first": "time", "last": "time"}
+_SPAN = {"first": "time", "last": "time"}
+_SLOW = {name: name for name in KEYS["slow"]} | _SPAN
+_CLAIM = {name: name for name in KEYS["claim"]} | _SPAN
+#: What a connection is remarked for, by the operation of the row.
+_REMARKS = {"slow": "SLOW", "claim": "CLAIM"}
+_ABOUT_CONNECTION = 128
 # What TrafficSums.add_events says of a row, and the facts it becomes: the columns of the event.
 _LISTED = (
     (1, "undelivered", {"server": "server", "subject": "subject", "position": "position"}),
@@ -44,7 +50,8 @@ _LISTED = (
     (8, "subscription", {name: name for name in FACTS["subscription"]} | {"reason": "direction"}),
     (16, "refused", _REFUSAL),
     (32, "refused", _REFUSAL),
-    (128, "slow", _SLOW),
+    (_ABOUT_CONNECTION, "slow", _SLOW),
+    (_ABOUT_CONNECTION, "claim", _CLAIM),
     (
         64,
         "unparseable",
@@ -95,6 +102,7 @@ def list_others(found: FactTables, batch: pa.RecordBatch, flags: bytes, window: 
     """Add the rows of a batch that are facts by themselves."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if not flags:
         return
@@ -104,14 +112,18 @@ def list_others(found: FactTables, batch: pa.RecordBatch, flags: bytes, window: 
         if not len(at):
             continue
         rows = batch.take(pa.array(at))
+        if bit == _ABOUT_CONNECTION:
+            rows = rows.filter(pc.equal(rows.column("op"), _REMARKS[kind]))
+            if not rows.num_rows:
+                continue
         table = {}
         for name in FACTS[kind]:
             if name == "window":
                 table[name] = _period(rows.column("time"), window)
             elif name == "count":
-                table[name] = pa.repeat(pa.scalar(1, pa.int64()), len(at))
+                table[name] = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
             elif bit == _REFUSED_REPLY and name == "reason":
-                table[name] = pa.repeat("publish", len(at))
+                table[name] = pa.repeat("publish", rows.num_rows)
             else:
                 table[name] = rows.column(columns[name])
         found.add(kind, complete(kind, pa.table(table)))

@@ -100,7 +100,8 @@ class _RowMaker:
             if len(sums) + found.held > self.held:
                 yield from self._passed_on(sums, found, {})
                 found = FactTables()
-        counts = {"operations": count - missing, "unparseable_lines": missing}
+        counts = {"operations": count - missing, "unparseable_lines": missing,
+                  "unsettled": count - missing}  # fmt: skip
         yield from self._passed_on(sums, found, counts)
 
     def _passed_on(

@@ -61,6 +61,62 @@ class PatternIndex:
         self._active: dict[tuple[int, str], tuple[Any, Any]] = {}
         self._orders: dict[str, tuple[Any, Any]] = {}
 
+    def matches(self, texts: pa.Array) -> tuple[Any, Any]:
+        """Return row and number of the pattern of every match of published subjects, by row.
+
+        A wildcard token of a published subject is text to the broker: only ``*`` and ``>`` match
+        it. A subject with an empty token has no matches.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        rows, numbers, refused = self._looked_up(texts)
+        if not len(refused):
+            return rows, numbers
+        more, of_more, _ = self._looked_up(self.as_text(texts.take(pa.array(refused))))
+        rows = np.concatenate([rows, refused[more]])
+        order = np.argsort(rows, kind="stable")
+        return rows[order], np.concatenate([numbers, of_more])[order]
+
+    def _looked_up(self, texts: pa.Array) -> tuple[Any, Any, Any]:
+        """Return the matches of subjects, and the rows that the index refuses."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = pa.array(self.trie.match_batch(texts))
+        lists = found if pa.types.is_list(found.type) else found.cast(pa.list_(pa.int32()))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        refused = pc.indices_nonzero(pc.and_(pc.is_null(lists), pc.is_valid(texts)))
+        rows = np.repeat(np.arange(len(texts)), lengths)
+        return (
+            rows,
+            lists.flatten().to_numpy(zero_copy_only=False),
+            refused.to_numpy().astype(np.int64),
+        )
+
+    def as_text(self, texts: pa.Array) -> pa.Array:
+        """Return subjects with a token that is in no pattern in place of each ``*`` and ``>``."""
+        import pyarrow as pa
+
+        instead = {"*": self._no_token, ">": self._no_token}
+        found = (None if text is None else text.split(".") for text in texts.to_pylist())
+        replaced = [
+            None if tokens is None else ".".join(instead.get(each, each) for each in tokens)
+            for tokens in found
+        ]
+        return pa.array(replaced, pa.string())
+
+    @cached_property
+    def _no_token(self) -> str:
+        """A token that is in no pattern."""
+        import pyarrow.compute as pc
+
+        token = "**"
+        while pc.any(pc.match_substring(self.patterns, token)).as_py():
+            token *= 2
+        return token
+
     def rows_at(self, server: str, starts: Any) -> Any:
         """Return the rows of subscriptions of a server by the position of their SUB, else -1."""
         import numpy as np

@@ -126,7 +126,10 @@ class Audit:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters of the run: the counts of the summary, and the accepted publishes."""
+        """The counters of the run: the counts of the summary, and the accepted publishes.
+
+        ``unsettled`` counts those of them of which the input does not tell the deliveries.
+        """
         (run,) = self.rows("runs")
         counters: dict[str, int] = json.loads(run["counters"])
         return counters

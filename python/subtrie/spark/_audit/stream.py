@@ -22,6 +22,7 @@ from .._schema import arrow_schema, spark_schema
 from .._sessions.carried import register_source
 from .._sessions.classic_session import is_classic
 from .._slot_redaction import Redaction
+from .._sources.growing_log import files_there
 from .._sources.log_files import resolve_path, shown_path
 from .fact_rows import FACT_ROWS
 from .fact_tables import FactTables
@@ -54,6 +55,7 @@ def audit_stream(
     split_bytes: int | None = None,
     fail_on_data_loss: bool = True,
     questions: Questions | None = None,
+    noted: Sequence[tuple[str | None, str | None]] | None = None,
 ) -> StreamingQuery:
     """Audit trace logs that grow, with Structured Streaming.
 
@@ -81,6 +83,8 @@ def audit_stream(
         fail_on_data_loss: Whether a file that was removed before all of it was read is an error.
         questions: What is asked beyond the tables of the traffic, as in ``audit``. Each batch then
             reads all lines so far once more.
+        noted: What ``files_there`` returned before the session started: a file that was rotated
+            since is read too. By default the files that are there now.
 
     Returns:
         The query, which runs in the background: ``awaitTermination()`` waits for its end.
@@ -104,8 +108,10 @@ def audit_stream(
     target = os.fspath(out)
     target = target if "://" in target else os.path.abspath(target)
     register_source(spark, TraceSource)
+    paths = [resolve_path(path) for path in logs]
     options = {
-        "paths": json.dumps([resolve_path(path) for path in logs]),
+        "paths": json.dumps(paths),
+        "noted": json.dumps(files_there(paths) if noted is None else noted),
         "rows": "facts",
         "complete": str(complete).lower(),
         "failOnDataLoss": str(fail_on_data_loss).lower(),
@@ -120,7 +126,7 @@ def audit_stream(
         facts = facts.mapInArrow(_redacting(hidden), spark_schema(FACT_ROWS))
     described = {"planes": sorted(planes), "window": window, "redact": sorted(redact)}
     asked = None if redact else questions
-    adder = _adder(target, tuple(planes), described, [resolve_path(path) for path in logs], asked)
+    adder = _adder(target, tuple(planes), described, paths, asked)
     writer = facts.writeStream.foreachBatch(adder)
     writer = writer.option("checkpointLocation", checkpoint)
     when = {"availableNow": True} if interval is None else {"processingTime": interval}

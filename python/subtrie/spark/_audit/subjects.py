@@ -51,11 +51,7 @@ class Subjects:
             self.rows, self.numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
             self.rank = pa.nulls(len(self.texts), pa.int64())
             return
-        found = pa.array(index.trie.match_batch(self.texts))
-        lists = found if pa.types.is_list(found.type) else found.cast(pa.list_(pa.int32()))
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-        self.rows = np.repeat(np.arange(len(self.texts)), lengths)
-        self.numbers = lists.flatten().to_numpy(zero_copy_only=False)
+        self.rows, self.numbers = index.matches(self.texts)
         best = np.full(len(self.texts), len(index.patterns), dtype=np.int64)
         np.minimum.at(best, self.rows, index.ranks[self.numbers])
         #: The rank of the most specific route of each subject, null if none matches.

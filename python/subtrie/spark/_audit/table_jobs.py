@@ -88,7 +88,7 @@ def committed(
         "forwarded": sum(row["rows"] for row in entries if row["table"] == TOTALS),
     }
     counters = {name: count for name, count in summary.items() if isinstance(count, int)}
-    counters["published"] = counts.get("published", 0)
+    counters |= {name: counts.get(name, 0) for name in ("published", "unsettled")}
     written_files = [row for row in entries if row["table"] != TOTALS]
     folder.commit([*written_files, table_bytes("runs", [describe(counters)])], summary, stream)
     return summary

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._identity import is_host
-from .._schema import arrow_schema
+from .._schema import TABLE_KEYS, arrow_schema
 from .edges import edge_rows
 from .fact_rows import stream_bytes
 from .fact_tables import FactTables
@@ -34,6 +34,7 @@ TABLE_ROWS: tuple[tuple[str, str], ...] = (
 )
 #: The name under which sums over all subjects stand among the rows.
 TOTALS = "~totals"
+_PROOF = ("user", "client", "identity_source")
 #: Small, as the task that merges the pieces holds one of each bucket.
 _PIECE = 2_048
 
@@ -70,6 +71,7 @@ def rows_of(facts: FactTables, index: PatternIndex, planes: Sequence[str]) -> li
         found.append((TOTALS, totals.append_column("key", pa.array([""]))))
     found.append(_refused(facts.table("refused")))
     found.append(_slow_consumers(facts.table("slow")))
+    found.append(_claimed_users(facts.table("claim")))
     found.append(unparseable_rows(facts.table("unparseable")))
     return found
 
@@ -240,10 +242,10 @@ def _refused(facts: pa.Table) -> Rows:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = {name: facts[name] for name in ("subject", "count", "first", "last")}
+    columns = {name: facts[name] for name in ("subject", "count", "first", "last", *_PROOF)}
     who = pc.coalesce(facts["identity"], facts["conn"])
     table = pa.table({"who": who, "kind": facts["reason"], **columns})
-    keys = ("who", "subject", "kind")
+    keys = TABLE_KEYS["refused"]
     return rows("refused", add_up(table, keys), keys)
 
 
@@ -256,6 +258,16 @@ def _slow_consumers(facts: pa.Table) -> Rows:
     columns = {name: facts[name] for name in ("count", "first", "last")}
     table = pa.table({"who": who, **columns})
     return rows("slow_consumers", add_up(table, ("who",)), ("who",))
+
+
+def _claimed_users(facts: pa.Table) -> Rows:
+    """Return the other users that clients claim than those that the broker proved."""
+    import pyarrow as pa
+
+    keys = TABLE_KEYS["claimed_users"]
+    columns = {name: facts[name] for name in ("count", "first", "last", *_PROOF)}
+    table = pa.table({"who": facts["identity"], "claimed": facts["subject"], **columns})
+    return rows("claimed_users", add_up(table, keys), keys)
 
 
 def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
@@ -281,9 +293,10 @@ def identity_rows(publishes: pa.Table, subjects: Subjects) -> list[Rows]:
             "count": pc.add(accused["published"], accused["refused"]),
             "first": accused["first"],
             "last": accused["last"],
+            **{name: accused[name] for name in _PROOF},
         }
     )
-    keys = ("who", "claimed", "subject")
+    keys = TABLE_KEYS["spoofed"]
     spoofed = rows("spoofed", add_up(table, keys), keys)
     used = pc.and_(pc.greater(pc.take(subjects.kind, at), 0), pc.greater(known["published"], 0))
     used = used.combine_chunks() if isinstance(used, pa.ChunkedArray) else used

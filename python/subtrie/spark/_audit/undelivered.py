@@ -63,7 +63,7 @@ def _nearest(
     """Return the nearest pattern of each subject, and the token in which it differs."""
     if not len(subjects):
         return {}
-    numbers, places = nearest_of(index.trie, subjects)
+    numbers, places = nearest_of(index.trie, index.as_text(subjects))
     names = index.patterns.take(numbers).to_pylist()
     found = zip(names, places.to_pylist(), strict=True)
     return dict(zip(subjects.to_pylist(), found, strict=True))

@@ -7,13 +7,16 @@ logs.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ... import SubjectTrie, microbus
+from ... import microbus
 from ..._errors import SubtrieError
 from ...wire.log import SLOW_CONSUMER, LogRecord, client_name, parse_line, violation
+from .._identity import who_connected
 from .._schema import TABLE_KEYS
 from .._sources.log_files import shown_path
 from .._sources.log_reader import open_plain
@@ -93,6 +96,8 @@ def _wanted(table: str, row: dict[str, Any]) -> _Wanted:
         return _on_subject(lambda subject: _reply_ends(subject) == ends)
     if table == "slow_consumers":
         return _of(row["who"], lambda record: (record.message or "").startswith(SLOW_CONSUMER))
+    if table == "claimed_users":
+        return _of(row["who"], lambda record: record.op == "CONNECT")
     for name in _SUBJECTS:
         if row.get(name) is not None:
             return _of(row.get("who"), _on_subject(_subject_test(row[name])))
@@ -103,13 +108,26 @@ def _of(who: str | None, is_wanted: _Wanted) -> _Wanted:
     """Return whether a line is wanted, and of the client ``who`` if one is named."""
     if who is None:
         return is_wanted
+    proven: dict[str, str | None] = {}
 
     def test(record: LogRecord) -> bool:
-        pid = "-" if record.pid is None else record.pid
-        names = (record.user, client_name(record.client), f"{pid}/{record.kind}:{record.id}")
-        return who in names and is_wanted(record)
+        conn = f"{'-' if record.pid is None else record.pid}/{record.kind}:{record.id}"
+        if record.op == "CONNECT" and (name := _name_in_jwt(record)) is not None:
+            proven[conn] = name
+        names = (proven.get(conn), record.user, client_name(record.client), conn)
+        return who in (names[::3] if conn in proven else names) and is_wanted(record)
 
     return test
+
+
+def _name_in_jwt(record: LogRecord) -> str | None:
+    """Return the name in the JWT of a CONNECT; None without one."""
+    try:
+        options = json.loads(record.args[0]) if record.args else None
+    except (ValueError, RecursionError):
+        return None
+    found = who_connected(options) if isinstance(options, dict) else None
+    return found.identity if found is not None and found.source == "jwt" else None
 
 
 def _on_subject(is_wanted: Callable[[str], bool]) -> _Wanted:
@@ -129,18 +147,13 @@ def _on_subject(is_wanted: Callable[[str], bool]) -> _Wanted:
 
 
 def _subject_test(pattern: str) -> Callable[[str], bool]:
-    if not {"*", ">"} & set(pattern.split(".")):
+    tokens = pattern.split(".")
+    if not {"*", ">"} & set(tokens) or ">" in tokens[:-1]:  # the latter is a subject as it is
         return lambda subject: subject == pattern
-    trie: SubjectTrie[str] = SubjectTrie(dialect="server")
-    trie.add(pattern, pattern)
-
-    def test(subject: str) -> bool:
-        try:
-            return subject == pattern or bool(trie.match(subject))
-        except SubtrieError:
-            return False
-
-    return test
+    parts = {"*": r"[^.]+", ">": r"[^.]+(?:\.[^.]+)*"}
+    # A wildcard token of a published subject is text to the broker.
+    wanted = re.compile(r"\.".join(parts.get(each, re.escape(each)) for each in tokens))
+    return lambda subject: subject == pattern or wanted.fullmatch(subject) is not None
 
 
 def _edge_test(row: dict[str, Any], source: str, destination: str) -> Callable[[str], bool]:
@@ -173,7 +186,7 @@ def _reply_ends(subject: str) -> tuple[str, str] | None:
 
 def _matching(is_wanted: _Wanted, logs: Sequence[str]) -> Iterator[LogLine]:
     for log, offset, line in _lines(logs):
-        record = parse_line(line)
+        record = parse_line(line, reveal="[CONNECT " in line)
         if record is not None and is_wanted(record):
             yield LogLine(log, offset, line)
 

@@ -14,10 +14,10 @@ _OURS = ("OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError",
 
 
 def failure_text(error: BaseException) -> str | None:
-    """Return the reason of a failed job, or None if Spark did not raise the error."""
+    """Return the reason of a failed job, or the text of an error of bad input; else None."""
     module = type(error).__module__
     if not module.startswith(("pyspark.", "py4j.", "grpc")):
-        return None
+        return str(error) if isinstance(error, (ValueError, OSError)) else None
     text = str(error)
     raised = [(found["kind"], found["text"].strip()) for found in _RAISED.finditer(text)]
     told = next(((kind, what) for kind, what in reversed(raised) if kind in _OURS), None)

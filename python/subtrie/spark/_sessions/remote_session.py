@@ -109,7 +109,7 @@ def _reach(url: str, scheme: str) -> str:
 
 
 def _bounded(call: Callable[[], Any], told: str) -> Any:
-    """Return the result of a call that may retry for a long time.
+    """Run a call with a time limit; Spark's client may retry for minutes.
 
     Raises:
         SparkStartError: It failed, or did not end within a minute.

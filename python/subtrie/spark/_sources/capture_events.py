@@ -17,9 +17,8 @@ from typing import Any
 
 from ..._redaction import redact_text, redacted
 from ...wire import OperationRow, StreamError, read_capture_operations, read_records
-from .._identity import identity_of_options
+from .._identity import Who, as_read, who_connected
 from .log_files import shown_path
-from .text_encoding import escape_surrogates
 
 #: Nanoseconds in which a message is delivered.
 _WINDOW = 1_000_000_000
@@ -32,6 +31,8 @@ _VIOLATION = re.compile(
 )
 _REFUSED = {"publish with reply of": "reply", "publish to": "publish",
             "subscription to": "subscribe"}  # fmt: skip
+#: What a server sends to a client whose CONNECT it accepted: until then it proved nothing.
+_PROOF = frozenset({"PONG", "MSG", "HMSG", "+OK"})
 _KEYS = ("subject", "reply", "size")
 
 Row = dict[str, Any]
@@ -51,7 +52,12 @@ class _Connection:
     name: str
     server: str | None = None
     account: str | None = None
-    identity: str | None = None
+    #: The options of CONNECT, and whether the server checks them; None if it did not say.
+    options: dict[str, Any] = field(default_factory=dict)
+    checked: bool | None = None
+    who: Who = field(default_factory=Who)
+    #: The claim that was told last.
+    told: str | None = None
     subscriptions: dict[str, _Subscription] = field(default_factory=dict)
     #: The messages that this connection published and whose window is open.
     open: deque[_Message] = field(default_factory=deque)
@@ -110,10 +116,9 @@ class _Events:
         for item in found:
             self._position += 1
             if isinstance(item, StreamError):
-                text = escape_surrogates(redact_text(item.message))
                 yield {"file": shown_path(self._path), "server": "-", "offset": item.position or 0,
                        "position": self._position, "reason": item.reason,
-                       "_corrupt_record": text}  # fmt: skip
+                       "_corrupt_record": redact_text(item.message)}  # fmt: skip
                 continue
             at = item.time if isinstance(item.time, int) else 0
             yield from self._expired(at)
@@ -127,6 +132,11 @@ class _Events:
         name = parts["op"]
         if name in ("INFO", "CONNECT"):
             self._learn(conn, name, parts.get("json") or {})
+        if conn.who.claimed != conn.told and name in _PROOF:
+            conn.told = conn.who.claimed
+            if conn.told is not None:
+                yield self._claim(conn, item, at)
+                self._position += 1
         row: Row = {
             "server": conn.server or "-",
             "file": shown_path(self._path),
@@ -135,13 +145,13 @@ class _Events:
             "time": at // 1000 if at else None,
             "conn": conn.name,
             "account": parts.get("account") or conn.account,
-            "identity": conn.identity,
+            **redacted(conn.who.columns),
             "op": name,
         }
         if item.direction is not None:
             row["direction"] = "in" if item.direction == "c2s" else "out"
         shown = redacted({key: parts.get(key) for key in ("subject", "reply", "queue", "sid")})
-        row |= {key: escape_surrogates(value) for key, value in shown.items() if value}
+        row |= {key: value for key, value in shown.items() if value}
         if parts.get("size") is not None:
             row["size"] = parts["size"]
         match name, row.get("direction"):
@@ -164,6 +174,21 @@ class _Events:
                 self._connections.pop(item.conn, None)
         yield row
 
+    def _claim(self, conn: _Connection, item: OperationRow, at: int) -> Row:
+        """Return the row of a client that claims another user than the server proved."""
+        return {
+            "server": conn.server or "-",
+            "file": shown_path(self._path),
+            "position": self._position,
+            "offset": 0 if item.op is None else item.op.offset,
+            "time": at // 1000 if at else None,
+            "conn": conn.name,
+            "account": conn.account,
+            **redacted(conn.who.columns),
+            "op": "CLAIM",
+            "subject": redacted(conn.who.claimed),
+        }
+
     def _connection(self, item: OperationRow) -> _Connection:
         known = self._connections.get(item.conn)
         if known is None:
@@ -176,8 +201,15 @@ class _Events:
     def _learn(self, conn: _Connection, name: str, options: Mapping[str, Any]) -> None:
         """Take over what the server or the client says about the connection."""
         if name == "CONNECT":
-            conn.identity = identity_of_options(options)
-            return
+            conn.options |= as_read(options)
+        else:
+            self._learn_of_server(conn, options)
+        conn.who = who_connected(conn.options, conn.account, checked=conn.checked is not False)
+
+    def _learn_of_server(self, conn: _Connection, options: Mapping[str, Any]) -> None:
+        """Take over the options of INFO."""
+        if conn.checked is None:
+            conn.checked = bool(options.get("auth_required"))
         server, number = options.get("server_id"), options.get("client_id")
         if isinstance(server, str):
             conn.server = server
@@ -233,7 +265,7 @@ class _Events:
         if told is None:
             return
         kind = _REFUSED[told[1].casefold()]
-        subject = escape_surrogates(told[2])
+        subject = told[2]
         column = "reply" if kind == "reply" else "subject"
         sid = None
         if kind == "subscribe":

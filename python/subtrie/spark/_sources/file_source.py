@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .log_files import resolve_path
-from .text_encoding import escape_surrogates
+from .text_encoding import escape_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +104,7 @@ def apply_mode(rows: Rows, mode: str) -> Iterator[Mapping[str, Any]]:
             yield row
         elif mode == "FAILFAST":
             told = row.get("text") or row.get("_corrupt_record") or row["reason"]
-            raise ValueError(f"{row.get('file')}: {told}")
+            raise ValueError(escape_value(f"{row.get('file')}: {told}"))
 
 
 def damage_kept(
@@ -134,7 +134,11 @@ def damage_kept(
 
 
 def to_batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows as Arrow, with the columns in ``names``; missing values are null."""
+    """Yield the rows as Arrow, with the columns in ``names``; missing values are null.
+
+    Every text of a capture or a snapshot passes here: Arrow refuses lone surrogates, which JSON
+    may hold and bytes become.
+    """
     import pyarrow as pa
 
     types = {
@@ -152,14 +156,8 @@ def to_batches(rows: Rows, columns: Columns, names: Sequence[str]) -> Iterator[p
     kinds = dict(columns)
     waiting = iter(rows)
     while piece := list(islice(waiting, _BATCH)):
-        arrays = [pa.array([row.get(name) for row in piece], types[kinds[name]]) for name in names]
+        arrays = [
+            pa.array([escape_value(row.get(name)) for row in piece], types[kinds[name]])
+            for name in names
+        ]
         yield pa.record_batch(arrays, names=list(names))
-
-
-def escape_value(value: Any) -> Any:
-    """Escape the lone surrogates of a text or of a list of texts; return other values unchanged."""
-    if isinstance(value, str):
-        return escape_surrogates(value)
-    if isinstance(value, list | tuple):
-        return [escape_value(item) for item in value]
-    return value

@@ -19,7 +19,14 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from .log_files import log_files
-from .log_reader import FIRST_LINE, LogRange, blocks_of, native, open_plain
+from .log_reader import (
+    FIRST_LINE,
+    LogRange,
+    blocks_of,
+    check_one_server,
+    native,
+    open_plain,
+)
 
 #: The version of the form of an offset.
 VERSION = 1
@@ -29,6 +36,10 @@ _NEVER = 2**64 - 1
 _FIRST_BLOCK = 65_536
 #: The number of files that were read to their end and are still known.
 _REMEMBERED = 1000
+
+
+#: The digest of the first line of a file, None while it is not complete, and its inode.
+Noted = tuple[str | None, str | None]
 
 
 class RotatedAwayError(OSError):
@@ -51,8 +62,33 @@ def empty_offset() -> dict[str, Any]:
     return {"version": VERSION, "logs": {}}
 
 
+def files_there(paths: Sequence[str]) -> list[Noted]:
+    """Return what identifies the files that paths name now, for ``advance``.
+
+    A file that is rotated before it is first read is then known under its new name.
+
+    Args:
+        paths: Files, directories and shell patterns.
+    """
+    noted: list[Noted] = []
+    for path, given in _names(paths).items():
+        if not given:
+            continue
+        try:
+            line = _first_line(path, complete=False)
+            noted.append((None if line is None else _digest(line), _inode(path)))
+        except OSError:
+            continue  # renamed since, or not there yet
+    return noted
+
+
 def advance(
-    paths: Sequence[str], start: dict[str, Any], *, complete: bool = False, strict: bool = True
+    paths: Sequence[str],
+    start: dict[str, Any],
+    *,
+    complete: bool = False,
+    strict: bool = True,
+    noted: Sequence[Noted] = (),
 ) -> dict[str, Any]:
     """Return the offset up to which logs can be read now; it is ``start`` if nothing is new.
 
@@ -65,19 +101,26 @@ def advance(
         complete: Whether the logs have ended: their last messages are then decided by what there
             is, as in a read of the whole.
         strict: Whether a file that was removed before all of it was read is an error.
+        noted: The files that the paths named when the reading was asked for (``files_there``).
 
     Raises:
         OSError: A file cannot be read.
         RotatedAwayError: A file was removed before all of it was read.
         ValueError: A file holds lines from before those that were read, or the offset has another
-            version.
+            version; or the lines of several servers alternate.
     """
     if start["version"] != VERSION:
         raise ValueError(f"the checkpoint has offsets of version {start['version']}, not {VERSION}")
-    found = _stable_listing(paths, start, complete)
+    found = _stable_listing(paths, start, complete, noted)
     logs = {server: _pruned(log) for server, log in start["logs"].items()}
     known = {digest for log in logs.values() for digest in log["done"]}
     known |= {file["digest"] for log in logs.values() for file in log["files"]}
+    gone = [digest for digest, _ in noted if digest and digest not in found.keys() | known]
+    if gone and strict:
+        raise RotatedAwayError(
+            f"a file of {', '.join(paths)} was removed before it was read; with the option "
+            "failOnDataLoss=false reading goes on with the next file"
+        )
     fresh = [file for file in found.values() if file.digest not in known]
     for file in sorted(fresh, key=lambda file: (file.stamp, len(file.path))):
         _adopt(logs, file)
@@ -197,6 +240,7 @@ def _advance_log(
             for block in blocks_of(stream, None):
                 divider.feed(block)
                 at, last = at + len(block), block[-1:]
+                _check_one_server(divider, log)
         if last != b"\n" and number + 1 < len(files):
             divider.feed(b"\n")
             at += 1
@@ -211,6 +255,10 @@ def _advance_log(
         kept = _state_at(files, start, state, position)
     packed = base64.b64encode(zlib.compress(kept, 6)).decode()
     return {**log, "files": files, "position": position, "state": packed}
+
+
+def _check_one_server(divider: Any, log: dict[str, Any]) -> None:
+    check_one_server(divider, LogRange(((log["name"], 0),), ""))
 
 
 def _state_at(
@@ -272,13 +320,13 @@ def _same_name(one: str, other: str) -> bool:
 
 
 def _stable_listing(
-    paths: Sequence[str], start: dict[str, Any], complete: bool
+    paths: Sequence[str], start: dict[str, Any], complete: bool, noted: Sequence[Noted]
 ) -> dict[str, _File]:
     """Return the files by the digest of their first line; renaming is waited for."""
     unread = {log["files"][-1]["digest"] for log in start["logs"].values()}
     for _ in range(_LISTINGS):
         before = _names(paths)
-        found = _listed(before, complete)
+        found = _listed(before, complete, noted)
         if before == _names(paths) and unread <= found.keys():
             return found
         time.sleep(_PAUSE)
@@ -299,11 +347,16 @@ def _names(paths: Sequence[str]) -> dict[str, bool]:
     return names
 
 
-def _listed(names: dict[str, bool], complete: bool) -> dict[str, _File]:
+def _listed(
+    names: dict[str, bool], complete: bool, noted: Sequence[Noted] = ()
+) -> dict[str, _File]:
     found: dict[str, _File] = {}
+    digests = {digest for digest, _ in noted if digest is not None}
+    inodes = {inode for digest, inode in noted if digest is None and inode is not None}
     for path, given in names.items():
         try:
             line = _first_line(path, complete)
+            given = given or (bool(inodes) and _inode(path) in inodes)
         except FileNotFoundError:
             continue  # renamed since
         if line is None:
@@ -311,14 +364,26 @@ def _listed(names: dict[str, bool], complete: bool) -> dict[str, _File]:
         match = FIRST_LINE.match(line)
         file = _File(
             path=path,
-            digest=hashlib.sha256(line).hexdigest()[:32],
+            digest=_digest(line),
             stamp=match["time"].decode() if match else "",
             pid=match["pid"].decode() if match else "",
-            given=given,
+            given=given or _digest(line) in digests,
         )
         # Of two copies, such as a file that is being compressed, the first is taken.
         found.setdefault(file.digest, file)
     return found
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:32]
+
+
+def _inode(path: str) -> str | None:
+    """Return what names a local file whatever its name is."""
+    if "://" in path:
+        return None
+    found = os.stat(path)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _first_line(path: str, complete: bool) -> bytes | None:
@@ -337,7 +402,7 @@ def _open(file: dict[str, Any], begin: int, *, strict: bool) -> BinaryIO | None:
         for candidate in _candidates(path):
             try:
                 line = _first_line(candidate, complete=True)
-                if line is None or hashlib.sha256(line).hexdigest()[:32] != file["digest"]:
+                if line is None or _digest(line) != file["digest"]:
                     continue
                 return _skip(*open_plain(candidate), begin, path)
             except FileNotFoundError:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .log_reader import SPLIT_BYTES, LogRange, log_blocks, native, open_plain
+from .log_reader import SPLIT_BYTES, LogRange, check_one_server, log_blocks, native, open_plain
 
 #: The number of bytes before the end of a range of which every line is read, at least.
 _READ_IN_FULL = 1024 * 1024
@@ -29,6 +29,9 @@ def divide(
         split_bytes: The size of a range.
         skim: Skim the lines that are farther than this from the end of a range, where the times of
             the log permit it; ``None`` reads every line.
+
+    Raises:
+        ValueError: The lines of several servers alternate.
     """
     count = -(-log.size // max(1, split_bytes))
     if count < 2 or any(_is_compressed(path) for path, _ in log.files):
@@ -42,6 +45,7 @@ def divide(
         divider = native().LogDivider(left, begun.start, state=state, skim=skim)
         for _, block in log_blocks(begun):
             done = divider.feed(block)
+            check_one_server(divider, log)
             for at, state in divider.take():
                 yield replace(begun, end=at)
                 begun = replace(log, start=at, state=zlib.compress(state, 1))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from ..._redaction import REDACTED
 from ...wire import capture
 
 _USER_INFO = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
+#: The keys of the lists of monitoring responses.
+_SNAPSHOT = frozenset({"connections", "routes", "num_subscriptions", "subscriptions_list"})
 #: The parameters of URIs that are shown; the values of all others may be secrets.
 _SHOWN = frozenset({"endpoint_override", "region", "scheme"})
 
@@ -49,10 +53,11 @@ def open_log(path: str) -> BinaryIO:
 
 
 def input_kind(path: str) -> str:
-    """Return what a path is, by its first bytes: ``log``, ``capture`` or ``snapshot``.
+    """Return what a path is, by its content: ``log``, ``capture`` or ``snapshot``.
 
     Raises:
         OSError: It does not exist or cannot be opened.
+        ValueError: It is JSON, and not a snapshot.
     """
     if _is_capture_folder(path):
         return "capture"
@@ -63,7 +68,45 @@ def input_kind(path: str) -> str:
         raise OSError(str(error).replace(path, shown_path(path))) from None
     if head.startswith(capture.MAGIC):
         return "capture"
-    return "snapshot" if head.lstrip()[:1] == b"{" else "log"
+    if head.lstrip()[:1] != b"{":
+        return "log"
+    _check_snapshot(path)
+    return "snapshot"
+
+
+def _check_snapshot(path: str) -> None:
+    """Refuse a JSON file without the list of a monitoring response, and say what it may be."""
+    with open_log(path) as stream:
+        text = stream.read()
+    document = _json_object(text)
+    if document is not None and not _SNAPSHOT.isdisjoint(document):
+        return
+    shown = shown_path(path)
+    if document is not None and "subtrie" in document:
+        folder = os.path.dirname(shown) or "."
+        raise ValueError(
+            f"{shown}: these are rules, not a log: name each file of rules with its own --rules, "
+            f"or their folder: --rules {shlex.quote(folder)}"
+        )
+    line = document or _json_object(text.lstrip().split(b"\n", 1)[0]) or {}
+    if {"log", "stream", "time"} <= line.keys():
+        raise ValueError(
+            f"{shown}: docker's json-file driver wrote this log: unwrap docker's JSON with: "
+            f"jq -j .log {shlex.quote(shown)} > trace.log"
+        )
+    raise ValueError(
+        f"{shown}: this JSON is neither a log nor a saved response of /connz, /subsz or /routez, "
+        "which has connections, subscriptions or routes"
+    )
+
+
+def _json_object(text: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, or None."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _is_capture_folder(path: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import re
+import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,6 +153,30 @@ def holds_server_lines(path: str) -> bool:
     )
 
 
+def check_one_server(reader: Any, part: LogRange) -> None:
+    """Refuse a log in which the lines of several servers alternate.
+
+    Each server has a clock and connections of its own, so the deliveries of their messages cannot
+    be told from such a log.
+
+    Args:
+        reader: The reader or divider of its lines.
+        part: A range of the log.
+
+    Raises:
+        ValueError: A process wrote lines after another one had followed it.
+    """
+    if reader.alternating is None:
+        return
+    process, other, position = reader.alternating
+    path = shlex.quote(shown_path(part.files[0][0]))
+    raise ValueError(
+        f"{shown_path(part.files[0][0])}, byte {position}: the lines of several servers alternate "
+        f"(processes {other} and {process}); give one log per server, as with: "
+        f"grep '^\\[{process}\\]' {path} > {process}.log"
+    )
+
+
 def split_bytes_of(options: Mapping[str, str]) -> int:
     """Return the size of a range in bytes. Raises ``ValueError`` unless it is positive."""
     split_bytes = int(options.get("splitbytes") or SPLIT_BYTES)
@@ -177,6 +202,7 @@ def read_range(
 
     Raises:
         OSError: The log became shorter since it was divided, or cannot be read.
+        ValueError: The lines of several servers alternate.
     """
     selected = [name for name, _ in EVENTS] if names is None else list(names)
     asked = [name for name in selected if name not in _ADDED]
@@ -189,12 +215,14 @@ def read_range(
         if not bases or file != bases[-1]:
             bases.append(file)
         done = reader.feed(block)
+        check_one_server(reader, part)
         if len(reader) >= BATCH_ROWS:
             yield _batch(reader, part, bases, selected)
         if done:
             break
     else:
         reader.finish()
+        check_one_server(reader, part)
     yield _batch(reader, part, bases, selected)
     if counts is not None:
         counts.update(reader.counts)

@@ -25,7 +25,6 @@ from .._schema import EVENTS, spark_schema
 from .file_reader import FileReader
 from .file_source import (
     apply_mode,
-    escape_value,
     flag,
     rows_of,
     schema_of,
@@ -106,7 +105,7 @@ def _rows(path: str, reveal: bool) -> Iterator[dict[str, Any]]:
     try:
         page = monitor.read(path, reveal=reveal)
     except WireError as error:
-        yield {"file": shown_path(path), "reason": error.reason, "text": escape_value(str(error))}
+        yield {"file": shown_path(path), "reason": error.reason, "text": str(error)}
         return
     common = {
         "file": shown_path(path),
@@ -115,7 +114,7 @@ def _rows(path: str, reveal: bool) -> Iterator[dict[str, Any]]:
         "complete": page.complete,
     }
     for found in page.subscriptions:
-        parts = {field.name: escape_value(getattr(found, field.name)) for field in fields(found)}
+        parts = {field.name: getattr(found, field.name) for field in fields(found)}
         yield {**common, **parts}
 
 

@@ -18,6 +18,7 @@ from .capture_events import capture_payloads
 from .log_division import divide
 from .log_files import input_kind, log_files, resolve_path, shown_path
 from .log_reader import LogRange, log_blocks, whole_logs
+from .text_encoding import escape_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,7 +139,7 @@ def heads_of_capture(path: str, number: int) -> Iterator[dict[str, Any]]:
         text = payload[:_LONGEST].decode("latin-1")
         found = _head(text.replace("\\", r"\\").replace("\r\n", r"\r\n"))
         if found is not None:
-            yield {"server": server, "position": position, **found}
+            yield {"server": escape_surrogates(server), "position": position, **found}
 
 
 def _head(quoted: str) -> dict[str, Any] | None:

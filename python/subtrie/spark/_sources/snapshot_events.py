@@ -6,15 +6,15 @@ connection has ended is not in a snapshot, so nothing ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._errors import WireError
+from ..._redaction import redacted
 from ...wire import monitor
-from .._identity import identity_of
+from .._identity import Who, who_is_listed
 from .capture_events import INPUT_BITS
 from .log_files import shown_path
-from .text_encoding import escape_surrogates
 
 Row = dict[str, Any]
 
@@ -28,52 +28,59 @@ def snapshot_events(path: str, number: int = 0) -> Iterator[Row]:
     """
     first = number << INPUT_BITS
     try:
-        page = monitor.read(path)
+        page = monitor.read(path, reveal=True)  # whose JWT says who it is
     except WireError as error:
-        text = escape_surrogates(str(error))
         yield {"server": "-", "file": shown_path(path), "offset": 0, "position": first,
-               "reason": error.reason, "_corrupt_record": text}  # fmt: skip
+               "reason": error.reason, "_corrupt_record": str(error)}  # fmt: skip
         return
     time = _microseconds(page.now)
-    found = [*_connections(page), *map(_subscription, page.subscriptions)]
-    for place, row in enumerate(found):
-        texts = {key: escape_surrogates(v) if isinstance(v, str) else v for key, v in row.items()}
+    connections = dict(_connections(page))
+    found: list[Row] = []
+    for conn, (account, who) in connections.items():
+        found += _connected(conn, account, who)
+    found += [_subscription(each, connections) for each in page.subscriptions]
+    for place, row in enumerate(map(redacted, found)):
         yield {
             "server": page.server or "-",
             "file": shown_path(path),
             "offset": place,
             "position": first + place,
             "time": time,
-            "direction": "in",
-            **texts,
+            **({} if row["op"] == "CLAIM" else {"direction": "in"}),
+            **row,
         }
 
 
-def _connections(page: monitor.Snapshot) -> Iterator[Row]:
-    """Yield a row for each connection of a client or to another server."""
+def _connections(page: monitor.Snapshot) -> Iterator[tuple[str, tuple[str | None, Who]]]:
+    """Yield each connection of a client or to another server: name, account, who it is."""
     kind, key = {"connz": ("client", "cid"), "routez": ("route", "rid")}.get(
         page.endpoint, ("", "")
     )
     for each in page.document.get("connections") or page.document.get("routes") or ():
-        texts = {name: text for name, text in each.items() if isinstance(text, str)}
-        yield {
-            "conn": f"-/{kind}:{each.get(key)}",
-            "op": "CONNECT",
-            "account": texts.get("account"),
-            "identity": identity_of(
-                texts.get("authorized_user"), texts.get("name"), texts.get("remote_name")
-            ),
-        }
+        account = each.get("account")
+        known = account if isinstance(account, str) else None
+        yield f"-/{kind}:{each.get(key)}", (known, who_is_listed(each))
 
 
-def _subscription(found: monitor.SubscriptionRecord) -> Row:
+def _connected(conn: str, account: str | None, who: Who) -> Iterator[Row]:
+    """Yield the rows of a connection."""
+    row = {"conn": conn, "account": account, **who.columns}
+    yield {**row, "op": "CONNECT"}
+    if who.claimed is not None:
+        yield {**row, "op": "CLAIM", "subject": who.claimed}
+
+
+def _subscription(
+    found: monitor.SubscriptionRecord, connections: Mapping[str, tuple[str | None, Who]]
+) -> Row:
     """Return the row of a subscription."""
-    number = "-" if found.id is None else found.id
+    conn = f"-/{found.kind}:{'-' if found.id is None else found.id}"
+    _, who = connections.get(conn, (None, Who()))
     return {
-        "conn": f"-/{found.kind}:{number}",
+        "conn": conn,
         "op": "SUB",
         "account": found.account,
-        "identity": identity_of(found.user, found.name),
+        **who.columns,
         "subject": found.subject,
         "queue": found.queue,
         # Without details there is no id; the pattern and the queue group then identify it.

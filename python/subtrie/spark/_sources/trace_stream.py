@@ -7,6 +7,7 @@ private option ``rows=facts`` the rows are the facts of the audit, and one ``ran
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,6 +54,8 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._facts = options.get("rows") == "facts"
         self._window = int(options["window"]) if options.get("window") else None
         self._follow = flag(options, "follow")
+        noted = json.loads(options.get("noted") or "[]")
+        self._noted = [(digest, inode) for digest, inode in noted]
         self._last: dict[str, Any] | None = None
         self._bound: dict[str, Any] | None = None
         self._available_now = False
@@ -72,7 +75,14 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._bound is not None:
             return self._bound
         begin = start or self._last or empty_offset()
-        self._last = advance(self._paths, begin, complete=self._complete, strict=self._strict)
+        self._last = advance(
+            self._paths,
+            begin,
+            complete=self._complete,
+            strict=self._strict,
+            # Later the offsets know the files.
+            noted=() if begin["logs"] else self._noted,
+        )
         if self._available_now:
             self._bound = self._last
         return self._last

@@ -44,7 +44,6 @@ from .capture_events import capture_events
 from .file_reader import FileReader
 from .file_source import (
     apply_mode,
-    escape_value,
     flag,
     rows_of,
     schema_of,
@@ -125,7 +124,7 @@ class WireReader(FileReader):
         return to_batches(apply_mode(rows, self._mode), COLUMNS, self._names)
 
     def _items(self, share: ConnectionShare) -> Iterator[OperationRow | StreamError]:
-        """Yield the operations and the damage of a share."""
+        """Yield the operations and parse errors of one partition."""
         path = Path(share.path)
         if self._conn is not None:
             return read_operations(path, conn=self._conn)
@@ -140,9 +139,9 @@ class WireReader(FileReader):
         stream = {"file": shown_path(path), "conn": item.conn, "direction": item.direction}
         if isinstance(item, StreamError):
             return {**stream, "pos": item.position, "reason": item.reason,
-                    "text": escape_value(item.message)}  # fmt: skip
+                    "text": item.message}  # fmt: skip
         parts = item.parts if self._reveal else redacted(item.parts)
-        row = {**stream, **{name: escape_value(value) for name, value in parts.items()}}
+        row = {**stream, **parts}
         row["pos"] = item.op.offset
         if isinstance(item.time, int):
             row["time"] = item.time // 1000

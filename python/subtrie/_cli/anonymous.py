@@ -1,0 +1,25 @@
+"""Connections without credentials: which user they are, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..acl import Decision, Permissions
+
+_REASONS = {
+    "no-authorization": "no authorization: every connection is this user",
+    "no-auth-user": "no_auth_user: a connection without credentials is this user",
+}
+
+
+def anonymity(permissions: Permissions) -> str | None:
+    """Return why a connection without credentials is this user; None if it is not."""
+    return _REASONS.get(permissions.anonymous)
+
+
+def with_reason(decision: Decision, permissions: Permissions) -> Decision:
+    """Return a decision that says so if connections without credentials are the user."""
+    reason = anonymity(permissions)
+    if reason is None:
+        return decision
+    return dataclasses.replace(decision, explanation=f"{decision.explanation} ({reason})")

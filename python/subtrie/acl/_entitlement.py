@@ -1,0 +1,129 @@
+"""The rule that lets a user publish, subscribe to or receive a subject, or one of a pattern."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+
+from .. import _engine
+from ._both_models import decided
+from ._decision import BROKER, STRICT, Decision
+from ._permissions import Permissions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entitlement:
+    """The rule that lets a user do something.
+
+    Attributes:
+        rule: the entry that decides, or why it is not known.
+        witness: an example; None if there is no other subject than the one asked for.
+        determined: False if it is not known whether the user may.
+    """
+
+    rule: str
+    witness: str | None = None
+    determined: bool = True
+
+
+def entitlement(
+    permissions: Permissions, subject: str, verb: str, model: str | None = None
+) -> Entitlement | None:
+    """Return the rule that lets a user use a subject, or some subject of a pattern.
+
+    A subscription must cover the whole pattern.
+
+    Args:
+        permissions: the permissions of the user.
+        subject: a subject or a pattern.
+        verb: ``publish``, ``subscribe`` or ``receive``.
+        model: ``strict`` or ``broker``; None for both.
+
+    Returns:
+        None if the user may not.
+    """
+    if not permissions.determined:
+        return Entitlement(f"decided elsewhere, by {permissions.decided_by}", determined=False)
+    if verb == "subscribe":
+        return _subscription(permissions, subject, model)
+    literal = not {"*", ">"}.intersection(subject.split("."))
+    side = "publish" if verb == "publish" else "subscribe"
+    allow, deny = permissions.lists(side)
+    found = _engine.rules_overlap(allow, deny, [subject], [], permissions.cap)
+    if found is None:
+        return _beyond(permissions, subject, literal, model) if side == "subscribe" else None
+    witness, queue = found
+
+    def ask(model: str) -> Decision:
+        if verb == "publish":
+            return permissions.can_publish(witness, model=model)
+        return permissions.can_receive(witness, subscription=witness, queue=queue, model=model)
+
+    answer = decided(ask, model)
+    if not answer and answer.determined:
+        return None
+    shown = None if literal else witness
+    if not answer:
+        return Entitlement(answer.explanation, shown, determined=False)
+    listed = getattr(permissions, f"{side}_allow") is not None
+    return Entitlement(_first(allow, witness, queue) if listed else "everything", shown)
+
+
+def _subscription(permissions: Permissions, pattern: str, model: str | None) -> Entitlement | None:
+    """Return the rule for a subscription: without a queue, or in one that an entry names."""
+    entries = permissions.subscribe_allow or ()
+    unknown = None
+    for queue in (None, *dict.fromkeys(each.partition(" ")[2] for each in entries if " " in each)):
+        answer = decided(partial(_can_subscribe, permissions, pattern, queue), model)
+        if answer:
+            return Entitlement(answer.rule or "everything")
+        if not answer.determined and unknown is None:
+            unknown = Entitlement(answer.explanation, determined=False)
+    return unknown
+
+
+def _can_subscribe(
+    permissions: Permissions, pattern: str, queue: str | None, model: str
+) -> Decision:
+    return permissions.can_subscribe(pattern, queue=queue, model=model)
+
+
+def _beyond(
+    permissions: Permissions, subject: str, literal: bool, model: str | None
+) -> Entitlement | None:
+    """Return an entry by which a broker may deliver beyond the lists.
+
+    An entry that ends in ``*`` may admit the subscription that ends in ``>`` in its place.
+    """
+    if model == STRICT:
+        return None
+    deny = permissions.lists("subscribe")[1]
+    for deep, queue in _deeper(permissions.subscribe_allow or ()):
+        entry = deep if queue is None else f"{deep} {queue}"
+        found = _engine.rules_overlap([entry], deny, [subject], [], permissions.cap)
+        if found is None:
+            continue
+        witness = found[0]
+        answer = permissions.can_receive(witness, subscription=deep, queue=queue, model=BROKER)
+        if answer or not answer.determined:
+            why = f"by a subscription to {entry}: {answer.explanation}"
+            return Entitlement(why, None if literal else witness, determined=False)
+    return None
+
+
+def _deeper(entries: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
+    for entry in entries:
+        pattern, _, queue = entry.partition(" ")
+        if pattern.split(".")[-1] == "*":
+            yield pattern[:-1] + ">", queue or None
+
+
+def _first(allow: list[str], subject: str, queue: str | None) -> str:
+    """The first entry that allows a subject in a queue."""
+    for entry in allow:
+        pattern, _, group = entry.partition(" ")
+        in_queue = not group or (queue is not None and _engine.covers(group, queue))
+        if in_queue and _engine.matches(pattern, subject):
+            return entry
+    return allow[0]

@@ -1,0 +1,96 @@
+//! The server processes that wrote a log: one after the other, or several at once.
+
+use super::reader::Reader;
+
+/// The number of processes that are remembered: restarts of a server.
+const REMEMBERED: usize = 1024;
+
+/// Two processes whose lines alternate, and the position of the line that shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternating {
+    /// The process of the line.
+    pub process: String,
+    /// The process of the line before it.
+    pub other: String,
+    /// The position of the line.
+    pub position: u64,
+}
+
+/// The processes of the lines so far.
+///
+/// A server that starts again has another process id, and the old one does not come back, except
+/// with a line that says that it started.
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// The digits of the latest one.
+    pub latest: Vec<u8>,
+    /// Those before it, which have ended.
+    pub ended: Vec<Vec<u8>>,
+    pub alternating: Option<Alternating>,
+}
+
+impl Processes {
+    /// Note the process of a line; return whether it is another one than that of the line before.
+    pub fn see(&mut self, process: &[u8], position: u64, starts: bool) -> bool {
+        if process == self.latest {
+            return false;
+        }
+        let ended = self.ended.iter().position(|each| each == process);
+        if let Some(at) = ended {
+            if !starts && self.alternating.is_none() {
+                let text = |digits: &[u8]| String::from_utf8_lossy(digits).into_owned();
+                self.alternating = Some(Alternating {
+                    process: text(process),
+                    other: text(&self.latest),
+                    position,
+                });
+            }
+            self.ended.remove(at);
+        }
+        let before = std::mem::replace(&mut self.latest, process.to_vec());
+        if !before.is_empty() {
+            if self.ended.len() >= REMEMBERED {
+                self.ended.remove(0);
+            }
+            self.ended.push(before);
+        }
+        true
+    }
+}
+
+impl Reader {
+    /// Note the process that wrote a line.
+    pub(super) fn process(&mut self, pid: Option<&[u8]>, position: u64, starts: bool) {
+        if let Some(pid) = pid
+            && self.processes.see(pid, position, starts)
+        {
+            self.pid.clear(); // lines of the process before it are to be noted
+            self.prefixes.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alternate(processes: &str) -> bool {
+        let mut found = Processes::default();
+        for (position, process) in (0..).zip(processes.bytes()) {
+            let starts = process.is_ascii_uppercase();
+            found.see(&[process.to_ascii_lowercase()], position, starts);
+        }
+        found.alternating.is_some()
+    }
+
+    #[test]
+    fn a_restart_does_not_alternate() {
+        for processes in ["", "aaaa", "aaabbbccc", "aabbAab"] {
+            let expected = processes.ends_with("Aab");
+            assert_eq!(alternate(processes), expected, "{processes}");
+        }
+        assert!(!alternate("aabbAaa"));
+        assert!(alternate("aba"));
+        assert!(alternate("abcb"));
+    }
+}

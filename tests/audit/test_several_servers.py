@@ -1,0 +1,83 @@
+"""Logs of several servers in one file: refused, with the way to separate them."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from local_run import read
+from trace_writer import Trace, random_trace
+
+from subtrie.spark import audit
+from subtrie.spark._sources.growing_log import advance, empty_offset
+from subtrie.spark._sources.log_division import divide
+from subtrie.spark._sources.log_reader import read_range, whole_logs
+
+
+def of_process(pid: int, seed: int = 1) -> list[str]:
+    lines = random_trace(seed, steps=300).splitlines()
+    return [line.replace("[7] ", f"[{pid}] ", 1) for line in lines if line.startswith("[7] 2026")]
+
+
+@pytest.fixture
+def both(tmp_path) -> Path:
+    path = tmp_path / "both.log"
+    pairs = zip(of_process(7), of_process(8, 2), strict=False)
+    path.write_text("".join(f"{line}\n" for line in chain.from_iterable(pairs)))
+    return path
+
+
+def test_interleaved_logs_of_two_servers_are_refused(both, run):
+    """Their clocks differ, so that windows ended early: four times as many undelivered messages."""
+    done = run(both)
+    assert done.exit_code == 2
+    assert "processes 8 and 7" in done.stderr
+    command = done.stderr.partition("as with: ")[2].strip()
+    subprocess.run(command, shell=True, check=True, cwd=both.parent)
+    apart = (both.parent / "7.log").read_text().splitlines()
+    assert apart == [line for line in both.read_text().splitlines() if line.startswith("[7]")]
+    with audit(None, [str(both.parent / "7.log")]) as result:
+        assert result.summary["operations"] > 0
+
+
+@pytest.mark.parametrize("split", [1, 700, 5_000, 10**9])
+def test_every_division_of_the_file_refuses_it(both, split):
+    with pytest.raises(ValueError, match="several servers alternate"):
+        audit(None, [str(both)], split_bytes=split)
+
+
+def test_servers_that_alternate_across_ranges_are_refused(tmp_path):
+    """The second range has no line of another process than its first one."""
+    lines = [*of_process(7)[:100], *of_process(8, 2), *of_process(7)[100:]]
+    path = tmp_path / "both.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    (log,) = whole_logs([str(path)])
+    parts = divide(log, 4_000)
+    with pytest.raises(ValueError, match="several servers alternate"):
+        sum(len(batch) for part in parts for batch in read_range(part))
+
+
+def test_a_growing_log_of_two_servers_is_refused(both):
+    with pytest.raises(ValueError, match="several servers alternate"):
+        advance([str(both)], empty_offset())
+
+
+@pytest.mark.parametrize("split", [700, 10**9])
+def test_a_server_that_started_again_is_one_server(tmp_path, split):
+    path = tmp_path / "again.log"
+    path.write_text("".join(f"{line}\n" for line in [*of_process(7), *of_process(8, 2)]))
+    with audit(None, [str(path)], split_bytes=split) as result:
+        assert result.summary["operations"] > 0
+
+
+def test_a_process_id_that_comes_again_with_a_start_is_another_process():
+    trace = Trace(pid=1)
+    trace.write(1, "<<- [PING]")
+    lines = [*trace.lines]
+    trace.pid = 2
+    trace.write(1, "<<- [PING]")
+    started = lines[0].partition(" [TRC]")[0] + " [INF] Starting nats-server"
+    data = "".join(f"{line}\n" for line in [*lines, trace.lines[-1], started, lines[0]])
+    assert [row["op"] for row in read(data.encode())] == ["PING", "PING", "START", "PING"]
