@@ -17,11 +17,13 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do \
 	    printf '  make %-15s %s\n' "$$name" "$$text"; done
 
-CARGO_TEST := cargo test --locked -p subtrie -p subtrie-fuzz --features subtrie/arrow
+# One after another: tested together, a crate would get features that another one asks for.
+CRATES := subtrie subtrie-nats subtrie-columns subtrie-trace subtrie-fuzz
+CARGO_TEST = for crate in $(CRATES); do cargo test --locked -p $$crate $(1) || exit 1; done
 
 .PHONY: core-tests
 core-tests:
-	$(CARGO_TEST) --no-run --quiet
+	@$(call CARGO_TEST,--no-run --quiet)
 
 demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 	@tools/bootstrap demo
@@ -29,7 +31,7 @@ demo: ## run the shop on a real nats-server, then audit its trace log with Spark
 
 test: ## run all tests: the Rust core, then Python on both engines
 	@tools/bootstrap test
-	$(CARGO_TEST)
+	@$(call CARGO_TEST)
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # The grammar, the addresses, the index, permissions, the layers and the words, on both engines: what
@@ -100,8 +102,11 @@ check-python:
 
 check-rust:
 	cargo fmt --all --check
-	cargo clippy --locked -- -D warnings
-	cargo clippy --locked --workspace --all-targets --features subtrie/bench -- -D warnings
+	@for crate in $(CRATES) subtrie-python; do \
+	    cargo clippy --locked --quiet -p $$crate -- -D warnings || exit 1; \
+	done
+	cargo clippy --locked --workspace --all-targets --features subtrie-python/bench -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --workspace --exclude subtrie-python --no-deps
 
 bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench
@@ -122,7 +127,7 @@ flows: ## ask a broker 10,000 questions about accounts with exports, imports and
 
 fuzz: ## test properties on random inputs (FUZZ_CASES=20000), then run every fuzz target (SECONDS=600)
 	@tools/bootstrap fuzz
-	PROPTEST_CASES=$(FUZZ_CASES) cargo test --locked --release
+	PROPTEST_CASES=$(FUZZ_CASES) cargo test --locked --release -p subtrie -p subtrie-nats -p subtrie-columns -p subtrie-trace
 	$(PYTHON) tests/cross_engine.py --cases $(CASES) --seed $$(date +%s)
 	@tools/fuzz $(SECONDS)
 

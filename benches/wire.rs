@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use subtrie::wire::{Conn, Limits, Parser};
+use subtrie_nats::wire::{Conn, Limits, Parser};
 
 /// Bytes that a server reads at once.
 const PIECE: usize = 65_536;

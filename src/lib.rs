@@ -3,13 +3,7 @@
 //! - [`grammar`]: validation and matching of subjects and patterns, validation of names.
 //! - [`trie`]: an index of subscriptions by pattern.
 //! - [`microbus`]: encoding and decoding of Microbus addresses.
-//! - [`permissions`]: exact comparison of sets of allow and deny rules.
-//! - [`http`]: reading and writing of HTTP messages in payloads.
-//! - [`wire`]: an incremental parser of the NATS protocols.
-//! - `arrow` (feature `arrow`): decoding of columns of subjects.
-//! - [`error`]: the error type of all but the parser, and the reasons of all errors.
-//!
-//! The feature `python` adds the bindings, the only part that uses an interpreter.
+//! - [`error`]: the error type, and the reasons of all errors.
 //!
 //! # Examples
 //!
@@ -26,20 +20,12 @@
 //! # Ok::<(), subtrie::Error>(())
 //! ```
 
-#[cfg(feature = "arrow")]
-pub mod arrow;
 pub mod error;
 pub mod grammar;
-pub mod http;
 pub mod microbus;
 mod number;
 mod parallel;
-pub mod permissions;
 pub mod trie;
-pub mod wire;
-
-#[cfg(feature = "python")]
-mod python;
 
 pub use error::{Error, ErrorKind};
 pub use grammar::{Bounds, Dialect};

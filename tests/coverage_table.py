@@ -92,6 +92,11 @@ def carried_in_rust(source: str) -> dict[str, set[str]]:
     }
 
 
+def rust_files() -> list[Path]:
+    """Return the files that hold tests in Rust, sorted."""
+    return sorted(file for name in ("src", "crates", "tests") for file in (ROOT / name).rglob("*.rs"))
+
+
 @cache
 def evidence() -> dict[str, list[Evidence]]:
     """Map each requirement, decision and threat to the tests that carry it."""
@@ -104,7 +109,7 @@ def evidence() -> dict[str, list[Evidence]]:
         for requirement in each["requirements"]:
             tests = carried[requirement]
             tests[test] = tests.get(test, True) and bool(each["may_skip"])
-    for file in sorted([*(ROOT / "src").rglob("*.rs"), *TESTS.rglob("*.rs")]):
+    for file in rust_files():
         source = file.read_text(encoding="utf-8")
         for name, requirements in carried_in_rust(source).items():
             test = f"{file.relative_to(ROOT)}::{name}".removeprefix("tests/")

@@ -49,7 +49,7 @@ class Part:
     @property
     def is_rust(self) -> bool:
         """Whether its files are Rust."""
-        return self.files[0].startswith("src/")
+        return self.files[0].endswith(".rs")
 
 
 PARTS = {
@@ -82,15 +82,15 @@ PARTS = {
         ),
     ),
     "algebra": Part(
-        ("src/permissions/*.rs",),
+        ("crates/nats/src/permissions/*.rs",),
         stages=(
             Stage(
-                "core",
+                "nats",
                 (*(f"permission_{name}" for name in ("answers", "work", "queues", "pairs")),
                  "permission_laws::every_set_of_two"),
                 cpu=60,
             ),
-            Stage("core", ("permission_laws::a_million",), cpu=150),
+            Stage("nats", ("permission_laws::a_million",), cpu=150),
         ),
     ),
     "connector": Part(

@@ -30,7 +30,7 @@ _MEMORY = 6 << 30
 class Stage:
     """Tests of one program.
 
-    It is ``core`` (``tests/core``), ``lib`` (the tests inside ``src``), or ``extension``: the
+    It is ``core`` (``tests/core``), ``nats`` (``crates/nats/tests``), ``lib`` (the tests inside ``src``), or ``extension``: the
     Python tests that the filters name, on the native engine.
     """
 
@@ -99,11 +99,13 @@ class Judge:
 
     def _compiled(self, program: str) -> str | None:
         if program == "extension":
-            words = ["rustc", "--lib", "--crate-type", "cdylib", "--features", "python"]
+            words = ["build", "-p", "subtrie-python"]
         else:
-            words = ["test", "--no-run", *(["--lib"] if program == "lib" else ["--test", program])]
+            target = ["--lib"] if program == "lib" else ["--test", program]
+            package = "subtrie-nats" if program == "nats" else "subtrie"
+            words = ["test", "--no-run", "-p", package, *target]
         done = subprocess.run(
-            ["cargo", *words, "--locked", "--message-format=json", "-p", "subtrie"],
+            ["cargo", *words, "--locked", "--message-format=json"],
             cwd=self._folder, env=self._environment, capture_output=True, text=True, check=False,
             timeout=_COMPILE,
         )  # fmt: skip
@@ -117,7 +119,7 @@ class Judge:
         names = [
             row["filenames"][0]
             for row in rows
-            if row["reason"] == "compiler-artifact" and row["target"]["name"] == "subtrie"
+            if row["reason"] == "compiler-artifact" and row["target"]["name"] == "subtrie_python"
         ]
         # A loaded library must not be written to, so the copy takes its place.
         library = self._folder / "python" / "subtrie" / "_subtrie.abi3.so"
@@ -162,5 +164,6 @@ def tree_for(root: Path, copy: Any) -> tuple[Path, Path]:
     folder.mkdir(parents=True)
     copy(folder)
     # The copies are as old as the originals, and would be taken for compiled already.
-    (folder / "src" / "lib.rs").touch()
+    for file in (folder / "src" / "lib.rs", *folder.glob("crates/*/src/lib.rs")):
+        file.touch()
     return folder, kept / "build"

@@ -55,7 +55,7 @@ def write_files(size: int) -> None:
 
 def core() -> Path:
     """Compile the benchmark of the crate."""
-    command = ["cargo", "bench", "--locked", "--bench", "core", "--no-run"]
+    command = ["cargo", "bench", "--locked", "-p", "subtrie", "--bench", "core", "--no-run"]
     told = subprocess.run(
         [*command, "--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

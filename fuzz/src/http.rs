@@ -1,6 +1,6 @@
 //! HTTP messages: what the reader accepts, a reader line by line takes apart in the same way.
 
-use subtrie::http::{
+use subtrie_nats::http::{
     Header, HeaderLine, read_request, read_response, write_request, write_response,
 };
 

@@ -1,7 +1,7 @@
 //! Rule sets: every witness is one, a minimised set is equal, and no set causes a panic.
 
 use subtrie::grammar::{self, Dialect, Form, matches};
-use subtrie::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
+use subtrie_nats::permissions::{RuleSet, difference, minimised, overlap, proof, witness};
 
 /// Maximum number of rules of a list, and of tokens of a rule, so that a run stays short.
 const MAX: usize = 6;

@@ -2,7 +2,7 @@
 //! form is one operation, and the buffer stays within the limits.
 
 use subtrie::grammar::Dialect;
-use subtrie::wire::{Conn, Limits, ParseError, Parser};
+use subtrie_nats::wire::{Conn, Limits, ParseError, Parser};
 
 /// Parse a stream from a client to a server.
 pub fn client(data: &[u8]) {

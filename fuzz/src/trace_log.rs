@@ -1,6 +1,6 @@
 //! Trace logs: pieces of any size give the same events, and every line is counted once.
 
-use subtrie::wire::trace::{Event, Lines, Outcome, Reader, Sink};
+use subtrie_trace::{Event, Lines, Outcome, Reader, Sink};
 
 /// The events as text, in order.
 #[derive(Default, PartialEq, Debug)]

@@ -8,9 +8,6 @@ use std::fmt;
 
 pub use kind::ErrorKind;
 
-use crate::grammar::RuleViolation;
-use crate::wire::ParseError;
-
 /// A rejected input: the rule that rejected it, and where.
 ///
 /// # Examples
@@ -105,7 +102,7 @@ impl Error {
 }
 
 /// The sentence of a code, or the code itself.
-fn sentence(code: &'static str) -> &'static str {
+pub(crate) fn sentence(code: &'static str) -> &'static str {
     ErrorKind::from_code(code).map_or(code, ErrorKind::sentence)
 }
 
@@ -124,30 +121,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl fmt::Display for RuleViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sentence = sentence(self.reason);
-        write!(
-            f,
-            "{sentence}, at byte {} (rule {})",
-            self.position, self.rule
-        )
-    }
-}
-
-impl std::error::Error for RuleViolation {}
-
-impl From<RuleViolation> for Error {
-    fn from(violation: RuleViolation) -> Self {
-        Self::at(violation.reason, violation.position)
-    }
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, at byte {}", sentence(self.reason), self.position)
-    }
-}
-
-impl std::error::Error for ParseError {}

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::error::{Error, sentence};
+
 /// Maximum length of `filename-safe` in bytes; the class is ASCII, so also in characters.
 const MAX_FILE_NAME: usize = 255; // A41
 
@@ -71,6 +73,25 @@ pub struct RuleViolation {
     pub reason: &'static str,
     /// Byte offset in the name.
     pub position: usize,
+}
+
+impl fmt::Display for RuleViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = sentence(self.reason);
+        write!(
+            f,
+            "{sentence}, at byte {} (rule {})",
+            self.position, self.rule
+        )
+    }
+}
+
+impl std::error::Error for RuleViolation {}
+
+impl From<RuleViolation> for Error {
+    fn from(violation: RuleViolation) -> Self {
+        Self::at(violation.reason, violation.position)
+    }
 }
 
 /// The kind of name does not exist (see [`is_kind`]).

@@ -1,5 +1,6 @@
 //! A count of the allocations of the thread that does the work: other tests run at the same time.
 #![allow(unsafe_code)] // for a counting allocator
+#![allow(dead_code)] // each program of tests uses its part
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

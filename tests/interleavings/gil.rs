@@ -10,7 +10,7 @@ use crate::primitives::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 loom::lazy_static! {
     static ref GIL: Mutex<()> = Mutex::new(());
-    /// That of `src/python/fork.rs`.
+    /// That of `crates/python/src/fork.rs`.
     static ref FORK_LOCK: RwLock = RwLock::new(());
 }
 
@@ -80,13 +80,13 @@ impl RwLockExt for RwLock {
     }
 }
 
-/// As `src/python/fork.rs`.
+/// As `crates/python/src/fork.rs`.
 pub fn block_fork<R>(work: impl FnOnce() -> R) -> R {
     let _guard = FORK_LOCK.read().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-/// As `src/python/fork.rs`.
+/// As `crates/python/src/fork.rs`.
 pub fn delay_fork(py: Python<'_>) -> RwLockReadGuard<'static> {
     let guard = FORK_LOCK.read_py_attached(py);
     guard.unwrap_or_else(PoisonError::into_inner)

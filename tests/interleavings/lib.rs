@@ -12,7 +12,7 @@ extern crate self as pyo3;
 mod gil;
 mod primitives;
 #[allow(dead_code, reason = "a model uses a part of it")]
-#[path = "../../src/python/trie/shared_state.rs"]
+#[path = "../../crates/python/src/trie/shared_state.rs"]
 mod shared_state;
 mod tests;
 

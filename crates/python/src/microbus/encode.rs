@@ -1,0 +1,314 @@
+//! Encoding of addresses to `Subject` and `Pattern`.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use super::args::{Any, address_error, new_text, or_empty, port_text, text};
+use crate::args::OptionalArg;
+use subtrie::error::Error;
+use subtrie::grammar::Form;
+use subtrie::microbus::{
+    self, AbsoluteUrl, ReplyParts, RequestParts, RequestTarget, SubscriptionParts,
+};
+
+/// Encode the subject of a request.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, port, source, host, method, path, slot=OptionalArg::default()),
+    text_signature = "(*, plane, port, source, host, method, path, slot='')"
+)]
+#[expect(clippy::too_many_arguments, reason = "the parts of an address")]
+pub fn encode_request<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    port: &Any<'py>,
+    source: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    path: &Any<'py>,
+    slot: OptionalArg<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &or_empty(py, slot);
+    let parts = RequestParts {
+        plane: text(plane, "plane")?,
+        port: port_text(port)?,
+        source: text(source, "source")?,
+        host: text(host, "host")?,
+        method: text(method, "method")?,
+        path: text(path, "path")?,
+        slot: text(slot, "slot")?,
+    };
+    let subject = microbus::encode_request(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("port", port),
+            ("source", source),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("path", path),
+        ];
+        address_error(&error, &all)
+    })?;
+    new_text(py, &subject, Form::Subject)
+}
+
+/// Encode the pattern that subscribes to the requests of one endpoint.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, port, host, method, path, slot=OptionalArg::default()),
+    text_signature = "(*, plane, port, host, method, path, slot='')"
+)]
+pub fn encode_subscription<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    port: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    path: &Any<'py>,
+    slot: OptionalArg<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &or_empty(py, slot);
+    let parts = SubscriptionParts {
+        plane: text(plane, "plane")?,
+        port: port_text(port)?,
+        host: text(host, "host")?,
+        method: text(method, "method")?,
+        path: text(path, "path")?,
+        slot: text(slot, "slot")?,
+    };
+    let pattern = microbus::encode_subscription(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("port", port),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("path", path),
+        ];
+        address_error(&error, &all)
+    })?;
+    new_text(py, &pattern, Form::Pattern)
+}
+
+/// Encode the subject of a reply from `source` to the instance `id` of `host`.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, host, id))]
+pub fn encode_reply<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    host: &Any<'py>,
+    id: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let parts = ReplyParts {
+        plane: text(plane, "plane")?,
+        source: text(source, "source")?,
+        host: text(host, "host")?,
+        id: text(id, "id")?,
+    };
+    let subject = microbus::encode_reply(&parts).map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("source", source),
+            ("id", id),
+            ("host", host),
+        ];
+        address_error(&error, &all)
+    })?;
+    new_text(py, &subject, Form::Subject)
+}
+
+/// Encode the pattern that subscribes to the replies to the instance `id` of `host`.
+#[pyfunction]
+#[pyo3(signature = (*, plane, host, id))]
+pub fn encode_reply_subscription<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    host: &Any<'py>,
+    id: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let pattern = microbus::encode_reply_subscription(
+        text(plane, "plane")?,
+        text(host, "host")?,
+        text(id, "id")?,
+    )
+    .map_err(|error| address_error(&error, &[("plane", plane), ("id", id), ("host", host)]))?;
+    new_text(py, &pattern, Form::Pattern)
+}
+
+/// Encode the subject of a request to a URL.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, method, url))]
+pub fn request_from_url<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    let subject = microbus::request_from_url(
+        text(plane, "plane")?,
+        text(source, "source")?,
+        text(method, "method")?,
+        text(url, "url")?,
+    )
+    .map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("source", source),
+            ("method", method),
+            ("url", url),
+        ];
+        address_error(&error, &all)
+    })?;
+    new_text(py, &subject, Form::Subject)
+}
+
+/// Parse a URL to its text with the port, scheme, host, port, path and query.
+#[pyfunction]
+pub fn absolute_url<'py>(py: Python<'py>, url: &Any<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    let parsed = microbus::absolute_url(text(url, "url")?)
+        .map_err(|error| address_error(&error, &[("url", url)]))?;
+    PyTuple::new(py, url_parts(&parsed))
+}
+
+/// The parts of a URL in the order of `ParsedURL`.
+fn url_parts(url: &AbsoluteUrl) -> [&str; 6] {
+    let (scheme, host) = (url.scheme(), url.host());
+    [&url.text, scheme, host, url.port(), url.path(), url.query()]
+}
+
+/// Parse a URL, and encode the subject of a request to it.
+#[pyfunction]
+#[pyo3(signature = (*, plane, source, method, url))]
+pub fn request_target<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    source: &Any<'py>,
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let target = microbus::request_target(
+        text(plane, "plane")?,
+        text(source, "source")?,
+        text(method, "method")?,
+        text(url, "url")?,
+    )
+    .map_err(|error| target_error(py, &error, (plane, source), method, url))?;
+    let subject = new_text(py, &target.subject, Form::Subject)?;
+    target_parts(py, &target, subject)
+}
+
+/// The exception for a URL without a target; a position is one in the text with the port.
+pub(super) fn target_error<'py>(
+    py: Python<'py>,
+    error: &Error,
+    (plane, source): (&Any<'py>, &Any<'py>),
+    method: &Any<'py>,
+    url: &Any<'py>,
+) -> PyErr {
+    let with_port = text(url, "url")
+        .ok()
+        .and_then(|given| microbus::absolute_url(given).ok());
+    let url = with_port.map_or_else(
+        || url.clone(),
+        |url| PyString::new(py, &url.text).into_any(),
+    );
+    let all = [
+        ("plane", plane),
+        ("source", source),
+        ("method", method),
+        ("url", &url),
+    ];
+    address_error(error, &all)
+}
+
+/// The parts of a target in the order of `request_target`.
+pub(super) fn target_parts<'py>(
+    py: Python<'py>,
+    target: &RequestTarget,
+    subject: Any<'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let url = &target.url;
+    let scheme = match url.scheme() {
+        "https" => intern!(py, "https").clone(),
+        other => PyString::new(py, other),
+    };
+    let port = match url.port() {
+        "443" => intern!(py, "443").clone(),
+        other => PyString::new(py, other),
+    };
+    let path = PyString::new(py, url.path());
+    let decoded = if target.path == url.path() {
+        path.clone()
+    } else {
+        PyString::new(py, &target.path)
+    };
+    let [text, host, query] =
+        [&url.text, url.host(), url.query()].map(|part| PyString::new(py, part));
+    let parts = [
+        text.into_any(),
+        scheme.into_any(),
+        host.into_any(),
+        port.into_any(),
+        path.into_any(),
+        query.into_any(),
+        decoded.into_any(),
+        subject,
+    ];
+    PyTuple::new(py, parts)
+}
+
+/// Encode the pattern that subscribes to the requests of a route of the service `host`.
+#[pyfunction]
+#[pyo3(
+    signature = (*, plane, host, method, route, slot=OptionalArg::default()),
+    text_signature = "(*, plane, host, method, route, slot='')"
+)]
+pub fn subscription_from_route<'py>(
+    py: Python<'py>,
+    plane: &Any<'py>,
+    host: &Any<'py>,
+    method: &Any<'py>,
+    route: &Any<'py>,
+    slot: OptionalArg<'py>,
+) -> PyResult<Any<'py>> {
+    let slot = &or_empty(py, slot);
+    let pattern = microbus::subscription_from_route(
+        text(plane, "plane")?,
+        text(host, "host")?,
+        text(method, "method")?,
+        text(route, "route")?,
+        text(slot, "slot")?,
+    )
+    .map_err(|error| {
+        let all = [
+            ("plane", plane),
+            ("host", host),
+            ("method", method),
+            ("slot", slot),
+            ("route", route),
+        ];
+        address_error(&error, &all)
+    })?;
+    new_text(py, &pattern, Form::Pattern)
+}
+
+/// Return the host, port and decoded path of a route.
+#[pyfunction]
+#[pyo3(signature = (*, host, route))]
+pub fn resolve_route<'py>(
+    py: Python<'py>,
+    host: &Any<'py>,
+    route: &Any<'py>,
+) -> PyResult<Any<'py>> {
+    static TARGET: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let target = microbus::resolve_route(text(host, "host")?, text(route, "route")?)
+        .map_err(|error| address_error(&error, &[("host", host), ("route", route)]))?;
+    TARGET
+        .import(py, "subtrie._address", "Target")?
+        .call1((target.host, target.port, target.path))
+}

@@ -1,0 +1,151 @@
+//! Bindings of `grammar::check_name`: the `NameReport` that both engines return.
+//!
+//! Contains `unsafe` code: the report is a named tuple, whose constructor is Python code that takes
+//! longer than the validation of a name, so the tuple is filled here.
+#![allow(unsafe_code)]
+
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyString, PyTuple, PyType};
+
+use super::errors::type_error;
+use subtrie::grammar::{self, Level};
+
+/// Return the report on a name of this kind; its content never raises an exception.
+#[pyfunction]
+#[pyo3(signature = (text, kind, *, level=None, windows=None))]
+#[pyo3(text_signature = "(text, kind, *, level='adr6', windows=False)")]
+pub fn check_name<'py>(
+    text: &Bound<'py, PyAny>,
+    kind: &Bound<'py, PyAny>,
+    level: Option<&Bound<'py, PyAny>>,
+    windows: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static REPORT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = text.py();
+    let Ok(string) = text.cast::<PyString>() else {
+        return Err(type_error(text, "text", "str"));
+    };
+    let kind_name = option_text(kind, "kind")?;
+    let level_name = match level {
+        Some(given) => option_text(given, "level")?,
+        None => "adr6",
+    };
+    let is_windows = match windows {
+        None => false,
+        Some(given) => match given.cast::<PyBool>() {
+            Ok(flag) => flag.is_true(),
+            Err(_) => return Err(type_error(given, "windows", "bool")),
+        },
+    };
+    let Some(parsed_level) = Level::from_name(level_name) else {
+        if !grammar::is_kind(kind_name) {
+            return Err(unknown_kind(kind));
+        }
+        return Err(PyValueError::new_err(format!(
+            "level must be 'adr6', 'go-client' or 'cli', not {}",
+            level.map_or_else(
+                || Ok(String::new()),
+                |given| given.repr().map(|r| r.to_string())
+            )?
+        )));
+    };
+    let checked = match string.to_str() {
+        Ok(text) => grammar::check_name(text, kind_name, parsed_level, is_windows),
+        // Any kind that exists rejects a lone surrogate.
+        Err(_) => grammar::check_name("", kind_name, parsed_level, is_windows).map(|_| SURROGATE),
+    };
+    let Ok(violation) = checked else {
+        return Err(unknown_kind(kind));
+    };
+    let none = || py.None().into_bound(py);
+    let (rule, reason, position) = match violation {
+        None => (none(), none(), none()),
+        Some(violation) => (
+            PyString::intern(py, violation.rule).into_any(),
+            PyString::intern(py, violation.reason).into_any(),
+            if violation.reason == "surrogate" {
+                first_surrogate(string)?
+            } else {
+                violation.position.into_pyobject(py)?.into_any()
+            },
+        ),
+    };
+    let level = level.map_or_else(
+        || pyo3::intern!(py, "adr6").clone().into_any(),
+        Clone::clone,
+    );
+    let windows = PyBool::new(py, is_windows).to_owned().into_any();
+    let parts = [
+        text.clone(),
+        kind.clone(),
+        level,
+        windows,
+        rule,
+        reason,
+        position,
+    ];
+    let class = REPORT.import(py, "subtrie.names", "NameReport")?;
+    new_tuple(class.cast::<PyType>()?, parts)
+}
+
+/// Create a tuple of a subclass, as `tuple.__new__(class, items)` does.
+fn new_tuple<'py>(
+    class: &Bound<'py, PyType>,
+    items: [Bound<'py, PyAny>; 7],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    if !class.is_subclass_of::<PyTuple>()? {
+        return Err(type_error(class, "NameReport", "a tuple"));
+    }
+    // SAFETY: this is how `tuple` itself creates one of a subclass: allocate it for the number of
+    // items, then set each while there is no other reference to it. `PyTuple_SetItem` takes ownership
+    // of the item, and fails if the object is not a tuple or the index is out of range.
+    unsafe {
+        let size = ffi::Py_ssize_t::try_from(items.len())?;
+        let allocated = ffi::PyType_GenericAlloc(class.as_type_ptr(), size);
+        let tuple = Bound::from_owned_ptr_or_err(py, allocated)?;
+        for (index, item) in (0..).zip(items) {
+            if ffi::PyTuple_SetItem(tuple.as_ptr(), index, item.into_ptr()) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+        }
+        Ok(tuple)
+    }
+}
+
+const SURROGATE: Option<grammar::RuleViolation> = Some(grammar::RuleViolation {
+    rule: "any-character",
+    reason: "surrogate",
+    position: 0,
+});
+
+/// Borrow the text of an option; a lone surrogate becomes a text that is not a valid option.
+fn option_text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+    match given.cast::<PyString>() {
+        Ok(text) => Ok(text.to_str().unwrap_or("\u{fffd}")),
+        Err(_) => Err(type_error(given, name, "str")),
+    }
+}
+
+fn unknown_kind(kind: &Bound<'_, PyAny>) -> PyErr {
+    let build = || -> PyResult<String> {
+        let kinds = kind.py().import("subtrie.names")?.getattr("KINDS")?;
+        let known = PyString::new(kind.py(), ", ").call_method1("join", (kinds,))?;
+        Ok(format!("kind {} is not one of {known}", kind.repr()?))
+    };
+    match build() {
+        Ok(message) => PyValueError::new_err(message),
+        Err(error) => error,
+    }
+}
+
+/// The byte offset of the first lone surrogate.
+fn first_surrogate<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    text.py()
+        .import("subtrie._errors")?
+        .getattr("first_surrogate")?
+        .call1((text,))
+}

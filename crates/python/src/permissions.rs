@@ -1,0 +1,173 @@
+//! Bindings of `permissions`: comparison of sets of rules, each a list of validated texts.
+
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+
+use super::args::Texts;
+use super::errors::{ErrorClass, exception_about};
+use subtrie::error::Error;
+use subtrie_nats::permissions::{self, RuleSet, Witness};
+
+/// Subject and queue of a witness.
+type WitnessParts = Option<(String, Option<String>)>;
+
+fn witness_parts(witness: Option<Witness>) -> WitnessParts {
+    witness.map(|witness| (witness.subject, witness.queue))
+}
+
+fn borrowed(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// Build the exception for a comparison that exceeds the maximum work.
+fn to_exception(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
+    exception_about(rules, ErrorClass::Permissions, error)
+}
+
+/// The texts of two sets of rules.
+struct TwoSets {
+    texts: [Vec<String>; 4],
+    max_tokens: usize,
+}
+
+impl TwoSets {
+    fn new(texts: [Vec<String>; 4], max_tokens: Option<usize>) -> Self {
+        Self {
+            texts,
+            max_tokens: max_tokens.unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Call `compare` with both sets, without the GIL.
+    fn compare<T: Send>(
+        &self,
+        py: Python<'_>,
+        compare: impl Fn(RuleSet<'_>, RuleSet<'_>, usize) -> Result<T, Error> + Send + Sync,
+    ) -> PyResult<T> {
+        let result = py.detach(|| {
+            let [allow, deny, other_allow, other_deny] = self.texts.each_ref().map(|t| borrowed(t));
+            let left = RuleSet {
+                allow: &allow,
+                deny: &deny,
+            };
+            let right = RuleSet {
+                allow: &other_allow,
+                deny: &other_deny,
+            };
+            compare(left, right, self.max_tokens)
+        });
+        result.map_err(|error| {
+            let rules = pyo3::types::PyString::new(py, "the comparison").into_any();
+            to_exception(&rules, &error)
+        })
+    }
+}
+
+/// Return the shortest subject, with its queue, that is in the first set and not in the second.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
+pub fn rules_witness(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
+    max_tokens: Option<usize>,
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
+    sets.compare(py, permissions::witness).map(witness_parts)
+}
+
+/// Return the shortest subject, with its queue, that is in both sets.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
+pub fn rules_overlap(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
+    max_tokens: Option<usize>,
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
+    sets.compare(py, permissions::overlap).map(witness_parts)
+}
+
+/// The claims of a proof: of allow rules, and of deny rules.
+type Claims = (
+    Vec<(String, Vec<String>)>,
+    Vec<(String, String, Vec<String>)>,
+);
+
+/// Prove that the first set lies inside the second; None if it does not.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
+pub fn rules_proof(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
+    max_tokens: Option<usize>,
+) -> PyResult<Option<Claims>> {
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
+    let proof = sets.compare(py, permissions::proof)?;
+    Ok(proof.map(|proof| (proof.allow_claims, proof.deny_claims)))
+}
+
+/// Return what is in the first set and not in the second: rule, exceptions, subject, queue.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, other_allow, other_deny, max_tokens=None))]
+#[allow(clippy::type_complexity)] // the signature of the stub
+pub fn rules_difference(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    other_allow: Texts,
+    other_deny: Texts,
+    max_tokens: Option<usize>,
+) -> PyResult<Vec<(String, Vec<String>, String, Option<String>)>> {
+    let sets = TwoSets::new([allow.0, deny.0, other_allow.0, other_deny.0], max_tokens);
+    let grants = sets.compare(py, permissions::difference)?;
+    Ok((grants.into_iter())
+        .map(|grant| {
+            let Witness { subject, queue } = grant.witness;
+            (grant.rule, grant.unless, subject, queue)
+        })
+        .collect())
+}
+
+/// Return the smallest equal set: allow and deny rules.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, max_tokens=None))]
+pub fn rules_minimised(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    max_tokens: Option<usize>,
+) -> PyResult<(Vec<String>, Vec<String>)> {
+    let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
+    sets.compare(py, |set, _, max_tokens| {
+        permissions::minimised(set, max_tokens)
+    })
+}
+
+/// Return the shortest subject of a subscription, in a queue or without one, that is not in the set; None
+/// if the set contains the whole subscription.
+#[pyfunction]
+#[pyo3(signature = (allow, deny, pattern, queue=None, max_tokens=None))]
+#[allow(clippy::needless_pass_by_value)] // pyo3 extracts owned values
+pub fn rules_admit(
+    py: Python<'_>,
+    allow: Texts,
+    deny: Texts,
+    pattern: String,
+    queue: Option<String>,
+    max_tokens: Option<usize>,
+) -> PyResult<WitnessParts> {
+    let sets = TwoSets::new([allow.0, deny.0, Vec::new(), Vec::new()], max_tokens);
+    let witness = sets.compare(py, |set, _, max_tokens| {
+        permissions::refused_witness(set, &pattern, queue.as_deref(), max_tokens)
+    });
+    witness.map(witness_parts)
+}

@@ -1,0 +1,101 @@
+//! `TrafficSums`: batches of events in, sums by subject and connection out.
+
+use arrow_data::ArrayData;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::arrow::{array, arrow_error};
+use super::trace_reader::EventBatch;
+use subtrie_trace::{TakenSums, TrafficSums as Core};
+
+/// Adds up messages and deliveries of clients by subject and connection.
+#[pyclass(module = "subtrie._subtrie")]
+pub struct TrafficSums(Core);
+
+/// Publishes, deliveries, the starts of the buckets of both, and the planes.
+type Parts = (EventBatch, EventBatch, Vec<i64>, Vec<i64>, Vec<String>);
+
+/// Publishes, deliveries, subjects and addresses.
+type NumberedParts = (EventBatch, EventBatch, EventBatch, EventBatch);
+
+#[pymethods]
+impl TrafficSums {
+    #[new]
+    #[pyo3(signature = (*, window=None, follow=false, buckets=1))]
+    fn new(window: Option<i64>, follow: bool, buckets: u32) -> Self {
+        Self(Core::new(window, follow, buckets))
+    }
+
+    /// Add the rows of a batch of events; return what each row is beside that.
+    ///
+    /// Runs without the GIL.
+    fn add_events<'py>(
+        &mut self,
+        py: Python<'py>,
+        batch: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let batch = array(batch)?;
+        let sums = &mut self.0;
+        let flags = py.detach(|| sums.add_events(batch)).map_err(arrow_error)?;
+        Ok(PyBytes::new(py, &flags))
+    }
+
+    /// Add the messages of other sums.
+    fn add_publishes(&mut self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.add(py, batch, Core::add_publishes)
+    }
+
+    /// Add the deliveries of other sums.
+    fn add_deliveries(&mut self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.add(py, batch, Core::add_deliveries)
+    }
+
+    /// Return all sums, sorted by bucket, and begin again.
+    fn take(&mut self, py: Python<'_>) -> PyResult<Parts> {
+        let sums = &mut self.0;
+        let TakenSums {
+            publishes,
+            deliveries,
+            publish_starts,
+            delivery_starts,
+            planes,
+        } = py.detach(|| sums.take()).map_err(arrow_error)?;
+        Ok((
+            EventBatch(publishes),
+            EventBatch(deliveries),
+            publish_starts,
+            delivery_starts,
+            planes,
+        ))
+    }
+
+    /// Return all sums with numbers of subjects, the subjects and their addresses; begin again.
+    fn take_numbered(&mut self, py: Python<'_>) -> PyResult<NumberedParts> {
+        let sums = &mut self.0;
+        let found = py.detach(|| sums.take_numbered()).map_err(arrow_error)?;
+        Ok((
+            EventBatch(found.publishes),
+            EventBatch(found.deliveries),
+            EventBatch(found.subjects),
+            EventBatch(found.addresses),
+        ))
+    }
+
+    /// The number of distinct keys and subjects that wait to be taken.
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl TrafficSums {
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        batch: &Bound<'_, PyAny>,
+        add: impl FnOnce(&mut Core, ArrayData) -> Result<(), arrow_schema::ArrowError> + Send,
+    ) -> PyResult<()> {
+        let batch = array(batch)?;
+        let sums = &mut self.0;
+        py.detach(|| add(sums, batch)).map_err(arrow_error)
+    }
+}

@@ -1,0 +1,275 @@
+//! Entries for the methods that are called most, which replace those of `#[pymethods]` in the type.
+//!
+//! Contains `unsafe` code: a method descriptor is made by hand with the stable ABI. It handles the
+//! usual call, one positional `str` that is valid, and calls the method of `#[pymethods]` for all
+//! else: keywords, errors, images, panics. So the two have one meaning, and a call without any of
+//! these costs about 20 ns less. An entry that takes no keywords would save one nanosecond more.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::scratch::with_scratch;
+use super::subject_trie::SubjectTrie;
+use subtrie::error::Error;
+use subtrie::trie::{Index, Scratch, SubscriptionRef};
+
+/// A method: its name, its place in `ORIGINALS`, and the entry.
+type Entry = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+const ENTRIES: [(&str, Entry); 4] = [
+    ("match", match_),
+    ("select", select),
+    ("count", count),
+    ("has_interest", has_interest),
+];
+
+/// The methods of `#[pymethods]`, in the order of `ENTRIES`.
+static ORIGINALS: [PyOnceLock<Py<PyAny>>; 4] = [const { PyOnceLock::new() }; 4];
+
+/// Puts the entries into the type.
+pub fn register(py: Python<'_>) -> PyResult<()> {
+    let class = py.get_type::<SubjectTrie>();
+    for ((name, entry), original) in ENTRIES.into_iter().zip(&ORIGINALS) {
+        let method = class.getattr(name)?;
+        let signature: String = method.getattr("__text_signature__")?.extract()?;
+        let doc: String = method.getattr("__doc__")?.extract()?;
+        // The definition has to outlive the type, which is never freed.
+        let text = CString::new(format!("{name}{signature}\n--\n\n{doc}"))?.into_raw();
+        let definition = Box::leak(Box::new(ffi::PyMethodDef {
+            ml_name: CString::new(name)?.into_raw(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: entry,
+            },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS as c_int,
+            ml_doc: text,
+        }));
+        // SAFETY: type and definition are alive; null is an exception that is set.
+        let descriptor = unsafe {
+            let made = ffi::PyDescr_NewMethod(class.as_ptr().cast(), definition);
+            Bound::from_owned_ptr_or_err(py, made)?
+        };
+        original.get_or_init(py, || method.unbind());
+        class.setattr(name, descriptor)?;
+    }
+    Ok(())
+}
+
+/// Answers the usual call by `look_up`, which returns a new reference or `None`; all else by the
+/// original method.
+///
+/// # Safety
+///
+/// Called by the interpreter, with the arguments of a vector call.
+#[inline]
+unsafe fn call(
+    method: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+    look_up: impl Fn(Python<'_>, &SubjectTrie, &str) -> Option<*mut ffi::PyObject>,
+) -> *mut ffi::PyObject {
+    if count == 1 && names.is_null() {
+        // A panic must not leave the function; the original method panics again and reports it.
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the interpreter holds the GIL, the argument is alive during the call, and the
+            // descriptor has checked the class of `slf`.
+            let (py, trie, subject) = unsafe {
+                let py = Python::assume_attached();
+                let slf = Borrowed::from_ptr(py, slf);
+                (
+                    py,
+                    slf.cast_unchecked::<SubjectTrie>(),
+                    Borrowed::from_ptr(py, *args),
+                )
+            };
+            // The type itself, which costs no call; a subclass takes the other way.
+            // SAFETY: the object is alive.
+            if unsafe { ffi::Py_TYPE(subject.as_ptr()) } != &raw mut ffi::PyUnicode_Type {
+                return None;
+            }
+            let mut length = 0;
+            // SAFETY: a `str`; the bytes live as long as it does.
+            let bytes = unsafe { ffi::PyUnicode_AsUTF8AndSize(subject.as_ptr(), &raw mut length) };
+            if bytes.is_null() {
+                // SAFETY: the GIL is held. The original method raises its own exception.
+                unsafe { ffi::PyErr_Clear() };
+                return None;
+            }
+            // SAFETY: `length` bytes of UTF-8, as above.
+            let text = unsafe {
+                let bytes = std::slice::from_raw_parts(bytes.cast(), length.unsigned_abs());
+                std::str::from_utf8_unchecked(bytes)
+            };
+            look_up(py, trie.get(), text)
+        }));
+        if let Ok(Some(found)) = found {
+            return found;
+        }
+    }
+    // SAFETY: as the caller.
+    unsafe { call_original(method, slf, args, count, names) }
+}
+
+/// # Safety
+///
+/// As [`call`].
+#[cold]
+#[inline(never)]
+unsafe fn call_original(
+    method: usize,
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let call = || -> PyResult<Py<PyAny>> {
+            let count = count.unsigned_abs();
+            // SAFETY: a vector call has `count` positional arguments, then those of `names`.
+            let argument = |at: usize| unsafe { Bound::from_borrowed_ptr(py, *args.add(at)) };
+            // SAFETY: alive during the call.
+            let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+            let given = std::iter::once(slf).chain((0..count).map(argument));
+            let given = PyTuple::new(py, given.collect::<Vec<_>>())?;
+            // SAFETY: null or a tuple of names.
+            let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
+            let keywords = PyDict::new(py);
+            for (at, name) in names
+                .iter()
+                .flat_map(PyAnyMethods::try_iter)
+                .flatten()
+                .enumerate()
+            {
+                keywords.set_item(name?, argument(count + at))?;
+            }
+            let original = ORIGINALS[method].get(py);
+            let original = original
+                .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("not registered"))?;
+            original.call(py, given, Some(&keywords))
+        };
+        match call() {
+            Ok(found) => found.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        }
+    })
+}
+
+/// The result of a lookup whose values are returned.
+#[inline]
+fn values(
+    py: Python<'_>,
+    trie: &SubjectTrie,
+    text: &str,
+    look_up: impl Fn(&Index, &str, &mut Scratch, &mut Vec<SubscriptionRef>) -> Result<(), Error>,
+) -> Option<*mut ffi::PyObject> {
+    with_scratch(py, |scratch| {
+        let single = trie.state.read(py, |state| {
+            if state.image.is_some() {
+                return None;
+            }
+            let found = &mut scratch.found;
+            look_up(&state.index, text, &mut scratch.lookup, found).ok()?;
+            if let [one] = found[..] {
+                let single = state.single(one)?.as_ptr();
+                // SAFETY: the GIL is held, and the state holds a reference.
+                unsafe { ffi::Py_INCREF(single) };
+                return Some(single);
+            }
+            scratch.objects.extend(state.values(py, found));
+            Some(ptr::null_mut())
+        })?;
+        if !single.is_null() {
+            return Some(single);
+        }
+        let values = PyTuple::new(py, scratch.objects.drain(..));
+        Some(values.ok()?.into_ptr())
+    })
+}
+
+unsafe extern "C" fn match_(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let look_up =
+        |py: Python<'_>, trie: &SubjectTrie, text: &str| values(py, trie, text, Index::match_into);
+    // SAFETY: called by the interpreter.
+    unsafe { call(0, slf, args, count, names, look_up) }
+}
+
+unsafe extern "C" fn select(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let look_up =
+        |py: Python<'_>, trie: &SubjectTrie, text: &str| values(py, trie, text, Index::select_into);
+    // SAFETY: called by the interpreter.
+    unsafe { call(1, slf, args, count, names, look_up) }
+}
+
+/// The result of a lookup that returns no values, made by `convert`.
+#[inline]
+fn answer<R>(
+    py: Python<'_>,
+    trie: &SubjectTrie,
+    text: &str,
+    look_up: impl Fn(&Index, &str, &mut Scratch) -> Result<R, Error>,
+    convert: impl FnOnce(R) -> *mut ffi::PyObject,
+) -> Option<*mut ffi::PyObject> {
+    let found = with_scratch(py, |scratch| {
+        trie.state.read(py, |state| {
+            let live = state.image.is_none();
+            live.then(|| look_up(&state.index, text, &mut scratch.lookup).ok())
+        })
+    });
+    found.flatten().map(convert)
+}
+
+unsafe extern "C" fn count(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        // SAFETY: the GIL is held.
+        let convert = |count| unsafe { ffi::PyLong_FromSize_t(count) };
+        answer(py, trie, text, Index::count, convert)
+    };
+    // SAFETY: called by the interpreter.
+    unsafe { call(2, slf, args, count, names, look_up) }
+}
+
+unsafe extern "C" fn has_interest(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let look_up = |py: Python<'_>, trie: &SubjectTrie, text: &str| {
+        // SAFETY: the GIL is held.
+        let convert = |found: bool| unsafe { ffi::PyBool_FromLong(found.into()) };
+        answer(py, trie, text, Index::has_interest, convert)
+    };
+    // SAFETY: called by the interpreter.
+    unsafe { call(3, slf, args, count, names, look_up) }
+}

@@ -1,0 +1,434 @@
+//! The methods of `SubjectTrie`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyGenericAlias, PyIterator, PyList, PyTuple, PyType};
+
+use super::collector::CollectorPause;
+use super::handles::Patterns;
+use super::image::OpenedImage;
+use super::matches::{Matches, match_batch};
+use super::pickle;
+use super::scratch::LookupScratch;
+use super::shared_names::shared;
+use super::state::{HandleCell, State, replace};
+use super::subject_trie::{SubjectTrie, look_up};
+use super::subscription::Subscription;
+use crate::args::{Limit, Threads, bound, dialect, text};
+use crate::display::shown;
+use crate::errors::{ErrorClass, exception, type_error};
+use subtrie::trie::{Index, Scratch, SubscriptionRef};
+
+#[pymethods]
+impl SubjectTrie {
+    #[new]
+    #[pyo3(signature = (*, dialect="strict", max_tokens=None, max_length=None))]
+    fn new(
+        dialect: &str,
+        max_tokens: Option<&Bound<'_, PyAny>>,
+        max_length: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let dialect = self::dialect(dialect)?;
+        let given = (
+            bound("max_tokens", max_tokens)?,
+            bound("max_length", max_length)?,
+        );
+        Ok(Self::empty(dialect, given))
+    }
+
+    /// Return the class with the type of its values, for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyGenericAlias>> {
+        PyGenericAlias::new(class.py(), class, values)
+    }
+
+    /// The dialect: `strict` or `server`.
+    #[getter]
+    fn dialect(&self) -> &'static str {
+        self.builder.dialect.name()
+    }
+
+    /// The most tokens of a subject or pattern; None if only the bytes are bounded.
+    #[getter]
+    fn max_tokens(&self) -> Option<u64> {
+        let own = self.builder.dialect.bounds().max_tokens;
+        let own = (own != usize::MAX).then_some(own as u64);
+        self.given.0.or(own)
+    }
+
+    /// The most bytes of a subject or pattern.
+    #[getter]
+    fn max_length(&self) -> u64 {
+        self.given
+            .1
+            .unwrap_or(self.builder.bounds.max_length as u64)
+    }
+
+    /// Add a subscription of `value` to `pattern`, as a member of the queue group `queue` if given.
+    #[pyo3(signature = (pattern, value, *, queue=None))]
+    fn add<'py>(
+        &self,
+        pattern: &Bound<'py, PyAny>,
+        value: Bound<'py, PyAny>,
+        queue: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<Subscription>> {
+        let py = pattern.py();
+        let row = self.builder.validate(pattern, value, queue)?;
+        self.ensure_index(py)?;
+        let made = self.builder.subscribe(py, self, &[row])?;
+        made.into_iter()
+            .next()
+            .ok_or_else(|| PyTypeError::new_err("no row"))
+    }
+
+    /// Add rows `(pattern, value[, queue])`, or columns: all of them, or on an error none.
+    #[pyo3(
+        signature = (rows=None, *, patterns=None, values=None, queues=None),
+        text_signature = "($self, rows=None, *, patterns=None, values=None, queues=None)"
+    )]
+    fn update<'py>(
+        slf: &Bound<'py, Self>,
+        rows: Option<&Bound<'py, PyAny>>,
+        patterns: Option<&Bound<'py, PyAny>>,
+        values: Option<&Bound<'py, PyAny>>,
+        queues: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let _pause = CollectorPause::begin(py)?;
+        match (rows, patterns, values, queues) {
+            (Some(rows), None, None, None) => {
+                let mut valid = Vec::new();
+                for row in rows.try_iter()? {
+                    valid.push(this.builder.validate_row(&row?)?);
+                }
+                this.ensure_index(py)?;
+                let made = this.builder.subscribe(py, this, &valid)?;
+                Ok(PyList::new(py, made)?.into_any())
+            }
+            (None, Some(patterns), Some(values), queues) => {
+                this.builder.load(slf, patterns, values, queues)
+            }
+            _ => Err(PyTypeError::new_err(
+                "update takes rows, or patterns and values with or without queues",
+            )),
+        }
+    }
+
+    /// Remove a subscription. Return False if it is not in this index, or no longer.
+    fn remove(&self, subscription: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(subscription) = subscription.cast::<Subscription>() else {
+            return Err(type_error(subscription, "subscription", "Subscription"));
+        };
+        let Some(id) = subscription.get().id_if_set() else {
+            return Ok(false);
+        };
+        let py = subscription.py();
+        self.ensure_index(py)?;
+        let remove = |state: &mut State| state.remove(id, subscription, &self.retained);
+        let removed = self.state.write(py, remove);
+        Ok(removed.is_some()) // the objects are dropped here, after the lock
+    }
+
+    /// Remove all subscriptions. Their ids are not given again.
+    fn clear(&self, py: Python<'_>) {
+        let clear = |state: &mut State| state.clear(py, &self.retained);
+        let removed = self.state.write(py, clear);
+        self.is_image.store(false, Ordering::Release);
+        drop(removed); // after the lock
+    }
+
+    /// Return the values of all subscriptions that match, with or without a queue, in order of
+    /// insertion.
+    #[pyo3(name = "match")]
+    fn match_<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.matched(subject, Index::match_into)
+    }
+
+    fn __call__<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.matched(subject, Index::match_into)
+    }
+
+    /// Return the subscriptions that match, in order of insertion.
+    fn subscriptions<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = subject.py();
+        if let Some(image) = self.image(py) {
+            let text = text(subject, "subject", ErrorClass::Subject)?;
+            return image.query(py, self.builder, (ErrorClass::Subject, text), |image| {
+                image.subscriptions_of(text, &mut Scratch::default())
+            });
+        }
+        let handles = look_up(subject, |scratch, text| {
+            self.state.read(py, |state| {
+                let LookupScratch { lookup, found, .. } = scratch;
+                state.index.match_into(text, lookup, found)?;
+                Ok(state.handles(py, found))
+            })
+        })?;
+        PyTuple::new(py, self.made(py, handles, &mut Patterns::new())?)
+    }
+
+    /// Return the values that a broker would deliver to: those of all subscriptions without a queue,
+    /// and one of each queue group, in turn.
+    // A19.
+    fn select<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        self.ensure_index(subject.py())?;
+        self.matched(subject, Index::select_into)
+    }
+
+    /// Return the values that match: those without a queue, and those of each queue group.
+    // A18.
+    fn groups<'py>(&self, subject: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = subject.py();
+        self.ensure_index(py)?;
+        let (plain, queues) = look_up(subject, |scratch, text| {
+            self.state.read(py, |state| {
+                let groups = state.index.groups(text, &mut scratch.lookup)?;
+                Ok(state.group_values(py, &groups))
+            })
+        })?;
+        let mapping = PyDict::new(py);
+        for (name, members) in queues {
+            mapping.set_item(name, PyTuple::new(py, members)?)?;
+        }
+        shared!(py, "Groups")?.call1((PyTuple::new(py, plain)?, mapping))
+    }
+
+    /// Match many subjects: an Arrow string array, a stream of them, or an iterable of `str`.
+    #[pyo3(
+        signature = (subjects, *, threads=Threads(1)),
+        text_signature = "($self, subjects, *, threads=1)"
+    )]
+    fn match_batch(
+        slf: &Bound<'_, Self>,
+        subjects: &Bound<'_, PyAny>,
+        threads: Threads,
+    ) -> PyResult<Matches> {
+        match_batch(slf, subjects, threads)
+    }
+
+    /// Return whether any subscription matches.
+    fn has_interest(&self, subject: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = subject.py();
+        look_up(subject, |scratch, text| {
+            self.state.read(py, |state| match &state.image {
+                Some(image) => image.read(|image| image.has_interest(text, &mut scratch.lookup)),
+                None => state.index.has_interest(text, &mut scratch.lookup),
+            })
+        })
+    }
+
+    /// Return how many subscriptions match, with or without a queue.
+    fn count(&self, subject: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = subject.py();
+        look_up(subject, |scratch, text| {
+            self.state.read(py, |state| match &state.image {
+                Some(image) => image.read(|image| image.count(text, &mut scratch.lookup)),
+                None => state.index.count(text, &mut scratch.lookup),
+            })
+        })
+    }
+
+    /// Return the subscriptions whose pattern has a subject in common with `pattern`.
+    fn matching<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+        self.query(pattern, Index::matching, |image, text| image.matching(text))
+    }
+
+    /// Return the subscriptions whose pattern matches only subjects that `pattern` matches.
+    fn covered_by<'py>(&self, pattern: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+        self.query(pattern, Index::covered_by, |image, text| {
+            image.covered_by(text)
+        })
+    }
+
+    /// Explain a subject: the subscriptions that match, or else up to `limit` nearest patterns.
+    #[pyo3(
+        signature = (subject, *, limit=Limit(3)),
+        text_signature = "($self, subject, *, limit=3)"
+    )]
+    fn explain<'py>(
+        &self,
+        subject: &Bound<'py, PyAny>,
+        limit: Limit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = subject.py();
+        let text = text(subject, "subject", ErrorClass::Subject)?;
+        if let Some(image) = self.image(py) {
+            return image.explain(py, self.builder, text, limit.0);
+        }
+        let answer = self.answer(py, |state| {
+            let mut scratch = Scratch::default();
+            let explanation = state.index.explain(text, limit.0, &mut scratch)?;
+            let (nearest, tokens): (Vec<SubscriptionRef>, Vec<usize>) =
+                explanation.nearest.into_iter().unzip();
+            let mut found = explanation.matches;
+            let matches = found.len();
+            found.extend(nearest);
+            Ok((found, (matches, tokens)))
+        })?;
+        let (mut matches, (count, tokens)) =
+            answer.map_err(|error| exception(py, &error, ErrorClass::Subject, text))?;
+        let nearest = matches.split_off(count).into_iter().zip(tokens);
+        let nearest: Vec<_> = nearest.collect();
+        shared!(py, "explained")?.call1((text, self.builder.dialect.name(), matches, nearest))
+    }
+
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime only
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.state.read(py, |state| match &state.image {
+            Some(image) => image.read(|image| image.len()),
+            None => state.index.len(),
+        })
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.all_handles(py)?)?.try_iter()
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
+        self.contains(key)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!(
+            "<SubjectTrie of {} subscriptions, dialect '{}'>",
+            self.__len__(py),
+            self.builder.dialect.name()
+        )
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.ensure_index(py)?;
+        Ok(self.compute(py, |state| state.index.to_string()))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "tree_html")
+    }
+
+    /// Draw the tree as `text`, for Graphviz as `dot`, or as `mermaid`.
+    #[pyo3(signature = (format="text"))]
+    fn draw<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        static DRAW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        DRAW.import(slf.py(), "subtrie._drawing", "draw")?
+            .call1((slf, format))
+    }
+
+    /// Return the index as an image for `from_bytes`, without the values.
+    ///
+    /// Cost: the whole index.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.ensure_index(py)?;
+        let image = self.compute(py, |state| state.index.to_image(self.given));
+        Ok(PyBytes::new(py, &image))
+    }
+
+    /// Open an image: any object with the buffer protocol, such as `bytes` or a memory map.
+    ///
+    /// `bytes` and a read-only memory map are looked up in place; any other buffer is copied, as other
+    /// code may write to it. The file of a map must not change. `values` maps ids to values, as a
+    /// mapping or a sequence; without it the ids are the values. `verify` compares the checksum of the
+    /// whole image; without it only the header is read. Lookups and queries by pattern read the image
+    /// in place. The first change, `select` and `groups`, an iteration, a drawing and the statistics
+    /// make an index of it.
+    #[classmethod]
+    #[pyo3(signature = (image, values=None, *, verify=true))]
+    fn from_bytes(
+        _cls: &Bound<'_, PyType>,
+        image: &Bound<'_, PyAny>,
+        values: Option<Bound<'_, PyAny>>,
+        verify: bool,
+    ) -> PyResult<Self> {
+        let py = image.py();
+        let opened = OpenedImage::open(image, values.map(Bound::unbind), verify)?;
+        let (dialect, given, next, has_table) = opened.header();
+        let trie = Self::empty(dialect, given);
+        let opened = Arc::new(opened);
+        trie.state.write(py, |state| state.image = Some(opened));
+        trie.is_image.store(true, Ordering::Release);
+        trie.next_id.store(next, Ordering::Relaxed);
+        if !has_table {
+            trie.ensure_index(py)?;
+        }
+        Ok(trie)
+    }
+
+    /// Return counts and memory. Cost: all patterns are read.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.ensure_index(py)?;
+        let (stats, slots) =
+            self.compute(py, |state| (state.index.stats(), state.singles.capacity()));
+        shared!(py, "TrieStats")?.call1((
+            stats.subscriptions,
+            stats.patterns,
+            stats.nodes,
+            stats.queues,
+            stats.depth,
+            stats.shapes,
+            stats.memory + slots * (size_of::<Py<PyTuple>>() + size_of::<HandleCell>()),
+        ))
+    }
+
+    /// Return an independent index with the same subscriptions, ids and turns.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.ensure_index(py)?;
+        self.state.write(py, State::share_handles);
+        let copy = Self::empty(self.builder.dialect, self.given);
+        let fresh = self.state.read(py, |state| state.copy(py));
+        drop(replace(py, &copy.state, fresh));
+        let next = self.next_id.load(Ordering::Relaxed);
+        copy.next_id.store(next, Ordering::Relaxed);
+        Ok(copy)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduce(self, py)
+    }
+
+    fn __setstate__(&self, py: Python<'_>, state: (u64, Vec<Bound<'_, PyTuple>>)) -> PyResult<()> {
+        let (next, rows) = state;
+        let fresh = self.builder.restore_pickle(next, &rows)?;
+        self.install(py, fresh);
+        Ok(())
+    }
+
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        pickle::deepcopy(slf, memo)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.retained.traverse(&visit)?;
+        // During a change nothing is visited: the objects are in use, so they stay.
+        let visited = self.state.read_for_collector(&visit, |state| {
+            for handle in state.handles.iter().filter_map(HandleCell::get) {
+                visit.call(handle)?;
+            }
+            if let Some(image) = &state.image {
+                image.values.traverse(&visit)?;
+            }
+            state.singles.iter().try_for_each(|one| visit.call(one))
+        });
+        visited.unwrap_or(Ok(()))
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        self.clear(py);
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory that lookups reuse, so that a lookup allocates only its result.
+//!
+//! Contains `unsafe` code: with the GIL all threads take turns with one place, without it each
+//! thread has its own.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, UnsafeCell};
+
+use pyo3::prelude::*;
+
+use super::primitives::has_gil;
+use subtrie::trie::{Scratch, SubscriptionRef};
+
+/// The memory of one lookup from Python.
+#[derive(Default)]
+pub struct LookupScratch {
+    pub lookup: Scratch,
+    pub found: Vec<SubscriptionRef>,
+    pub objects: Vec<Py<PyAny>>,
+}
+
+/// A place that is guarded by the GIL.
+struct Place(UnsafeCell<Option<Box<LookupScratch>>>);
+
+// SAFETY: `take` and `put` hold the GIL and run no Python code, so they never overlap.
+unsafe impl Sync for Place {}
+
+impl Place {
+    #[inline]
+    fn take(&self, _: Python<'_>) -> Option<Box<LookupScratch>> {
+        // SAFETY: the GIL is held, and the reference ends here.
+        unsafe { (*self.0.get()).take() }
+    }
+
+    #[inline]
+    fn put(&self, _: Python<'_>, scratch: Box<LookupScratch>) {
+        // SAFETY: as in `take`. What was in the place has no objects, so dropping it runs no Python.
+        let before = unsafe { (*self.0.get()).replace(scratch) };
+        debug_assert!(before.is_none_or(|before| before.objects.is_empty()));
+    }
+}
+
+static PLACE: Place = Place(UnsafeCell::new(None));
+
+thread_local! {
+    static OF_THREAD: Cell<Option<Box<LookupScratch>>> = const { Cell::new(None) };
+}
+
+/// After a result of more subscriptions the memory is returned instead of kept: 64 KiB.
+const MAX_KEPT: usize = 4096;
+
+/// Calls `work` with memory for a lookup. If `work` runs Python code that looks up something itself,
+/// that lookup gets fresh memory.
+#[inline]
+pub fn with_scratch<R>(py: Python<'_>, work: impl FnOnce(&mut LookupScratch) -> R) -> R {
+    let taken = if has_gil() {
+        PLACE.take(py)
+    } else {
+        // A thread that is ending has no thread-local memory any more.
+        OF_THREAD.try_with(Cell::take).ok().flatten()
+    };
+    let mut scratch = taken.unwrap_or_default();
+    scratch.found.clear();
+    let result = work(&mut scratch);
+    scratch.objects.clear();
+    if scratch.found.capacity() <= MAX_KEPT {
+        if has_gil() {
+            PLACE.put(py, scratch);
+        } else {
+            let _ = OF_THREAD.try_with(|place| place.set(Some(scratch)));
+        }
+    }
+    result
+}

@@ -1,0 +1,39 @@
+//! Reader of the trace log of nats-server (`-DV`): bytes in, events out, no I/O.
+//!
+//! A [`Reader`] gets the lines of a log in order, as [`Lines`] finds them, and tells a [`Sink`] what
+//! they are. Payloads are not read. The column names and the rule that decides which publish a
+//! delivery belongs to are those of the audit.
+
+mod clock;
+mod columns;
+mod connection;
+mod divider;
+mod event;
+mod json_texts;
+mod lines;
+mod login;
+mod matching;
+mod messages;
+mod operation;
+mod prefix;
+mod processes;
+mod reader;
+mod redact;
+mod skim;
+mod state;
+mod subscriptions;
+mod sums;
+mod text;
+mod windows;
+
+pub use columns::EventColumns;
+pub use divider::Divider;
+pub use event::{Counts, Direction, Event, Outcome, Prefix, Sink};
+pub use lines::Lines;
+pub use login::Who;
+pub use matching::Served;
+pub use operation::Refusal;
+pub use reader::Reader;
+pub use redact::{is_plain, redact};
+pub use sums::{Taken as TakenSums, TrafficSums};
+pub use text::escape;

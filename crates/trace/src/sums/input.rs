@@ -1,0 +1,139 @@
+//! The columns of a batch of rows, found by their names.
+
+use arrow_array::{Array, BooleanArray, Int64Array};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
+
+use subtrie_columns::Column;
+
+/// The columns of a struct array. A column that is missing has no values.
+pub struct Input {
+    data: ArrayData,
+}
+
+/// A column of texts, or none.
+pub struct TextColumn(Option<Column>);
+
+/// A column of 64-bit numbers or times, or none.
+pub struct NumberColumn(Option<Int64Array>);
+
+/// A column of booleans, or none.
+pub struct FlagColumn(Option<BooleanArray>);
+
+impl Input {
+    /// Take the columns of a struct array.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it is not a struct.
+    pub fn new(data: ArrayData) -> Result<Self, ArrowError> {
+        if !matches!(data.data_type(), DataType::Struct(_)) {
+            return Err(invalid(format!(
+                "a batch of rows is a struct, not {}",
+                data.data_type()
+            )));
+        }
+        Ok(Self { data })
+    }
+
+    /// Return the number of rows.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Return a column of texts.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it holds something else.
+    pub fn texts(&self, name: &str) -> Result<TextColumn, ArrowError> {
+        self.column(name)
+            .map(Column::new)
+            .transpose()
+            .map(TextColumn)
+    }
+
+    /// Return a column of 64-bit numbers, or of times as numbers.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it holds something else.
+    pub fn numbers(&self, name: &str) -> Result<NumberColumn, ArrowError> {
+        let Some(data) = self.column(name) else {
+            return Ok(NumberColumn(None));
+        };
+        match data.data_type() {
+            DataType::Null => Ok(NumberColumn(None)),
+            DataType::Int64 | DataType::Timestamp(..) => {
+                // `build` checks the length of the buffer.
+                let data = data.into_builder().data_type(DataType::Int64).build()?;
+                Ok(NumberColumn(Some(data.into())))
+            }
+            other => Err(invalid(format!(
+                "the column {name} holds 64-bit numbers, not {other}"
+            ))),
+        }
+    }
+
+    /// Return a column of booleans.
+    ///
+    /// # Errors
+    ///
+    /// `ArrowError` if it holds something else.
+    pub fn flags(&self, name: &str) -> Result<FlagColumn, ArrowError> {
+        let Some(data) = self.column(name) else {
+            return Ok(FlagColumn(None));
+        };
+        match data.data_type() {
+            DataType::Null => Ok(FlagColumn(None)),
+            DataType::Boolean => {
+                let data = data.into_builder().build()?;
+                Ok(FlagColumn(Some(data.into())))
+            }
+            other => Err(invalid(format!(
+                "the column {name} holds booleans, not {other}"
+            ))),
+        }
+    }
+
+    /// Return a column, unless all its values are null.
+    fn column(&self, name: &str) -> Option<ArrayData> {
+        let DataType::Struct(fields) = self.data.data_type() else {
+            return None;
+        };
+        let at = fields.iter().position(|field| field.name() == name)?;
+        let column = self.data.child_data().get(at)?;
+        let column = column.slice(self.data.offset(), self.data.len());
+        // Empty columns are not looked at row by row.
+        (column.null_count() < column.len()).then_some(column)
+    }
+}
+
+impl TextColumn {
+    /// Return the text of a row; `None` if it is null.
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        let column = self.0.as_ref()?;
+        column.key(row).and_then(|value| column.bytes(value))
+    }
+}
+
+impl NumberColumn {
+    /// Return the number of a row; `None` if it is null.
+    pub fn get(&self, row: usize) -> Option<i64> {
+        let column = self.0.as_ref()?;
+        column.is_valid(row).then(|| column.value(row))
+    }
+}
+
+impl FlagColumn {
+    /// Whether the value of a row is true.
+    pub fn is_true(&self, row: usize) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|column| column.is_valid(row) && column.value(row))
+    }
+}
+
+fn invalid(message: String) -> ArrowError {
+    ArrowError::InvalidArgumentError(message)
+}
