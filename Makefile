@@ -107,6 +107,7 @@ check-rust:
 	done
 	cargo clippy --locked --workspace --all-targets --features subtrie-python/bench -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --workspace --exclude subtrie-python --no-deps
+	$(PYTHON) tools/rust_api.py --check
 
 bench: ## run the benchmarks in Rust and in Python (SIZES=1000,6000 LOAD=60)
 	@tools/bootstrap bench

@@ -94,7 +94,9 @@ def carried_in_rust(source: str) -> dict[str, set[str]]:
 
 def rust_files() -> list[Path]:
     """Return the files that hold tests in Rust, sorted."""
-    return sorted(file for name in ("src", "crates", "tests") for file in (ROOT / name).rglob("*.rs"))
+    return sorted(
+        file for name in ("src", "crates", "tests") for file in (ROOT / name).rglob("*.rs")
+    )
 
 
 @cache

@@ -83,7 +83,11 @@ def test_no_name_of_a_test_carries_an_id():
     names = [str(each["test"]).partition("[")[0] for each in coverage_table.python_tests()]
     assert not [name for name in names if in_name.search(name)]
     rust = re.compile(rf"\bfn \w*{_ID}")
-    assert not [file for file in coverage_table.rust_files() if rust.search(file.read_text(encoding="utf-8"))]
+    assert not [
+        file
+        for file in coverage_table.rust_files()
+        if rust.search(file.read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.mark.parametrize(

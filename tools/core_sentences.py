@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CORE = ROOT / "src" / "error" / "kind.rs"
+CORE = (ROOT / "src" / "error" / "kind.rs", ROOT / "crates" / "nats" / "src" / "error.rs")
 TABLE = ROOT / "python" / "subtrie" / "_reasons.py"
 
 #: A row of the Rust table: `Kind = "code": "sentence",`.
@@ -19,8 +19,9 @@ ROW = re.compile(r'^    [A-Z]\w* = "([^"]+)":\s+"((?:[^"\\]|\\.)*)",$', re.MULTI
 
 
 def core_sentences() -> dict[str, str]:
-    """Return the sentence of each code of the core."""
-    return {code: text.replace('\\"', '"') for code, text in ROW.findall(CORE.read_text())}
+    """Return the sentence of each code of the Rust crates."""
+    rows = (row for file in CORE for row in ROW.findall(file.read_text()))
+    return {code: text.replace('\\"', '"') for code, text in rows}
 
 
 def updated(table: str) -> str:

@@ -30,8 +30,8 @@ _MEMORY = 6 << 30
 class Stage:
     """Tests of one program.
 
-    It is ``core`` (``tests/core``), ``nats`` (``crates/nats/tests``), ``lib`` (the tests inside ``src``), or ``extension``: the
-    Python tests that the filters name, on the native engine.
+    It is ``core`` (``tests/core``), ``nats`` (``crates/nats/tests``), ``lib`` (the tests inside
+    ``src``), or ``extension``: the Python tests that the filters name, on the native engine.
     """
 
     program: str

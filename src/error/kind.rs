@@ -1,28 +1,16 @@
-//! The reasons of errors: code and sentence of each, the one source of both engines.
+//! The reasons of errors: the code and the sentence of each, the one source of both engines.
 //!
 //! `make sentences` copies the sentences into the table of the Python package, which adds the hint
 //! and the HTTP status; `tests/test_core_sentences.py` holds them equal.
 
-use std::fmt;
-
-/// Defines the enum, and the code and the sentence of each of its variants.
-macro_rules! kinds {
-    ($($kind:ident = $code:literal: $sentence:literal,)*) => {
-        /// The reason of an error.
-        ///
-        /// Codes are stable; sentences may be worded anew.
-        ///
-        /// # Examples
-        ///
-        /// ```
-        /// use subtrie::{Dialect, ErrorKind, SubjectTrie};
-        ///
-        /// let mut trie = SubjectTrie::new(Dialect::Strict);
-        /// let error = trie.insert("a..b", 1).unwrap_err();
-        /// assert_eq!(error.kind(), Some(ErrorKind::EmptyToken));
-        /// assert_eq!(ErrorKind::EmptyToken.code(), "empty-token");
-        /// assert_eq!(ErrorKind::EmptyToken.to_string(), "a token is empty");
-        /// ```
+/// Defines an enum of reasons: the name, the code and the sentence of each.
+///
+/// For the crates of this repository, each of which has its own reasons.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! error_kinds {
+    ($(#[$about:meta])* $($kind:ident = $code:literal: $sentence:literal,)*) => {
+        $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -35,11 +23,44 @@ macro_rules! kinds {
 
             /// The code and the sentence of each kind, in the order of `ALL`.
             const TABLE: &[(&str, &str)] = &[$(($code, $sentence),)*];
+
+            /// Return the stable code, such as `empty-token`.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                Self::TABLE[self as usize].0
+            }
+
+            /// Return the sentence that says what is wrong.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                Self::TABLE[self as usize].1
+            }
+        }
+
+        impl std::fmt::Display for ErrorKind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.sentence())
+            }
         }
     };
 }
 
-kinds! {
+error_kinds! {
+    /// The reason of an error.
+    ///
+    /// Codes are stable; sentences may be worded anew.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use subtrie::{Dialect, ErrorKind, SubjectTrie};
+    ///
+    /// let mut trie = SubjectTrie::new(Dialect::Strict);
+    /// let error = trie.insert("a..b", 1).unwrap_err();
+    /// assert_eq!(error.kind, ErrorKind::EmptyToken);
+    /// assert_eq!(ErrorKind::EmptyToken.code(), "empty-token");
+    /// assert_eq!(ErrorKind::EmptyToken.to_string(), "a token is empty");
+    /// ```
     // Subjects and patterns
     Empty = "empty": "it is empty",
     EmptyToken = "empty-token": "a token is empty",
@@ -116,65 +137,22 @@ kinds! {
     NotCanonical = "not-canonical": "not in canonical form",
     Placeholder = "placeholder": "'_' alone is not a host",
     Utf8 = "utf8": "it is not valid UTF-8",
-    // The NATS protocols
-    UnknownOp = "unknown op": "this connection has no operation of this name",
-    NoDelimiter = "no delimiter":
-        "a space must separate the name of an operation from its arguments",
-    ArgCount = "arg count": "the line has too few or too many arguments",
-    BadSize = "bad size": "a size is written in one to nine digits",
-    BadHeaderSize = "bad header size": "a header size is written in one to nine digits",
-    BadSid = "bad sid": "the subscription id must be a number of 64 bits here",
-    HeaderLargerThanTotal = "header larger than total":
-        "the header size is larger than the total size",
-    BadReplyIndicator = "bad reply indicator":
-        "the queue names of a routed message must follow '+' or '|'",
-    PayloadTerminator = "payload terminator": "CR LF does not follow the payload",
-    BadJson = "bad json": "the options are not one JSON object with unique names",
-    MaxControlLine = "max control line": "the line is longer than max_control_line",
-    MaxPayload = "max payload": "the payload is larger than max_payload",
-    LineEnd = "line end": "a line must end with CR LF, and neither may appear alone",
-    BadSubject = "bad subject": "not a valid subject in the strict dialect",
-    // Sets of permissions
-    TooMuchWork = "too-much-work": "the comparison would take too many steps",
-}
-
-impl ErrorKind {
-    /// Return the stable code, such as `empty-token`.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        Self::TABLE[self as usize].0
-    }
-
-    /// Return the sentence that says what is wrong.
-    #[must_use]
-    pub const fn sentence(self) -> &'static str {
-        Self::TABLE[self as usize].1
-    }
-
-    /// Return the kind of a code, `None` if the core has no such code.
-    #[must_use]
-    pub fn from_code(code: &str) -> Option<Self> {
-        let place = Self::TABLE.iter().position(|(known, _)| *known == code)?;
-        Self::ALL.get(place).copied()
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.sentence())
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::ErrorKind;
 
     #[test]
-    fn codes_and_kinds_name_each_other() {
-        for &kind in ErrorKind::ALL {
-            assert_eq!(ErrorKind::from_code(kind.code()), Some(kind));
-            assert!(!kind.sentence().ends_with('.'));
-        }
-        assert_eq!(ErrorKind::from_code("no-such-code"), None);
+    fn every_kind_has_a_code_of_its_own() {
+        let codes: HashSet<_> = ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+        assert_eq!(codes.len(), ErrorKind::ALL.len());
+        assert!(
+            ErrorKind::ALL
+                .iter()
+                .all(|kind| !kind.sentence().ends_with('.'))
+        );
     }
 }

@@ -17,14 +17,14 @@ pub use kind::ErrorKind;
 ///
 /// let dialect = Dialect::Strict;
 /// let error = check("a..b", Form::Subject, dialect, dialect.bounds()).unwrap_err();
-/// assert_eq!((error.reason, error.position), ("empty-token", Some(2)));
+/// assert_eq!((error.reason(), error.position), ("empty-token", Some(2)));
 /// assert_eq!(error.to_string(), "a token is empty, at byte 2");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// The rule that rejected the input: a stable code such as `empty-token`.
-    pub reason: &'static str,
+    /// The rule that rejected the input.
+    pub kind: ErrorKind,
     /// Byte offset in the rejected text, if the error has a place in it.
     pub position: Option<usize>,
     /// Name of the rejected argument, if the function takes several: `host`, `slot`, ….
@@ -37,14 +37,14 @@ impl Error {
     /// # Examples
     ///
     /// ```
-    /// use subtrie::error::Error;
+    /// use subtrie::error::{Error, ErrorKind};
     ///
-    /// assert_eq!(Error::at("empty-token", 2).position, Some(2));
+    /// assert_eq!(Error::at(ErrorKind::EmptyToken, 2).position, Some(2));
     /// ```
     #[must_use]
-    pub const fn at(reason: &'static str, position: usize) -> Self {
+    pub const fn at(kind: ErrorKind, position: usize) -> Self {
         Self {
-            reason,
+            kind,
             position: Some(position),
             field: None,
         }
@@ -55,14 +55,14 @@ impl Error {
     /// # Examples
     ///
     /// ```
-    /// use subtrie::error::Error;
+    /// use subtrie::error::{Error, ErrorKind};
     ///
-    /// assert_eq!(Error::new("port-range").position, None);
+    /// assert_eq!(Error::new(ErrorKind::PortRange).position, None);
     /// ```
     #[must_use]
-    pub const fn new(reason: &'static str) -> Self {
+    pub const fn new(kind: ErrorKind) -> Self {
         Self {
-            reason,
+            kind,
             position: None,
             field: None,
         }
@@ -73,9 +73,9 @@ impl Error {
     /// # Examples
     ///
     /// ```
-    /// use subtrie::error::Error;
+    /// use subtrie::error::{Error, ErrorKind};
     ///
-    /// let error = Error::at("host-empty", 0).in_field("host");
+    /// let error = Error::at(ErrorKind::HostEmpty, 0).in_field("host");
     /// assert_eq!(error.to_string(), "host: the host is empty, at byte 0");
     /// ```
     #[must_use]
@@ -84,26 +84,20 @@ impl Error {
         self
     }
 
-    /// Return the reason as an enum; `None` for a code that is not the core's own.
+    /// Return the stable code of the reason, such as `empty-token`.
     ///
     /// # Examples
     ///
     /// ```
-    /// use subtrie::{Dialect, ErrorKind, SubjectTrie};
+    /// use subtrie::{Dialect, SubjectTrie};
     ///
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
-    /// let error = trie.insert("orders.>.new", 1).unwrap_err();
-    /// assert_eq!(error.kind(), Some(ErrorKind::TailNotLast));
+    /// assert_eq!(trie.insert("orders.>.new", 1).unwrap_err().reason(), "tail-not-last");
     /// ```
     #[must_use]
-    pub fn kind(&self) -> Option<ErrorKind> {
-        ErrorKind::from_code(self.reason)
+    pub const fn reason(&self) -> &'static str {
+        self.kind.code()
     }
-}
-
-/// The sentence of a code, or the code itself.
-pub(crate) fn sentence(code: &'static str) -> &'static str {
-    ErrorKind::from_code(code).map_or(code, ErrorKind::sentence)
 }
 
 impl fmt::Display for Error {
@@ -112,7 +106,7 @@ impl fmt::Display for Error {
         if let Some(field) = self.field {
             write!(f, "{field}: ")?;
         }
-        f.write_str(sentence(self.reason))?;
+        f.write_str(self.kind.sentence())?;
         if let Some(position) = self.position {
             write!(f, ", at byte {position}")?;
         }

@@ -6,7 +6,7 @@
 
 use super::dialect::{Bounds, Dialect, Form};
 use super::scan::scan;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Validate `text` as a subject or a pattern of a dialect.
 ///
@@ -27,7 +27,7 @@ use crate::error::Error;
 /// let dialect = Dialect::Strict;
 /// check("orders.>", Form::Pattern, dialect, dialect.bounds())?;
 /// let error = check("orders.>", Form::Subject, dialect, dialect.bounds()).unwrap_err();
-/// assert_eq!((error.reason, error.position), ("wildcard", Some(7)));
+/// assert_eq!((error.reason(), error.position), ("wildcard", Some(7)));
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn check(text: &str, form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
@@ -42,23 +42,25 @@ pub fn check(text: &str, form: Form, dialect: Dialect, bounds: Bounds) -> Result
 #[cold]
 fn check_tokens(bytes: &[u8], form: Form, dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
     if bytes.is_empty() {
-        return Err(Error::at("empty", 0));
+        return Err(Error::at(ErrorKind::Empty, 0));
     }
     if bytes.len() > bounds.longest_text() {
-        return Err(Error::at("too-long", bounds.longest_text()));
+        return Err(Error::at(ErrorKind::TooLong, bounds.longest_text()));
     }
     let mut start = 0;
     for (index, token) in bytes.split(|&byte| byte == b'.').enumerate() {
         let end = start + token.len();
         if index >= bounds.max_tokens {
-            return Err(Error::at("too-many-tokens", start));
+            return Err(Error::at(ErrorKind::TooManyTokens, start));
         }
         match token {
-            b"" => return Err(Error::at("empty-token", start)),
-            b"*" | b">" if form == Form::Subject => return Err(Error::at("wildcard", start)),
+            b"" => return Err(Error::at(ErrorKind::EmptyToken, start)),
+            b"*" | b">" if form == Form::Subject => {
+                return Err(Error::at(ErrorKind::Wildcard, start));
+            }
             b"*" => {}
             b">" if end == bytes.len() => {}
-            b">" => return Err(Error::at("tail-not-last", start)),
+            b">" => return Err(Error::at(ErrorKind::TailNotLast, start)),
             _ => check_token(token, dialect)
                 .map_err(|(reason, offset)| Error::at(reason, start + offset))?,
         }
@@ -68,17 +70,19 @@ fn check_tokens(bytes: &[u8], form: Form, dialect: Dialect, bounds: Bounds) -> R
 }
 
 /// Validate the bytes of one token that is neither empty nor a wildcard.
-fn check_token(token: &[u8], dialect: Dialect) -> Result<(), (&'static str, usize)> {
+fn check_token(token: &[u8], dialect: Dialect) -> Result<(), (ErrorKind, usize)> {
     for (offset, &byte) in token.iter().enumerate() {
-        let reason = match (byte, dialect) {
-            (b' ' | b'\t' | b'\r' | b'\n', _) | (0x0b | 0x0c, Dialect::Strict) => "whitespace",
+        let kind = match (byte, dialect) {
+            (b' ' | b'\t' | b'\r' | b'\n', _) | (0x0b | 0x0c, Dialect::Strict) => {
+                ErrorKind::Whitespace
+            }
             (_, Dialect::Server) => continue,
-            (0x00..=0x1f | 0x7f, _) => "control",
-            (0x80.., _) => "non-ascii",
-            (b'*' | b'>', _) => "partial-wildcard",
+            (0x00..=0x1f | 0x7f, _) => ErrorKind::Control,
+            (0x80.., _) => ErrorKind::NonAscii,
+            (b'*' | b'>', _) => ErrorKind::PartialWildcard,
             _ => continue,
         };
-        return Err((reason, offset));
+        return Err((kind, offset));
     }
     Ok(())
 }

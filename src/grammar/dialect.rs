@@ -127,7 +127,7 @@ impl Dialect {
 ///
 /// let bounds = Bounds { max_tokens: 2, max_length: 16 };
 /// let error = check("a.b.c", Form::Subject, Dialect::Strict, bounds).unwrap_err();
-/// assert_eq!((error.reason, error.position), ("too-many-tokens", Some(4)));
+/// assert_eq!((error.reason(), error.position), ("too-many-tokens", Some(4)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

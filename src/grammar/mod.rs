@@ -1,7 +1,7 @@
 //! Subjects and patterns: validation, matching, names and families.
 //!
 //! [`check`] validates a text as a subject or a pattern of a [`Dialect`] and reports the first rule
-//! it breaks. [`matches`], [`covers`] and [`overlaps`] compare validated texts token by token.
+//! it breaks. [`matches()`], [`covers`] and [`overlaps`] compare validated texts token by token.
 //! [`check_name`] validates names of streams, queues, keys and buckets; [`classify`] names the
 //! family of a subject.
 //!
@@ -20,6 +20,7 @@
 mod check;
 mod classify;
 mod dialect;
+mod name_kind;
 mod names;
 mod relation;
 pub(crate) mod scan;
@@ -29,6 +30,7 @@ mod tokens;
 pub use check::check;
 pub use classify::classify;
 pub use dialect::{Bounds, BoundsOverride, Dialect, Form};
-pub use names::{Level, RuleViolation, UnknownKind, check_name, is_kind};
+pub use name_kind::NameKind;
+pub use names::{Level, RuleViolation, check_name};
 pub use relation::{covers, matches, overlaps};
 pub use tokens::tokens;

@@ -7,7 +7,8 @@
 
 use std::fmt;
 
-use crate::error::{Error, sentence};
+use super::name_kind::NameKind;
+use crate::error::{Error, ErrorKind};
 
 /// Maximum length of `filename-safe` in bytes; the class is ASCII, so also in characters.
 const MAX_FILE_NAME: usize = 255; // A41
@@ -17,13 +18,13 @@ const MAX_FILE_NAME: usize = 255; // A41
 /// # Examples
 ///
 /// ```
-/// use subtrie::grammar::{Level, check_name};
+/// use subtrie::grammar::{Level, NameKind, check_name};
 ///
-/// assert!(check_name("a b", "stream", Level::Adr6, false)?.is_some());
-/// assert!(check_name("a b", "stream", Level::GoClient, false)?.is_none());
-/// # Ok::<(), subtrie::grammar::UnknownKind>(())
+/// assert!(check_name("a b", NameKind::Stream, Level::Adr6, false).is_err());
+/// assert!(check_name("a b", NameKind::Stream, Level::GoClient, false).is_ok());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Level {
     /// The productions of ADR-6.
     Adr6, // A45a
@@ -59,30 +60,30 @@ impl Level {
 /// # Examples
 ///
 /// ```
-/// use subtrie::grammar::{Level, check_name};
+/// use subtrie::grammar::{Level, NameKind, check_name};
 ///
-/// let violation = check_name("a*", "queue", Level::Adr6, false)?.unwrap();
+/// let violation = check_name("a*", NameKind::Queue, Level::Adr6, false).unwrap_err();
 /// assert_eq!((violation.rule, violation.position), ("term", 1));
-/// # Ok::<(), subtrie::grammar::UnknownKind>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuleViolation {
     /// The production that failed, by its name in ADR-6.
     pub rule: &'static str,
-    /// A stable code such as `name-character`.
-    pub reason: &'static str,
+    /// The reason, such as [`ErrorKind::NameCharacter`].
+    pub kind: ErrorKind,
     /// Byte offset in the name.
     pub position: usize,
 }
 
 impl fmt::Display for RuleViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sentence = sentence(self.reason);
-        write!(
-            f,
-            "{sentence}, at byte {} (rule {})",
-            self.position, self.rule
-        )
+        let Self {
+            kind,
+            position,
+            rule,
+        } = self;
+        write!(f, "{kind}, at byte {position} (rule {rule})")
     }
 }
 
@@ -90,29 +91,9 @@ impl std::error::Error for RuleViolation {}
 
 impl From<RuleViolation> for Error {
     fn from(violation: RuleViolation) -> Self {
-        Self::at(violation.reason, violation.position)
+        Self::at(violation.kind, violation.position)
     }
 }
-
-/// The kind of name does not exist (see [`is_kind`]).
-///
-/// # Examples
-///
-/// ```
-/// use subtrie::grammar::{Level, UnknownKind, check_name};
-///
-/// assert_eq!(check_name("orders", "topic", Level::Adr6, false), Err(UnknownKind));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownKind;
-
-impl fmt::Display for UnknownKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown kind of name")
-    }
-}
-
-impl std::error::Error for UnknownKind {}
 
 /// A set of bytes.
 type Class = &'static [bool; 256];
@@ -192,120 +173,106 @@ const fn no_path(byte: u8) -> bool {
     !matches!(byte, b'.' | b'*' | b'>' | b'/' | b'\\')
 }
 
-/// The production of a kind and its syntax, `None` if the kind is not known.
-fn production(kind: &str, level: Level, windows: bool) -> Option<(&'static str, Syntax)> {
+/// The production of a kind and its syntax.
+fn production(kind: NameKind, level: Level, windows: bool) -> (&'static str, Syntax) {
     let no_limit = usize::MAX;
     let safe: Class = if windows {
         class!(windows_file)
     } else {
         class!(file)
     };
-    Some(match kind.as_bytes() {
-        b"stream" | b"stream-name" | b"durable" | b"durable-name" | b"consumer"
-        | b"consumer-name" => match level {
+    match kind {
+        NameKind::Stream | NameKind::Durable | NameKind::Consumer => match level {
             Level::Adr6 => ("filename-safe", Syntax::Run(safe, MAX_FILE_NAME)),
             Level::GoClient => ("go-client", Syntax::Run(class!(no_dot), no_limit)),
             Level::Cli => ("cli", Syntax::Run(class!(no_path), no_limit)),
         },
-        b"account" | b"account-name" | b"filename-safe" => {
+        NameKind::Account | NameKind::FilenameSafe => {
             ("filename-safe", Syntax::Run(safe, MAX_FILE_NAME))
         }
-        b"subject" => (
+        NameKind::Subject => (
             "message-subject",
             Syntax::Dotted(class!(term), "term", false),
         ),
-        b"pattern" | b"message-subject" => (
+        NameKind::Pattern => (
             "message-subject",
             Syntax::Dotted(class!(term), "term", true),
         ),
-        b"reply-to" => ("reply-to", Syntax::Dotted(class!(term), "term", false)),
-        b"queue" | b"queue-name" | b"term" => ("term", Syntax::Run(class!(term), no_limit)),
-        b"js-internal-prefix" => ("js-internal-prefix", Syntax::Prefix(true)),
-        b"js-user-prefix" => ("js-user-prefix", Syntax::Prefix(false)),
-        b"kv-key" | b"kv-key-name" => (
+        NameKind::ReplyTo => ("reply-to", Syntax::Dotted(class!(term), "term", false)),
+        NameKind::Queue | NameKind::Term => ("term", Syntax::Run(class!(term), no_limit)),
+        NameKind::JsInternalPrefix => ("js-internal-prefix", Syntax::Prefix(true)),
+        NameKind::JsUserPrefix => ("js-user-prefix", Syntax::Prefix(false)),
+        NameKind::KvKey => (
             "kv-key-name",
             Syntax::Dotted(class!(limited), "limited-term", false),
         ),
-        b"kv-bucket" | b"kv-bucket-name" | b"os-bucket" | b"os-bucket-name"
-        | b"restricted-term" => ("restricted-term", Syntax::Run(class!(restricted), no_limit)),
-        b"os-object" | b"os-object-name" => ("os-object-name", Syntax::Any),
-        b"limited-term" => ("limited-term", Syntax::Run(class!(limited), no_limit)),
-        b"limited-term-w-sp" => (
+        NameKind::KvBucket | NameKind::OsBucket | NameKind::RestrictedTerm => {
+            ("restricted-term", Syntax::Run(class!(restricted), no_limit))
+        }
+        NameKind::OsObject => ("os-object-name", Syntax::Any),
+        NameKind::LimitedTerm => ("limited-term", Syntax::Run(class!(limited), no_limit)),
+        NameKind::LimitedTermWithSpace => (
             "limited-term-w-sp",
             Syntax::Run(class!(limited_or_space), no_limit),
         ),
-        b"prefix" => ("prefix", Syntax::Run(class!(prefix), no_limit)),
-        b"printable" => ("printable", Syntax::OneOf(class!(printable))),
-        b"dot" => ("dot", Syntax::Byte(b'.')),
-        b"asterisk" => ("asterisk", Syntax::Byte(b'*')),
-        b"lt" => ("lt", Syntax::Byte(b'<')),
-        b"gt" => ("gt", Syntax::Byte(b'>')),
-        b"dollar" => ("dollar", Syntax::Byte(b'$')),
-        b"colon" => ("colon", Syntax::Byte(b':')),
-        b"double-quote" => ("double-quote", Syntax::Byte(b'"')),
-        b"fwd-slash" => ("fwd-slash", Syntax::Byte(b'/')),
-        b"backslash" => ("backslash", Syntax::Byte(b'\\')),
-        b"pipe" => ("pipe", Syntax::Byte(b'|')),
-        b"question-mark" => ("question-mark", Syntax::Byte(b'?')),
-        b"ampersand" => ("ampersand", Syntax::Byte(b'&')),
-        b"dash" => ("dash", Syntax::Byte(b'-')),
-        b"underscore" => ("underscore", Syntax::Byte(b'_')),
-        b"equals" => ("equals", Syntax::Byte(b'=')),
-        _ => return None,
-    })
+        NameKind::Prefix => ("prefix", Syntax::Run(class!(prefix), no_limit)),
+        NameKind::Printable => ("printable", Syntax::OneOf(class!(printable))),
+        NameKind::Dot => ("dot", Syntax::Byte(b'.')),
+        NameKind::Asterisk => ("asterisk", Syntax::Byte(b'*')),
+        NameKind::Lt => ("lt", Syntax::Byte(b'<')),
+        NameKind::Gt => ("gt", Syntax::Byte(b'>')),
+        NameKind::Dollar => ("dollar", Syntax::Byte(b'$')),
+        NameKind::Colon => ("colon", Syntax::Byte(b':')),
+        NameKind::DoubleQuote => ("double-quote", Syntax::Byte(b'"')),
+        NameKind::FwdSlash => ("fwd-slash", Syntax::Byte(b'/')),
+        NameKind::Backslash => ("backslash", Syntax::Byte(b'\\')),
+        NameKind::Pipe => ("pipe", Syntax::Byte(b'|')),
+        NameKind::QuestionMark => ("question-mark", Syntax::Byte(b'?')),
+        NameKind::Ampersand => ("ampersand", Syntax::Byte(b'&')),
+        NameKind::Dash => ("dash", Syntax::Byte(b'-')),
+        NameKind::Underscore => ("underscore", Syntax::Byte(b'_')),
+        NameKind::Equals => ("equals", Syntax::Byte(b'=')),
+    }
 }
 
-/// Return whether there is a kind of this name.
-///
-/// # Examples
-///
-/// ```
-/// use subtrie::grammar::is_kind;
-///
-/// assert!(is_kind("queue") && !is_kind("topic"));
-/// ```
-#[must_use]
-pub fn is_kind(kind: &str) -> bool {
-    production(kind, Level::Adr6, false).is_some()
-}
-
-/// Return the first rule that a name breaks, `None` if it is valid.
+/// Validate a name.
 ///
 /// `level` applies to streams, durables and consumers; every other kind is checked by ADR-6.
 /// `windows` selects the narrower `filename-safe` of Windows. Cost: one pass, no allocation.
 ///
 /// # Errors
 ///
-/// [`UnknownKind`] if there is no kind of this name.
+/// The first rule that the name breaks.
 ///
 /// # Examples
 ///
 /// ```
-/// use subtrie::grammar::{Level, check_name};
+/// use subtrie::grammar::{Level, NameKind, check_name};
 ///
-/// assert_eq!(check_name("orders", "stream", Level::Adr6, false)?, None);
-/// let violation = check_name("a.b", "stream", Level::Adr6, false)?.unwrap();
-/// assert_eq!((violation.reason, violation.position), ("name-character", 1));
-/// # Ok::<(), subtrie::grammar::UnknownKind>(())
+/// assert_eq!(check_name("orders", NameKind::Stream, Level::Adr6, false), Ok(()));
+/// let violation = check_name("a.b", NameKind::Stream, Level::Adr6, false).unwrap_err();
+/// assert_eq!((violation.kind.code(), violation.position), ("name-character", 1));
 /// ```
 pub fn check_name(
     text: &str,
-    kind: &str,
+    kind: NameKind,
     level: Level,
     windows: bool, // S2-044
-) -> Result<Option<RuleViolation>, UnknownKind> {
-    let (rule, syntax) = production(kind, level, windows).ok_or(UnknownKind)?;
+) -> Result<(), RuleViolation> {
+    let (rule, syntax) = production(kind, level, windows);
     let bytes = text.as_bytes();
     if bytes.is_empty() {
-        return Ok(Some(violation(rule, "name-empty", 0)));
+        return Err(violation(rule, ErrorKind::NameEmpty, 0));
     }
-    Ok(match syntax {
+    let broken = match syntax {
         Syntax::OneOf(class) if !class[usize::from(bytes[0])] => {
-            Some(violation(rule, "name-character", 0))
+            Some(violation(rule, ErrorKind::NameCharacter, 0))
         }
-        Syntax::Byte(byte) if byte != bytes[0] => Some(violation(rule, "name-character", 0)),
+        Syntax::Byte(byte) if byte != bytes[0] => {
+            Some(violation(rule, ErrorKind::NameCharacter, 0))
+        }
         Syntax::OneOf(_) | Syntax::Byte(_) if bytes.len() > 1 => {
-            Some(violation(rule, "name-single", 1))
+            Some(violation(rule, ErrorKind::NameSingle, 1))
         }
         Syntax::OneOf(_) | Syntax::Byte(_) | Syntax::Any => None,
         Syntax::Run(class, max_length) => check_run(bytes, class, max_length, rule),
@@ -313,13 +280,14 @@ pub fn check_name(
             check_dotted(bytes, class, class_name, wildcards, rule)
         }
         Syntax::Prefix(internal) => check_prefix(bytes, internal, rule),
-    })
+    };
+    broken.map_or(Ok(()), Err)
 }
 
-const fn violation(rule: &'static str, reason: &'static str, position: usize) -> RuleViolation {
+const fn violation(rule: &'static str, kind: ErrorKind, position: usize) -> RuleViolation {
     RuleViolation {
         rule,
-        reason,
+        kind,
         position,
     }
 }
@@ -335,8 +303,10 @@ fn check_run(
         .take(max_length)
         .position(|&byte| !class[usize::from(byte)]);
     match invalid {
-        Some(position) => Some(violation(rule, "name-character", position)),
-        None if bytes.len() > max_length => Some(violation(rule, "name-too-long", max_length)),
+        Some(position) => Some(violation(rule, ErrorKind::NameCharacter, position)),
+        None if bytes.len() > max_length => {
+            Some(violation(rule, ErrorKind::NameTooLong, max_length))
+        }
         None => None,
     }
 }
@@ -354,16 +324,20 @@ fn check_dotted(
         let last = end == bytes.len();
         let subject = rule != "kv-key-name";
         match token {
-            b"" => return Some(violation(rule, "name-empty-token", start)),
+            b"" => return Some(violation(rule, ErrorKind::NameEmptyToken, start)),
             b"*" | b">" if subject && !wildcards => {
-                return Some(violation(rule, "name-wildcard", start));
+                return Some(violation(rule, ErrorKind::NameWildcard, start));
             }
             b"*" if wildcards => {}
             b">" if wildcards && last => {}
-            b">" if wildcards => return Some(violation(rule, "name-tail-not-last", start)),
+            b">" if wildcards => return Some(violation(rule, ErrorKind::NameTailNotLast, start)),
             _ => {
                 if let Some(offset) = token.iter().position(|&byte| !class[usize::from(byte)]) {
-                    return Some(violation(class_name, "name-character", start + offset));
+                    return Some(violation(
+                        class_name,
+                        ErrorKind::NameCharacter,
+                        start + offset,
+                    ));
                 }
             }
         }
@@ -376,16 +350,26 @@ fn check_prefix(bytes: &[u8], internal: bool, rule: &'static str) -> Option<Rule
     let class: Class = class!(prefix);
     let mut start = usize::from(internal);
     if internal && bytes[0] != b'$' {
-        return Some(violation(rule, "name-no-dollar", 0));
+        return Some(violation(rule, ErrorKind::NameNoDollar, 0));
     }
     loop {
         let rest = bytes.get(start..).unwrap_or_default();
         match rest.iter().position(|&byte| !class[usize::from(byte)]) {
-            Some(0) if rest[0] == b'.' => return Some(violation(rule, "name-empty-token", start)),
+            Some(0) if rest[0] == b'.' => {
+                return Some(violation(rule, ErrorKind::NameEmptyToken, start));
+            }
             Some(length) if rest[length] == b'.' => start += length + 1,
-            Some(length) => return Some(violation("prefix", "name-character", start + length)),
-            None if rest.is_empty() => return Some(violation(rule, "name-empty-token", start)),
-            None => return Some(violation(rule, "name-no-final-dot", bytes.len())),
+            Some(length) => {
+                return Some(violation(
+                    "prefix",
+                    ErrorKind::NameCharacter,
+                    start + length,
+                ));
+            }
+            None if rest.is_empty() => {
+                return Some(violation(rule, ErrorKind::NameEmptyToken, start));
+            }
+            None => return Some(violation(rule, ErrorKind::NameNoFinalDot, bytes.len())),
         }
         if start == bytes.len() {
             return None;

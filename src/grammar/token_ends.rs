@@ -5,7 +5,7 @@
 use super::check::check;
 use super::dialect::{Bounds, Dialect, Form};
 use super::scan::{Kernel, NEAR_SLACK, SLACK, scan, scan_subject};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::number::to_u32;
 
 /// Tokens that are found without indirection, in texts that 16 bits can measure: more would make the
@@ -59,8 +59,8 @@ impl TokenEnds {
     /// Reads a subject that is not valid, or not ASCII, or has wildcards inside tokens.
     #[cold]
     fn read_again(&mut self, text: &[u8], dialect: Dialect, bounds: Bounds) -> Result<(), Error> {
-        let utf8 =
-            std::str::from_utf8(text).map_err(|error| Error::at("utf8", error.valid_up_to()))?;
+        let utf8 = std::str::from_utf8(text)
+            .map_err(|error| Error::at(ErrorKind::Utf8, error.valid_up_to()))?;
         check(utf8, Form::Subject, dialect, bounds)?;
         self.split(text);
         Ok(())

@@ -4,7 +4,7 @@
 //! means: the decoded path and the subject.
 
 use super::route::target_and_subject;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// A URL with its port: `https://orders.shop:443/order?x=1`.
 ///
@@ -19,6 +19,7 @@ use crate::error::Error;
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AbsoluteUrl {
     /// The URL.
     pub text: String,
@@ -124,6 +125,7 @@ impl AbsoluteUrl {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestTarget {
     /// The URL with its port.
     pub url: AbsoluteUrl,
@@ -172,7 +174,7 @@ impl RequestTarget {
 /// use subtrie::microbus::request_target;
 ///
 /// let error = request_target("prod", "web.shop", "GET", "/order").unwrap_err();
-/// assert_eq!((error.reason, error.field), ("url-host", Some("url")));
+/// assert_eq!((error.reason(), error.field), ("url-host", Some("url")));
 /// ```
 pub fn request_target(
     plane: &str,
@@ -206,7 +208,7 @@ pub fn request_target(
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn absolute_url(url: &str) -> Result<AbsoluteUrl, Error> {
-    let no_host = || Error::new("url-host").in_field("url");
+    let no_host = || Error::new(ErrorKind::UrlHost).in_field("url");
     let (scheme, rest) = cut_scheme(url).ok_or_else(no_host)?;
     let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
     let (rest, query) = match rest.split_once('?') {

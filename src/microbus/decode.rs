@@ -12,7 +12,7 @@ use super::fields::{METHODS, Port, Trust, check_plane, id_of, port_of, slot_of};
 use super::hosts::{check_addressed_host, check_identity_token, is_plain_identity};
 use super::paths::{PathTokens, RoutePath};
 use super::shift_position;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::grammar::scan::scan;
 use crate::grammar::{self, Dialect, Form};
 
@@ -48,6 +48,7 @@ pub enum Address<'a> {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request<'a> {
     /// The plane.
     pub plane: &'a str,
@@ -80,6 +81,7 @@ pub struct Request<'a> {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reply<'a> {
     /// The plane.
     pub plane: &'a str,
@@ -103,6 +105,7 @@ pub struct Reply<'a> {
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Subscription<'a> {
     /// The plane.
     pub plane: &'a str,
@@ -205,18 +208,18 @@ pub fn decode(subject: &str) -> Result<Address<'_>, Error> {
     let count = tokens.count;
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
-        return Err(Error::at("too-few-tokens", subject.len()));
+        return Err(Error::at(ErrorKind::TooFewTokens, subject.len()));
     }
     let trust_at = tokens.start;
     let Some(trust) = tokens.read("trust", trust_of)? else {
         return reply(subject, count, plane, tokens).map(Address::Reply);
     };
     if count < 8 {
-        return Err(Error::at("too-few-tokens", subject.len())); // S0-005
+        return Err(Error::at(ErrorKind::TooFewTokens, subject.len())); // S0-005
     }
     let port = tokens.read("port", |token| port_of(Port::Text(token)))?;
     if trust != Trust::of(port) {
-        return Err(Error::at("trust", trust_at).in_field("trust"));
+        return Err(Error::at(ErrorKind::Trust, trust_at).in_field("trust"));
     }
     let source = tokens.read("source", identity)?;
     let (host, slot) = host_and_slot(&mut tokens)?;
@@ -244,9 +247,14 @@ fn reply<'a>(
 ) -> Result<Reply<'a>, Error> {
     if count != 6 {
         let seventh = subject.match_indices('.').nth(5).map(|(dot, _)| dot + 1);
-        return Err(Error::at("reply-tokens", seventh.unwrap_or(subject.len())));
+        return Err(Error::at(
+            ErrorKind::ReplyTokens,
+            seventh.unwrap_or(subject.len()),
+        ));
     }
-    tokens.read("port", |token| require_token(token, "_", "reply-port"))?;
+    tokens.read("port", |token| {
+        require_token(token, "_", ErrorKind::ReplyPort)
+    })?;
     Ok(Reply {
         plane,
         source: tokens.read("source", identity)?,
@@ -279,25 +287,25 @@ pub fn decode_subscription(pattern: &str) -> Result<Subscription<'_>, Error> {
     let count = tokens.count;
     let plane = tokens.read("plane", check_plane)?;
     if count < 2 {
-        return Err(Error::at("too-few-tokens", pattern.len()));
+        return Err(Error::at(ErrorKind::TooFewTokens, pattern.len()));
     }
     let trust_at = tokens.start;
     let trust = tokens.read("trust", |token| {
-        trust_of(token)?.ok_or_else(|| Error::at("reply-subscription", 0))
+        trust_of(token)?.ok_or_else(|| Error::at(ErrorKind::ReplySubscription, 0))
     })?;
     if count < 8 {
-        return Err(Error::at("too-few-tokens", pattern.len()));
+        return Err(Error::at(ErrorKind::TooFewTokens, pattern.len()));
     }
     let port = tokens.read("port", |token| match token {
         "*" => Ok(None),
-        "0" => Err(Error::at("not-canonical", 0)), // the canonical form is '*'
+        "0" => Err(Error::at(ErrorKind::NotCanonical, 0)), // the canonical form is '*'
         _ => port_of(Port::Text(token)).map(Some),
     })?;
     if trust != Trust::of(port.unwrap_or(0)) {
-        return Err(Error::at("trust", trust_at).in_field("trust"));
+        return Err(Error::at(ErrorKind::Trust, trust_at).in_field("trust"));
     }
     tokens.read("source", |token| {
-        require_token(token, "*", "subscription-source")
+        require_token(token, "*", ErrorKind::SubscriptionSource)
     })?;
     let (host, slot) = host_and_slot(&mut tokens)?;
     let method = tokens.read("method", |token| match token {
@@ -362,15 +370,15 @@ fn trust_of(token: &str) -> Result<Option<Trust>, Error> {
         "safe" => Ok(Some(Trust::Safe)),
         "danger" => Ok(Some(Trust::Danger)),
         "reply" => Ok(None),
-        _ => Err(Error::at("trust", 0)),
+        _ => Err(Error::at(ErrorKind::Trust, 0)),
     }
 }
 
-fn require_token(token: &str, expected: &str, reason: &'static str) -> Result<(), Error> {
+fn require_token(token: &str, expected: &str, kind: ErrorKind) -> Result<(), Error> {
     if token == expected {
         Ok(())
     } else {
-        Err(Error::at(reason, 0))
+        Err(Error::at(kind, 0))
     }
 }
 
@@ -406,7 +414,7 @@ fn require_lowercase<'a>(
 ) -> Result<&'a str, Error> {
     rule(token)?;
     match token.bytes().position(|byte| byte.is_ascii_uppercase()) {
-        Some(at) => Err(Error::at("not-canonical", at)),
+        Some(at) => Err(Error::at(ErrorKind::NotCanonical, at)),
         None => Ok(token),
     }
 }
@@ -414,8 +422,8 @@ fn require_lowercase<'a>(
 fn method(token: &str) -> Result<&'static str, Error> {
     match METHODS.iter().find(|known| **known == token) {
         Some(method) => Ok(method),
-        None if token == "ANY" => Err(Error::at("method-any", 0)),
-        None => Err(Error::at("method", 0)),
+        None if token == "ANY" => Err(Error::at(ErrorKind::MethodAny, 0)),
+        None => Err(Error::at(ErrorKind::Method, 0)),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::case_folding::{fold, fold_char};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Escape a host as a token, in lower case.
 ///
@@ -114,13 +114,13 @@ fn hex(digit: u8) -> char {
 /// use subtrie::microbus::unflatten_host;
 ///
 /// assert_eq!(unflatten_host("orders_shop")?, "orders.shop");
-/// assert_eq!(unflatten_host("Orders_Shop").unwrap_err().reason, "not-canonical");
+/// assert_eq!(unflatten_host("Orders_Shop").unwrap_err().reason(), "not-canonical");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 // A5, A7
 pub fn unflatten_host(token: &str) -> Result<Cow<'_, str>, Error> {
     if token == "_" {
-        return Err(Error::at("placeholder", 0));
+        return Err(Error::at(ErrorKind::Placeholder, 0));
     }
     Ok(HostToken::check(token)?.text())
 }
@@ -181,11 +181,11 @@ impl<'a> HostToken<'a> {
                         || char.is_ascii_alphanumeric()
                         || fold_char(char) != char
                     {
-                        return Err(Error::at("not-canonical", at));
+                        return Err(Error::at(ErrorKind::NotCanonical, at));
                     }
                     at = end;
                 }
-                _ => return Err(Error::at("not-canonical", at)),
+                _ => return Err(Error::at(ErrorKind::NotCanonical, at)),
             }
         }
         Ok(Self(token))
@@ -268,12 +268,12 @@ pub(super) fn check_segment(token: &str) -> Result<(), Error> {
                 let (char, end) = escape_at(bytes, at)?;
                 // A slash separates segments (A14).
                 if matches!(char, '-' | '/') || char.is_ascii_alphanumeric() {
-                    return Err(Error::at("not-canonical", at));
+                    return Err(Error::at(ErrorKind::NotCanonical, at));
                 }
                 at = end;
             }
             _ if is_plain(byte) => at += 1,
-            _ => return Err(Error::at("not-canonical", at)),
+            _ => return Err(Error::at(ErrorKind::NotCanonical, at)),
         }
     }
     Ok(())
@@ -309,7 +309,7 @@ fn push_unescaped(out: &mut String, token: &str, underscore: char) {
 /// Decode the character whose escapes begin at `at`; return it with the offset after them.
 // A73
 fn escape_at(token: &[u8], at: usize) -> Result<(char, usize), Error> {
-    let first = byte_at(token, at).ok_or_else(|| Error::at("escape", at))?;
+    let first = byte_at(token, at).ok_or_else(|| Error::at(ErrorKind::Escape, at))?;
     let mut data = [first, 0, 0, 0];
     let mut read = 1;
     let length = match first {
@@ -329,7 +329,7 @@ fn escape_at(token: &[u8], at: usize) -> Result<(char, usize), Error> {
         .and_then(|data| std::str::from_utf8(data).ok())
         .and_then(|text| text.chars().next())
         .map(|char| (char, at + 3 * read))
-        .ok_or_else(|| Error::at("utf8", at))
+        .ok_or_else(|| Error::at(ErrorKind::Utf8, at))
 }
 
 /// Decode the escaped byte at `at`, `None` if there is no escape.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::case_folding::ascii_lower;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The methods a request may have.
 // A12
@@ -99,8 +99,8 @@ pub enum Port<'a> {
 // S0-016, A6
 pub fn check_plane(plane: &str) -> Result<&str, Error> {
     match plane.bytes().position(|byte| !byte.is_ascii_alphanumeric()) {
-        Some(at) => Err(Error::at("plane", at)),
-        None if plane.is_empty() => Err(Error::at("plane", 0)),
+        Some(at) => Err(Error::at(ErrorKind::Plane, at)),
+        None if plane.is_empty() => Err(Error::at(ErrorKind::Plane, 0)),
         None => Ok(plane),
     }
 }
@@ -109,15 +109,15 @@ pub fn check_plane(plane: &str) -> Result<&str, Error> {
 // A10
 pub(super) fn port_of(port: Port<'_>) -> Result<u16, Error> {
     match port {
-        Port::Number(number) => u16::try_from(number).map_err(|_| Error::new("port-range")),
+        Port::Number(number) => u16::try_from(number).map_err(|_| Error::new(ErrorKind::PortRange)),
         Port::Text(text) => {
             if let Some(at) = text.bytes().position(|byte| !byte.is_ascii_digit()) {
-                return Err(Error::at("port", at));
+                return Err(Error::at(ErrorKind::Port, at));
             }
             if text.is_empty() || (text.starts_with('0') && text != "0") {
-                return Err(Error::at("port", 0));
+                return Err(Error::at(ErrorKind::Port, 0));
             }
-            text.parse().map_err(|_| Error::new("port-range"))
+            text.parse().map_err(|_| Error::new(ErrorKind::PortRange))
         }
     }
 }
@@ -134,18 +134,18 @@ pub(super) fn slot_of(slot: &str) -> Result<Cow<'_, str>, Error> {
     } else if lower.starts_with("loc-") {
         (4, true)
     } else {
-        return Err(Error::at("slot", 0));
+        return Err(Error::at(ErrorKind::Slot, 0));
     };
     let mut empty = true;
     for (at, byte) in lower.bytes().enumerate().skip(start) {
         match byte {
             b'a'..=b'z' | b'0'..=b'9' => empty = false,
             b'-' if joined && !empty => empty = true,
-            _ => return Err(Error::at("slot", at)),
+            _ => return Err(Error::at(ErrorKind::Slot, at)),
         }
     }
     if empty {
-        return Err(Error::at("slot", lower.len()));
+        return Err(Error::at(ErrorKind::Slot, lower.len()));
     }
     Ok(lower)
 }
@@ -154,7 +154,7 @@ pub(super) fn slot_of(slot: &str) -> Result<Cow<'_, str>, Error> {
 // A8
 pub(super) fn id_of(id: &str) -> Result<Cow<'_, str>, Error> {
     if !ascii_lower(id).starts_with("id-") {
-        return Err(Error::at("slot", 0));
+        return Err(Error::at(ErrorKind::Slot, 0));
     }
     slot_of(id)
 }
@@ -171,7 +171,7 @@ pub(super) fn id_of(id: &str) -> Result<Cow<'_, str>, Error> {
 /// use subtrie::microbus::check_method;
 ///
 /// assert_eq!(check_method("get")?, "GET");
-/// assert_eq!(check_method("FETCH").unwrap_err().reason, "method");
+/// assert_eq!(check_method("FETCH").unwrap_err().reason(), "method");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 // S0-012, S0-056, A3, A12
@@ -185,14 +185,14 @@ pub fn check_method(method: &str) -> Result<&'static str, Error> {
             all.find(|known| known.eq_ignore_ascii_case(method))
         })
         .copied()
-        .ok_or_else(|| Error::at("method", 0))
+        .ok_or_else(|| Error::at(ErrorKind::Method, 0))
 }
 
 /// Return the method of a request in upper case; `ANY` is for subscriptions only.
 // A11
 pub(super) fn published_method_of(method: &str) -> Result<&'static str, Error> {
     match check_method(method)? {
-        "ANY" => Err(Error::at("method-any", 0)),
+        "ANY" => Err(Error::at(ErrorKind::MethodAny, 0)),
         method => Ok(method),
     }
 }

@@ -7,7 +7,7 @@
 
 use super::case_folding::{ascii_lower, fold};
 use super::fields::slot_of;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Maximum length of a host in characters.
 const MAX_HOST: usize = 252;
@@ -25,7 +25,7 @@ const MAX_HOST: usize = 252;
 /// use subtrie::microbus::check_identity_host;
 ///
 /// assert_eq!(check_identity_host("orders.shop")?, "orders.shop");
-/// assert_eq!(check_identity_host("Orders.shop").unwrap_err().reason, "identity");
+/// assert_eq!(check_identity_host("Orders.shop").unwrap_err().reason(), "identity");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn check_identity_host(host: &str) -> Result<&str, Error> {
@@ -34,7 +34,7 @@ pub fn check_identity_host(host: &str) -> Result<&str, Error> {
     }
     check_labels(host.char_indices(), host.len(), identity_fault)?;
     if host == "all" {
-        return Err(Error::at("reserved", 0));
+        return Err(Error::at(ErrorKind::Reserved, 0));
     }
     check_reserved(host, '.')?;
     Ok(host)
@@ -69,13 +69,13 @@ pub(super) fn check_identity_token(token: &str) -> Result<(), Error> {
         identity_fault,
     )?;
     if token == "all" {
-        return Err(Error::at("reserved", 0));
+        return Err(Error::at(ErrorKind::Reserved, 0));
     }
     check_reserved(token, '_')
 }
 
-fn identity_fault(char: char) -> Option<&'static str> {
-    (!matches!(char, 'a'..='z' | '0'..='9' | '-')).then_some("identity")
+fn identity_fault(char: char) -> Option<ErrorKind> {
+    (!matches!(char, 'a'..='z' | '0'..='9' | '-')).then_some(ErrorKind::Identity)
 }
 
 /// Validate a host that a route names, and return it in lower case.
@@ -91,12 +91,12 @@ fn identity_fault(char: char) -> Option<&'static str> {
 /// use subtrie::microbus::check_route_host;
 ///
 /// assert_eq!(check_route_host("Orders.Shop")?, "orders.shop");
-/// assert_eq!(check_route_host("id-1.shop").unwrap_err().reason, "reserved");
+/// assert_eq!(check_route_host("id-1.shop").unwrap_err().reason(), "reserved");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn check_route_host(host: &str) -> Result<String, Error> {
     check_labels(host.char_indices(), host.len(), |char| {
-        (char.is_ascii() && !is_url_host(char)).then_some("host-character")
+        (char.is_ascii() && !is_url_host(char)).then_some(ErrorKind::HostCharacter)
     })?;
     let folded = fold(host);
     if folded != "all" {
@@ -139,30 +139,30 @@ pub(super) const fn is_url_host(char: char) -> bool {
 fn check_labels(
     chars: impl Iterator<Item = (usize, char)>,
     length: usize,
-    fault: impl Fn(char) -> Option<&'static str>,
+    fault: impl Fn(char) -> Option<ErrorKind>,
 ) -> Result<(), Error> {
     if length == 0 {
-        return Err(Error::at("host-empty", 0));
+        return Err(Error::at(ErrorKind::HostEmpty, 0));
     }
     let mut begins = true;
     for (count, (at, char)) in chars.enumerate() {
         if count == MAX_HOST {
-            return Err(Error::at("host-length", at));
+            return Err(Error::at(ErrorKind::HostLength, at));
         }
         if char == '.' {
             if begins {
-                return Err(Error::at("empty-label", at));
+                return Err(Error::at(ErrorKind::EmptyLabel, at));
             }
             begins = true;
             continue;
         }
         begins = false;
-        if let Some(reason) = fault(char) {
-            return Err(Error::at(reason, at));
+        if let Some(kind) = fault(char) {
+            return Err(Error::at(kind, at));
         }
     }
     if begins {
-        return Err(Error::at("empty-label", length));
+        return Err(Error::at(ErrorKind::EmptyLabel, length));
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ fn check_reserved(host: &str, dot: char) -> Result<(), Error> {
         .strip_suffix("all")
         .is_some_and(|rest| rest.ends_with(dot));
     if is_slot_label(host) || below_all {
-        return Err(Error::at("reserved", 0));
+        return Err(Error::at(ErrorKind::Reserved, 0));
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ pub(super) fn is_slot_label(host: &str) -> bool {
 // A74
 pub(super) fn check_any_host(host: &str) -> Result<(), Error> {
     if host.is_empty() {
-        return Err(Error::at("host-empty", 0));
+        return Err(Error::at(ErrorKind::HostEmpty, 0));
     }
     Ok(())
 }
@@ -196,7 +196,7 @@ pub(super) fn check_any_host(host: &str) -> Result<(), Error> {
 // A9
 pub(super) fn check_addressed_host(host: &str, slot: &str) -> Result<(), Error> {
     if !slot.is_empty() && is_slot_label(&fold(host)) {
-        return Err(Error::at("stacked", 0));
+        return Err(Error::at(ErrorKind::Stacked, 0));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use super::case_folding::ascii_lower;
 use super::hosts::is_slot_label;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Validate a locality, and return it broadest part first.
 ///
@@ -29,15 +29,15 @@ pub fn check_locality(locality: &str) -> Result<String, Error> {
         match byte {
             b'-' | b'.' if !begins => begins = true,
             b'a'..=b'z' | b'0'..=b'9' => begins = false,
-            _ => return Err(Error::at("locality", at)),
+            _ => return Err(Error::at(ErrorKind::Locality, at)),
         }
     }
     if begins {
-        return Err(Error::at("locality", locality.len()));
+        return Err(Error::at(ErrorKind::Locality, locality.len()));
     }
     let broad = locality.rsplit('.').collect::<Vec<_>>().join("-");
     if broad == "all" || is_slot_label(&broad) {
-        return Err(Error::at("reserved", 0));
+        return Err(Error::at(ErrorKind::Reserved, 0));
     }
     Ok(broad)
 }

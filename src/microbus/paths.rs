@@ -6,7 +6,7 @@
 
 use super::escape::{check_segment, push_replaced, push_segment, push_unescaped_segment};
 use super::shift_position;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Append the tokens of a request's path, in which wildcards and braces are text.
 // S0-070, S0-071
@@ -54,7 +54,7 @@ pub(super) fn push_route_path(out: &mut String, path: &str) -> Result<(), Error>
 /// use subtrie::microbus::check_route_path;
 ///
 /// assert_eq!(check_route_path("order/{id}")?, "/order/{id}");
-/// assert_eq!(check_route_path("/{rest...}/x").unwrap_err().reason, "greedy");
+/// assert_eq!(check_route_path("/{rest...}/x").unwrap_err().reason(), "greedy");
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 pub fn check_route_path(path: &str) -> Result<String, Error> {
@@ -76,17 +76,17 @@ fn wildcard(segment: &str, last: bool) -> Result<Option<char>, Error> {
         .strip_prefix('{')
         .and_then(|rest| rest.strip_suffix('}'))
         .filter(|name| !name.contains(['{', '}']))
-        .ok_or_else(|| Error::at("argument", 0))?; // A15
+        .ok_or_else(|| Error::at(ErrorKind::Argument, 0))?; // A15
     let (name, greedy) = match name.strip_suffix("...") {
         Some(name) => (name, true),
         None => (name, false),
     };
     let lower = name.is_empty() || name.starts_with(|char: char| char.is_ascii_lowercase());
     if !lower || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(Error::at("argument-name", 1));
+        return Err(Error::at(ErrorKind::ArgumentName, 1));
     }
     if greedy && !last {
-        return Err(Error::at("greedy", 0)); // S0-063, S0-086
+        return Err(Error::at(ErrorKind::Greedy, 0)); // S0-063, S0-086
     }
     Ok(Some(if greedy { '>' } else { '*' }))
 }
@@ -211,7 +211,7 @@ impl<'a> RoutePath<'a> {
                 check_segment(token).map_err(|error| shift_position(error, at))?;
                 // Encoding the path again would give a wildcard, or an error.
                 if token == "%2a" || token.contains("%7b") || token.contains("%7d") {
-                    return Err(Error::at("not-canonical", at));
+                    return Err(Error::at(ErrorKind::NotCanonical, at));
                 }
             }
             at += token.len() + 1;

@@ -76,7 +76,7 @@ impl RequestTargets {
     /// use subtrie::microbus::RequestTargets;
     ///
     /// let targets = RequestTargets::new("prod", "web.shop")?;
-    /// assert_eq!(targets.of("GET", "/order").unwrap_err().reason, "url-host");
+    /// assert_eq!(targets.of("GET", "/order").unwrap_err().reason(), "url-host");
     /// # Ok::<(), subtrie::error::Error>(())
     /// ```
     pub fn of(&self, method: &str, url: &str) -> Result<RequestTarget, Error> {

@@ -9,7 +9,7 @@ use super::fields::{Port, check_method, check_plane, published_method_of, slot_o
 use super::hosts::{check_identity_host, check_route_host, cut_slot};
 use super::paths::push_route_path;
 use super::url::{Target, path_text, target_of, url_port, without_extras};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Encode the subject of a request to a URL.
 ///
@@ -53,9 +53,9 @@ pub(super) fn target_and_subject(
     published_method_of(method).map_err(|error| error.in_field("method"))?;
     let target = target_of(url).map_err(|error| error.in_field("url"))?;
     let (host, slot) =
-        cut_slot(&target.host).map_err(|error| Error::new(error.reason).in_field("url"))?;
+        cut_slot(&target.host).map_err(|error| Error::new(error.kind).in_field("url"))?;
     if host.is_empty() {
-        return Err(Error::new("host-empty").in_field("url"));
+        return Err(Error::new(ErrorKind::HostEmpty).in_field("url"));
     }
     let subject = encode_request(&RequestParts {
         plane,
@@ -98,7 +98,7 @@ pub fn subscription_from_route(
     check_method(method).map_err(|error| error.in_field("method"))?;
     let target = route_target(own, route).map_err(|error| error.in_field("route"))?;
     push_route_path(&mut String::new(), &target.path)
-        .map_err(|error| Error::new(error.reason).in_field("route"))?;
+        .map_err(|error| Error::new(error.kind).in_field("route"))?;
     slot_of(slot).map_err(|error| error.in_field("slot"))?;
     encode_subscription(&SubscriptionParts {
         plane,
@@ -168,6 +168,6 @@ fn absolute(url: &str, added: usize) -> Result<Target, Error> {
         error.position = error.position.map(|at| at.saturating_sub(added));
         error
     })?;
-    target.host = check_route_host(&target.host).map_err(|error| Error::new(error.reason))?;
+    target.host = check_route_host(&target.host).map_err(|error| Error::new(error.kind))?;
     Ok(target)
 }

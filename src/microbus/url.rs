@@ -8,7 +8,7 @@ use std::net::Ipv6Addr;
 
 use super::fields::{Port, port_of};
 use super::hosts::is_url_host;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The target of a URL or a route. Port 0 of a route stands for every port except 666.
 ///
@@ -22,6 +22,7 @@ use crate::error::Error;
 /// # Ok::<(), subtrie::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Target {
     /// The host as it was written, percent-decoded.
     pub host: String,
@@ -38,7 +39,7 @@ pub(super) fn target_of(url: &str) -> Result<Target, Error> {
     let rest = raw.get(start..).unwrap_or_default();
     let hosted = rest.strip_prefix("//");
     let Some(hosted) = hosted.filter(|_| !scheme.is_empty() || !rest.starts_with("///")) else {
-        return Err(Error::at("url-host", start));
+        return Err(Error::at(ErrorKind::UrlHost, start));
     };
     let end = hosted.find('/').unwrap_or(hosted.len());
     let (authority, path) = hosted.split_at(end);
@@ -54,14 +55,14 @@ pub(super) fn target_of(url: &str) -> Result<Target, Error> {
 /// Validate a URL as Go does, and return it without query and fragment.
 pub(super) fn without_extras(url: &str) -> Result<&str, Error> {
     if let Some(at) = url.find('`') {
-        return Err(Error::at("url-backtick", at));
+        return Err(Error::at(ErrorKind::UrlBacktick, at));
     }
     let (before, fragment) = match url.split_once('#') {
         Some((before, fragment)) => (before, Some(fragment)),
         None => (url, None),
     };
     if let Some(at) = before.bytes().position(|byte| byte.is_ascii_control()) {
-        return Err(Error::at("url-control", at));
+        return Err(Error::at(ErrorKind::UrlControl, at));
     }
     if let Some(fragment) = fragment {
         unescaped(fragment, before.len() + 1)?;
@@ -104,11 +105,11 @@ fn authority_of(
             let close = authority.rfind(']').unwrap_or(0);
             let address = authority.get(1..close).unwrap_or_default();
             if address.parse::<Ipv6Addr>().is_err() {
-                return Err(Error::at("url-address", start));
+                return Err(Error::at(ErrorKind::UrlAddress, start));
             }
             (address.to_owned(), close + 1)
         }
-        Some(bracket) => return Err(Error::at("url-address", start + bracket)),
+        Some(bracket) => return Err(Error::at(ErrorKind::UrlAddress, start + bracket)),
         None => {
             // Go lets a host hold colons unless the scheme is http or https.
             let colon = if matches!(scheme, "http" | "https") {
@@ -122,13 +123,13 @@ fn authority_of(
         }
     };
     if host.is_empty() {
-        return Err(Error::at("url-host", start));
+        return Err(Error::at(ErrorKind::UrlHost, start));
     }
     match authority.get(end..).unwrap_or_default() {
         "" => Ok((host, None)),
         rest => match rest.strip_prefix(':') {
             Some(digits) => Ok((host, Some(url_port(digits, start + end + 1)?))),
-            None => Err(Error::at("url-address", start + end)),
+            None => Err(Error::at(ErrorKind::UrlAddress, start + end)),
         },
     }
 }
@@ -139,7 +140,7 @@ fn check_user(user: &str, start: usize) -> Result<(), Error> {
         .bytes()
         .position(|byte| !byte.is_ascii_alphanumeric() && !b"-._:~!$&'()*+,;=%@".contains(&byte));
     if let Some(at) = stray {
-        return Err(Error::at("url-user", start + at));
+        return Err(Error::at(ErrorKind::UrlUser, start + at));
     }
     unescaped(user, start).map(drop)
 }
@@ -148,7 +149,7 @@ fn check_user(user: &str, start: usize) -> Result<(), Error> {
 // A10
 pub(super) fn url_port(digits: &str, start: usize) -> Result<u16, Error> {
     port_of(Port::Text(digits))
-        .map_err(|error| Error::at(error.reason, start + error.position.unwrap_or(0)))
+        .map_err(|error| Error::at(error.kind, start + error.position.unwrap_or(0)))
 }
 
 /// Decode a host, in which only bytes beyond ASCII may be percent-encoded.
@@ -157,12 +158,12 @@ fn host_text(raw: &str, start: usize) -> Result<String, Error> {
     for (at, &byte) in bytes.iter().enumerate() {
         if byte == b'%' {
             match escaped_at(bytes, at) {
-                None => return Err(Error::at("url-escape", start + at)),
-                Some(..0x80) => return Err(Error::at("host-character", start + at)),
+                None => return Err(Error::at(ErrorKind::UrlEscape, start + at)),
+                Some(..0x80) => return Err(Error::at(ErrorKind::HostCharacter, start + at)),
                 Some(_) => {}
             }
         } else if byte.is_ascii() && !is_url_host(char::from(byte)) {
-            return Err(Error::at("host-character", start + at));
+            return Err(Error::at(ErrorKind::HostCharacter, start + at));
         }
     }
     path_text(raw, start)
@@ -171,7 +172,7 @@ fn host_text(raw: &str, start: usize) -> Result<String, Error> {
 /// Percent-decode a text; its bytes must be UTF-8.
 // A73
 pub(super) fn path_text(raw: &str, start: usize) -> Result<String, Error> {
-    String::from_utf8(unescaped(raw, start)?).map_err(|_| Error::at("utf8", start))
+    String::from_utf8(unescaped(raw, start)?).map_err(|_| Error::at(ErrorKind::Utf8, start))
 }
 
 /// Percent-decode to bytes.
@@ -181,7 +182,9 @@ fn unescaped(raw: &str, start: usize) -> Result<Vec<u8>, Error> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         if byte == b'%' {
-            data.push(escaped_at(bytes, at).ok_or_else(|| Error::at("url-escape", start + at))?);
+            data.push(
+                escaped_at(bytes, at).ok_or_else(|| Error::at(ErrorKind::UrlEscape, start + at))?,
+            );
             at += 3;
         } else {
             data.push(byte);

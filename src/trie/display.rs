@@ -92,6 +92,7 @@ fn write_escaped(out: &mut impl Write, text: &str) -> fmt::Result {
 
 /// Counts of an index, and its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// The number of subscriptions.
     pub subscriptions: usize,

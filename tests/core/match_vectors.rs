@@ -30,7 +30,7 @@ fn has_wildcard(text: &str) -> Result<bool, Error> {
     let mut found = false;
     for token in text.split('.').filter(|token| !token.is_empty()) {
         match subject(token) {
-            Err(error) if error.reason == "wildcard" => found = true,
+            Err(error) if error.reason() == "wildcard" => found = true,
             other => other?,
         }
     }

@@ -7,7 +7,7 @@ use subtrie::microbus::{
 
 fn refusal(subject: &str) -> Option<(&'static str, Option<usize>)> {
     let error = decode(subject).err()?;
-    Some((error.reason, error.position))
+    Some((error.reason(), error.position))
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_segment_of_a_pattern_is_refused_at_its_place() {
         let error = decode_subscription(&format!("{before}{path}")).unwrap_err();
         let at = error.position.unwrap();
         let bad = if path.ends_with('!') { 8 } else { 7 };
-        assert_eq!((error.reason, at), ("not-canonical", before.len() + bad));
+        assert_eq!((error.reason(), at), ("not-canonical", before.len() + bad));
     }
 }
 
@@ -82,7 +82,7 @@ fn a_url_that_looks_plain_is_judged_as_every_other() {
             let url = format!("{scheme}://{rest}");
             let told = |target: Result<_, subtrie::error::Error>| {
                 target.map_or_else(
-                    |error| format!("{} {:?}", error.reason, error.position),
+                    |error| format!("{} {:?}", error.reason(), error.position),
                     |target: subtrie::microbus::RequestTarget| format!("{target:?}"),
                 )
             };

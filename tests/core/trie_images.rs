@@ -216,7 +216,7 @@ fn every_flipped_bit_is_detected() {
         bad[at] ^= 1 << (at % 64);
         assert!(Image::open(&bad, bytes.len(), true).is_err(), "{at}");
     }
-    let reason = |words: &[u64], length| Image::open(words, length, true).err().map(|e| e.reason);
+    let reason = |words: &[u64], length| Image::open(words, length, true).err().map(|e| e.reason());
     assert_eq!(reason(&[], 0), Some("image-magic"));
     assert_eq!(reason(&good, bytes.len() + 1), Some("image-length"));
     assert_eq!(reason(&good[..20], 160), Some("image-length"));
@@ -302,9 +302,9 @@ fn an_image_answers_queries_by_pattern_and_explains_in_place() {
         }
     }
     let image = Image::with_cache(&words, &header, &cache);
-    assert_eq!(image.matching("a..b").unwrap_err().reason, "empty-token");
+    assert_eq!(image.matching("a..b").unwrap_err().reason(), "empty-token");
     assert_eq!(
-        image.explain("a.*", 3, &mut scratch).unwrap_err().reason,
+        image.explain("a.*", 3, &mut scratch).unwrap_err().reason(),
         "wildcard"
     );
 }

@@ -214,7 +214,7 @@ fn the_index_agrees_with_the_broker() {
             Err(error) => {
                 // The broker's index looks up any text; ours looks up valid subjects (A17).
                 assert!(
-                    ["wildcard", "empty", "empty-token"].contains(&error.reason),
+                    ["wildcard", "empty", "empty-token"].contains(&error.reason()),
                     "{row}"
                 );
                 refused += 1;

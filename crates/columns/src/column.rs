@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, BinaryArray, BinaryViewArray, LargeBinaryArray, make_array};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
+use subtrie::ErrorKind;
 
 /// One value of a column.
 ///
@@ -14,10 +15,11 @@ use arrow_schema::{ArrowError, DataType};
 ///
 /// ```
 /// use arrow_array::{Array, BinaryArray};
+/// use subtrie::ErrorKind;
 /// use subtrie_columns::{Column, Text};
 ///
 /// let column = Column::new(BinaryArray::from(vec![&b"a\xff"[..]]).into_data())?;
-/// assert_eq!(column.value(0), Text::Invalid("utf8", 1));
+/// assert_eq!(column.value(0), Text::Invalid(ErrorKind::Utf8, 1));
 /// # Ok::<(), arrow_schema::ArrowError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +28,8 @@ pub enum Text<'a> {
     Null,
     /// Valid UTF-8.
     Valid(&'a str),
-    /// Bytes that are not UTF-8: the reason, `utf8` or `surrogate`, and the offset of the first one.
-    Invalid(&'static str, usize),
+    /// Bytes that are not UTF-8: the reason, `Utf8` or `Surrogate`, and the offset of the first one.
+    Invalid(ErrorKind, usize),
 }
 
 /// A column of texts: its values, and for a dictionary the value of each row.
@@ -293,16 +295,16 @@ impl Values {
             Ok(text) => Text::Valid(text),
             Err(error) => {
                 let at = error.valid_up_to();
-                Text::Invalid(reason_of(&bytes[at..]), at)
+                Text::Invalid(kind_of(&bytes[at..]), at)
             }
         }
     }
 }
 
 /// The reason for bytes that are not UTF-8; an encoded surrogate is named as in Python.
-const fn reason_of(bytes: &[u8]) -> &'static str {
+const fn kind_of(bytes: &[u8]) -> ErrorKind {
     match bytes {
-        [0xed, 0xa0..=0xbf, ..] => "surrogate",
-        _ => "utf8",
+        [0xed, 0xa0..=0xbf, ..] => ErrorKind::Surrogate,
+        _ => ErrorKind::Utf8,
     }
 }

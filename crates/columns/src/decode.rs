@@ -119,7 +119,7 @@ impl RowBuilder {
         self.present.append(row != Text::Null);
         match row {
             Text::Null => self.append_without_address(None, None),
-            Text::Invalid(reason, _) => self.append_without_address(Some(NEITHER), Some(reason)),
+            Text::Invalid(kind, _) => self.append_without_address(Some(NEITHER), Some(kind.code())),
             Text::Valid(subject) => match decode(subject) {
                 Ok(address) => {
                     self.bytes += subject.len();
@@ -130,7 +130,7 @@ impl RowBuilder {
                     }
                     self.append_address(address)
                 }
-                Err(error) => self.append_without_address(Some(NEITHER), Some(error.reason)),
+                Err(error) => self.append_without_address(Some(NEITHER), Some(error.kind.code())),
             },
         }
     }

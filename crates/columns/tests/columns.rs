@@ -4,6 +4,7 @@
 #![allow(unsafe_code)] // to build malformed arrays
 
 use std::sync::Arc;
+use subtrie::ErrorKind;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -142,8 +143,8 @@ fn a_dictionary_is_looked_at_once_a_value() {
 fn bytes_that_are_not_utf8_have_a_reason() {
     let bytes = arrow_array::BinaryArray::from(vec![&b"ok"[..], b"\xff", b"a\xed\xa0\x80"]);
     let column = Column::new(bytes.into_data()).unwrap();
-    assert_eq!(column.value(1), Text::Invalid("utf8", 0));
-    assert_eq!(column.value(2), Text::Invalid("surrogate", 1));
+    assert_eq!(column.value(1), Text::Invalid(ErrorKind::Utf8, 0));
+    assert_eq!(column.value(2), Text::Invalid(ErrorKind::Surrogate, 1));
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! - [`permissions`]: exact comparison of sets of allow and deny rules.
 //! - [`http`]: reading and writing of HTTP messages in payloads.
 
+mod error;
 pub mod http;
 pub mod permissions;
 pub mod wire;
+
+pub use error::ErrorKind;

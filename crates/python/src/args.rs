@@ -6,14 +6,14 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use super::errors::{ErrorClass, exception_about, type_error};
-use subtrie::error::Error;
+use subtrie::error::{Error, ErrorKind};
 use subtrie::grammar::Dialect;
 
 /// Borrow the UTF-8 of a `str` argument.
 ///
 /// Another type is a `TypeError`; a lone surrogate is an error of `class` (reason `surrogate`).
 pub fn text<'a>(value: &'a Bound<'_, PyAny>, name: &str, class: ErrorClass) -> PyResult<&'a str> {
-    text_or(value, name, class, &Error::new("surrogate"))
+    text_or(value, name, class, &Error::new(ErrorKind::Surrogate))
 }
 
 /// Borrow the UTF-8 of one of several `str` arguments; the exception names its `field`.
@@ -26,7 +26,7 @@ pub fn field_text<'a>(
         value,
         field,
         class,
-        &Error::new("surrogate").in_field(field),
+        &Error::new(ErrorKind::Surrogate).in_field(field),
     )
 }
 

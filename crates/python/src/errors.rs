@@ -51,17 +51,22 @@ pub fn exception(py: Python<'_>, error: &Error, class: ErrorClass, value: &str) 
 
 /// Build the exception for an error of the core about any Python value.
 pub fn exception_about(value: &Bound<'_, PyAny>, class: ErrorClass, error: &Error) -> PyErr {
+    refusal(value, class, error.reason(), error.position, error.field)
+}
+
+/// Build the exception for a reason, which `subtrie._errors` knows.
+pub fn refusal(
+    value: &Bound<'_, PyAny>,
+    class: ErrorClass,
+    reason: &str,
+    position: Option<usize>,
+    field: Option<&str>,
+) -> PyErr {
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let build = || -> PyResult<Bound<'_, PyAny>> {
         REFUSAL
             .import(value.py(), "subtrie._errors", "refusal")?
-            .call1((
-                class.name(),
-                error.reason,
-                value,
-                error.position,
-                error.field,
-            ))
+            .call1((class.name(), reason, value, position, field))
     };
     match build() {
         Ok(error) => PyErr::from_value(error),

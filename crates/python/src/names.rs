@@ -9,9 +9,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
+use subtrie::ErrorKind;
 
 use super::errors::type_error;
-use subtrie::grammar::{self, Level};
+use subtrie::grammar::{self, Level, NameKind};
 
 /// Return the report on a name of this kind; its content never raises an exception.
 #[pyfunction]
@@ -40,10 +41,10 @@ pub fn check_name<'py>(
             Err(_) => return Err(type_error(given, "windows", "bool")),
         },
     };
+    let Some(parsed_kind) = NameKind::from_name(kind_name) else {
+        return Err(unknown_kind(kind));
+    };
     let Some(parsed_level) = Level::from_name(level_name) else {
-        if !grammar::is_kind(kind_name) {
-            return Err(unknown_kind(kind));
-        }
         return Err(PyValueError::new_err(format!(
             "level must be 'adr6', 'go-client' or 'cli', not {}",
             level.map_or_else(
@@ -52,25 +53,22 @@ pub fn check_name<'py>(
             )?
         )));
     };
-    let checked = match string.to_str() {
-        Ok(text) => grammar::check_name(text, kind_name, parsed_level, is_windows),
-        // Any kind that exists rejects a lone surrogate.
-        Err(_) => grammar::check_name("", kind_name, parsed_level, is_windows).map(|_| SURROGATE),
-    };
-    let Ok(violation) = checked else {
-        return Err(unknown_kind(kind));
-    };
     let none = || py.None().into_bound(py);
-    let (rule, reason, position) = match violation {
-        None => (none(), none(), none()),
-        Some(violation) => (
-            PyString::intern(py, violation.rule).into_any(),
-            PyString::intern(py, violation.reason).into_any(),
-            if violation.reason == "surrogate" {
-                first_surrogate(string)?
-            } else {
-                violation.position.into_pyobject(py)?.into_any()
-            },
+    let code = |rule| PyString::intern(py, rule).into_any();
+    let (rule, reason, position) = match string.to_str() {
+        Ok(text) => match grammar::check_name(text, parsed_kind, parsed_level, is_windows) {
+            Ok(()) => (none(), none(), none()),
+            Err(broken) => (
+                code(broken.rule),
+                code(broken.kind.code()),
+                broken.position.into_pyobject(py)?.into_any(),
+            ),
+        },
+        // Every kind rejects a lone surrogate.
+        Err(_) => (
+            code("any-character"),
+            code(ErrorKind::Surrogate.code()),
+            first_surrogate(string)?,
         ),
     };
     let level = level.map_or_else(
@@ -115,12 +113,6 @@ fn new_tuple<'py>(
         Ok(tuple)
     }
 }
-
-const SURROGATE: Option<grammar::RuleViolation> = Some(grammar::RuleViolation {
-    rule: "any-character",
-    reason: "surrogate",
-    position: 0,
-});
 
 /// Borrow the text of an option; a lone surrogate becomes a text that is not a valid option.
 fn option_text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {

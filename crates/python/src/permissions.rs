@@ -4,9 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
 use super::args::Texts;
-use super::errors::{ErrorClass, exception_about};
-use subtrie::error::Error;
-use subtrie_nats::permissions::{self, RuleSet, Witness};
+use super::errors::{ErrorClass, refusal};
+use subtrie_nats::permissions::{self, RuleSet, TooMuchWork, Witness};
 
 /// Subject and queue of a witness.
 type WitnessParts = Option<(String, Option<String>)>;
@@ -20,8 +19,14 @@ fn borrowed(texts: &[String]) -> Vec<&str> {
 }
 
 /// Build the exception for a comparison that exceeds the maximum work.
-fn to_exception(rules: &Bound<'_, PyAny>, error: &Error) -> PyErr {
-    exception_about(rules, ErrorClass::Permissions, error)
+fn to_exception(rules: &Bound<'_, PyAny>, _: TooMuchWork) -> PyErr {
+    refusal(
+        rules,
+        ErrorClass::Permissions,
+        TooMuchWork::KIND.code(),
+        None,
+        None,
+    )
 }
 
 /// The texts of two sets of rules.
@@ -42,7 +47,7 @@ impl TwoSets {
     fn compare<T: Send>(
         &self,
         py: Python<'_>,
-        compare: impl Fn(RuleSet<'_>, RuleSet<'_>, usize) -> Result<T, Error> + Send + Sync,
+        compare: impl Fn(RuleSet<'_>, RuleSet<'_>, usize) -> Result<T, TooMuchWork> + Send + Sync,
     ) -> PyResult<T> {
         let result = py.detach(|| {
             let [allow, deny, other_allow, other_deny] = self.texts.each_ref().map(|t| borrowed(t));
@@ -58,7 +63,7 @@ impl TwoSets {
         });
         result.map_err(|error| {
             let rules = pyo3::types::PyString::new(py, "the comparison").into_any();
-            to_exception(&rules, &error)
+            to_exception(&rules, error)
         })
     }
 }

@@ -4,7 +4,7 @@ use super::layout::{
     ABSENT, FLAGS, HEADER, MAGIC, RECORD, SERVER, STRONG, TABLE, VERSION, checksum, word,
 };
 use super::{Image, ImageCache, ImageHeader, Sorted};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::grammar::Dialect;
 use crate::trie::hash::TokenHasher;
 use crate::trie::node::Node;
@@ -20,35 +20,37 @@ impl ImageHeader {
     /// `image-magic`, `image-version`, `image-header`, `image-length` or `image-checksum`.
     pub fn parse(words: &[u64], length: usize, verify: bool) -> Result<Self, Error> {
         if words.first() != Some(&MAGIC) {
-            return Err(Error::new("image-magic"));
+            return Err(Error::new(ErrorKind::ImageMagic));
         }
         let Some((header, content)) = words.split_first_chunk::<HEADER>() else {
-            return Err(Error::new("image-length"));
+            return Err(Error::new(ErrorKind::ImageLength));
         };
         if header[word::VERSION] != VERSION {
-            return Err(Error::new("image-version"));
+            return Err(Error::new(ErrorKind::ImageVersion));
         }
         if header[word::HEADER_CHECKSUM] != checksum(&header[..word::HEADER_CHECKSUM]) {
-            return Err(Error::new("image-header"));
+            return Err(Error::new(ErrorKind::ImageHeader));
         }
         let mut at = HEADER as u64;
         let mut ends = [0; 5];
         let mut counts = [0; 5];
         for (place, section_end) in ends.iter_mut().enumerate() {
             let [start, count] = [0, 1].map(|part| header[word::SECTIONS + 2 * place + part]);
-            let end = start.checked_add(count).ok_or(Error::new("image-header"))?;
+            let end = start
+                .checked_add(count)
+                .ok_or(Error::new(ErrorKind::ImageHeader))?;
             if start != at {
-                return Err(Error::new("image-header"));
+                return Err(Error::new(ErrorKind::ImageHeader));
             }
             counts[place] = count;
-            *section_end = usize::try_from(end).map_err(|_| Error::new("image-length"))?;
+            *section_end = usize::try_from(end).map_err(|_| Error::new(ErrorKind::ImageLength))?;
             at = end;
         }
         if at.checked_mul(8) != Some(length as u64) || words.len() * 8 != length {
-            return Err(Error::new("image-length"));
+            return Err(Error::new(ErrorKind::ImageLength));
         }
         if verify && header[word::CONTENT_CHECKSUM] != checksum(content) {
-            return Err(Error::new("image-checksum"));
+            return Err(Error::new(ErrorKind::ImageChecksum));
         }
         let flags = header[word::FLAGS];
         let [_, leaf_words, pattern_words, record_words, _] = counts;
@@ -62,10 +64,10 @@ impl ImageHeader {
             || record_words % RECORD as u64 != 0
             || header[word::SUBSCRIPTIONS] != record_words / RECORD as u64
         {
-            return Err(Error::new("image-header"));
+            return Err(Error::new(ErrorKind::ImageHeader));
         }
         let number =
-            |at: usize| usize::try_from(header[at]).map_err(|_| Error::new("image-header"));
+            |at: usize| usize::try_from(header[at]).map_err(|_| Error::new(ErrorKind::ImageHeader));
         let absent = |number: u64| (number != ABSENT).then_some(number);
         let dialect = if flags & SERVER == 0 {
             Dialect::Strict

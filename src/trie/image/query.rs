@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::layout::RECORD;
 use super::restore::split_links;
 use super::{Image, ImageSubscription};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::trie::lookup::{Scratch, append_subscriptions, matching_blocks};
 use crate::trie::pattern::packed_pattern::{packed_len, unpack};
 use crate::trie::prefix::explain::nearest_once;
@@ -41,7 +41,7 @@ impl Describer<'_> {
         found: SubscriptionRef,
         pattern: &Arc<str>,
     ) -> Result<ImageSubscription, Error> {
-        let damaged = || Error::new("image-damaged");
+        let damaged = || Error::new(ErrorKind::ImageDamaged);
         let words = self.image.records.get(found.slot.index() * RECORD..);
         let record = words.unwrap_or_default().first_chunk::<RECORD>();
         let &[id, links, turn] = record.ok_or_else(damaged)?;
@@ -84,7 +84,7 @@ impl Describer<'_> {
 /// The text of a packed pattern.
 fn pattern_of(block: &[u64]) -> Result<Arc<str>, Error> {
     let block = block.get(..packed_len(block));
-    let block = block.ok_or(Error::new("image-damaged"))?;
+    let block = block.ok_or(Error::new(ErrorKind::ImageDamaged))?;
     Ok(unpack(block).into())
 }
 

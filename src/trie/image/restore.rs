@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Image;
 use super::layout::RECORD;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::grammar::{Form, check};
 use crate::trie::address::Slot;
 use crate::trie::index::queue_groups::check_queue;
@@ -37,7 +37,7 @@ impl Image<'_> {
     ///
     /// `image-damaged` if the image contradicts itself.
     pub fn subscriptions(&self) -> Result<(Vec<ImageSubscription>, u64), Error> {
-        let damaged = || Error::new("image-damaged");
+        let damaged = || Error::new(ErrorKind::ImageDamaged);
         let names = self.queue_names()?;
         let mut found: Vec<Option<ImageSubscription>> = vec![None; self.header.subscriptions];
         let bounds = self.bounds();
@@ -98,7 +98,7 @@ impl Image<'_> {
     }
 
     pub(super) fn queue_names(&self) -> Result<Vec<Arc<str>>, Error> {
-        let damaged = || Error::new("image-damaged");
+        let damaged = || Error::new(ErrorKind::ImageDamaged);
         let mut names = Vec::new();
         let mut rest = self.queue_names;
         while let Some((&length, later)) = rest.split_first() {

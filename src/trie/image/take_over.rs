@@ -8,7 +8,7 @@
 use super::Image;
 use super::layout::RECORD;
 use super::restore::split_links;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::grammar::{Form, check};
 use crate::parallel::map_parts;
 use crate::trie::address::{BlockAddr, Slot};
@@ -49,7 +49,7 @@ impl Image<'_> {
     pub fn to_index(&self) -> Result<Index, Error> {
         let mut index = Index::new(self.header.dialect, self.bounds());
         if !index.has_room(self.header.subscriptions, 8 * self.patterns.len()) {
-            return Err(Error::new("index-full"));
+            return Err(Error::new(ErrorKind::IndexFull));
         }
         let addresses = self.take_over_subscriptions(&mut index)?;
         if self.header.has_table
@@ -76,7 +76,7 @@ impl Image<'_> {
 
     /// Stores the patterns and the subscriptions.
     fn take_over_subscriptions(&self, index: &mut Index) -> Result<Addresses, Error> {
-        let damaged = || Error::new("image-damaged");
+        let damaged = || Error::new(ErrorKind::ImageDamaged);
         let blocks = self.pattern_blocks()?;
         let whole = map_parts(&blocks, PARALLEL_FROM, |part| {
             part.iter().all(|(_, block)| self.is_valid_block(block))
@@ -136,7 +136,7 @@ impl Image<'_> {
         let mut at = 0;
         while let Some(rest) = self.patterns.get(at..).filter(|rest| !rest.is_empty()) {
             let block = rest.get(..packed_len(rest));
-            let block = block.ok_or_else(|| Error::new("image-damaged"))?;
+            let block = block.ok_or_else(|| Error::new(ErrorKind::ImageDamaged))?;
             blocks.push((at, block));
             at += block.len();
         }
@@ -159,7 +159,7 @@ impl Image<'_> {
         pattern: PatternNumber,
         records: &mut [Record],
     ) -> Result<(), Error> {
-        let damaged = || Error::new("image-damaged");
+        let damaged = || Error::new(ErrorKind::ImageDamaged);
         let (first, last, first_id) = list_ends(block);
         let (mut slot, mut previous) = (first, Slot::NONE);
         loop {

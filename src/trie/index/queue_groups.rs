@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Index;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::grammar::Dialect;
 use crate::trie::lookup::Scratch;
 use crate::trie::storage::queue_names::QueueId;
@@ -33,13 +33,13 @@ pub struct Groups {
 /// use subtrie::trie::check_queue;
 ///
 /// assert!(check_queue("q.*", Dialect::Server).is_ok());
-/// assert_eq!(check_queue("q.*", Dialect::Strict).unwrap_err().reason, "queue-wildcard");
+/// assert_eq!(check_queue("q.*", Dialect::Strict).unwrap_err().reason(), "queue-wildcard");
 /// ```
 // A39
 pub fn check_queue(name: &str, dialect: Dialect) -> Result<(), Error> {
-    let refused = |reason, position| Err(Error::at(reason, position).in_field("queue"));
+    let refused = |kind, position| Err(Error::at(kind, position).in_field("queue"));
     if name.is_empty() {
-        return refused("queue-empty", 0);
+        return refused(ErrorKind::QueueEmpty, 0);
     }
     let mut start = 0;
     for token in name.split('.') {
@@ -48,10 +48,10 @@ pub fn check_queue(name: &str, dialect: Dialect) -> Result<(), Error> {
                 || dialect == Dialect::Strict && matches!(letter, '\x0b' | '\x0c')
         };
         if let Some(blank) = token.find(is_blank) {
-            return refused("queue-whitespace", start + blank);
+            return refused(ErrorKind::QueueWhitespace, start + blank);
         }
         if dialect == Dialect::Strict && matches!(token, "*" | ">") {
-            return refused("queue-wildcard", start);
+            return refused(ErrorKind::QueueWildcard, start);
         }
         start += token.len() + 1;
     }

@@ -17,6 +17,7 @@ use crate::trie::storage::subscriptions::SubscriptionRef;
 
 /// The subscriptions that match a subject, or the nearest patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The subscriptions that match, in ascending id.
     pub matches: Vec<SubscriptionRef>,

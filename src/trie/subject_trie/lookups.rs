@@ -26,7 +26,7 @@ impl<T> SubjectTrie<T> {
     /// trie.insert("orders.>", 1)?;
     /// assert_eq!(trie.matches("orders.eu")?.collect::<Vec<_>>(), [&1]);
     /// assert_eq!(trie.matches("orders")?.next(), None);
-    /// assert_eq!(trie.matches("orders.*").unwrap_err().reason, "wildcard");
+    /// assert_eq!(trie.matches("orders.*").unwrap_err().reason(), "wildcard");
     /// # Ok::<(), subtrie::Error>(())
     /// ```
     pub fn matches(&self, subject: &str) -> Result<Matches<'_, T>, Error> {

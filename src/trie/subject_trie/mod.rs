@@ -59,7 +59,7 @@ impl<T> SubjectTrie<T> {
     /// # use subtrie::{Bounds, Dialect, SubjectTrie};
     /// let bounds = Bounds { max_tokens: 2, max_length: 100 };
     /// let mut trie = SubjectTrie::with_bounds(Dialect::Strict, bounds);
-    /// assert_eq!(trie.insert("a.b.c", 1).unwrap_err().reason, "too-many-tokens");
+    /// assert_eq!(trie.insert("a.b.c", 1).unwrap_err().reason(), "too-many-tokens");
     /// ```
     #[must_use]
     pub fn with_bounds(dialect: Dialect, bounds: Bounds) -> Self {
@@ -84,7 +84,7 @@ impl<T> SubjectTrie<T> {
     /// let mut trie = SubjectTrie::new(Dialect::Strict);
     /// assert!(trie.insert("orders.*.new", 1).is_ok());
     /// let error = trie.insert("orders..new", 2).unwrap_err();
-    /// assert_eq!((error.reason, error.position), ("empty-token", Some(7)));
+    /// assert_eq!((error.reason(), error.position), ("empty-token", Some(7)));
     /// ```
     pub fn insert(&mut self, pattern: &str, value: T) -> Result<Subscription, Error> {
         self.add(pattern, None, value)

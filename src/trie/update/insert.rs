@@ -1,7 +1,7 @@
 //! Insertion: a pattern descends to its leaf, and a subscription joins those of its pattern.
 
 use super::Cursor;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::trie::address::{BlockAddr, Slot};
 use crate::trie::index::Index;
 use crate::trie::index::queue_groups::check_queue;
@@ -34,7 +34,7 @@ impl Index {
     ///
     /// `index-full`.
     pub fn reserve(&mut self, count: usize, bytes: usize) -> Result<u64, Error> {
-        let full = Error::new("index-full");
+        let full = Error::new(ErrorKind::IndexFull);
         if !self.has_room(count, bytes) {
             return Err(full);
         }
@@ -183,7 +183,7 @@ mod tests {
     fn refuses(index: &mut Index, pattern: &str) {
         let (before, next) = (index.to_string(), index.next_id());
         let error = index.insert(pattern, Some("new")).unwrap_err();
-        assert_eq!(error.reason, "index-full");
+        assert_eq!(error.reason(), "index-full");
         assert_eq!((index.to_string(), index.next_id()), (before, next));
         assert_eq!(index.count("a.b", &mut Scratch::default()), Ok(2));
     }
@@ -195,7 +195,7 @@ mod tests {
         refuses(&mut index, "d");
         refuses(&mut index, "a.b");
         index.remove(1).unwrap();
-        assert_eq!(index.reserve(2, 2).unwrap_err().reason, "index-full");
+        assert_eq!(index.reserve(2, 2).unwrap_err().reason(), "index-full");
         assert_eq!(index.insert("d", None).unwrap().id, 3);
         assert_eq!(index.count("a.b", &mut Scratch::default()), Ok(1));
     }
@@ -224,7 +224,7 @@ mod tests {
         for (count, bytes) in [(usize::MAX, 0), (1, usize::MAX), (usize::MAX, usize::MAX)] {
             assert!(!index.has_room(count, bytes));
             assert_eq!(
-                index.reserve(count, bytes).unwrap_err().reason,
+                index.reserve(count, bytes).unwrap_err().reason(),
                 "index-full"
             );
         }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::inclusion::{Comparison, RuleSet, ShortestWitness, Witness, too_much_work};
+use super::TooMuchWork;
+use super::inclusion::{Comparison, RuleSet, ShortestWitness, Witness};
 use super::rule::{Rule, TokenInterner};
-use subtrie::error::Error;
 
 /// Maximum number of grants of a difference, before those that others cover are dropped. A larger
 /// difference is of no use to a reader, and sorting it out takes the square of its size.
@@ -24,7 +24,7 @@ const MAX_EXCEPTION_WORK: usize = 1 << 32;
 /// let right = RuleSet { allow: &[], deny: &[] };
 /// let grant = &difference(left, right, usize::MAX)?[0];
 /// assert_eq!((grant.rule.as_str(), grant.witness.subject.as_str()), ("a", "a"));
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
@@ -55,13 +55,13 @@ pub struct Grant {
 /// let right = RuleSet { allow: &["a.b"], deny: &[] };
 /// let grants = difference(left, right, usize::MAX)?;
 /// assert_eq!((grants[0].rule.as_str(), &grants[0].unless[..]), ("a.*", &["a.b".to_owned()][..]));
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 pub fn difference(
     left: RuleSet<'_>,
     right: RuleSet<'_>,
     max_tokens: usize,
-) -> Result<Vec<Grant>, Error> {
+) -> Result<Vec<Grant>, TooMuchWork> {
     let sets = Comparison::parse(left, right, max_tokens)?;
     let mut not_allowed: Vec<(Rule, Witness)> = Vec::new();
     let table = sets.right_allow_and_left_deny();
@@ -98,7 +98,7 @@ pub fn difference(
         sets.right.allow.len() + sets.left.deny.len(),
     );
     if grants > MAX_GRANTS || (grants * rules).saturating_mul(rules) > MAX_EXCEPTION_WORK {
-        return Err(too_much_work());
+        return Err(TooMuchWork);
     }
     let excluded: Vec<&Rule> = (sets.right.allow.iter()).chain(&sets.left.deny).collect();
     let mut grants = to_grants(&drop_covered(not_allowed), &excluded, &sets.interner);

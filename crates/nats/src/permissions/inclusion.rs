@@ -2,18 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use super::TooMuchWork;
 use super::coverage::{CoverageTable, MaxLengths, is_empty};
 use super::rule::{Queue, Rule, TokenInterner};
-use subtrie::error::Error;
 
 /// Maximum work of one question, in words of bit vectors: about ten seconds on one core. A larger value
 /// answers for larger sets; a smaller one bounds the time an input can take.
 const MAX_WORK: u64 = 1 << 34;
-
-/// The error of a question that exceeds the maximum work.
-pub(super) const fn too_much_work() -> Error {
-    Error::new("too-much-work")
-}
 
 /// A set of rules as text.
 ///
@@ -43,7 +38,7 @@ pub struct RuleSet<'a> {
 /// let set = RuleSet { allow: &["orders.> workers"], deny: &[] };
 /// let witness = refused_witness(set, "orders.new", None, usize::MAX)?.unwrap();
 /// assert_eq!((witness.subject.as_str(), witness.queue), ("orders.new", None));
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
@@ -89,7 +84,7 @@ impl<'a> Comparison<'a> {
         left: RuleSet<'a>,
         right: RuleSet<'a>,
         max_tokens: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TooMuchWork> {
         let mut interner = TokenInterner::default();
         let left = ParsedSet::parse(left, &mut interner);
         let right = ParsedSet::parse(right, &mut interner);
@@ -102,7 +97,7 @@ impl<'a> Comparison<'a> {
         left: ParsedSet,
         right: ParsedSet,
         max_tokens: usize,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TooMuchWork> {
         let rules =
             (left.allow.iter().chain(&left.deny)).chain(right.allow.iter().chain(&right.deny));
         let max_lengths = MaxLengths::of(rules);
@@ -111,7 +106,7 @@ impl<'a> Comparison<'a> {
         let words = (count(&right.allow) + count(&left.deny)).div_ceil(64) + 1;
         let lengths = (max_lengths.subject as u64).saturating_mul(1 + max_lengths.queue as u64);
         if questions.saturating_mul(words).saturating_mul(lengths) > MAX_WORK {
-            return Err(too_much_work());
+            return Err(TooMuchWork);
         }
         Ok(Self {
             interner,
@@ -231,13 +226,13 @@ impl ShortestWitness {
 /// let left = RuleSet { allow: &["a.*", "b"], deny: &[] };
 /// let right = RuleSet { allow: &["a.>"], deny: &[] };
 /// assert_eq!(witness(left, right, usize::MAX)?.unwrap().subject, "b");
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 pub fn witness(
     left: RuleSet<'_>,
     right: RuleSet<'_>,
     max_tokens: usize,
-) -> Result<Option<Witness>, Error> {
+) -> Result<Option<Witness>, TooMuchWork> {
     let sets = Comparison::parse(left, right, max_tokens)?;
     let mut shortest = ShortestWitness::new(&sets.interner);
     let table = sets.right_allow_and_left_deny();
@@ -273,13 +268,13 @@ pub fn witness(
 /// let left = RuleSet { allow: &["a.*.c"], deny: &[] };
 /// let right = RuleSet { allow: &["a.b.*"], deny: &[] };
 /// assert_eq!(overlap(left, right, usize::MAX)?.unwrap().subject, "a.b.c");
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 pub fn overlap(
     left: RuleSet<'_>,
     right: RuleSet<'_>,
     max_tokens: usize,
-) -> Result<Option<Witness>, Error> {
+) -> Result<Option<Witness>, TooMuchWork> {
     // The intersection: each left allow rule within each right one, without both sets of denies.
     let denied: Vec<&str> = left.deny.iter().chain(right.deny).copied().collect();
     let one = RuleSet {
@@ -320,14 +315,14 @@ pub fn overlap(
 /// let set = RuleSet { allow: &["orders.>"], deny: &["orders.eu"] };
 /// assert_eq!(refused_witness(set, "orders.*.new", None, usize::MAX)?, None);
 /// assert_eq!(refused_witness(set, "orders.*", None, usize::MAX)?.unwrap().subject, "orders.eu");
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 pub fn refused_witness(
     set: RuleSet<'_>,
     pattern: &str,
     queue: Option<&str>,
     max_tokens: usize,
-) -> Result<Option<Witness>, Error> {
+) -> Result<Option<Witness>, TooMuchWork> {
     let mut interner = TokenInterner::default();
     let question = Rule::question(pattern, queue, &mut interner);
     let right = ParsedSet::parse(set, &mut interner);

@@ -11,10 +11,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
+use super::TooMuchWork;
 use super::coverage::{CoverageTable, MaxLengths, contains, is_empty, rules_in};
-use super::inclusion::{ParsedSet, RuleSet, too_much_work};
+use super::inclusion::{ParsedSet, RuleSet};
 use super::rule::{Pattern, Queue, Rule, STAR, TokenInterner};
-use subtrie::error::Error;
 
 /// Maximum work: rules times rules times tokens; as [`super::witness`].
 const MAX_WORK: u64 = 1 << 34;
@@ -38,9 +38,12 @@ const MAX_WORK: u64 = 1 << 34;
 /// let (allow, deny) = minimised(set, usize::MAX)?;
 /// assert_eq!(allow, ["a.*", "c"]);
 /// assert!(deny.is_empty());
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
-pub fn minimised(set: RuleSet<'_>, max_tokens: usize) -> Result<(Vec<String>, Vec<String>), Error> {
+pub fn minimised(
+    set: RuleSet<'_>,
+    max_tokens: usize,
+) -> Result<(Vec<String>, Vec<String>), TooMuchWork> {
     let mut interner = TokenInterner::default();
     let set = ParsedSet::parse(set, &mut interner);
     let max_lengths = MaxLengths::of(set.allow.iter().chain(&set.deny));
@@ -50,7 +53,7 @@ pub fn minimised(set: RuleSet<'_>, max_tokens: usize) -> Result<(Vec<String>, Ve
         .saturating_mul(max_lengths.subject as u64)
         > MAX_WORK
     {
-        return Err(too_much_work());
+        return Err(TooMuchWork);
     }
     let groups: BTreeSet<String> = set
         .allow

@@ -23,9 +23,13 @@
 //! let (wide, narrow) = (set(&["orders.>"], &[]), set(&["orders.>"], &["orders.eu.>"]));
 //! assert_eq!(witness(narrow, wide, usize::MAX)?, None);
 //! assert_eq!(witness(wide, narrow, usize::MAX)?.unwrap().subject, "orders.eu.x");
-//! # Ok::<(), subtrie::error::Error>(())
+//! # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 //! ```
 // A67, A69
+
+use std::fmt;
+
+use crate::ErrorKind;
 
 mod coverage;
 mod difference;
@@ -38,3 +42,28 @@ pub use difference::{Grant, difference};
 pub use inclusion::{RuleSet, Witness, overlap, refused_witness, witness};
 pub use minimise::minimised;
 pub use proof::{Proof, proof};
+
+/// The comparison would take too many steps: [`ErrorKind::TooMuchWork`].
+///
+/// # Examples
+///
+/// ```
+/// use subtrie_nats::permissions::TooMuchWork;
+///
+/// assert_eq!(TooMuchWork.to_string(), "the comparison would take too many steps");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuchWork;
+
+impl TooMuchWork {
+    /// The reason.
+    pub const KIND: ErrorKind = ErrorKind::TooMuchWork;
+}
+
+impl fmt::Display for TooMuchWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::KIND.sentence())
+    }
+}
+
+impl std::error::Error for TooMuchWork {}

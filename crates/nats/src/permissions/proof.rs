@@ -7,10 +7,10 @@
 
 use std::ops::ControlFlow;
 
+use super::TooMuchWork;
 use super::coverage::{CoverageTable, contains, is_empty, rules_in};
 use super::inclusion::{Comparison, RuleSet};
 use super::rule::Rule;
-use subtrie::error::Error;
 
 /// The claims, in the order of the rules they are about.
 ///
@@ -21,7 +21,7 @@ use subtrie::error::Error;
 ///
 /// let set = RuleSet { allow: &["a.b", "a.*"], deny: &[] };
 /// assert_eq!(proof(set, set, usize::MAX)?.unwrap().allow_claims.len(), 2);
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
@@ -49,13 +49,13 @@ pub struct Proof {
 /// let right = RuleSet { allow: &["a.*", "c"], deny: &[] };
 /// let proof = proof(left, right, usize::MAX)?.unwrap();
 /// assert_eq!(proof.allow_claims, [("a.b".to_owned(), vec!["a.*".to_owned()])]);
-/// # Ok::<(), subtrie::error::Error>(())
+/// # Ok::<(), subtrie_nats::permissions::TooMuchWork>(())
 /// ```
 pub fn proof(
     left: RuleSet<'_>,
     right: RuleSet<'_>,
     max_tokens: usize,
-) -> Result<Option<Proof>, Error> {
+) -> Result<Option<Proof>, TooMuchWork> {
     let sets = Comparison::parse(left, right, max_tokens)?;
     let mut proof = Proof {
         allow_claims: Vec::new(),

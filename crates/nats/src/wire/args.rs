@@ -5,10 +5,11 @@ use super::json;
 use super::limits::Limits;
 use super::numbers::{client_size, is_sid, server_size};
 use super::op::{Fields, Rsid, Span, is_blank};
+use crate::ErrorKind;
 use subtrie::grammar::{self, Bounds, Dialect, Form};
 
 /// The reason why a line is not valid, and the offset in the operation.
-pub(super) type LineError = (&'static str, usize);
+pub(super) type LineError = (ErrorKind, usize);
 
 /// Maximum number of arguments of an operation without a list of queues.
 const MAX_FIXED: usize = 5;
@@ -152,7 +153,7 @@ impl Line<'_> {
             .count();
         let (start, end) = (self.start + left, self.end - right.min(text.len() - left));
         if !json::is_object(&self.raw[start..end]) {
-            return Err(("bad json", start));
+            return Err((ErrorKind::BadJson, start));
         }
         Ok(Fields {
             text: Span::new(start, end),
@@ -162,7 +163,7 @@ impl Line<'_> {
 
     fn parse_text(&self) -> Result<Fields, LineError> {
         if self.start == self.end {
-            return Err(("arg count", 0));
+            return Err((ErrorKind::ArgCount, 0));
         }
         Ok(Fields {
             text: Span::new(self.start, self.end),
@@ -176,7 +177,7 @@ impl Line<'_> {
         let reply = match args.count.checked_sub(1 + sizes) {
             Some(0) => Span::NONE,
             Some(1) => args.at(1),
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         };
         let fields = Fields {
             subject: args.at(0),
@@ -192,11 +193,11 @@ impl Line<'_> {
         let reply = match args.count.checked_sub(2 + sizes) {
             Some(0) => Span::NONE,
             Some(1) => args.at(2),
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         };
         let sid = args.at(1);
         if self.conn == Conn::ServerToClient && !is_sid(args.text(sid)) {
-            return Err(("bad sid", sid.start()));
+            return Err((ErrorKind::BadSid, sid.start()));
         }
         let fields = Fields {
             subject: args.at(0),
@@ -225,7 +226,7 @@ impl Line<'_> {
         fields.subject = args.at(index);
         index += 1;
         match args.count.checked_sub(index + sizes) {
-            None => return Err(("arg count", 0)),
+            None => return Err((ErrorKind::ArgCount, 0)),
             Some(0) => {}
             Some(1) => fields.reply = args.at(index),
             Some(more) => {
@@ -236,7 +237,7 @@ impl Line<'_> {
                         2
                     }
                     b"|" => 1,
-                    _ => return Err(("bad reply indicator", sign.start())),
+                    _ => return Err((ErrorKind::BadReplyIndicator, sign.start())),
                 };
                 if more > skip {
                     let before = if skip == 2 { fields.reply } else { sign };
@@ -262,15 +263,15 @@ impl Line<'_> {
         let number = |span: Span, reason| parse(args.text(span)).ok_or((reason, span.start()));
         let mut fields = fields;
         if sizes == 2 {
-            fields.header_size = Some(number(args.last_but(1), "bad header size")?);
+            fields.header_size = Some(number(args.last_but(1), ErrorKind::BadHeaderSize)?);
         }
-        let size = number(args.last_but(0), "bad size")?;
+        let size = number(args.last_but(0), ErrorKind::BadSize)?;
         if fields.header_size.is_some_and(|header| header > size) {
-            return Err(("header larger than total", args.last_but(1).start()));
+            return Err((ErrorKind::HeaderLargerThanTotal, args.last_but(1).start()));
         }
         let length = size as usize;
         if length > self.limits.max_payload {
-            return Err(("max payload", args.last_but(0).start()));
+            return Err((ErrorKind::MaxPayload, args.last_but(0).start()));
         }
         fields.payload = Span::new(self.payload_start, self.payload_start + length);
         Ok(fields)
@@ -282,7 +283,7 @@ impl Line<'_> {
         let queue = match args.count {
             2 => Span::NONE,
             3 => args.at(1),
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         };
         Ok(Fields {
             subject: args.at(0),
@@ -298,7 +299,7 @@ impl Line<'_> {
         let max = match args.count {
             1 => None,
             2 => self.parse_max(&args, args.at(1))?,
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         };
         Ok(Fields {
             sid: args.at(0),
@@ -321,7 +322,7 @@ impl Line<'_> {
         let max = match rest {
             1 => None,
             2 => self.parse_max(&args, args.last_but(0))?,
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         };
         Ok(Fields {
             sid,
@@ -334,7 +335,7 @@ impl Line<'_> {
     fn parse_max(&self, args: &Args<'_>, span: Span) -> Result<Option<u32>, LineError> {
         let max = server_size(args.text(span)).filter(|&max| max > 0);
         if max.is_none() && self.limits.dialect == Dialect::Strict {
-            return Err(("bad size", span.start()));
+            return Err((ErrorKind::BadSize, span.start()));
         }
         Ok(max)
     }
@@ -363,11 +364,11 @@ impl Line<'_> {
                 fields.queue = args.at(index + 1);
                 let weight = server_size(args.text(args.last_but(0)));
                 if weight.is_none() && self.limits.dialect == Dialect::Strict {
-                    return Err(("bad size", args.last_but(0).start()));
+                    return Err((ErrorKind::BadSize, args.last_but(0).start()));
                 }
                 fields.weight = Some(weight.map_or(-1, i64::from));
             }
-            _ => return Err(("arg count", 0)),
+            _ => return Err((ErrorKind::ArgCount, 0)),
         }
         Ok(fields)
     }
@@ -375,7 +376,7 @@ impl Line<'_> {
     fn parse_account(&self) -> Result<Fields, LineError> {
         let args = self.split();
         if args.count != 1 {
-            return Err(("arg count", 0));
+            return Err((ErrorKind::ArgCount, 0));
         }
         Ok(Fields {
             account: args.at(0),
@@ -403,7 +404,7 @@ impl Line<'_> {
                 Err(error) => Some(error.valid_up_to()),
             };
             if let Some(offset) = invalid {
-                return Err(("bad subject", span.start() + offset));
+                return Err((ErrorKind::BadSubject, span.start() + offset));
             }
         }
         Ok(())

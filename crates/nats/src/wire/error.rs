@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use subtrie::ErrorKind;
+use crate::ErrorKind;
 
 /// The part of an operation in which an error was found.
 ///
@@ -52,12 +52,12 @@ impl Stage {
 ///
 /// let mut parser = Parser::new(Conn::Client, Limits::default());
 /// let error = parser.feed(b"PING\r\nPUB a x\r\n", |_, _| ()).unwrap_err();
-/// assert_eq!((error.reason, error.position, error.resume), ("bad size", 12, 6));
+/// assert_eq!((error.kind.code(), error.position, error.resume), ("bad size", 12, 6));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseError {
-    /// The rule that is broken: `unknown op`, `arg count`, `bad size`, ….
-    pub reason: &'static str,
+    /// The rule that is broken.
+    pub kind: ErrorKind,
     /// Offset in the stream of the byte or argument that is not valid.
     pub position: u64,
     /// Offset in the stream after the last complete operation.
@@ -68,8 +68,7 @@ pub struct ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sentence = ErrorKind::from_code(self.reason).map_or(self.reason, ErrorKind::sentence);
-        write!(f, "{sentence}, at byte {}", self.position)
+        write!(f, "{}, at byte {}", self.kind, self.position)
     }
 }
 

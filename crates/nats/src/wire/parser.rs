@@ -209,9 +209,9 @@ impl Parser {
         self.state = State::new(self.conn);
     }
 
-    fn fail(&mut self, (reason, offset): LineError) -> ParseError {
+    fn fail(&mut self, (kind, offset): LineError) -> ParseError {
         let error = ParseError {
-            reason,
+            kind,
             position: self.offset + offset as u64,
             resume: self.offset,
             stage: self.state.stage(),

@@ -8,6 +8,7 @@ use super::conn::{Candidates, Conn, Kind, announces_payload};
 use super::error::Stage;
 use super::limits::Limits;
 use super::op::{Fields, Op, Span};
+use crate::ErrorKind;
 use subtrie::grammar::Dialect;
 
 /// The part of an operation that the next byte belongs to.
@@ -103,7 +104,7 @@ impl State {
                         LineEnd::Found { line_feed, end } => {
                             let stray = bytes[self.start..end].iter().position(|b| !is_space(*b));
                             if let (true, Some(offset)) = (strict, stray) {
-                                return Err(("no delimiter", self.start + offset));
+                                return Err((ErrorKind::NoDelimiter, self.start + offset));
                             }
                             Some(line_feed + 1)
                         }
@@ -117,7 +118,7 @@ impl State {
                     };
                     let word = bytes[..end].split(|&b| is_space(b)).next();
                     if announces_payload(word.unwrap_or_default()) {
-                        return Err(("unknown op", 0)); // its payload cannot be skipped as a line
+                        return Err((ErrorKind::UnknownOp, 0)); // its payload cannot be skipped as a line
                     }
                     self.fields.text = Span::new(0, end);
                     return Ok(Some(line_feed + 1));
@@ -132,7 +133,7 @@ impl State {
                     if conn == Conn::Client && self.kind == Kind::Hmsg {
                         // The broker ignores this line and expects CR LF after it.
                         self.phase = Phase::Payload;
-                        return Err(("payload terminator", line_feed + 1));
+                        return Err((ErrorKind::PayloadTerminator, line_feed + 1));
                     }
                     let line = Line {
                         conn,
@@ -169,7 +170,7 @@ impl State {
         max_line: usize,
     ) -> Result<(), LineError> {
         match self.phase {
-            Phase::Delimiter if !is_space(byte) => return Err(("no delimiter", self.at)),
+            Phase::Delimiter if !is_space(byte) => return Err((ErrorKind::NoDelimiter, self.at)),
             Phase::Delimiter => {
                 self.start = self.at;
                 self.phase = Phase::Blanks;
@@ -177,7 +178,7 @@ impl State {
             }
             Phase::Blanks if is_space(byte) => {
                 if self.at - self.start > max_line {
-                    return Err(("max control line", self.at));
+                    return Err((ErrorKind::MaxControlLine, self.at));
                 }
                 self.at += 1;
             }
@@ -204,7 +205,7 @@ impl State {
                     self.kind = Kind::Unknown;
                     self.phase = Phase::UnknownLine;
                 }
-                Err(()) => return Err(("unknown op", self.at)),
+                Err(()) => return Err((ErrorKind::UnknownOp, self.at)),
             },
         }
         Ok(())
@@ -240,12 +241,14 @@ impl State {
             (line_feed, end - usize::from(drop))
         };
         if end.saturating_sub(self.start) > max_line {
-            return Err(("max control line", self.start + max_line));
+            return Err((ErrorKind::MaxControlLine, self.start + max_line));
         }
         if strict {
             match bytes.get(end..) {
-                Some([b'\n', ..]) => return Err(("line end", end)),
-                Some([b'\r', next, ..]) if *next != b'\n' => return Err(("line end", end + 1)),
+                Some([b'\n', ..]) => return Err((ErrorKind::LineEnd, end)),
+                Some([b'\r', next, ..]) if *next != b'\n' => {
+                    return Err((ErrorKind::LineEnd, end + 1));
+                }
                 _ => {}
             }
         }
@@ -265,8 +268,8 @@ fn payload_is_complete(bytes: &[u8], end: usize) -> Result<bool, LineError> {
     match bytes.get(end..) {
         Some([b'\r', b'\n', ..]) => Ok(true),
         None | Some([] | [b'\r']) => Ok(false),
-        Some([b'\r', ..]) => Err(("payload terminator", end + 1)),
-        Some(_) => Err(("payload terminator", end)),
+        Some([b'\r', ..]) => Err((ErrorKind::PayloadTerminator, end + 1)),
+        Some(_) => Err((ErrorKind::PayloadTerminator, end)),
     }
 }
 

@@ -110,9 +110,9 @@ impl Texts {
                             Err(type_error(&none, kind.name, "str"))
                         }
                         Some((_, Text::Valid(text))) => Ok(Some(text)),
-                        Some((value, Text::Invalid(reason, place))) => {
+                        Some((value, Text::Invalid(invalid, place))) => {
                             let bytes = column.bytes(value).unwrap_or_default();
-                            let error = kind.error(Error::at(reason, place));
+                            let error = kind.error(Error::at(invalid, place));
                             let text = String::from_utf8_lossy(bytes);
                             Err(exception(py, &error, kind.class, &text))
                         }

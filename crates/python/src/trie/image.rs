@@ -141,5 +141,5 @@ impl OpenedImage {
 /// The exception for an image that cannot be opened.
 pub(super) fn image_error(py: Python<'_>, error: &Error) -> PyErr {
     let none = py.None().into_bound(py);
-    exception_about(&none, ErrorClass::Image, &Error::new(error.reason))
+    exception_about(&none, ErrorClass::Image, &Error::new(error.kind))
 }

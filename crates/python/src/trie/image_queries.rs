@@ -16,7 +16,7 @@ use super::shared_names::shared;
 use super::subject_trie::SubjectTrie;
 use super::subscription::{Fields, Subscription, pattern_of};
 use crate::errors::{ErrorClass, exception};
-use subtrie::error::Error;
+use subtrie::error::{Error, ErrorKind};
 use subtrie::trie::{Image, ImageSubscription, Scratch};
 
 /// The text and the `Pattern` of patterns that several subscriptions have, by address.
@@ -34,7 +34,7 @@ impl SubjectTrie {
 
 /// The exception for a query of an image.
 fn query_error(py: Python<'_>, error: &Error, class: ErrorClass, text: &str) -> PyErr {
-    if error.reason == "image-damaged" {
+    if error.kind == ErrorKind::ImageDamaged {
         return image_error(py, error);
     }
     exception(py, error, class, text)

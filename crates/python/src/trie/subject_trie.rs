@@ -15,7 +15,7 @@ use super::state::{State, replace, value_in};
 use super::subscription::Subscription;
 use crate::args::text;
 use crate::errors::{ErrorClass, exception};
-use subtrie::error::Error;
+use subtrie::error::{Error, ErrorKind};
 use subtrie::grammar::{BoundsOverride, Dialect};
 use subtrie::trie::{Index, Scratch, SubscriptionRef};
 
@@ -71,7 +71,14 @@ impl SubjectTrie {
         let reserved = self
             .next_id
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        reserved.map_err(|_| exception(py, &Error::new("index-full"), ErrorClass::Pattern, ""))
+        reserved.map_err(|_| {
+            exception(
+                py,
+                &Error::new(ErrorKind::IndexFull),
+                ErrorClass::Pattern,
+                "",
+            )
+        })
     }
 
     /// Makes this the handle of a subscription, unless it has one. Returns the handle that it has.

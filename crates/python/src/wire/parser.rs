@@ -9,6 +9,7 @@ use super::op::Op;
 use crate::args::{self, OptionalArg, bound};
 use crate::errors::type_error;
 use subtrie::grammar::Dialect;
+use subtrie_nats::ErrorKind;
 use subtrie_nats::wire::{self, Conn, Limits, ParseError};
 
 /// The limit for `max_payload=None`: the largest size of nine digits.
@@ -166,18 +167,21 @@ pub(super) fn wire_error(
     operations: &Bound<'_, PyList>,
 ) -> PyErr {
     static WIRE_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let is_limit = matches!(error.reason, "max control line" | "max payload");
+    let is_limit = matches!(
+        error.kind,
+        ErrorKind::MaxControlLine | ErrorKind::MaxPayload
+    );
     let reason = if conn.reports_parse_only() && !is_limit {
         "parse"
     } else {
-        error.reason
+        error.kind.code()
     };
     let build = || -> PyResult<Bound<'_, PyAny>> {
         WIRE_ERROR
             .import(py, "subtrie._errors", "wire_error")?
             .call1((
                 reason,
-                error.reason,
+                error.kind.code(),
                 error.position,
                 error.resume,
                 error.stage.name(),

@@ -35,11 +35,11 @@ impl Addresses {
     pub fn number(&mut self, text: Text<'_>) -> Result<i32, ArrowError> {
         let subject = match text {
             Text::Null => return self.neither(None),
-            Text::Invalid(reason, _) => return self.neither(Some(reason)),
+            Text::Invalid(kind, _) => return self.neither(Some(kind.code())),
             Text::Valid(subject) => subject,
         };
         match decode(subject) {
-            Err(error) => self.neither(Some(error.reason)),
+            Err(error) => self.neither(Some(error.kind.code())),
             Ok(Address::Reply(reply)) => {
                 self.begin(
                     "2",
